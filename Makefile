@@ -1,0 +1,40 @@
+# Every target sets up what it needs; `make run` and `make test` work from a bare checkout.
+PYTHON ?= python3.11
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test test-all lint bench docs pretrain-check clean
+
+run: $(READY)
+	$(BIN)/unmask run
+
+test: $(READY) lint
+	$(BIN)/pytest -m "not slow"
+	$(BIN)/mkdocs build --strict --quiet
+
+test-all: $(READY) lint
+	$(BIN)/pytest
+	$(MAKE) pretrain-check
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
+pretrain-check: $(READY)
+	$(BIN)/python tools/pretrain/check.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv || python3 -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf .venv build dist site
