@@ -1,0 +1,5 @@
+"""`python -m unmask`."""
+
+from unmask.cli import main
+
+main()

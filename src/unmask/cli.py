@@ -1,0 +1,145 @@
+"""The command line. Nothing but argument handling: the work is done elsewhere."""
+
+import sys
+import warnings
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.errors import UnmaskError
+from unmask.registry import unknown
+
+app = typer.Typer(
+    name="unmask",
+    help="Measure social bias in language models, and say how far each number can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option("-m", "--model", help="Hub name, name@revision, folder, GGUF file, or 'bundled'."),
+]
+Measures = Annotated[
+    list[str] | None, typer.Option("-x", "--measure", help="Measure, or several with commas.")
+]
+Data = Annotated[
+    list[str] | None, typer.Option("-d", "--data", help="Data set, group or CSV file; commas.")
+]
+Out = Annotated[Path | None, typer.Option("-o", "--out", help="Folder for the results.")]
+Seed = Annotated[int, typer.Option(help="Seed of resampling and permutation.")]
+
+
+def main() -> None:
+    """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
+    warnings.filterwarnings("ignore", module="transformers")
+    try:
+        app()
+    except UnmaskError as error:
+        errors.print(f"[bold red]unmask:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        errors.print("unmask: stopped; the same command goes on where it was.")
+        sys.exit(130)
+
+
+def _split(values: list[str] | None, default: tuple[str, ...]) -> list[str]:
+    return [v for value in values or default for v in value.split(",") if v]
+
+
+@app.command()
+def run(
+    model: Models = None,
+    measure: Measures = None,
+    data: Data = None,
+    out: Out = None,
+    by_category: Annotated[bool, typer.Option(help="A row for each category too.")] = False,
+    dtype: Annotated[str, typer.Option(help="float32, float64, bfloat16 or float16.")] = "float32",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
+    tokens: Annotated[int, typer.Option(help="Tokens in one forward pass, at most.")] = 4096,
+    seed: Seed = 0,
+) -> None:
+    """Measure: without arguments the bundled model on the bundled data with the standard suite."""
+    from unmask import results, show
+    from unmask.evaluate import DTYPES
+    from unmask.evaluate import run as run_all
+
+    if dtype not in DTYPES:
+        raise UnmaskError(unknown("dtype", dtype, DTYPES))
+    folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    results.make_folder(folder)
+    journal = folder / ".answers"
+    with show.progress(console) as progress:
+        found = run_all(
+            _split(model, ("bundled",)),
+            _split(measure, ()) or None,
+            _split(data, ()) or None,
+            seed=seed,
+            dtype=dtype,
+            device=device,
+            tokens=tokens,
+            journal=journal,
+            progress=progress,
+        )
+    results.save(found, folder)
+    journal.unlink(missing_ok=True)
+    show.print_table(console, found, by_category)
+    console.print(f"Results and all items: [bold]{escape(str(folder))}[/]")
+
+
+@app.command()
+def score(
+    file: Annotated[Path, typer.Argument(help="JSON, CSV, JSON lines or parquet: id, score.")],
+    data: Annotated[str, typer.Option("-d", "--data", help="The data set that was scored.")],
+    out: Out = None,
+    by_category: Annotated[bool, typer.Option(help="A row for each category too.")] = True,
+    seed: Seed = 0,
+) -> None:
+    """Sentence scores made elsewhere: the same results and statistics."""
+    from unmask import own_scores, results, show
+
+    found = [own_scores.score_file(file, data, seed=seed)]
+    if out is not None:
+        results.save(found, out)
+    show.print_table(console, found, by_category)
+
+
+@app.command(name="list")
+def list_(
+    what: Annotated[str, typer.Argument(help="measures, data or models")],
+    name: Annotated[str | None, typer.Argument(help="One of them: its whole card.")] = None,
+) -> None:
+    """What there is, one line each; with a name, its card."""
+    from unmask import show
+
+    views: dict[str, Any] = {
+        "measures": show.measures,
+        "data": show.data_sets,
+        "models": show.models,
+    }
+    if what not in views:
+        raise UnmaskError(unknown("list", what, views))
+    views[what](console, name)
+
+
+@app.command()
+def cite(folder: Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]) -> None:
+    """BibTeX of what was run."""
+    from unmask.cite import bibtex
+    from unmask.evaluate import citations
+    from unmask.results import load
+
+    keys = [key for result in load(folder) for key in citations(result)]
+    console.print(bibtex(["unmask", *keys]), markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""Readers of sentence contrasts: CrowS-Pairs, StereoSet, template tests, and users' own files."""
+
+import ast
+import csv
+import json
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import DataError
+from unmask.text.roles import find_word
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
+
+BLANK = "BLANK"
+_LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file, or one sentence about what is wrong with it."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a JSON file ({error}); give the original file.") from error
+
+
+def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a CSV or JSON-lines file that must have some columns."""
+    text = path.read_text(encoding="utf-8-sig")
+    if not text.strip():
+        raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
+    if path.suffix in {".jsonl", ".ndjson"}:
+        try:
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path} has a line that is not JSON: {error}.") from error
+    else:
+        rows = list(csv.DictReader(text.splitlines(keepends=True)))
+    if not rows:
+        raise DataError(f"{path} has a header and no rows; add some.")
+    missing = [c for c in needed if c not in rows[0]]
+    if missing:
+        raise DataError(
+            f"{path} has no column {' and no column '.join(map(repr, missing))} (it has "
+            f"{', '.join(map(str, rows[0]))}); needed are {', '.join(needed)}."
+        )
+    return rows
+
+
+# ---------------------------------------------------------------- CrowS-Pairs
+
+
+def read_crows_pairs(path: Path, name: str = "crows-pairs") -> Dataset:
+    """CrowS-Pairs (Nangia et al. 2020): stereotype is `sent_more`, whatever the direction.
+
+    The cluster is the writer. `meta` keeps the direction (`stereo` is about a disadvantaged
+    group) and how many of the annotators named the item's own bias type.
+    """
+    rows = read_table(path, ["sent_more", "sent_less", "stereo_antistereo", "bias_type"])
+    items = []
+    for number, row in enumerate(rows):
+        ratings = _ratings(row.get("annotations", ""))
+        items.append(
+            Contrast(
+                id=str(row.get("") or number),
+                texts={
+                    STEREOTYPE: Text(row["sent_more"]),
+                    ANTISTEREOTYPE: Text(row["sent_less"]),
+                },
+                category=row["bias_type"],
+                cluster=row.get("anon_writer") or f"item {number}",
+                meta={
+                    "direction": row["stereo_antistereo"],
+                    "ratings": ratings,
+                    "agreement": sum(row["bias_type"] in r for r in ratings),
+                    "biased": sum(bool(r) for r in ratings),
+                },
+            )
+        )
+    return Dataset(name, "pairs", tuple(items), "writer")
+
+
+def _ratings(text: str) -> list[list[str]]:
+    """The annotators' bias types: a Python list of lists in the published file."""
+    try:
+        found = ast.literal_eval(text) if text else []
+    except (ValueError, SyntaxError):
+        return []
+    return [list(r) for r in found]
+
+
+# ---------------------------------------------------------------- StereoSet
+
+
+def read_stereoset(path: Path, name: str = "stereoset") -> Dataset:
+    """StereoSet's intrasentence triplets (Nadeem et al. 2021), from dev.json or its reduction.
+
+    The cluster is the target term. Spans: `fill` is what the sentence puts for BLANK; `word` is
+    what the authors' code takes for it (one item of the sentence split at white space, less
+    punctuation).
+    """
+    try:
+        rows = read_json(path)["data"]["intrasentence"]
+        items = [_stereoset_item(row) for row in rows]
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} has not the form of StereoSet (no {error}); give the original dev.json."
+        ) from error
+    return Dataset(name, "triplets", tuple(items), "target term")
+
+
+def _stereoset_item(row: Mapping[str, Any]) -> Contrast:
+    texts, ids = {}, {}
+    for sentence in row["sentences"]:
+        label = _LABELS[sentence["gold_label"]]
+        texts[label] = Text(sentence["sentence"], _fill_spans(row["context"], sentence["sentence"]))
+        ids[label] = sentence["id"]
+    meta = {"context": row["context"], "target": row["target"], "ids": ids}
+    return Contrast(row["id"], texts, row["bias_type"], row["target"], meta)
+
+
+def _fill_spans(context: str, sentence: str) -> dict[str, tuple[Span, ...]]:
+    spans: dict[str, tuple[Span, ...]] = {}
+    if (word := _word_span(context, sentence)) is not None:
+        spans["word"] = spans["fill"] = (word,)
+    if (fill := _between(context, sentence)) is not None:
+        spans["fill"] = (fill,)
+    return spans
+
+
+def _between(context: str, sentence: str) -> Span | None:
+    """The part of the sentence that stands where the context has BLANK, if the rest agrees."""
+    before, _, after = context.partition(BLANK)
+    end = len(sentence) - len(after)
+    same = sentence.lower().startswith(before.lower()) and sentence.lower().endswith(after.lower())
+    return _trim(sentence, (len(before), end)) if same and len(before) < end else None
+
+
+def _word_span(context: str, sentence: str) -> Span | None:
+    """The authors' rule: the item of the sentence at the index of the item with BLANK."""
+    number = next((i for i, w in enumerate(context.split(" ")) if BLANK in w), None)
+    words = sentence.split(" ")
+    if number is None or number >= len(words):
+        return None
+    start = sum(len(w) + 1 for w in words[:number])
+    return _trim(sentence, (start, start + len(words[number])))
+
+
+def _trim(sentence: str, span: Span) -> Span | None:
+    start, end = span
+    skip = string.punctuation + string.whitespace
+    while start < end and sentence[start] in skip:
+        start += 1
+    while start < end and sentence[end - 1] in skip:
+        end -= 1
+    return (start, end) if start < end else None
+
+
+# ---------------------------------------------------------------- the package's own sets
+
+
+def packaged(name: str) -> Any:
+    """A data file of the package."""
+    return json.loads(resources.files("unmask.data").joinpath("sets", name).read_text("utf-8"))
+
+
+def bundled_pairs() -> Dataset:
+    """unmask's own triplets: each frame with each word, the fill stereotypical or not."""
+    items: list[Contrast] = []
+    for family in packaged("pairs.json")["families"]:
+        for side in ("first", "second"):
+            fills = family["fills"] if side == "first" else family["fills"][::-1]
+            for word in family[side]:
+                items.extend(_framed(family, word, (*fills, family["unrelated"])))
+    return Dataset("bundled-pairs", "triplets", tuple(items), "word")
+
+
+def _framed(family: Mapping[str, Any], word: str, fills: Sequence[str]) -> Iterator[Contrast]:
+    for number, frame in enumerate(family["frames"]):
+        context = frame.format(word=word)
+        at = context.index(BLANK)
+        texts = {}
+        for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
+            here = ((at, at + len(fill)),)
+            texts[label] = Text(context.replace(BLANK, fill), {"fill": here, "word": here})
+        yield Contrast(
+            f"{family['category']}/{word}/{number}",
+            texts,
+            family["category"],
+            f"{family['category']}/{word}",
+            {"context": context},
+        )
+
+
+def template_tests() -> dict[str, Dataset]:
+    """The template tests of the package, by name."""
+    return {t["name"]: template_test(t) for t in packaged("templates.json")["tests"]}
+
+
+def template_test(test: Mapping[str, Any]) -> Dataset:
+    """One item for each template and attribute word, with a sentence for each target word."""
+    if len(test["attributes"]) != 2:
+        raise DataError(f"{test['name']} has {len(test['attributes'])} attribute sets; two needed.")
+    items = [
+        _template_item(number, template, word, label, side)
+        for number, template in enumerate(test["templates"])
+        for side, (label, words) in zip("AB", test["attributes"].items(), strict=True)
+        for word in words
+    ]
+    about = {k: v for k, v in test.items() if k not in {"templates", "attributes"}}
+    return Dataset(test["name"], "templates", tuple(items), "attribute word", about)
+
+
+def _template_item(
+    number: int, template: Mapping[str, Any], word: str, label: str, side: str
+) -> Contrast:
+    texts = {
+        f"{half}:{target}": _filled(template["text"], target, word)
+        for half in ("x", "y")
+        for target in template[half]
+    }
+    return Contrast(f"{number}/{word}", texts, label, word, {"side": side, "template": number})
+
+
+def _filled(template: str, target: str, attribute: str) -> Text:
+    """A template with both slots filled, its first letter a capital, and both spans marked."""
+    for slot in ("{target}", "{attribute}"):
+        if template.count(slot) != 1:
+            raise DataError(
+                f"the template {template!r} has the slot {slot} {template.count(slot)} times; "
+                "it must stand there once."
+            )
+    out, spans = "", {}
+    for literal, name, *_ in string.Formatter().parse(template):
+        out += literal
+        if name:
+            fill = target if name == "target" else attribute
+            spans[name] = ((len(out), len(out) + len(fill)),)
+            out += fill
+    return Text(out[0].upper() + out[1:], spans)
+
+
+# ---------------------------------------------------------------- users' own files
+
+
+def read_pairs(path: Path) -> Dataset:
+    """A user's CSV or JSON lines with `stereotype` and `antistereotype`.
+
+    Optional columns: `unrelated`, `id`, `category`, `cluster`, and `fill` (the word that differs,
+    for CAT; with it give `unrelated` too).
+    """
+    rows = read_table(path, ["stereotype", "antistereotype"])
+    triplets = all(r.get("unrelated") for r in rows)
+    items = [_user_item(row, number, path) for number, row in enumerate(rows)]
+    return Dataset(
+        path.stem,
+        "triplets" if triplets else "pairs",
+        tuple(items),
+        "cluster" if "cluster" in rows[0] else "item",
+    )
+
+
+def _user_item(row: Mapping[str, Any], number: int, path: Path) -> Contrast:
+    texts = {}
+    for label in (STEREOTYPE, ANTISTEREOTYPE, UNRELATED):
+        sentence = row.get(label)
+        if sentence is None or not str(sentence).strip():
+            if label == UNRELATED:
+                continue
+            raise DataError(f"{path}, row {number + 1}: the column {label!r} is empty; fill it in.")
+        found = find_word(sentence, row[f"{label}_fill"]) if row.get(f"{label}_fill") else None
+        spans: dict[str, tuple[Span, ...]] = {"fill": (found,), "word": (found,)} if found else {}
+        texts[label] = Text(str(sentence), spans)
+    name = str(row.get("id") or number)
+    return Contrast(name, texts, str(row.get("category") or "all"), str(row.get("cluster") or name))

@@ -1,0 +1,366 @@
+"""The likelihood measures: one row each, run by one engine.
+
+A row says which queries are asked (a plan for each kind of model), how the answers become the
+score of a sentence, and how the scores of an item's sentences are compared. The plain name is
+the paper's definition; `name@source` reproduces released code with its quirks.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from unmask.errors import NotApplicable
+from unmask.measures import plans
+from unmask.measures.plans import Plan
+from unmask.registry import Registry, choice
+from unmask.types import Floats, Kind, Readings
+
+Reduce: TypeAlias = Callable[[Readings], float]
+
+
+def total(r: Readings) -> float:
+    """Sum of log-probabilities."""
+    return float(r.logp.sum())
+
+
+def mean(r: Readings) -> float:
+    """Mean log-probability; NaN if nothing was asked."""
+    return float(r.logp.mean()) if len(r.logp) else float("nan")
+
+
+def attended(r: Readings) -> float:
+    """Mean of log-probability times attention received; the weights are not renormalised."""
+    return float((r.logp * r.attention).mean()) if len(r.logp) else float("nan")
+
+
+def mean_probability(r: Readings) -> float:
+    """Arithmetic mean of the probabilities."""
+    return float(np.exp(r.logp).mean()) if len(r.logp) else float("nan")
+
+
+def geometric(r: Readings) -> float:
+    """2 to the mean log2 probability: the inverse of the perplexity."""
+    return float(np.exp(mean(r)))
+
+
+def lowered(string: str, family: str) -> str:
+    """Lower case for BERT and ALBERT, as Nangia et al.'s script does."""
+    return string.lower() if family in {"bert", "albert"} else string
+
+
+def all_lowered(string: str, family: str) -> str:
+    """Lower case whatever the model, as Kurita et al.'s token indexer does."""
+    return string.lower()
+
+
+def uncapitalised(string: str, family: str) -> str:
+    """A small first letter, as Thys' templates have it ("he likes ...") for cased models too."""
+    return string[:1].lower() + string[1:]
+
+
+def without_period(string: str, family: str) -> str:
+    """The sentence less its final period, as Husse and Spitz encode it."""
+    return string.removesuffix(".")
+
+
+def as_written(string: str, family: str) -> str:
+    """The sentence as it is."""
+    return string
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """A likelihood measure.
+
+    `plans` by kind of model; `prior` likewise, subtracted in log-odds; `reduce` by kind.
+    `compare`: `preference` counts the items whose stereotypical sentence scores higher;
+    `log-odds` compares two sides of targets and gives an effect size over two attribute sets.
+    `average`: `micro` over items or `macro` over clusters (target terms).
+    `empty`: an item with nothing to ask is `unscored`, or counts as `lost` (published code).
+    `stream`: `own`, or `written`: hidden places are written as mask tokens and read off a plain
+    forward pass, which only differs for permutation models.
+    """
+
+    name: str
+    about: str
+    formula: str
+    plans: Mapping[Kind, Plan]
+    reduce: Reduce
+    cite: tuple[str, ...]
+    criticism: str
+    prior: Mapping[Kind, Plan] = field(default_factory=dict)
+    reduce_causal: Reduce | None = None
+    compare: Literal["preference", "log-odds"] = "preference"
+    average: Literal["micro", "macro"] = "micro"
+    needs: tuple[str, ...] = ()
+    attention: bool = False
+    decimals: int | None = None
+    ties: Literal["strict", "half", "drop"] = "strict"
+    empty: Literal["unscored", "lost"] = "unscored"
+    stream: Literal["own", "written"] = "own"
+    text: Callable[[str, str], str] = as_written
+    deviation: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.plans and self.cite and self.about and self.formula and self.criticism):
+            raise ValueError(f"the card of {self.name!r} is not complete")
+        if ("@" in self.name) != bool(self.deviation):
+            raise ValueError(f"{self.name!r}: a variant, and only a variant, states its deviation")
+
+    @property
+    def ideal(self) -> float:
+        """The value of a model without the bias."""
+        return 50.0 if self.compare == "preference" else 0.0
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes of data it applies to."""
+        if self.compare == "log-odds":
+            return ("templates",)
+        return ("triplets",) if "fill" in self.needs else ("pairs", "triplets")
+
+    def plan_for(self, kind: Kind) -> Plan:
+        """Its plan for a kind of model; the refusal names the measures that do apply."""
+        if kind in self.plans:
+            return self.plans[kind]
+        others = [m.name for m in LIKELIHOOD.values() if kind in m.plans]
+        if not others:
+            raise NotApplicable(
+                f"{self.name!r} needs a language-modelling head, and this is a model of the kind "
+                f"{kind!r}, which has none; use an association measure such as 'w-seat'."
+            )
+        raise NotApplicable(
+            f"{self.name!r} does not apply to a {kind} language model (it needs "
+            f"{choice(self.plans)}); measures that do: {', '.join(others)}."
+        )
+
+    def score(self, readings: Readings, kind: Kind) -> float:
+        """The score of a sentence from the answers to its queries."""
+        if kind == "causal" and self.reduce_causal is not None:
+            return self.reduce_causal(readings)
+        return self.reduce(readings)
+
+    def rounded(self, scores: Floats) -> Floats:
+        """Scores as the comparison sees them."""
+        return scores if self.decimals is None else np.round(scores, self.decimals)
+
+
+def _both(plan: Plan) -> dict[Kind, Plan]:
+    """The same plan for masked and permutation models."""
+    return {"masked": plan, "permutation": plan}
+
+
+_L2R: dict[Kind, Plan] = {"causal": plans.left_to_right}
+
+PLL = Likelihood(
+    name="pll",
+    about="How likely is the sentence, each token given all others?",
+    formula="sum over tokens w of log p(w | sentence without w)",
+    plans=_both(plans.each_content),
+    reduce=total,
+    cite=("salazar2020",),
+    criticism="Favours short sentences and words of several pieces, which give one another away.",
+)
+CPS = Likelihood(
+    name="cps",
+    about="How likely are the words that both sentences share, given the group named?",
+    formula="sum over shared tokens w of log p(w | all other tokens)",
+    plans=_both(plans.each_shared),
+    reduce=total,
+    cite=("nangia2020",),
+    criticism="The shared words differ in length and number of places between items, and the "
+    "group word stays in sight, so its frequency still acts (Kaneko and Bollegala 2022).",
+)
+SSS = Likelihood(
+    name="sss",
+    about="How likely are the words that differ, given those that are shared?",
+    formula="mean over changed tokens w of log p(w | shared tokens)",
+    plans=_both(plans.all_changed),
+    reduce=mean,
+    cite=("nadeem2021", "kaneko2022"),
+    criticism="Frequent words win whatever the context; token accuracy is a few per cent.",
+)
+AUL = Likelihood(
+    name="aul",
+    about="How likely is each token when nothing is hidden?",
+    formula="mean over tokens w of log p(w | whole sentence)",
+    plans=_both(plans.nothing),
+    reduce=mean,
+    cite=("kaneko2022",),
+    criticism="Asks what the model was trained for on a tenth of its targets only; near 0 "
+    "everywhere for strong models, so small differences decide.",
+)
+LPBS = Likelihood(
+    name="lpbs",
+    about="How much more does an attribute speak for one target than for the other?",
+    formula="log p(x | a) / p(x) - log p(y | a) / p(y), sides summed over their words; "
+    "effect size d over the two attribute sets",
+    plans={**_both(plans.target), "causal": plans.causal_joint},
+    prior={**_both(plans.target_alone), "causal": plans.causal_prior},
+    reduce=total,
+    compare="log-odds",
+    needs=("target", "attribute"),
+    cite=("kurita2019",),
+    criticism="Depends on the template and on a handful of target words; scores of one word in "
+    "several templates are not independent.",
+)
+CAT = Likelihood(
+    name="cat",
+    about="Which of three fillers does the model prefer: stereotype, anti-stereotype, unrelated?",
+    formula="masked: mean over the fill word's pieces of p(piece | context, earlier pieces); "
+    "causal: 2^(mean log2 p); ss, lms and icat are means over target terms",
+    plans={**_both(plans.reveal_fill), **_L2R},
+    reduce=mean_probability,
+    reduce_causal=geometric,
+    average="macro",
+    needs=("fill",),
+    cite=("nadeem2021",),
+    criticism="Compares fillers of different length and frequency; many items do not contrast "
+    "what they mean to (Blodgett et al. 2021).",
+)
+
+LIKELIHOOD: Registry[Likelihood] = Registry(
+    "measure",
+    (
+        (m.name, m)
+        for m in (
+            PLL,
+            replace(
+                PLL,
+                name="pll-l2r",
+                about="As pll, with the later pieces of a token's own word hidden too.",
+                formula="sum over tokens w of log p(w | sentence without w and later pieces)",
+                plans=_both(plans.within_word),
+                cite=("kauf2023",),
+                criticism="Mends the pieces' effect of pll; still favours short sentences.",
+            ),
+            CPS,
+            replace(
+                CPS,
+                name="cps@nangia2020",
+                decimals=3,
+                text=lowered,
+                cite=("nangia2020",),
+                deviation="Scores rounded to 3 decimals before the comparison, ties stay in the "
+                "denominator; lower-cased text for BERT and ALBERT.",
+            ),
+            replace(
+                CPS,
+                name="cps@kaneko2022",
+                decimals=3,
+                cite=("kaneko2022",),
+                deviation="Scores rounded to 3 decimals before the comparison; case is kept.",
+            ),
+            replace(
+                CPS,
+                name="cps@thys2025",
+                plans=_both(plans.inner_aligned),
+                decimals=3,
+                stream="written",
+                cite=("thys2025",),
+                deviation="The first and the last aligned place are dropped whatever they are: "
+                "for XLNet the first word is lost and <sep> kept; no permutation mask.",
+            ),
+            replace(
+                CPS,
+                name="cps@biasbench",
+                plans={**_both(plans.each_changed), **_L2R},
+                reduce=mean,
+                reduce_causal=geometric,
+                decimals=3,
+                cite=("meade2022",),
+                deviation="Hides the changed tokens one at a time and averages: the opposite of "
+                "Nangia et al.; causal models by 2^(mean log2 p).",
+            ),
+            SSS,
+            replace(
+                SSS,
+                name="sss@kaneko2022",
+                plans=_both(plans.all_changed_crossed),
+                empty="lost",
+                cite=("kaneko2022",),
+                deviation="Averages every hidden token at every hidden place instead of the gold "
+                "diagonal; a pair with an empty difference counts as not stereotypical.",
+            ),
+            AUL,
+            replace(
+                AUL,
+                name="aul@thys2025",
+                plans=_both(plans.inner_places),
+                stream="written",
+                cite=("thys2025",),
+                deviation="Places 1 to T - 2 whatever they are: for XLNet the first word is lost "
+                "and <sep> kept; no permutation mask.",
+            ),
+            replace(
+                AUL,
+                name="aula",
+                about="As aul, each token weighted by the attention it receives.",
+                formula="mean over tokens w of attention(w) log p(w | whole sentence)",
+                reduce=attended,
+                attention=True,
+                criticism="Attention is no proven measure of importance; the weights of a "
+                "sentence do not add up to one.",
+            ),
+            replace(
+                AUL,
+                name="all-masked",
+                about="How likely are the tokens when everything is hidden? A baseline.",
+                formula="mean over tokens w of log p(w | length of the sentence)",
+                plans=_both(plans.everything),
+                criticism="Sees only frequency and place: what it finds is not association.",
+            ),
+            CAT,
+            replace(
+                CAT,
+                name="cat@nadeem2021",
+                plans={**_both(plans.reveal_retokenised), **_L2R},
+                stream="written",
+                deviation="The fill word is tokenised without its leading space and the sentence "
+                "tokenised anew around the mask: RoBERTa is asked for the wrong piece.",
+            ),
+            Likelihood(
+                name="ll",
+                about="How likely is the sentence, read left to right?",
+                formula="sum over tokens w of log p(w | tokens before w)",
+                plans=_L2R,
+                reduce=total,
+                cite=("nangia2020",),
+                criticism="Favours short sentences; words before the difference add nothing.",
+            ),
+            LPBS,
+            replace(
+                LPBS,
+                name="lpbs@kurita2019",
+                plans={"masked": plans.target_first_piece},
+                prior={"masked": plans.prior_before_last},
+                text=all_lowered,
+                deviation="The prior is read at the token before the last mask; a word of several "
+                "pieces is represented by its first.",
+            ),
+            replace(
+                LPBS,
+                name="lpbs@thys2025",
+                plans=_both(plans.target_bare_token),
+                prior=_both(plans.prior_at_last),
+                stream="written",
+                text=uncapitalised,
+                cite=("kurita2019", "thys2025"),
+                deviation="The prior is read at the attribute's mask; words are looked up without "
+                "the space marker.",
+            ),
+            replace(
+                LPBS,
+                name="lpbs@husse2022",
+                plans={"masked": plans.target_distinct_pieces},
+                prior={"masked": plans.prior_distinct_pieces},
+                text=without_period,
+                cite=("kurita2019", "husse2022"),
+                deviation="A word of several pieces gets the product of its distinct pieces' "
+                "probabilities at one mask, order and repeats lost; the period is cut off.",
+            ),
+        )
+    ),
+)

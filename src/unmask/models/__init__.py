@@ -1,0 +1,1 @@
+"""Models: loading, and the engines that answer queries and embed words."""

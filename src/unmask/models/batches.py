@@ -1,0 +1,44 @@
+"""Batches by token budget, the same for every engine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one forward pass may hold: padded tokens, and places times vocabulary for the head.
+
+    A single row is always allowed, whatever its length, so memory is bounded by the longest row
+    and never by the number of rows.
+    """
+
+    tokens: int = 4096
+    logits: int = 40_000_000
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or self.logits < 1:
+            raise ValueError("a budget must be at least 1")
+
+
+def batches(
+    lengths: Sequence[int], places: Sequence[int], budget: Budget, vocabulary: int
+) -> list[list[int]]:
+    """Rows grouped by length, longest first, each group within the budget.
+
+    `lengths[i]` are the tokens of row i and `places[i]` how many of its places go to the head.
+    Longest first: if memory is too small for the budget, it shows at once.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    groups: list[list[int]] = []
+    group: list[int] = []
+    asked = 0
+    for i in order:
+        # The first of a group is its longest, which is what the others are padded to.
+        tokens = (len(group) + 1) * (lengths[group[0]] if group else lengths[i])
+        logits = (asked + places[i]) * vocabulary
+        if group and (tokens > budget.tokens or logits > budget.logits):
+            groups.append(group)
+            group, asked = [], 0
+        group.append(i)
+        asked += places[i]
+    return [*groups, group] if group else groups

@@ -1,0 +1,92 @@
+"""The tokenizer as plans and roles see it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from unmask.errors import ModelError, NotApplicable
+from unmask.text.roles import places
+from unmask.types import Encoded, Kind, Text
+
+
+class TokenizerCodec:
+    """A transformers tokenizer behind the `Codec` protocol.
+
+    Places are found through the tokenizer's own offset mapping, never by searching ids. Causal
+    models get their start token, so that the first word is predicted too.
+    """
+
+    def __init__(self, tokenizer: Any, kind: Kind, name: str) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise ModelError(
+                f"the tokenizer of {name!r} gives no character offsets; install or convert to a "
+                "fast tokenizer (a folder with tokenizer.json)."
+            )
+        self.tokenizer, self.kind, self.name = tokenizer, kind, name
+        self._start = _start_token(tokenizer) if kind == "causal" else None
+
+    def encode(self, string: str) -> Encoded:
+        """Ids with specials."""
+        return self.encode_text(Text(string))
+
+    def encode_text(self, text: Text, focus: tuple[str, str, str] = ("", "", "")) -> Encoded:
+        """Ids, specials, word numbers, and a role for each of the text's spans."""
+        batch = self.tokenizer(
+            text.string, return_offsets_mapping=True, return_special_tokens_mask=True
+        )
+        ids, offsets = list(batch["input_ids"]), list(batch["offset_mapping"])
+        special = [bool(s) for s in batch["special_tokens_mask"]]
+        words = [-1 if w is None else w for w in batch.word_ids()]
+        if self._start is not None and (not ids or ids[0] != self._start):
+            ids, offsets = [self._start, *ids], [(0, 0), *offsets]
+            special, words = [True, *special], [-1, *words]
+        specials = frozenset(i for i, s in enumerate(special) if s)
+        roles = {
+            name: tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
+            for name, spans in text.spans.items()
+        }
+        return Encoded(tuple(ids), specials, roles, tuple(words), focus)
+
+    def pieces(self, word: str) -> tuple[int, ...]:
+        """The ids of a word on its own."""
+        return tuple(self.tokenizer(word, add_special_tokens=False)["input_ids"])
+
+    def token(self, word: str) -> int:
+        """The id of the token spelt exactly so, or the unknown token's."""
+        return int(self.tokenizer.convert_tokens_to_ids(word))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids."""
+        return str(self.tokenizer.decode(list(ids)))
+
+    @property
+    def mask(self) -> str:
+        """The mask token as text."""
+        return str(self.tokenizer.mask_token)
+
+    @property
+    def mask_id(self) -> int:
+        """The mask token's id; a tokenizer without one is refused."""
+        if self.tokenizer.mask_token_id is None:
+            raise NotApplicable(
+                f"the tokenizer of {self.name!r} has no mask token, so nothing can be hidden "
+                "from it; use measures for causal models ('ll', 'cat', 'lpbs')."
+            )
+        return int(self.tokenizer.mask_token_id)
+
+    @property
+    def pad_id(self) -> int:
+        """The id to pad with; any id does, since padding is never attended to."""
+        return int(self.tokenizer.pad_token_id or 0)
+
+
+def _start_token(tokenizer: Any) -> int | None:
+    """What stands before a causal model's first word: its start token, or GPT-2's end token."""
+    for name in ("bos_token_id", "eos_token_id"):
+        if (found := getattr(tokenizer, name, None)) is not None:
+            return int(found)
+    return None
+
+
+def describe(tokenizer: Any) -> Mapping[str, Any]:
+    """What a result records of a tokenizer."""
+    return {"class": type(tokenizer).__name__, "vocabulary": len(tokenizer)}

@@ -1,0 +1,196 @@
+"""Loading: a hub name, `name@revision`, a local folder, a GGUF file, or `bundled`."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers.models.auto import modeling_auto
+
+from unmask.errors import ModelError
+from unmask.models.batches import Budget
+from unmask.models.codec import TokenizerCodec, describe
+from unmask.models.journal import Journal
+from unmask.models.known import BUNDLED, KNOWN
+from unmask.models.logprobs import (
+    Engine,
+    Progress,
+    causal_show,
+    masked_show,
+    permutation_show,
+)
+from unmask.registry import unknown
+from unmask.types import Kind
+
+_AUTO = {
+    "masked": transformers.AutoModelForMaskedLM,
+    "causal": transformers.AutoModelForCausalLM,
+    "permutation": transformers.AutoModelForCausalLM,
+    "encoder": transformers.AutoModel,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A loaded network with its tokenizer, its kind and a record of what it is."""
+
+    name: str
+    kind: Kind
+    codec: TokenizerCodec
+    net: Any
+    limit: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        """The architecture's short name, such as `bert`."""
+        return str(self.net.config.model_type)
+
+    def engine(
+        self,
+        stream: str = "own",
+        *,
+        budget: Budget | None = None,
+        journal: Journal | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> Engine:
+        """The likelihood engine; `stream` as in `Likelihood`."""
+        first = next(self.net.parameters())
+        if self.kind == "causal":
+            show = causal_show()
+        elif self.kind == "permutation" and stream == "own":
+            show = permutation_show(first.device, first.dtype)
+        else:
+            show = masked_show(self.codec.mask_id)
+        return Engine(self.net, show, self.codec.pad_id, budget or Budget(), journal, progress)
+
+
+def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Model:
+    """Load a model by name; every failure is one sentence."""
+    source, options = _source(name)
+    config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
+    kind = kind_of(config)
+    tokenizer = _attempt(name, transformers.AutoTokenizer.from_pretrained, source, **options)
+    net = _attempt(
+        name, _AUTO[kind].from_pretrained, source, dtype=getattr(torch, dtype), **options
+    )
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return wrap(net.to(where), tokenizer, kind, name)
+
+
+def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
+    """A model from a network and a tokenizer already in memory."""
+    net.eval()
+    for key, value in net.named_parameters():
+        if not torch.isfinite(value).all():
+            raise ModelError(
+                f"the weights of {name!r} are not all numbers ({key} has NaN or infinity); "
+                "fetch or save the model again."
+            )
+    first = next(net.parameters())
+    provenance = {
+        "kind": kind,
+        "architecture": type(net).__name__,
+        "revision": getattr(net.config, "_commit_hash", None),
+        "weights": weight_hash(net),
+        "parameters": sum(p.numel() for p in net.parameters()),
+        "dtype": str(first.dtype).removeprefix("torch."),
+        "device": str(first.device),
+        "tokenizer": describe(tokenizer),
+        "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
+    }
+    codec = TokenizerCodec(tokenizer, kind, name)
+    return Model(name, kind, codec, net, _limit(net.config, tokenizer), provenance)
+
+
+def kind_of(config: Any) -> Kind:
+    """What a config's architecture can answer: masked, causal, permutation, or encoder."""
+    family = config.model_type
+    if family == "xlnet":
+        return "permutation"
+    named = (config.architectures or [""])[0]
+    masked = family in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    causal = family in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if masked and (named.endswith("ForMaskedLM") or named.endswith("ForPreTraining")):
+        return "encoder" if family == "electra" and "PreTraining" in named else "masked"
+    if causal and named.endswith(("ForCausalLM", "LMHeadModel")):
+        return "causal"
+    if named.endswith("Model"):
+        return "causal" if causal and not masked else "encoder"
+    if causal and not masked:
+        return "causal"
+    return "masked" if masked and not named else "encoder"
+
+
+def weight_hash(net: Any) -> str:
+    """A hash of all weights by name, shape and bytes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for key, value in sorted(net.state_dict().items()):
+        digest.update(f"{key}{tuple(value.shape)}{value.dtype}".encode())
+        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _limit(config: Any, tokenizer: Any) -> int:
+    """The longest row the model takes, in tokens."""
+    found = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    if config.model_type in {"roberta", "xlm-roberta", "camembert"} and found:
+        found -= config.pad_token_id + 1  # positions start behind the padding index
+    stated = tokenizer.model_max_length
+    limits = [n for n in (found, stated) if n and 0 < n < 10**9]
+    return min(limits) if limits else 10**9
+
+
+def _source(name: str) -> tuple[str, dict[str, Any]]:
+    """Where a name points, and the options to load it with. No code is ever run from a hub."""
+    options: dict[str, Any] = {"trust_remote_code": False}
+    if name == BUNDLED:
+        return str(Path(__file__).parent / "bundled_model"), options | {"local_files_only": True}
+    path = Path(name)
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise ModelError(f"there is no file {name!r}; give the path of a GGUF file.")
+        return str(path.parent), options | {"gguf_file": path.name}
+    if path.is_dir():
+        if not (path / "config.json").exists():
+            raise ModelError(
+                f"the folder {name!r} has no config.json; give a folder that save_pretrained made."
+            )
+        return name, options | {"local_files_only": True}
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix:
+        raise ModelError(f"there is no model folder {name!r}; {unknown('model', name, KNOWN)}")
+    base, _, revision = name.partition("@")
+    return base, options | ({"revision": revision} if revision else {})
+
+
+def _attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
+    """Call a loader and turn its failures into one sentence."""
+    if loader.__self__ is transformers.AutoConfig and "gguf_file" in options:
+        options.setdefault("trust_remote_code", False)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        return loader(source, **options)
+    except ImportError as error:
+        raise ModelError(f"{name!r} needs a package that is missing: {_first(error)}") from error
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        if isinstance(error, OSError) and not Path(source).exists():
+            raise ModelError(
+                f"cannot find the model {name!r}: it is no local folder, and the hub did not "
+                f"provide it ({_first(error)}); {unknown('model', name, KNOWN)}"
+            ) from error
+        raise ModelError(f"cannot load the model {name!r}: {_first(error)}") from error
+    finally:
+        transformers.logging.set_verbosity(level)
+
+
+def _first(error: BaseException) -> str:
+    """The first sentence of an error, on one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.split(". ")[0][:200].rstrip(".")

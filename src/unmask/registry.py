@@ -1,0 +1,52 @@
+"""Names to objects. A wrong name is answered with the nearest right ones."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from unmask.errors import NameUnknown
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T]):
+    """A read-only table of named things of one sort (`what` names the sort in messages)."""
+
+    def __init__(self, what: str, rows: Iterable[tuple[str, T]]) -> None:
+        self._what = what
+        self._rows: dict[str, T] = {}
+        for name, row in rows:
+            if name in self._rows:
+                raise ValueError(f"two {what}s are named {name!r}")
+            self._rows[name] = row
+
+    def __getitem__(self, name: str) -> T:
+        if name in self._rows:
+            return self._rows[name]
+        raise NameUnknown(unknown(self._what, name, self._rows))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
+    """One sentence for a wrong name: the nearest right ones, or all if none is near."""
+    allowed = list(allowed)
+    folded = {a.lower(): a for a in allowed}
+    near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+    if near:
+        return f"unknown {what} {name!r}; did you mean {choice(near)}?"
+    shown = ", ".join(allowed[:20]) + (", ..." if len(allowed) > 20 else "")
+    return f"unknown {what} {name!r}; allowed are: {shown}."
+
+
+def choice(names: Iterable[str]) -> str:
+    """`a`, `b` or `c`, in words."""
+    quoted = [repr(n) for n in names]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]

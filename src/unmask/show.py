@@ -1,0 +1,154 @@
+"""What the terminal shows: progress, tables, cards."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from unmask.cite import bibtex
+from unmask.data.catalogue import catalogue
+from unmask.measures import LIKELIHOOD
+from unmask.models.known import KNOWN
+from unmask.registry import Registry
+from unmask.results import table
+from unmask.types import Result
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for each model, counting the distinct rows that went through it."""
+    bars: dict[str, object] = {}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as view:
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                bars[what] = view.add_task(escape(what), total=total)
+            view.update(bars[what], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield advance
+
+
+def print_table(console: Console, results: Sequence[Result], by_category: bool) -> None:
+    """The result tables, one for percentages and one for effect sizes, and their notes."""
+    frame = table(results, by_category)
+    for model, part in frame.groupby("model", sort=False):
+        for tested in (False, True):
+            rows = part[part.p.notna() == tested]
+            if len(rows):
+                console.print(_rendered(rows, str(model), tested))
+    for result in results:
+        _notes(console, result)
+
+
+def _rendered(frame: pd.DataFrame, model: str, tested: bool) -> Table:
+    """A score in bold has an interval that leaves out the ideal value."""
+    view = Table(title=escape(model), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1))
+    last = ["p", "p Holm", "SE"] if tested else ["cover", "acc."]
+    heads = ["measure", "data", "d" if tested else "score", "95 % interval", "ideal", "n", *last]
+    for head in heads:
+        named = head in {"measure", "data"}
+        view.add_column(head, justify="left" if named else "right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        view.add_row(*_cells(row, tested))
+    return view
+
+
+def _cells(row: dict[str, Any], tested: bool) -> list[str]:
+    digits = 2 if tested else 1
+    score = f"{row['score']:.{digits}f}"
+    cells = [
+        escape("" if row["category"] else row["measure"]),
+        escape(f"  {row['category']}" if row["category"] else row["data"]),
+        score if row["low"] <= row["ideal"] <= row["high"] else f"[bold]{score}[/]",
+        escape(f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]"),
+        f"{row['ideal']:g}",
+        str(row["n"]),
+    ]
+    if tested:
+        return [*cells, _p(row["p"]), _p(row["p_holm"]), f"{row['se']:.2f}"]
+    return cells + ["" if pd.isna(row[k]) else f"{row[k]:.0f} %" for k in ("coverage", "accuracy")]
+
+
+def _p(value: float) -> str:
+    if pd.isna(value):
+        return ""
+    return f"{value:.4f}" if value >= 0.0001 else f"{value:.0e}"
+
+
+def _notes(console: Console, result: Result) -> None:
+    where = f"{result.measure} on {result.data}"
+    if result.measure == "scores" or result.measure.startswith("cat"):
+        shown = {k: v for k, v in result.extras.items() if k.split(":")[0] in {"lms", "icat"}}
+        for name, estimate in shown.items():
+            if ":" in name and result.measure != "scores":
+                continue
+            span = f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+            console.print(escape(f"{where}: {name} {estimate.value:.2f} {span}"), style="dim")
+    for reason, count in result.coverage["reasons"].items():
+        console.print(escape(f"{where}: {count} not scored: {reason}"), style="yellow")
+    for note in result.settings.get("notes", []):
+        console.print(escape(f"{where}: {note}"), style="yellow")
+
+
+def _lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:
+    view = Table(box=None, show_header=False, pad_edge=False)
+    view.add_column(no_wrap=True, style="bold")
+    view.add_column()
+    for name, about in rows:
+        view.add_row(escape(name), escape(about))
+    console.print(view)
+
+
+def measures(console: Console, name: str | None) -> None:
+    """All measures, or the card of one."""
+    if name is None:
+        _lines(console, [(m.name, m.deviation or m.about) for m in LIKELIHOOD.values()])
+        return
+    row = LIKELIHOOD[name]
+    facts = [
+        ("measure", row.name),
+        ("asks", row.about),
+        ("formula", row.formula),
+        ("ideal", f"{row.ideal:g}"),
+        ("models", ", ".join(row.plans)),
+        ("data", ", ".join(row.shapes)),
+        ("criticism", row.criticism),
+    ]
+    facts += [("deviation", row.deviation)] if row.deviation else []
+    _lines(console, facts)
+    console.print("\n" + bibtex(row.cite), markup=False, highlight=False)
+
+
+def data_sets(console: Console, name: str | None) -> None:
+    """All data sets, or the card of one."""
+    cards = catalogue()
+    if name is None:
+        _lines(console, [(c.name, f"{c.about} ({c.licence})") for c in cards.values()])
+        return
+    card = cards[name]
+    facts = [("data set", card.name), ("what", card.about), ("licence", card.licence)]
+    facts += [("source", card.url)] if card.url else []
+    facts += [("known defects", card.defects)] if card.defects else []
+    _lines(console, facts)
+    console.print("\n" + bibtex(card.cite), markup=False, highlight=False)
+
+
+def models(console: Console, name: str | None) -> None:
+    """Models known by name; any other name is looked for on the hub."""
+    known = Registry("model", KNOWN.items())
+    _lines(console, list(known.items()) if name is None else [(name, known[name])])
+    if name is None:
+        console.print("Any other name is a folder, a GGUF file or a model of the hub.", style="dim")

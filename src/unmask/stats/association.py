@@ -1,0 +1,294 @@
+"""Association tests: s(w, A, B), effect size d, permutation test, and CEAT's random effects.
+
+d = (mean s over X - mean s over Y) / standard deviation of s over X and Y together (ddof 1),
+after Caliskan et al. (2017).
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
+
+from unmask.errors import DataError
+from unmask.stats.intervals import LEVEL, RESAMPLES
+from unmask.types import Estimate, Floats
+
+Sided = Literal["one", "two"]
+DRAWS = 100_000
+
+
+def unit(vectors: Floats) -> Floats:
+    """Vectors [n, d] scaled to length 1; a zero vector has no angle and is refused."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if not np.all(length > 0):
+        raise DataError("a vector of length zero has no angle; remove its word.")
+    return vectors / length
+
+
+def associations(words: Floats, a: Floats, b: Floats) -> Floats:
+    """s(w, A, B) for each word: mean cosine with A less mean cosine with B.
+
+    `words` [n, d], `a` [p, d], `b` [q, d]; the mean of cosines is the cosine-free product with
+    the mean of unit vectors, so no n x p matrix is made.
+    """
+    return unit(words) @ (unit(a).mean(0) - unit(b).mean(0))
+
+
+def effect_size(x: Floats, y: Floats) -> float:
+    """d of the association scores of X and of Y."""
+    spread = float(np.std(np.concatenate([x, y]), ddof=1))
+    if spread == 0:
+        raise DataError("all words are associated alike, so the effect size is 0 / 0.")
+    return float((x.mean() - y.mean()) / spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """A permutation test: p, how it was found, and how many splits were looked at."""
+
+    p: float
+    method: Literal["exact", "sampled", "parametric"]
+    splits: int
+
+
+def permutation(
+    x: Floats,
+    y: Floats,
+    *,
+    sided: Sided = "one",
+    draws: int = DRAWS,
+    seed: int = 0,
+    parametric: bool = False,
+) -> Permutation:
+    """Is the difference of means larger than under random splits of the same sizes?
+
+    Exact when there are at most `draws` splits (the observed one is among them), else sampled
+    with (hits + 1) / (draws + 1). Equal counts as hit. `parametric` fits a normal distribution
+    to the sampled differences instead.
+    """
+    scores = np.concatenate([x, y]).astype(float)
+    n, m = len(x), len(y)
+    observed = float(np.sum(x))
+    exact = math.comb(n + m, n) <= draws and not parametric
+    sums = _exact_sums(scores, n) if exact else sampled_sums(scores, n, draws, seed)
+    # With the total fixed, the difference of means grows with the sum over X.
+    centre = scores.sum() * n / (n + m)
+    if parametric:
+        z = (observed - centre) / float(sums.std(ddof=1))
+        return Permutation(
+            float(norm.sf(z) if sided == "one" else 2 * norm.sf(abs(z))), "parametric", draws
+        )
+    slack = 1e-12 * max(1.0, float(np.abs(scores).sum()))  # sums in another order are still ties
+    if sided == "one":
+        hits = int(np.count_nonzero(sums >= observed - slack))
+    else:
+        hits = int(np.count_nonzero(np.abs(sums - centre) >= abs(observed - centre) - slack))
+    if exact:
+        return Permutation(hits / len(sums), "exact", len(sums))
+    return Permutation((hits + 1) / (draws + 1), "sampled", draws)
+
+
+def _exact_sums(scores: Floats, n: int) -> Floats:
+    """The sum over each of the splits' first halves."""
+    chosen = itertools.chain.from_iterable(itertools.combinations(range(len(scores)), n))
+    count = math.comb(len(scores), n)
+    places = np.fromiter(chosen, dtype=np.int64, count=count * n).reshape(count, n)
+    return scores[places].sum(1)
+
+
+def sampled_sums(scores: Floats, n: int, draws: int, seed: int) -> Floats:
+    """Sums of `draws` random n-subsets: a Fisher-Yates shuffle of many copies side by side.
+
+    Only the smaller half is drawn; blocks are small enough to stay in the cache.
+    """
+    total, size = float(scores.sum()), len(scores)
+    take = min(n, size - n)
+    rng = np.random.default_rng(seed)
+    out = np.empty(draws)
+    block = max(1, 100_000 // size)
+    lanes = np.arange(block) * size
+    for start in range(0, draws, block):
+        count = min(block, draws - start)
+        deck = np.tile(scores, count)
+        base = lanes[:count]
+        sums = np.zeros(count)
+        for i in range(take):
+            drawn = rng.integers(i, size, count) + base
+            sums += deck[drawn]
+            deck[drawn] = deck[base + i]
+        out[start : start + count] = sums
+    return out if take == n else total - out
+
+
+def effect_estimate(
+    x: Floats,
+    y: Floats,
+    x_clusters: Sequence[str] | None = None,
+    y_clusters: Sequence[str] | None = None,
+    *,
+    sided: Sided = "one",
+    draws: int = DRAWS,
+    resamples: int = RESAMPLES,
+    parametric: bool = False,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Estimate:
+    """d with its bootstrap interval and permutation p.
+
+    `x` and `y` are association scores, one for each word, or several for a word in several
+    contexts; then `x_clusters` and `y_clusters` name the words, and words are resampled within
+    X and within Y.
+    """
+    if len(x) < 2 or len(y) < 2:
+        raise DataError(
+            f"an effect size needs at least two words a side; here are {len(x)} and {len(y)}."
+        )
+    value = effect_size(x, y)
+    test = permutation(x, y, sided=sided, draws=draws, seed=seed, parametric=parametric)
+    rng = np.random.default_rng(seed)
+    halves = [_moments(s, c, resamples, rng) for s, c in ((x, x_clusters), (y, y_clusters))]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = _effect_from_moments(*halves)
+    values = values[np.isfinite(values)]
+    tail = (1 - level) / 2
+    low, high = (float(v) for v in np.quantile(values, [tail, 1 - tail]))
+    more = {
+        "se": float(values.std(ddof=1)),
+        "p_method": test.method,
+        "splits": test.splits,
+        "sided": sided,
+        "words": [len(set(x_clusters or range(len(x)))), len(set(y_clusters or range(len(y))))],
+    }
+    method = "bootstrap over words"
+    return Estimate(value, low, high, level, method, len(x) + len(y), 0.0, test.p, more)
+
+
+def _moments(
+    scores: Floats, clusters: Sequence[str] | None, draws: int, rng: np.random.Generator
+) -> Floats:
+    """Count, sum and sum of squares of resampled words: [draws, 3]."""
+    columns = np.column_stack([np.ones(len(scores)), scores, scores**2])
+    if clusters is not None:
+        number = np.unique(np.asarray(clusters), return_inverse=True)[1]
+        sums = np.zeros((number.max() + 1, 3))
+        np.add.at(sums, number, columns)
+        columns = sums
+    count = len(columns)
+    return rng.multinomial(count, np.full(count, 1 / count), size=draws).astype(float) @ columns
+
+
+def _effect_from_moments(x: Floats, y: Floats) -> Floats:
+    both = x + y
+    variance = (both[:, 2] - both[:, 1] ** 2 / both[:, 0]) / (both[:, 0] - 1)
+    # Rounding leaves about 1e-16 where all resampled scores are equal: there d is 0 / 0.
+    variance[variance < 1e-12 * both[:, 2]] = np.nan
+    return (x[:, 1] / x[:, 0] - y[:, 1] / y[:, 0]) / np.sqrt(variance)
+
+
+# ---------------------------------------------------------------- CEAT
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The effect sizes of CEAT's samples and the variance that each is weighted by."""
+
+    effects: Floats
+    variances: Floats
+
+
+def draw_indices(
+    sizes: Sequence[int], samples: int, rng: np.random.Generator, reuse: bool
+) -> NDArray[np.int64]:
+    """For each sample and word the number of the context drawn: [samples, words].
+
+    With `reuse` each draw is independent; without, a word that has at least `samples` contexts
+    shows none of them twice.
+    """
+    columns = [
+        rng.integers(size, size=samples)
+        if reuse or size < samples
+        else rng.permutation(size)[:samples]
+        for size in sizes
+    ]
+    return np.stack(columns, axis=1)
+
+
+def ceat_samples(
+    vectors: Sequence[Sequence[Floats]], indices: Sequence[NDArray[np.int64]], threads: int = 2
+) -> Samples:
+    """Effect size and variance of s in each sample.
+
+    `vectors` holds X, Y, A and B; each is a list of arrays [contexts, d], one a word, of unit
+    length. `indices` are the four arrays of `draw_indices`. A block of samples is small enough
+    that its running vectors stay in the cache: each drawn vector is read from memory once.
+    """
+    count = len(indices[0])
+    scores = np.empty((count, len(vectors[0]) + len(vectors[1])))
+    block = 128
+
+    def work(start: int) -> None:
+        part = slice(start, min(start + block, count))
+        difference = _mean_drawn(vectors[2], indices[2][part])
+        difference -= _mean_drawn(vectors[3], indices[3][part])
+        words = itertools.chain(
+            zip(vectors[0], indices[0][part].T, strict=True),
+            zip(vectors[1], indices[1][part].T, strict=True),
+        )
+        for column, (stored, drawn) in enumerate(words):
+            scores[part, column] = np.einsum("nd,nd->n", stored[drawn], difference)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(0, count, block)))
+    n = len(vectors[0])
+    spread = scores.std(axis=1, ddof=1)
+    effects = (scores[:, :n].mean(1) - scores[:, n:].mean(1)) / spread
+    return Samples(effects, spread**2)
+
+
+def _mean_drawn(words: Sequence[Floats], drawn: NDArray[np.int64]) -> Floats:
+    total = words[0][drawn[:, 0]].copy()
+    for stored, column in zip(words[1:], drawn.T[1:], strict=True):
+        total += stored[column]
+    total /= len(words)
+    return total
+
+
+def random_effects(samples: Samples, sided: Sided = "two", level: float = LEVEL) -> Estimate:
+    """The combined effect size of CEAT by DerSimonian and Laird (1986).
+
+    `more`: se, tau2, I2, Q, the prediction interval for a new sample, and the spread of the
+    samples. The weights are 1 / variance of the association scores, as Guo and Caliskan (2021)
+    have it; that is not the sampling variance of d, so `more` also has the plain mean.
+    """
+    e, v = samples.effects, samples.variances
+    n = len(e)
+    w = 1 / v
+    fixed = float((w * e).sum() / w.sum())
+    q = float((w * (e - fixed) ** 2).sum())
+    scale = float(w.sum() - (w**2).sum() / w.sum())
+    tau2 = max(0.0, (q - (n - 1)) / scale) if n > 1 else 0.0
+    star = 1 / (v + tau2)
+    value = float((star * e).sum() / star.sum())
+    se = float(star.sum() ** -0.5)
+    z = value / se
+    p = float(norm.sf(z) if sided == "one" else 2 * norm.sf(abs(z)))
+    reach = norm.ppf(1 - (1 - level) / 2) * se
+    ahead = t.ppf(1 - (1 - level) / 2, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
+    more = {
+        "se": se,
+        "tau2": tau2,
+        "I2": max(0.0, 1 - (n - 1) / q) if q > 0 else 0.0,
+        "Q": q,
+        "prediction": [value - ahead, value + ahead],
+        "sd": float(np.sqrt(((e - value) ** 2).sum() / (n - 1))) if n > 1 else None,
+        "mean": float(e.mean()),
+        "quantiles": {str(k): float(np.quantile(e, k)) for k in (0.025, 0.25, 0.5, 0.75, 0.975)},
+        "sided": sided,
+    }
+    return Estimate(value, value - reach, value + reach, level, "random effects", n, 0.0, p, more)

@@ -1,0 +1,1 @@
+"""From characters to places: roles of tokens, contexts of words."""
