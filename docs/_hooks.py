@@ -1,0 +1,85 @@
+"""Generate the reference pages from the tables and the command line, so that they stay true."""
+
+import inspect
+import typing
+
+import typer
+
+import unmask
+from unmask.cite import BIBLIOGRAPHY
+from unmask.cli import app
+from unmask.data.catalogue import catalogue
+from unmask.measures import LIKELIHOOD
+
+
+def measures() -> str:
+    lines = []
+    for row in LIKELIHOOD.values():
+        lines += [f"### `{row.name}`", "", row.about, ""]
+        if row.deviation:
+            lines += [f"*Deviation:* {row.deviation}", ""]
+        lines += [
+            f"- Formula: {row.formula}",
+            f"- Ideal value: {row.ideal:g}",
+            f"- Models: {', '.join(row.plans)}",
+            f"- Data: {', '.join(row.shapes)}",
+            f"- Known criticism: {row.criticism}",
+            f"- Source: {', '.join(row.cite)}",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def data() -> str:
+    lines = ["| name | what | licence | source |", "|---|---|---|---|"]
+    for card in catalogue().values():
+        source = f"[file]({card.url})" if card.url else "in the package"
+        lines.append(f"| `{card.name}` | {card.about} | {card.licence} | {source} |")
+    defects = [f"- `{c.name}`: {c.defects}" for c in catalogue().values() if c.defects]
+    return "\n".join([*lines, "", "Known defects:", "", *defects])
+
+
+def command_line() -> str:
+    group = typer.main.get_command(app)
+    lines = []
+    for name, command in group.commands.items():
+        lines += [f"### `unmask {name}`", "", command.help or "", ""]
+        for parameter in command.params:
+            if parameter.name == "help":
+                continue
+            names = ", ".join(f"`{o}`" for o in parameter.opts)
+            lines.append(f"- {names}: {getattr(parameter, 'help', '') or ''}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def python() -> str:
+    lines = []
+    for name in unmask.__all__:
+        thing = getattr(unmask, name)
+        lines += [f"### `unmask.{name}`", ""]
+        if callable(thing) and not isinstance(thing, type):
+            lines += [f"```python\n{name}{inspect.signature(thing)}\n```", ""]
+        lines += [inspect.getdoc(thing) or "", ""]
+    return "\n".join(lines)
+
+
+def bibliography() -> str:
+    return "```bibtex\n" + "\n\n".join(BIBLIOGRAPHY.values()) + "\n```"
+
+
+PARTS: dict[str, typing.Callable[[], str]] = {
+    "measures": measures,
+    "data": data,
+    "command-line": command_line,
+    "python": python,
+    "bibliography": bibliography,
+}
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    for name, part in PARTS.items():
+        marker = f"<!-- generated: {name} -->"
+        if marker in markdown:
+            markdown = markdown.replace(marker, part())
+    return markdown

@@ -1,0 +1,225 @@
+"""Fixtures: tiny random networks on real and on made tokenizers. Nothing is downloaded."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+from unmask.data import contrasts
+from unmask.models.load import Model, wrap
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+torch.set_num_threads(1)  # tiny networks; the tests run in two processes
+SHARED = Path(os.environ.get("UNMASK_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
+def shared_file(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"needs {name} of the development data (set UNMASK_DATA)")
+    return path
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """A function from names to files of the development data; also sets UNMASK_DATA."""
+    if SHARED.is_dir():
+        monkeypatch.setenv("UNMASK_DATA", str(SHARED))
+    return shared_file
+
+
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 128,
+}
+
+
+def make_net(family: str, vocabulary: int, pad: int = 0) -> torch.nn.Module:
+    """A tiny random network in float64, with weights large enough that scores differ."""
+    torch.manual_seed(5)
+    common = {"vocab_size": vocabulary, "pad_token_id": pad}
+    built = {
+        "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**common, **SMALL)),
+        "roberta": lambda: transformers.RobertaForMaskedLM(
+            transformers.RobertaConfig(**common, **SMALL)
+        ),
+        "albert": lambda: transformers.AlbertForMaskedLM(
+            transformers.AlbertConfig(**common, **SMALL, embedding_size=16)
+        ),
+        "distilbert": lambda: transformers.DistilBertForMaskedLM(
+            transformers.DistilBertConfig(**common, dim=32, n_layers=2, n_heads=4, hidden_dim=48)
+        ),
+        "electra": lambda: transformers.ElectraForMaskedLM(
+            transformers.ElectraConfig(**common, **SMALL, embedding_size=16)
+        ),
+        "modernbert": lambda: transformers.ModernBertForMaskedLM(
+            transformers.ModernBertConfig(**common, **SMALL, local_attention=8)
+        ),
+        "xlnet": lambda: transformers.XLNetLMHeadModel(
+            transformers.XLNetConfig(**common, d_model=32, n_layer=2, n_head=4, d_inner=48)
+        ),
+        "gpt2": lambda: transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(
+                vocab_size=vocabulary, n_embd=32, n_layer=2, n_head=4, n_positions=128
+            )
+        ),
+        "opt": lambda: transformers.OPTForCausalLM(
+            transformers.OPTConfig(
+                **common,
+                hidden_size=32,
+                ffn_dim=48,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                max_position_embeddings=128,
+                word_embed_proj_dim=16,
+            )
+        ),
+        "bloom": lambda: transformers.BloomForCausalLM(
+            transformers.BloomConfig(**common, hidden_size=32, n_layer=2, n_head=4)
+        ),
+        "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**common, **SMALL)),
+    }[family]()
+    with torch.no_grad():
+        for p in built.parameters():
+            if p.ndim > 1:
+                p.mul_(4)
+    # XLNet makes its position encodings in float32 whatever the weights are.
+    return built.eval() if family == "xlnet" else built.double().eval()
+
+
+def texts() -> list[str]:
+    items = contrasts.bundled_pairs().items
+    return [text.string for item in items for text in item.texts.values()]
+
+
+def made_tokenizer(sort: str):
+    """A small real tokenizer of one of three sorts, trained on the package's own sentences."""
+    if sort == "wordpiece":
+        raw = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        raw.normalizer = normalizers.BertNormalizer()
+        raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        raw.decoder = decoders.WordPiece()
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        trainer = trainers.WordPieceTrainer(vocab_size=180, special_tokens=special)
+        names = dict(zip(("pad", "unk", "cls", "sep", "mask"), special, strict=True))
+    elif sort == "bpe":
+        raw = Tokenizer(models.BPE())
+        raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        raw.decoder = decoders.ByteLevel()
+        special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
+        trainer = trainers.BpeTrainer(
+            vocab_size=420,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )
+        names = dict(zip(("pad", "unk", "cls", "sep", "mask"), special, strict=True))
+    else:
+        raw = Tokenizer(models.Unigram())
+        raw.pre_tokenizer = pre_tokenizers.Metaspace()
+        raw.decoder = decoders.Metaspace()
+        special = ["<pad>", "<unk>", "<cls>", "<sep>", "<mask>"]
+        trainer = trainers.UnigramTrainer(
+            vocab_size=240, special_tokens=special, unk_token="<unk>", show_progress=False
+        )
+        names = dict(zip(("pad", "unk", "cls", "sep", "mask"), special, strict=True))
+    trainer.show_progress = False
+    raw.train_from_iterator(texts(), trainer)
+    return raw, {f"{k}_token": v for k, v in names.items()}
+
+
+def finish(raw, names, shape: str, **more):
+    """Wrap a raw tokenizer, with specials around (BERT), at the end (XLNet) or none (GPT)."""
+    cls, sep = names["cls_token"], names["sep_token"]
+    single = {"around": f"{cls} $A {sep}", "end": f"$A {sep} {cls}", "none": "$A"}[shape]
+    ids = [(t, raw.token_to_id(t)) for t in (cls, sep)]
+    raw.post_processor = processors.TemplateProcessing(single=single, special_tokens=ids)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, model_max_length=128, **names, **more
+    )
+
+
+SORT = {
+    "bert": ("wordpiece", "around"),
+    "distilbert": ("wordpiece", "around"),
+    "electra": ("wordpiece", "around"),
+    "modernbert": ("bpe", "around"),
+    "roberta": ("bpe", "around"),
+    "albert": ("unigram", "around"),
+    "xlnet": ("unigram", "end"),
+    "gpt2": ("bpe", "none"),
+    "opt": ("bpe", "none"),
+    "bloom": ("bpe", "none"),
+    "llama": ("unigram", "none"),
+}
+KINDS = dict.fromkeys(("gpt2", "opt", "bloom", "llama"), "causal") | {"xlnet": "permutation"}
+_MODELS: dict[str, Model] = {}
+
+
+def tiny(family: str) -> Model:
+    """A tiny random model of a family on a made tokenizer; built once."""
+    if family not in _MODELS:
+        sort, shape = SORT[family]
+        raw, names = made_tokenizer(sort)
+        more = {"bos_token": names["cls_token"]} if shape == "none" else {}
+        tokenizer = finish(raw, names, shape, **more)
+        net = make_net(family, len(tokenizer), tokenizer.pad_token_id)
+        _MODELS[family] = wrap(net, tokenizer, KINDS.get(family, "masked"), f"tiny-{family}")
+    return _MODELS[family]
+
+
+def real_tokenizer(family: str):
+    """The published tokenizer of a family, from the development data."""
+    if family == "bert":
+        path = shared_file("tokenizers/bert-base-uncased/vocab.txt")
+        return transformers.BertTokenizer(vocab=str(path), do_lower_case=True)
+    if family == "albert":
+        import sentencepiece
+
+        path = shared_file("tokenizers/albert-v2/spiece.model")
+        model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        pieces = range(model.get_piece_size())
+        vocabulary = [(model.id_to_piece(i), model.get_score(i)) for i in pieces]
+        return transformers.AlbertTokenizer(vocab=vocabulary)
+    folder = shared_file("tokenizers/gpt2-bpe/encoder.json").parent
+    merges = str(folder / "vocab.bpe")
+    if family == "gpt2":
+        return transformers.GPT2Tokenizer(vocab=str(folder / "encoder.json"), merges=merges)
+    # RoBERTa has the same pieces behind four specials of its own, and the mask at the end.
+    pieces = json.loads((folder / "encoder.json").read_text())
+    vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    vocabulary |= {p: i + 4 for p, i in pieces.items() if p != "<|endoftext|>"}
+    vocabulary["<mask>"] = len(vocabulary)
+    lines = (folder / "vocab.bpe").read_text(encoding="utf-8").split("\n")[1:]
+    pairs = [tuple(line.split()) for line in lines if line]
+    return transformers.RobertaTokenizer(vocab=vocabulary, merges=pairs)
+
+
+def tiny_real(family: str) -> Model:
+    """A tiny random network on the published tokenizer."""
+    key = f"real {family}"
+    if key not in _MODELS:
+        tokenizer = real_tokenizer(family)
+        net = make_net(family, len(tokenizer), tokenizer.pad_token_id or 0)
+        _MODELS[key] = wrap(net, tokenizer, KINDS.get(family, "masked"), f"tiny-real-{family}")
+    return _MODELS[key]

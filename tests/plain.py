@@ -1,0 +1,116 @@
+"""Slow plain loops, one sentence at a time, written from the papers and the published code.
+
+They share nothing with the package: ids from the tokenizer, places by slicing off the first and
+the last token, difflib for alignment, one forward pass a sentence or a masked copy.
+"""
+
+import difflib
+import math
+
+import torch
+
+
+@torch.no_grad()
+def logp(net, ids):
+    return torch.log_softmax(net(input_ids=torch.tensor([ids])).logits[0].double(), -1)
+
+
+@torch.no_grad()
+def logp_at(net, ids, place):
+    return torch.log_softmax(net(input_ids=torch.tensor([ids])).logits[0, place].double(), -1)
+
+
+def spans(a, b, want):
+    """Places of `a` and `b` that are equal (`want='equal'`) or differ."""
+    one, two = [], []
+    matcher = difflib.SequenceMatcher(None, [str(x) for x in a], [str(x) for x in b])
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if (tag == "equal") == (want == "equal"):
+            one += list(range(i, j))
+            two += list(range(k, m))
+    return one, two
+
+
+class Plain:
+    """The measures on one pair of sentences."""
+
+    def __init__(self, net, tokenizer):
+        self.net, self.tok, self.seen = net, tokenizer, {}
+
+    def ids(self, sentence):
+        return self.tok(sentence)["input_ids"]
+
+    def masked(self, ids, hidden):
+        return [self.tok.mask_token_id if i in hidden else t for i, t in enumerate(ids)]
+
+    def each(self, ids, places, hidden=None):
+        out = []
+        for i in places:
+            shown = self.masked(ids, {i} if hidden is None else hidden)
+            key = (*shown, i, ids[i])
+            if key not in self.seen:  # PLL and CPS ask the same of the same copies
+                self.seen[key] = logp_at(self.net, shown, i)[ids[i]].item()
+            out.append(self.seen[key])
+        return out
+
+    def pll(self, s, other):
+        ids = self.ids(s)
+        return sum(self.each(ids, range(1, len(ids) - 1)))
+
+    def aul(self, s, other):
+        ids = self.ids(s)
+        found = logp(self.net, ids)
+        return sum(found[i, ids[i]].item() for i in range(1, len(ids) - 1)) / (len(ids) - 2)
+
+    @torch.no_grad()
+    def aula(self, s, other):
+        ids = self.ids(s)
+        before = self.net.config._attn_implementation
+        self.net.set_attn_implementation("eager")
+        out = self.net(input_ids=torch.tensor([ids]), output_attentions=True)
+        self.net.set_attn_implementation(before)
+        weights = torch.stack([a[0] for a in out.attentions]).double().mean(0).mean(0).mean(0)
+        found = torch.log_softmax(out.logits[0].double(), -1)
+        places = range(1, len(ids) - 1)
+        return sum((found[i, ids[i]] * weights[i]).item() for i in places) / (len(ids) - 2)
+
+    def all_masked(self, s, other):
+        ids = self.ids(s)
+        places = list(range(1, len(ids) - 1))
+        return sum(self.each(ids, places, set(places))) / len(places)
+
+    def cps(self, s, other):
+        ids = self.ids(s)
+        places = spans(ids, self.ids(other), "equal")[0][1:-1]
+        return sum(self.each(ids, places))
+
+    def sss(self, s, other):
+        ids = self.ids(s)
+        places = spans(ids, self.ids(other), "diff")[0]
+        if not places:
+            return math.nan
+        return sum(self.each(ids, places, set(places))) / len(places)
+
+    def sss_kaneko(self, s, other):
+        ids = self.ids(s)
+        places = spans(ids, self.ids(other), "diff")[0]
+        if not places:
+            return math.nan
+        found = logp(self.net, self.masked(ids, set(places)))
+        values = [found[i, ids[j]].item() for i in places for j in places]
+        return sum(values) / len(values)
+
+    def cps_biasbench(self, s, other):
+        ids = self.ids(s)
+        places = spans(ids, self.ids(other), "diff")[0]
+        return sum(self.each(ids, places)) / len(places) if places else math.nan
+
+    def cat_nadeem(self, context, word):
+        """Mean probability of the word's pieces, each after the earlier ones, through text."""
+        pieces = self.tok(word, add_special_tokens=False)["input_ids"]
+        total = 0.0
+        for k, piece in enumerate(pieces):
+            fill = self.tok.decode(pieces[:k]) + self.tok.mask_token
+            ids = self.ids(context.replace("BLANK", fill, 1))
+            total += logp_at(self.net, ids, ids.index(self.tok.mask_token_id))[piece].exp().item()
+        return total / len(pieces)

@@ -1,0 +1,262 @@
+"""The command line as a person uses it: output files, and one clear sentence for each mistake."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import unmask
+from conftest import finish, made_tokenizer, make_net, tiny
+from unmask import cli, own_scores
+from unmask.evaluate import evaluate
+from unmask.measures import LIKELIHOOD
+
+
+def invoke(*arguments):
+    """Run the real entry point; returns exit status, stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "unmask", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "100"},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "id,stereotype,antistereotype,category,cluster\n"
+        "1,The nurse said that she was tired.,The nurse said that he was tired.,work,nurse\n"
+        "2,The judge said that he was tired.,The judge said that she was tired.,work,judge\n"
+        "3,The maid was gentle.,The captain was gentle.,trait,maid\n"
+    )
+    return path
+
+
+def test_run_writes_results_and_items(pairs, tmp_path):
+    status, out, err = invoke(
+        "run", "-x", "aul,cps", "-d", pairs, "-o", tmp_path / "r", "--by-category"
+    )
+    assert status == 0, err
+    assert "aul" in out
+    assert "work" in out
+    record = json.loads((tmp_path / "r" / "results.json").read_text())["results"]
+    assert [r["measure"] for r in record] == ["aul", "cps"]
+    first = record[0]
+    needed = {
+        "model",
+        "data",
+        "measure",
+        "overall",
+        "by_category",
+        "accuracy",
+        "coverage",
+        "settings",
+    }
+    assert needed <= first.keys()
+    assert {"value", "low", "high", "level", "method", "n", "ideal"} <= first["overall"].keys()
+    assert first["overall"]["n"] == 3
+    assert first["provenance"]["model"]["weights"]
+    items = pd.read_parquet(tmp_path / "r" / "items.parquet")
+    columns = {
+        "model",
+        "data",
+        "measure",
+        "item",
+        "category",
+        "cluster",
+        "label",
+        "sentence",
+        "score",
+    }
+    assert columns <= set(items.columns)
+    assert len(items) == 2 * 3 * 2
+    assert not (tmp_path / "r" / ".answers").exists()
+    again = unmask.load(tmp_path / "r")
+    assert again[0].overall.value == first["overall"]["value"]
+    assert unmask.table(again).score.tolist() == [r["overall"]["value"] for r in record]
+    status, out, _ = invoke("cite", tmp_path / "r")
+    assert status == 0
+    assert "@inproceedings{kaneko2022" in out
+    assert "nangia2020" in out
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """A folder with a model whose weights hold a NaN, and one without a mask token."""
+    raw, names = made_tokenizer("wordpiece")
+    tokenizer = finish(raw, names, "around")
+    net = make_net("bert", len(tokenizer)).float()
+    with torch.no_grad():
+        next(net.parameters())[0, 0] = float("nan")
+    net.save_pretrained(tmp_path / "nan")
+    tokenizer.save_pretrained(tmp_path / "nan")
+    raw, names = made_tokenizer("wordpiece")
+    del names["mask_token"]
+    make_net("bert", len(tokenizer)).float().save_pretrained(tmp_path / "maskless")
+    finish(raw, names, "around").save_pretrained(tmp_path / "maskless")
+    return tmp_path
+
+
+MISTAKES = {
+    "measure": (["run", "-x", "auk"], "did you mean 'aul'"),
+    "data": (["run", "-d", "crow-pairs"], "did you mean 'crows-pairs'"),
+    "model": (["run", "-m", "bert-base-casd"], "bert-base-cased"),
+    "folder": (["run", "-m", "./nowhere"], "no model folder"),
+    "gguf": (["run", "-m", "nowhere.gguf"], "no file"),
+    "dtype": (["run", "--dtype", "float23"], "'float32'"),
+    "list": (["list", "measure"], "did you mean 'measures'"),
+    "card": (["list", "measures", "cpss"], "'cps'"),
+    "shape": (["run", "-x", "lpbs", "-d", "bundled-pairs"], "needs templates"),
+    "kind": (["run", "-x", "ll", "-d", "bundled-pairs"], "measures that do: pll"),
+    "csv": (["run", "-d", "nowhere.csv"], "no file"),
+    "results": (["cite", "."], "holds no results.json"),
+    "scores": (["score", "nowhere.json", "-d", "bundled-pairs"], "no file"),
+}
+
+
+@pytest.mark.parametrize("name", list(MISTAKES))
+def test_mistakes_are_one_sentence_and_exit_2(name, tmp_path):
+    arguments, said = MISTAKES[name]
+    extra = ["-o", tmp_path / "out"] if arguments[0] == "run" else []
+    check(arguments + extra, said)
+
+
+def check(arguments, said):
+    status, _, err = invoke(*arguments)
+    assert status == 2
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+
+
+def test_bad_files(tmp_path, pairs, broken):
+    empty, columns, locked = tmp_path / "e.csv", tmp_path / "c.csv", tmp_path / "file"
+    empty.write_text("")
+    columns.write_text("a,b\n1,2\n")
+    locked.write_text("x")
+    out = ["-o", tmp_path / "out"]
+    check(["run", "-d", empty, *out], "is empty")
+    check(["run", "-d", columns, *out], "has no column 'stereotype'")
+    check(["run", "-d", pairs, "-o", locked / "sub"], "cannot write to")
+    check(["run", "-m", broken / "nan", "-d", pairs, *out], "not all numbers")
+    check(["run", "-m", broken / "maskless", "-x", "pll", "-d", pairs, *out], "no mask token")
+    check(["score", columns, "-d", "bundled-pairs"], "has no column 'id'")
+    scores = tmp_path / "s.csv"
+    scores.write_text("id,score\nx,1\n")
+    check(["score", scores, "-d", "bundled-pairs"], "no id in")
+    scores.write_text("id,score\nx,one\n")
+    check(["score", scores, "-d", "bundled-pairs"], "no number")
+
+
+def test_a_tokenizer_without_offsets_is_refused():
+    class Slow:
+        is_fast = False
+
+    with pytest.raises(unmask.ModelError, match="no character offsets"):
+        unmask.models.codec.TokenizerCodec(Slow(), "masked", "slow")
+
+
+def test_a_sentence_too_long_is_counted_and_not_a_crash(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text(
+        "stereotype,antistereotype\n"
+        "She was tired.,He was tired.\n"
+        f"{'tired ' * 300},{'happy ' * 300}\n"
+    )
+    result = evaluate("bundled", "aul", str(path))
+    assert result.coverage["scored"] == 1
+    assert result.coverage["items"] == 2
+    assert "longer than" in next(iter(result.coverage["reasons"]))
+    assert result.overall.n == 1
+
+
+def test_nothing_scored_is_an_error(tmp_path):
+    path = tmp_path / "same.csv"
+    path.write_text("stereotype,antistereotype\nShe was tired.,She was tired.\n")
+    with pytest.raises(unmask.DataError, match="empty difference"):
+        evaluate("bundled", "sss", str(path))
+
+
+def test_help_and_statistics_need_no_torch():
+    code = (
+        "import sys, unmask.stats.intervals, unmask.stats.association, unmask.measures\n"
+        "import unmask.cli\n"
+        "assert 'torch' not in sys.modules and 'transformers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_list_shows_every_measure_and_every_card():
+    runner = CliRunner()
+    out = runner.invoke(cli.app, ["list", "measures"]).output
+    for name, row in LIKELIHOOD.items():
+        assert name in out
+        card = runner.invoke(cli.app, ["list", "measures", name]).output
+        assert "@inproceedings" in card or "@misc" in card
+        assert f"{row.ideal:g}" in card
+    assert "crows-pairs" in runner.invoke(cli.app, ["list", "data"]).output
+    assert "bundled" in runner.invoke(cli.app, ["list", "models"]).output
+
+
+def test_public_names_are_exactly_all():
+    modules = {n for n, v in vars(unmask).items() if type(v).__name__ == "module"}
+    public = {n for n in vars(unmask) if not n.startswith("_")} - modules
+    assert public == set(unmask.__all__)
+
+
+def test_low_accuracy_is_said():
+    result = evaluate(tiny("bert"), "pll", "bundled-pairs")
+    assert "means little" in result.settings["notes"][0]
+
+
+STEREOSET = {  # LM, SS, ICAT of the development set's intrasentence half (Nadeem et al. 2021)
+    "bert-base-cased_BertNextSentence_BertLM": (83.02, 58.68, 68.61),
+    "roberta-base_ModelNSP_RoBERTaLM": (71.15, 55.21, 63.74),
+    "xlnet-base-cased_ModelNSP_XLNetLM": (68.91, 53.97, 63.43),
+    "gpt2_ModelNSP_GPT2LM": (91.11, 61.93, 69.37),
+}
+GENDER = {
+    "bert-base-cased_BertNextSentence_BertLM": (82.503, 61.482, 63.557),
+    "roberta-base_ModelNSP_RoBERTaLM": (71.355, 54.208, 65.350),
+    "xlnet-base-cased_ModelNSP_XLNetLM": (69.570, 46.541, 64.757),
+}
+
+
+@pytest.mark.parametrize("name", list(STEREOSET))
+def test_own_scores_give_the_published_values(name, shared):
+    path = shared(f"stereoset/predictions/predictions_{name}.json")
+    found = own_scores.score_file(path, "stereoset")
+    values = found.extras["lms"].value, found.overall.value, found.extras["icat"].value
+    assert tuple(round(v, 2) for v in values) == STEREOSET[name]
+    if name in GENDER:
+        values = (
+            found.extras["lms:gender"].value,
+            found.by_category["gender"].value,
+            found.extras["icat:gender"].value,
+        )
+        assert tuple(round(v, 3) for v in values) == GENDER[name]
+
+
+def test_own_scores_in_every_format(tmp_path):
+    """CSV, JSON lines and parquet with `ITEM/LABEL` ids agree, and equal the model's own run."""
+    result = evaluate(tiny("bert"), "aul", "bundled-pairs")
+    frame = pd.DataFrame(
+        {"id": result.items["item"] + "/" + result.items["label"], "score": result.items["score"]}
+    )
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    frame.to_json(tmp_path / "s.jsonl", orient="records", lines=True)
+    frame.to_parquet(tmp_path / "s.parquet")
+    for name in ("s.csv", "s.jsonl", "s.parquet"):
+        found = own_scores.score_file(tmp_path / name, "bundled-pairs")
+        assert found.coverage["scored"] == found.coverage["items"]
+        micro = found.items.pivot(index="item", columns="label", values="score")
+        share = 100 * (micro.stereotype > micro.antistereotype).mean()
+        assert share == pytest.approx(result.overall.value)

@@ -1,0 +1,228 @@
+"""The engine: distinct rows once; batch size, padding and order change nothing."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import KINDS, SORT, tiny
+from unmask import sentences
+from unmask.data import contrasts
+from unmask.errors import NotApplicable
+from unmask.measures import LIKELIHOOD
+from unmask.models.batches import Budget, batches
+from unmask.models.journal import Journal
+from unmask.models.logprobs import attention_received
+from unmask.types import NOTHING, Dataset, Query
+
+MASKED = [f for f in SORT if KINDS.get(f, "masked") == "masked"]
+SOME = Dataset("some", "triplets", contrasts.bundled_pairs().items[::13])
+
+
+def queries_for(family, names):
+    model = tiny(family)
+    planned = [sentences.plan(model, LIKELIHOOD[n], SOME) for n in names]
+    flags = [p.measure.attention for p in planned for _ in p.queries]
+    return model, [q for p in planned for q in p.queries], flags
+
+
+def default_measures(family):
+    return {"causal": ["ll"], "permutation": ["pll", "aul", "aula", "sss"]}.get(
+        KINDS.get(family, "masked"), ["pll", "sss", "aul", "aula"]
+    )
+
+
+@pytest.mark.parametrize("family", list(SORT))
+def test_batch_size_padding_and_order_change_nothing(family):
+    model, queries, flags = queries_for(family, default_measures(family))
+    alone = model.engine(budget=Budget(tokens=1)).ask(queries, flags)
+    shuffled = list(range(len(queries)))
+    random.Random(1).shuffle(shuffled)
+    together = model.engine(budget=Budget(tokens=700)).ask(
+        [queries[i] for i in shuffled], [flags[i] for i in shuffled]
+    )
+    back = np.argsort(shuffled)
+    # XLNet and the rotary encodings of ModernBERT and Llama compute in float32.
+    close = {"xlnet": 1e-5, "modernbert": 1e-6, "llama": 1e-6}.get(family, 1e-10)
+    assert np.abs(alone.logp - together.logp[back]).max() < close
+    assert np.array_equal(alone.hit, together.hit[back])
+    weighted = np.array(flags)
+    assert np.allclose(alone.attention[weighted], together.attention[back][weighted], atol=close)
+    assert alone.rows == together.rows
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "xlnet"])
+def test_float32_is_within_1e5_of_itself_under_batching(family):
+    model, queries, flags = queries_for(family, default_measures(family))
+    before = next(model.net.parameters()).dtype
+    net = model.net.float()
+    try:
+        alone = model.engine(budget=Budget(tokens=1)).ask(queries, flags)
+        together = model.engine(budget=Budget(tokens=4096)).ask(queries, flags)
+    finally:
+        net.to(before)
+    assert np.abs(alone.logp - together.logp).max() < 1e-5
+
+
+@pytest.mark.parametrize("family", list(SORT))
+def test_head_at_queried_places_equals_whole_head(family):
+    """The hook that gathers states before the head gives the logits of the plain call."""
+    model, queries, flags = queries_for(family, default_measures(family))
+    if model.kind == "permutation":
+        pytest.skip("XLNet's places are picked by target_mapping; see test_xlnet")
+    found = model.engine().ask(queries, flags)
+    for i in range(0, len(queries), 17):
+        q = queries[i]
+        mask = None if model.kind == "causal" else model.codec.mask_id
+        ids = [mask if mask is not None and j in q.hidden else t for j, t in enumerate(q.row)]
+        with torch.no_grad():
+            logits = model.net(input_ids=torch.tensor([ids])).logits[0]
+        at = q.at - 1 if model.kind == "causal" else q.at
+        expected = torch.log_softmax(logits[at], -1)[q.gold].item()
+        assert found.logp[i] == pytest.approx(expected, abs=1e-6)
+        assert found.hit[i] == (logits[at].argmax().item() == q.gold)
+
+
+def test_rows_are_shared_between_measures():
+    """PLL, CPS, SSS, AUL and AULA together need fewer than 60 % of the rows of separate runs."""
+    names = ["pll", "cps", "sss", "aul", "aula"]
+    pairs = Dataset("pairs", "pairs", tuple(i for i in contrasts.bundled_pairs().items[::4]))
+    model = tiny("bert")
+    planned = [sentences.plan(model, LIKELIHOOD[n], pairs) for n in names]
+    engine = {"own": model.engine()}
+    apart = [sentences.ask(engine, [p])[0].rows for p in planned]
+    together = sentences.ask(engine, planned)[0].rows
+    assert together < 0.6 * sum(apart)
+    # The distinct rows by hand: each content token hidden alone, all changed at once (when that
+    # is more than one token), and the plain sentence.
+    rows = set()
+    for p in planned:
+        for q in p.queries:
+            rows.add(tuple(-1 if i in q.hidden else t for i, t in enumerate(q.row)))
+    assert together == len(rows)
+
+
+def test_lpbs_needs_a_row_for_each_attribute_and_one_for_the_prior():
+    """20 targets of one piece and 10 attributes of one piece: 400 queries, 11 rows."""
+    model = tiny("bert")
+    vocabulary = [
+        w
+        for w in model.codec.tokenizer.get_vocab()
+        if w.isalpha() and len(model.codec.pieces(w)) == 1
+    ]
+    words = sorted(vocabulary)[:40]
+    test = {
+        "name": "t",
+        "templates": [{"text": "so {target} was {attribute}.", "x": words[:10], "y": words[10:20]}],
+        "attributes": {"A": words[20:25], "B": words[25:30]},
+    }
+    planned = sentences.plan(model, LIKELIHOOD["lpbs"], contrasts.template_test(test))
+    readings = model.engine().ask(planned.queries, [False] * len(planned.queries))
+    assert len(planned.queries) == 400
+    assert readings.rows == 11
+
+
+def test_attention_is_what_a_place_receives_from_real_places():
+    """By hand: two layers of one head, two real places and one of padding."""
+    first = torch.tensor([[[[0.2, 0.8, 0.0], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8]]]])
+    second = torch.tensor([[[[0.5, 0.5, 0.0], [0.3, 0.7, 0.0], [1.0, 0.0, 0.0]]]])
+    real = torch.tensor([[1, 1, 0]])
+    found = attention_received([first, second], real)
+    # place 0: layer one (0.2 + 0.6) / 2 = 0.4, layer two (0.5 + 0.3) / 2 = 0.4
+    assert found[0].tolist() == pytest.approx([0.4, 0.6, 0.0])
+
+
+def test_batches_hold_the_budget_and_every_row_once(rng):
+    lengths = rng.integers(1, 60, 300).tolist()
+    places = rng.integers(1, 9, 300).tolist()
+    groups = batches(lengths, places, Budget(tokens=256, logits=4000), vocabulary=100)
+    assert sorted(i for g in groups for i in g) == list(range(300))
+    for group in groups:
+        assert len(group) == 1 or len(group) * max(lengths[i] for i in group) <= 256
+        assert len(group) == 1 or sum(places[i] for i in group) * 100 <= 4000
+
+
+def test_a_causal_model_refuses_to_look_ahead():
+    model = tiny("gpt2")
+    with pytest.raises(NotApplicable, match="left to right"):
+        model.engine().ask([Query((5, 6, 7), NOTHING, 1, 6)], [False])
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
+    """With a journal, answered batches are not run again, and the numbers are the same."""
+    model, queries, flags = queries_for("bert", ["pll", "aula"])
+    whole = model.engine().ask(queries, flags)
+    path = tmp_path / "answers"
+
+    class Killed(Exception):
+        pass
+
+    def kill(rows, total):
+        kill.done += rows
+        if kill.done > total / 2:
+            raise Killed
+
+    kill.done = 0
+    small = Budget(tokens=200)
+    with pytest.raises(Killed):
+        model.engine(budget=small, journal=Journal(path, "w"), progress=kill).ask(queries, flags)
+    with path.open("ab") as file:
+        file.write(b"cut short")  # the kill came while a record was written
+    runs = []
+    handle = model.net.register_forward_hook(lambda *_: runs.append(1))
+    again = model.engine(budget=small, journal=Journal(path, "w")).ask(queries, flags)
+    handle.remove()
+    fresh = []
+    handle = model.net.register_forward_hook(lambda *_: fresh.append(1))
+    model.engine(budget=small).ask(queries, flags)
+    handle.remove()
+    assert len(runs) < 0.6 * len(fresh)
+    assert np.allclose(again.logp, whole.logp, atol=1e-10)
+    other = Journal(path, "other weights")
+    assert other.recall([((1, 2), (1,), b"")], False) is None
+
+
+def test_xlnet_hides_by_permutation_mask():
+    """A hidden place's token has no influence; a place in sight has."""
+    model = tiny("xlnet")
+    row = model.codec.encode("The nurse said that she was tired.").ids
+    changed = (row[0], row[1], (row[2] + 1) % 200 + 5, *row[3:])
+    ask = model.engine().ask
+    hidden = [Query(r, frozenset({2, 4}), 4, row[4]) for r in (row, changed)]
+    seen = [Query(r, frozenset({4}), 4, row[4]) for r in (row, changed)]
+    a, b = ask(hidden, [False] * 2).logp
+    assert a == pytest.approx(b, abs=1e-6)
+    a, b = ask(seen, [False] * 2).logp
+    assert abs(a - b) > 1e-4
+    with torch.no_grad():
+        n = len(row)
+        shut = torch.zeros(1, n, n)
+        shut[0, :, [2, 4]] = 1
+        wanted = torch.zeros(1, 1, n)
+        wanted[0, 0, 4] = 1
+        out = model.net(torch.tensor([row]), perm_mask=shut, target_mapping=wanted).logits[0, 0]
+    expected = torch.log_softmax(out, -1)[row[4]].item()
+    assert ask(hidden[:1], [False]).logp[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_xlnet_published_slices_drop_a_word_and_keep_sep():
+    """aul@thys2025 on XLNet: places 1 to T - 2, so the first word is lost and <sep> is scored."""
+    model = tiny("xlnet")
+    item = SOME.items[0]
+    one = Dataset("one", "triplets", (item,))
+    planned = sentences.plan(model, LIKELIHOOD["aul@thys2025"], one)
+    row = model.codec.encode(item.texts["stereotype"].string)
+    asked = [q.at for q in planned.queries if q.row == row.ids]
+    assert asked == list(range(1, len(row.ids) - 1))
+    sep = model.codec.tokenizer.sep_token_id
+    assert row.ids[asked[-1]] == sep
+    assert 0 not in row.specials
+    plain = sentences.plan(model, LIKELIHOOD["aul"], one)
+    assert [q.at for q in plain.queries if q.row == row.ids] == list(range(len(row.ids) - 2))
+    # and the answers are those of a plain forward pass, without target_mapping
+    readings = sentences.ask({"written": model.engine("written")}, [planned])[0]
+    with torch.no_grad():
+        found = torch.log_softmax(model.net(torch.tensor([row.ids])).logits[0], -1)
+    expected = [found[i, row.ids[i]].item() for i in asked]
+    assert readings.logp[: len(asked)] == pytest.approx(expected, abs=1e-5)

@@ -1,0 +1,171 @@
+"""LPBS and its published variants, computed by hand from plain forward passes."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import plain
+from conftest import tiny
+from unmask import sentences
+from unmask.data import contrasts
+from unmask.evaluate import evaluate
+from unmask.measures import LIKELIHOOD
+
+TEST = {
+    "name": "t",
+    "templates": [{"text": "{target} likes the {attribute}.", "x": ["he"], "y": ["she", "women"]}],
+    "attributes": {"work": ["engineer", "captain", "judge"], "home": ["maid", "mother", "nurse"]},
+}
+
+
+def run(model, name, test=TEST):
+    data = contrasts.template_test(test)
+    planned = sentences.plan(model, LIKELIHOOD[name], data)
+    stream = planned.measure.stream
+    readings = sentences.ask({stream: model.engine(stream)}, [planned])[0]
+    return sentences.sentence_frame(model, planned, readings).set_index(["item", "label"])
+
+
+def rows_for(model, target, attribute):
+    """Ids of the template cut at its slots: before target, between, after attribute."""
+    tok = model.codec.tokenizer
+    ids = lambda s: tok(s, add_special_tokens=False)["input_ids"]  # noqa: E731
+    return (
+        [tok.cls_token_id],
+        ids(target),
+        ids("likes the"),
+        ids(attribute),
+        [*ids("."), tok.sep_token_id],
+    )
+
+
+@pytest.mark.parametrize("target", ["he", "she", "women"])
+def test_definition(target):
+    """Target pieces left to right; the prior with all attribute pieces hidden."""
+    model = tiny("bert")
+    frame = run(model, "lpbs")
+    label = ("x:" if target == "he" else "y:") + target
+    mask = model.codec.mask_id
+    for word in ("engineer", "nurse"):
+        start, pieces, middle, attribute, end = rows_for(model, target.capitalize(), word)
+        value = prior = 0.0
+        for k, piece in enumerate(pieces):
+            shown = pieces[:k] + [mask] * (len(pieces) - k)
+            at = len(start) + k
+            value += plain.logp(model.net, [*start, *shown, *middle, *attribute, *end])[at, piece]
+            hidden = [mask] * len(attribute)
+            prior += plain.logp(model.net, [*start, *shown, *middle, *hidden, *end])[at, piece]
+        assert frame.score[f"0/{word}", label] == pytest.approx(float(value), abs=1e-9)
+        assert frame.prior[f"0/{word}", label] == pytest.approx(float(prior), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("lpbs@kurita2019", -1), ("lpbs@thys2025", 0), ("lpbs@husse2022", None)]
+)
+def test_variants_read_the_prior_where_the_release_does(name, place):
+    """One mask a slot; Kurita reads before the attribute's, Thys at it, Husse at the target's."""
+    model = tiny("bert")
+    frame = run(model, name)
+    tok, mask = model.codec.tokenizer, model.codec.mask_id
+    for target, label in (("he", "x:he"), ("women", "y:women")):
+        start, _, middle, attribute, end = rows_for(model, target, "nurse")
+        if name == "lpbs@husse2022":
+            end = end[1:]  # the period is cut off
+        pieces = tok(target, add_special_tokens=False)["input_ids"]
+        if name == "lpbs@kurita2019":
+            golds = pieces[:1]
+        elif name == "lpbs@thys2025":
+            golds = [tok.convert_tokens_to_ids(target)]
+        else:
+            golds = sorted(set(pieces))
+        both = [*start, mask, *middle, mask, *end]
+        a = len(start) + 1 + len(middle)
+        at = len(start) if place is None else a + place
+        value = plain.logp(model.net, [*start, mask, *middle, *attribute, *end])[len(start)]
+        prior = plain.logp(model.net, both)[at]
+        assert frame.score["0/nurse", label] == pytest.approx(
+            sum(value[g].item() for g in golds), abs=1e-9
+        )
+        assert frame.prior["0/nurse", label] == pytest.approx(
+            sum(prior[g].item() for g in golds), abs=1e-9
+        )
+
+
+def test_log_odds_by_hand():
+    labels = ["x:a", "y:b", "y:c"]
+    values, priors = np.log([0.2, 0.1, 0.3]), np.log([0.5, 0.2, 0.2])
+    expected = math.log(0.2 / 0.4) - math.log(0.5 / 0.4)
+    assert sentences.log_odds(labels, values, priors) == pytest.approx(expected)
+
+
+def test_rare_words_never_give_nan():
+    labels = ["x:a", "y:b"]
+    assert sentences.log_odds(labels, np.array([-4000.0, -4010.0]), np.zeros(2)) == pytest.approx(
+        10
+    )
+
+
+def test_swapping_targets_or_attributes_flips_the_sign():
+    model = tiny("bert")
+    swapped_targets = {
+        **TEST,
+        "templates": [
+            {**TEST["templates"][0], "x": TEST["templates"][0]["y"], "y": TEST["templates"][0]["x"]}
+        ],
+    }
+    swapped_sets = {**TEST, "attributes": dict(reversed(TEST["attributes"].items()))}
+    d = [
+        evaluate(model, "lpbs", contrasts.template_test(t)).overall.value
+        for t in (TEST, swapped_targets, swapped_sets)
+    ]
+    assert d[0] == pytest.approx(-d[1]) == pytest.approx(-d[2])
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_causal_is_bayes(family):
+    """Target first: log p(attribute | x) - log p(attribute | y) for one word a side."""
+    model = tiny(family)
+    test = {
+        **TEST,
+        "templates": [{"text": "so {target} likes the {attribute}.", "x": ["he"], "y": ["she"]}],
+    }
+    frame = run(model, "lpbs", test)
+    found = sentences.log_odds(
+        ["x:he", "y:she"],
+        frame.score["0/nurse"][["x:he", "y:she"]].to_numpy(),
+        frame.prior["0/nurse"][["x:he", "y:she"]].to_numpy(),
+    )
+
+    def attribute_given(target):
+        text = f"So {target} likes the nurse."
+        encoded = model.codec.encode_text(
+            contrasts.Text(text, {"a": ((text.index("nurse"), text.index("nurse") + 5),)})
+        )
+        with torch.no_grad():
+            logits = model.net(input_ids=torch.tensor([encoded.ids])).logits[0].double()
+        logp = torch.log_softmax(logits, -1)
+        return sum(logp[i - 1, encoded.ids[i]].item() for i in encoded.roles["a"])
+
+    expected = attribute_given("he") - attribute_given("she")
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_causal_attribute_first_is_the_definition():
+    model = tiny("gpt2")
+    test = {
+        **TEST,
+        "templates": [
+            {"text": "the {attribute} said that {target} was tired.", "x": ["he"], "y": ["she"]}
+        ],
+    }
+    frame = run(model, "lpbs", test)
+    text = "The nurse said that he was tired."
+    at = text.index(" he ") + 1
+    encoded = model.codec.encode_text(contrasts.Text(text, {"t": ((at, at + 2),)}))
+    with torch.no_grad():
+        logp = torch.log_softmax(model.net(input_ids=torch.tensor([encoded.ids])).logits[0], -1)
+    expected = sum(logp[i - 1, encoded.ids[i]].item() for i in encoded.roles["t"])
+    assert frame.score["0/nurse", "x:he"] == pytest.approx(expected, abs=1e-9)
+    assert frame.prior["0/nurse", "x:he"] == 0
