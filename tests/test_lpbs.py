@@ -93,6 +93,19 @@ def test_variants_read_the_prior_where_the_release_does(name, place):
         )
 
 
+def test_ceat_lpbs_draws_one_template_a_word():
+    """With one template it is LPBS itself in every sample; with two the samples differ."""
+    model = tiny("bert")
+    one = evaluate(model, "ceat-lpbs", contrasts.template_test(TEST)).overall
+    d = evaluate(model, "lpbs", contrasts.template_test(TEST)).overall.value
+    assert one.value == pytest.approx(d)
+    assert one.more["sd"] == pytest.approx(0, abs=1e-9)
+    more = {**TEST["templates"][0], "text": "so {target} met the {attribute} today."}
+    two = evaluate(model, "ceat-lpbs", contrasts.template_test({**TEST, "templates": [
+        TEST["templates"][0], more]})).overall  # fmt: skip
+    assert two.more["sd"] > 0
+
+
 def test_log_odds_by_hand():
     labels = ["x:a", "y:b", "y:c"]
     values, priors = np.log([0.2, 0.1, 0.3]), np.log([0.5, 0.2, 0.2])

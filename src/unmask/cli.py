@@ -65,15 +65,28 @@ def run(
     dtype: Annotated[str, typer.Option(help="float32, float64, bfloat16 or float16.")] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
     tokens: Annotated[int, typer.Option(help="Tokens in one forward pass, at most.")] = 4096,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="Vector taken: cls, last, mean, word-mean, word-first or word-last."),
+    ] = None,
+    layer: Annotated[int, typer.Option(help="Layer of word vectors; -1 is the last.")] = -1,
+    contexts: Annotated[
+        str | None,
+        typer.Option(help="Contexts of words: bare, templates, or a file or folder of sentences."),
+    ] = None,
+    samples: Annotated[int | None, typer.Option(help="Samples of CEAT.")] = None,
     seed: Seed = 0,
 ) -> None:
     """Measure: without arguments the bundled model on the bundled data with the standard suite."""
     from unmask import results, show
     from unmask.evaluate import DTYPES
     from unmask.evaluate import run as run_all
+    from unmask.measures.association import POOLS
 
     if dtype not in DTYPES:
         raise UnmaskError(unknown("dtype", dtype, DTYPES))
+    if pool is not None and pool not in POOLS:
+        raise UnmaskError(unknown("pool", pool, POOLS))
     folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
     results.make_folder(folder)
     journal = folder / ".answers"
@@ -86,6 +99,10 @@ def run(
             dtype=dtype,
             device=device,
             tokens=tokens,
+            pool=pool,
+            layer=layer,
+            contexts=contexts,
+            samples=samples,
             journal=journal,
             progress=progress,
         )

@@ -3,27 +3,40 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from unmask import sentences
-from unmask.data import catalogue
-from unmask.measures import LIKELIHOOD
+from unmask import sentences, words
+from unmask.data import catalogue, seat, stimuli, templates
+from unmask.errors import NotApplicable
+from unmask.measures import ASSOCIATION, LIKELIHOOD, Association, Likelihood
 from unmask.models.batches import Budget
-from unmask.types import Dataset, Result
+from unmask.registry import Registry
+from unmask.text import contexts
+from unmask.text.contexts import WordTest
+from unmask.types import Dataset, Result, Stimuli
 
-SUITE = ("pll", "cps", "sss", "aul", "aula", "all-masked", "cat", "lpbs")
-SETS = ("bundled-pairs", "kurita-career", "kurita-math", "kurita-science")
+SUITE = ("pll", "cps", "sss", "aul", "aula", "all-masked", "cat", "lpbs", "w-seat")
+SETS = ("bundled-pairs", "kurita-career", "kurita-math", "kurita-science",
+        "husse-c1-name", "weat-6", "weat-7", "weat-8")  # fmt: skip
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+MEASURES: Registry[Likelihood | Association] = Registry(
+    "measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()]
+)
+Data: TypeAlias = Dataset | WordTest
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run: nothing here changes a number except the seed and the dtype."""
+    """How to run. `pool`, `layer`, `contexts` and `samples` override a row's own choice."""
 
     seed: int = 0
     dtype: str = "float32"
     device: str | None = None
     tokens: int = 4096
+    pool: str | None = None
+    layer: int = -1
+    contexts: str | None = None
+    samples: int | None = None
     journal: Path | None = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
 
@@ -31,7 +44,7 @@ class Options:
 def evaluate(model: Any, measure: str, data: Any, **options: Any) -> Result:
     """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
-    `model` is a name or a loaded `models.load.Model`; `data` a name, a path or a `Dataset`.
+    `model` is a name or a loaded model; `data` a name, a path, a `Dataset` or `Stimuli`.
     """
     return run([model], [measure], [data], **options)[0]
 
@@ -42,43 +55,90 @@ def run(
     data: Sequence[Any] | None = None,
     **options: Any,
 ) -> list[Result]:
-    """All measures on all data for all models; rows are shared between the measures of a model.
+    """All measures on all data that they fit, for all models.
 
-    Without measures the standard suite, without data the package's own sets. Keyword arguments
-    are those of `Options`.
+    Rows and sentences are shared between the measures of a model. Without measures the standard
+    suite, without data the package's own sets. Keyword arguments are those of `Options`.
     """
     settings = Options(**options)
-    rows = [LIKELIHOOD[name] for name in measures or SUITE]
-    sets = [_dataset(d) for d in data or SETS]
-    return [r for name in models for r in _run_model(name, rows, sets, settings)]
+    rows = [MEASURES[name] for name in measures or SUITE]
+    given = list(data or SETS)
+    names = [n for d in given for n in (stimuli.expand([d]) if isinstance(d, str) else [d])]
+    sets = [s for n in names for s in resolve(n, settings)]
+    pairs = [(m, d) for d in sets for m in rows if _fits(m, d)]
+    _complain(rows, sets, pairs)
+    return [r for name in models for r in _run_model(name, pairs, settings)]
 
 
-def _dataset(data: Any) -> Dataset:
-    if isinstance(data, Dataset):
-        return data
-    found, note = catalogue.read(str(data))
-    return replace(found, about={**found.about, **note})
+def resolve(data: Any, options: Options) -> list[Data]:
+    """The sentence set and the word test that a name stands for; most are one or the other."""
+    if isinstance(data, Dataset | WordTest):
+        return [data]
+    if isinstance(data, Stimuli):
+        return [_word_test(data, options)]
+    name = str(data)
+    if name in stimuli.stimuli():
+        test = stimuli.stimuli()[name]
+        sides: list[Data] = [_word_test(test, options)]
+        return sides + ([templates.from_stimuli(test)] if templates.has_templates(test) else [])
+    if name in seat.files():
+        return [seat.read(name)]
+    others = [*stimuli.stimuli(), *stimuli.groups(), *seat.files()]
+    found, note = catalogue.read(name, others)
+    return [replace(found, about={**found.about, **note})]
 
 
-def _run_model(name: Any, rows: Any, sets: Sequence[Dataset], options: Options) -> Iterator[Result]:
-    from unmask.models.journal import Journal  # torch is heavy: only when a model is needed
-    from unmask.models.load import Model, load
+def _word_test(test: Any, options: Options) -> WordTest:
+    about = {"source": test.meta.get("source", "user")}
+    if options.contexts is None:
+        return WordTest(test, about=about)
+    if options.contexts in contexts.SOURCES:
+        return WordTest(test, contexts.SOURCES[options.contexts], options.contexts, about)
+    path = Path(options.contexts)
+    return WordTest(test, contexts.stored(path), f"natural ({path.name})", about)
 
-    model = (
-        name
-        if isinstance(name, Model)
-        else load(str(name), dtype=options.dtype, device=options.device)
-    )
-    fitting = [(m, d) for d in sets for m in rows if d.shape in m.shapes]
-    for m, d in fitting or [(m, d) for d in sets for m in rows]:
-        sentences.check(m, d, model.kind)
-    cache: sentences.Cache = {}
-    planned = [sentences.plan(model, m, d, cache) for m, d in fitting]
-    journal = None
-    if options.journal is not None:
-        salt = f"{model.provenance['weights']} {model.provenance['dtype']}"
-        journal = Journal(options.journal, salt)
 
+def _fits(measure: Likelihood | Association, data: Data) -> bool:
+    if isinstance(measure, Association):
+        return isinstance(data, WordTest)
+    return isinstance(data, Dataset) and data.shape in measure.shapes
+
+
+def _complain(rows: Sequence[Any], sets: Sequence[Data], pairs: Sequence[tuple[Any, Data]]) -> None:
+    """Each measure and each data set must have found a partner, unless defaults were taken."""
+    used = {m.name for m, _ in pairs}
+    for row in rows:
+        if row.name not in used and (len(rows) == 1 or not pairs):
+            kind = "word tests" if isinstance(row, Association) else " or ".join(row.shapes)
+            shapes = [f"{d.name!r} ({_shape(d)})" for d in sets]
+            fit = [m.name for m in MEASURES.values() if any(_fits(m, d) for d in sets)]
+            raise NotApplicable(
+                f"{row.name!r} needs {kind}, which is not what {', '.join(shapes)} has; measures "
+                f"that fit: {', '.join(fit)}."
+            )
+
+
+def _shape(data: Data) -> str:
+    return "a word test" if isinstance(data, WordTest) else data.shape
+
+
+def _run_model(name: Any, pairs: Sequence[tuple[Any, Data]], options: Options) -> Iterator[Result]:
+    from unmask.models.load import load_any  # torch is heavy: only when a model is needed
+
+    model = name
+    if isinstance(name, str | Path):
+        model = load_any(str(name), dtype=options.dtype, device=options.device)
+    asking = [(m, d) for m, d in pairs if isinstance(m, Likelihood)]
+    angles = [(m, d) for m, d in pairs if isinstance(m, Association)]
+    for m, _ in asking:
+        m.plan_for(model.kind)
+    if asking:
+        yield from _likelihood(model, asking, options)
+    if angles:
+        yield from _association(model, angles, options)
+
+
+def _bar(model: Any, options: Options) -> Callable[[int, int], None]:
     done = 0
 
     def progress(rows: int, total: int) -> None:
@@ -86,19 +146,57 @@ def _run_model(name: Any, rows: Any, sets: Sequence[Dataset], options: Options) 
         done = done % total + rows
         options.progress(model.name, done, total)
 
-    engines = {
-        stream: model.engine(
-            stream, budget=Budget(options.tokens), journal=journal, progress=progress
-        )
-        for stream in {m.stream for m, _ in fitting}
+    return progress
+
+
+def _likelihood(
+    model: Any, pairs: Sequence[tuple[Likelihood, Any]], options: Options
+) -> Iterator[Result]:
+    from unmask.models.journal import Journal
+
+    cache: sentences.Cache = {}
+    planned = [sentences.plan(model, m, d, cache) for m, d in pairs]
+    journal = None
+    if options.journal is not None:
+        salt = f"{model.provenance['weights']} {model.provenance['dtype']}"
+        journal = Journal(options.journal, salt)
+    budget, progress = Budget(options.tokens), _bar(model, options)
+    engines: dict[str, Any] = {
+        stream: model.engine(stream, budget=budget, journal=journal, progress=progress)
+        for stream in {m.stream for m, _ in pairs}
     }
     for one, readings in zip(planned, sentences.ask(engines, planned), strict=True):
         result = sentences.score(model, one, readings, options.seed)
         yield replace(result, settings={**result.settings, "rows": readings.rows})
 
 
+def _association(
+    model: Any, pairs: Sequence[tuple[Association, Any]], options: Options
+) -> Iterator[Result]:
+    known: Callable[[str], bool] = lambda word: True  # noqa: E731
+    if model.kind == "static":
+        asked_for = {w for _, t in pairs for ws in t.stimuli.sets.values() for w in ws}
+        known = model.has(asked_for).__contains__
+        engine = model
+    elif model.kind == "elmo":
+        engine = replace(model, progress=_bar(model, options))
+    else:
+        engine = model.vectors(
+            layer=options.layer, budget=Budget(options.tokens), progress=_bar(model, options)
+        )
+    asked = [
+        words.prepare(m, t, model.kind, pool=options.pool, seed=options.seed, known=known)
+        for m, t in pairs
+    ]
+    for one, vectors in zip(asked, words.embed_all(engine, asked), strict=True):
+        result = words.score(model, one, vectors, seed=options.seed, samples=options.samples)
+        yield replace(result, settings={**result.settings, "layer": options.layer})
+
+
 def citations(result: Result) -> list[str]:
     """The keys of what a result rests on: its measure and its data."""
-    keys = list(LIKELIHOOD[result.measure].cite) if result.measure in LIKELIHOOD else []
+    keys = list(MEASURES[result.measure].cite) if result.measure in MEASURES else []
+    if result.data in stimuli.stimuli():
+        return [*keys, str(stimuli.stimuli()[result.data].meta["source"])]
     cards = catalogue.catalogue()
     return keys + (list(cards[result.data].cite) if result.data in cards else [])

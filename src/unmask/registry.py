@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from unmask.errors import NameUnknown
 
@@ -27,6 +27,10 @@ class Registry(Mapping[str, T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The row of a name, or the default; a wrong name is no error here."""
+        return self._rows.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from unmask.errors import DataError, NotApplicable
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
-from unmask.stats.association import effect_estimate
+from unmask.stats.association import Samples, effect_estimate, random_effects
 from unmask.stats.intervals import bootstrap, first
 from unmask.stats.preference import Ties, preferred, summarise
 from unmask.text.roles import with_pair_roles
@@ -346,12 +346,32 @@ def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, seed: int
         halves[side][1].append(word)
     names = {side: category for side, category, _ in sides.values()}
     (a, a_words), (b, b_words) = halves["A"], halves["B"]
-    overall = effect_estimate(np.array(a), np.array(b), a_words, b_words, sided="two", seed=seed)
+    if measure.samples:
+        overall = _sampled((a, a_words), (b, b_words), measure.samples, seed)
+    else:
+        overall = effect_estimate(
+            np.array(a), np.array(b), a_words, b_words, sided="two", seed=seed
+        )
     for side, (scores, words) in halves.items():
         extras[f"log_odds:{names[side]}"] = bootstrap(
             np.array(scores), words, first, ideal=0.0, seed=seed
         )
     return overall, {}, extras, 0
+
+
+def _sampled(
+    a: tuple[list[float], list[str]], b: tuple[list[float], list[str]], samples: int, seed: int
+) -> Estimate:
+    """Random effects over samples that draw one of each word's scores."""
+    rng = np.random.default_rng(seed)
+    halves = []
+    for scores, words in (a, b):
+        by_word = pd.Series(scores).groupby(words).agg(list)
+        drawn = [rng.choice(np.array(options), samples) for options in by_word]
+        halves.append(np.stack(drawn, axis=1))
+    spread = np.concatenate(halves, axis=1).std(axis=1, ddof=1)
+    effects = (halves[0].mean(1) - halves[1].mean(1)) / spread
+    return random_effects(Samples(effects, spread**2))
 
 
 def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:

@@ -13,11 +13,13 @@ from rich.table import Table
 
 from unmask.cite import bibtex
 from unmask.data.catalogue import catalogue
-from unmask.measures import LIKELIHOOD
+from unmask.data.stimuli import groups, stimuli
+from unmask.evaluate import MEASURES
+from unmask.measures import Association
 from unmask.models.known import KNOWN
 from unmask.registry import Registry
 from unmask.results import table
-from unmask.types import Result
+from unmask.types import Result, Stimuli
 
 
 @contextmanager
@@ -55,12 +57,17 @@ def print_table(console: Console, results: Sequence[Result], by_category: bool) 
 
 def _rendered(frame: pd.DataFrame, model: str, tested: bool) -> Table:
     """A score in bold has an interval that leaves out the ideal value."""
-    view = Table(title=escape(model), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1))
+    ideal = "ideal 0" if tested else "ideal 50"
+    title = f"{escape(model)}, {ideal}"
+    view = Table(
+        title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False
+    )
     last = ["p", "p Holm", "SE"] if tested else ["cover", "acc."]
-    heads = ["measure", "data", "d" if tested else "score", "95 % interval", "ideal", "n", *last]
-    for head in heads:
+    for head in ["measure", "data", "d" if tested else "score", "95 % interval", "n", *last]:
         named = head in {"measure", "data"}
-        view.add_column(head, justify="left" if named else "right", no_wrap=True)
+        view.add_column(
+            head, justify="left" if named else "right", no_wrap=not named, overflow="fold"
+        )
     for row in frame.to_dict("records"):
         view.add_row(*_cells(row, tested))
     return view
@@ -74,7 +81,6 @@ def _cells(row: dict[str, Any], tested: bool) -> list[str]:
         escape(f"  {row['category']}" if row["category"] else row["data"]),
         score if row["low"] <= row["ideal"] <= row["high"] else f"[bold]{score}[/]",
         escape(f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]"),
-        f"{row['ideal']:g}",
         str(row["n"]),
     ]
     if tested:
@@ -115,18 +121,20 @@ def _lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:
 def measures(console: Console, name: str | None) -> None:
     """All measures, or the card of one."""
     if name is None:
-        _lines(console, [(m.name, m.deviation or m.about) for m in LIKELIHOOD.values()])
+        _lines(console, [(m.name, m.deviation or m.about) for m in MEASURES.values()])
         return
-    row = LIKELIHOOD[name]
+    row = MEASURES[name]
     facts = [
         ("measure", row.name),
         ("asks", row.about),
         ("formula", row.formula),
         ("ideal", f"{row.ideal:g}"),
-        ("models", ", ".join(row.plans)),
-        ("data", ", ".join(row.shapes)),
         ("criticism", row.criticism),
     ]
+    if isinstance(row, Association):
+        facts += [("models", ", ".join(row.kinds)), ("data", "word tests")]
+    else:
+        facts += [("models", ", ".join(row.plans)), ("data", ", ".join(row.shapes))]
     facts += [("deviation", row.deviation)] if row.deviation else []
     _lines(console, facts)
     console.print("\n" + bibtex(row.cite), markup=False, highlight=False)
@@ -137,6 +145,13 @@ def data_sets(console: Console, name: str | None) -> None:
     cards = catalogue()
     if name is None:
         _lines(console, [(c.name, f"{c.about} ({c.licence})") for c in cards.values()])
+        console.print("\nWord tests:", style="bold")
+        _lines(console, [(s.name, _sides(s)) for s in stimuli().values()])
+        console.print("\nGroups of word tests:", style="bold")
+        _lines(console, [(g, ", ".join(names)) for g, names in groups().items()])
+        return
+    if name in stimuli():
+        _stimuli_card(console, stimuli()[name])
         return
     card = cards[name]
     facts = [("data set", card.name), ("what", card.about), ("licence", card.licence)]
@@ -144,6 +159,19 @@ def data_sets(console: Console, name: str | None) -> None:
     facts += [("known defects", card.defects)] if card.defects else []
     _lines(console, facts)
     console.print("\n" + bibtex(card.cite), markup=False, highlight=False)
+
+
+def _sides(test: Stimuli) -> str:
+    targets, attributes = (" / ".join(s) for s in (test.targets, test.attributes))
+    return f"{targets} by {attributes} ({test.meta['source']})"
+
+
+def _stimuli_card(console: Console, test: Stimuli) -> None:
+    facts = [("word test", test.name)]
+    facts += [(label, ", ".join(words)) for label, words in test.sets.items()]
+    facts += [(k, str(test.meta[k])) for k in ("note", "defects", "published") if k in test.meta]
+    _lines(console, facts)
+    console.print("\n" + bibtex([str(test.meta["source"])]), markup=False, highlight=False)
 
 
 def models(console: Console, name: str | None) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -12,8 +12,8 @@ import platformdirs
 
 from unmask.data import contrasts
 from unmask.data.fetch import download
-from unmask.errors import DataError
-from unmask.registry import Registry
+from unmask.errors import DataError, NameUnknown
+from unmask.registry import Registry, unknown
 from unmask.types import Dataset
 
 
@@ -152,8 +152,11 @@ def locate(card: Card) -> tuple[Path, dict[str, Any]]:
     return target, {"source": card.url, "file": target.name, "as_pinned": True}
 
 
-def read(name: str) -> tuple[Dataset, dict[str, Any]]:
-    """A data set by name, or a user's file by path, with a note on where it comes from."""
+def read(name: str, others: Sequence[str] = ()) -> tuple[Dataset, dict[str, Any]]:
+    """A data set by name, or a user's file by path, with a note on where it comes from.
+
+    `others` are names that are allowed elsewhere, to be offered for a wrong one.
+    """
     path = Path(name)
     if path.suffix in {".csv", ".jsonl", ".ndjson"} and name not in catalogue():
         if not path.is_file():
@@ -161,6 +164,8 @@ def read(name: str) -> tuple[Dataset, dict[str, Any]]:
                 f"there is no file {name!r}; give the path of a CSV or JSON-lines file."
             )
         return contrasts.read_pairs(path), {"source": "file", "file": path.name}
+    if name not in catalogue():
+        raise NameUnknown(unknown("data set", name, [*catalogue(), *others]))
     card = catalogue()[name]
     path, note = locate(card)
     return card.read(path), note

@@ -1,4 +1,6 @@
 """The measures, as tables: plans and rows. Nothing here needs torch."""
 
+from unmask.measures.association import ASSOCIATION as ASSOCIATION
+from unmask.measures.association import Association as Association
 from unmask.measures.likelihood import LIKELIHOOD as LIKELIHOOD
 from unmask.measures.likelihood import Likelihood as Likelihood

@@ -76,7 +76,8 @@ class Likelihood:
 
     `plans` by kind of model; `prior` likewise, subtracted in log-odds; `reduce` by kind.
     `compare`: `preference` counts the items whose stereotypical sentence scores higher;
-    `log-odds` compares two sides of targets and gives an effect size over two attribute sets.
+    `log-odds` compares two sides of targets and gives an effect size over two attribute sets; with
+    `samples`, that of each of so many draws of one template a word, combined by random effects.
     `average`: `micro` over items or `macro` over clusters (target terms).
     `empty`: an item with nothing to ask is `unscored`, or counts as `lost` (published code).
     `stream`: `own`, or `written`: hidden places are written as mask tokens and read off a plain
@@ -93,6 +94,7 @@ class Likelihood:
     prior: Mapping[Kind, Plan] = field(default_factory=dict)
     reduce_causal: Reduce | None = None
     compare: Literal["preference", "log-odds"] = "preference"
+    samples: int = 0
     average: Literal["micro", "macro"] = "micro"
     needs: tuple[str, ...] = ()
     attention: bool = False
@@ -331,6 +333,16 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 criticism="Favours short sentences; words before the difference add nothing.",
             ),
             LPBS,
+            replace(
+                LPBS,
+                name="ceat-lpbs",
+                about="How does the effect size of lpbs vary when each attribute is met in a "
+                "random template?",
+                formula="CES over N samples of lpbs, one template drawn for each attribute word",
+                samples=10_000,
+                cite=("husse2022",),
+                criticism="With few templates the samples repeat themselves and p means nothing.",
+            ),
             replace(
                 LPBS,
                 name="lpbs@kurita2019",

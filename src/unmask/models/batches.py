@@ -20,10 +20,14 @@ class Budget:
             raise ValueError("a budget must be at least 1")
 
 
+ENOUGH = 256  # padded tokens from which a pass runs at full speed
+RAGGED = 0.8
+
+
 def batches(
     lengths: Sequence[int], places: Sequence[int], budget: Budget, vocabulary: int
 ) -> list[list[int]]:
-    """Rows grouped by length, longest first, each group within the budget.
+    """Rows grouped by length, longest first, each group within the budget and with little padding.
 
     `lengths[i]` are the tokens of row i and `places[i]` how many of its places go to the head.
     Longest first: if memory is too small for the budget, it shows at once.
@@ -36,7 +40,9 @@ def batches(
         # The first of a group is its longest, which is what the others are padded to.
         tokens = (len(group) + 1) * (lengths[group[0]] if group else lengths[i])
         logits = (asked + places[i]) * vocabulary
-        if group and (tokens > budget.tokens or logits > budget.logits):
+        # A large group stops where rows become shorter: padding costs more than another pass.
+        ragged = tokens > ENOUGH and lengths[i] < RAGGED * lengths[group[0] if group else i]
+        if group and (tokens > budget.tokens or logits > budget.logits or ragged):
             groups.append(group)
             group, asked = [], 0
         group.append(i)

@@ -28,15 +28,20 @@ class TokenizerCodec:
         """Ids with specials."""
         return self.encode_text(Text(string))
 
-    def encode_text(self, text: Text, focus: tuple[str, str, str] = ("", "", "")) -> Encoded:
-        """Ids, specials, word numbers, and a role for each of the text's spans."""
+    def encode_text(
+        self, text: Text, focus: tuple[str, str, str] = ("", "", ""), start: bool = True
+    ) -> Encoded:
+        """Ids, specials, word numbers, and a role for each of the text's spans.
+
+        `start`: put a causal model's start token first, even if its tokenizer does not.
+        """
         batch = self.tokenizer(
             text.string, return_offsets_mapping=True, return_special_tokens_mask=True
         )
         ids, offsets = list(batch["input_ids"]), list(batch["offset_mapping"])
         special = [bool(s) for s in batch["special_tokens_mask"]]
         words = [-1 if w is None else w for w in batch.word_ids()]
-        if self._start is not None and (not ids or ids[0] != self._start):
+        if start and self._start is not None and (not ids or ids[0] != self._start):
             ids, offsets = [self._start, *ids], [(0, 0), *offsets]
             special, words = [True, *special], [-1, *words]
         specials = frozenset(i for i, s in enumerate(special) if s)

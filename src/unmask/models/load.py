@@ -14,6 +14,7 @@ from transformers.models.auto import modeling_auto
 from unmask.errors import ModelError
 from unmask.models.batches import Budget
 from unmask.models.codec import TokenizerCodec, describe
+from unmask.models.elmo import ElmoModel, load_elmo
 from unmask.models.journal import Journal
 from unmask.models.known import BUNDLED, KNOWN
 from unmask.models.logprobs import (
@@ -23,6 +24,8 @@ from unmask.models.logprobs import (
     masked_show,
     permutation_show,
 )
+from unmask.models.static import SUFFIXES, StaticVectors, load_static
+from unmask.models.vectors import TransformerVectors
 from unmask.registry import unknown
 from unmask.types import Kind
 
@@ -50,6 +53,24 @@ class Model:
         """The architecture's short name, such as `bert`."""
         return str(self.net.config.model_type)
 
+    def vectors(
+        self,
+        *,
+        layer: int = -1,
+        budget: Budget | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> TransformerVectors:
+        """The embedding engine."""
+        depth = int(self.net.config.num_hidden_layers)
+        if not -depth - 1 <= layer <= depth:
+            raise ModelError(
+                f"{self.name!r} has no layer {layer}; it has 0 (embeddings) to {depth}, or -1 for "
+                "the last."
+            )
+        return TransformerVectors(
+            self.net, self.codec, self.limit, layer, budget or Budget(), progress
+        )
+
     def engine(
         self,
         stream: str = "own",
@@ -67,6 +88,18 @@ class Model:
         else:
             show = masked_show(self.codec.mask_id)
         return Engine(self.net, show, self.codec.pad_id, budget or Budget(), journal, progress)
+
+
+def load_any(
+    name: str, *, dtype: str = "float32", device: str | None = None
+) -> Model | StaticVectors | ElmoModel:
+    """A transformer, a vectors file, or ELMo as `OPTIONS.json+WEIGHTS.hdf5`."""
+    options, _, weights = name.partition("+")
+    if weights and options.endswith(".json"):
+        return load_elmo(Path(options), Path(weights), name)
+    if Path(name).suffix in SUFFIXES:
+        return load_static(name)
+    return load(name, dtype=dtype, device=device)
 
 
 def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Model:

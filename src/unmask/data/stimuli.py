@@ -1,0 +1,67 @@
+"""Word sets of association tests, by name and by group."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from unmask.data.contrasts import packaged
+from unmask.errors import DataError
+from unmask.registry import Registry
+from unmask.types import Stimuli
+
+# Adjectives stand beside nouns of the same meaning in some sets; a test uses one or the other.
+ASIDE = "adjective"
+
+
+@cache
+def stimuli() -> Registry[Stimuli]:
+    """All word sets."""
+    return Registry("word test", ((t["name"], _build(t)) for t in packaged("words.json")["tests"]))
+
+
+@cache
+def groups() -> dict[str, tuple[str, ...]]:
+    """Groups of word tests that run as one family."""
+    found = {name: tuple(names) for name, names in packaged("words.json")["groups"].items()}
+    return found | {
+        "thys2025-seat": tuple(f"sent-weat{n}" for n in ("6", "6b", "7", "7b", "8", "8b"))
+    }
+
+
+def expand(names: list[str]) -> list[str]:
+    """Names with groups replaced by their members."""
+    return [n for name in names for n in groups().get(name, (name,))]
+
+
+def _build(test: Mapping[str, Any]) -> Stimuli:
+    forms: dict[str, str] = {}
+    sides = []
+    for side in ("targets", "attributes"):
+        chosen = {}
+        for label, by_form in test[side].items():
+            used = {f: w for f, w in by_form.items() if f != ASIDE} or by_form
+            chosen[label] = tuple(dict.fromkeys(w for words in used.values() for w in words))
+            # A word of two sets keeps its first form; the sets of a test do not disagree.
+            for form, words in used.items():
+                forms |= {w: form for w in words if w not in forms}
+        sides.append(chosen)
+    meta = {k: v for k, v in test.items() if k not in {"name", "targets", "attributes"}}
+    adjectives = {
+        label: tuple(by_form[ASIDE])
+        for label, by_form in test["attributes"].items()
+        if ASIDE in by_form
+    }
+    meta |= {"forms": forms, "adjectives": adjectives}
+    return Stimuli(test["name"], sides[0], sides[1], meta)
+
+
+def check_sizes(test: Stimuli) -> None:
+    """Target sets must be of equal size, unless a published file has them otherwise."""
+    if test.meta.get("unequal"):
+        return
+    (x, xs), (y, ys) = test.targets.items()
+    if len(xs) != len(ys):
+        raise DataError(
+            f"{test.name}: {x} has {len(xs)} words and {y} has {len(ys)}; target sets must be of "
+            "equal size, or use a variant that draws a sub-sample ('w-seat@husse2022')."
+        )

@@ -1,0 +1,191 @@
+"""The association measures: one row each. Words in contexts are embedded and angles compared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from unmask.errors import NotApplicable
+from unmask.registry import Registry
+from unmask.types import Kind
+
+Pool: TypeAlias = Literal[
+    "cls", "last", "mean", "mean-all", "first", "word-mean", "word-first", "word-last", "after-word"
+]
+POOLS: dict[str, str] = {
+    "cls": "the [CLS] token's state (BERT's stands first, XLNet's last)",
+    "last": "the last token's state",
+    "mean": "the mean over all tokens that are not special",
+    "mean-all": "the mean over all tokens, specials among them",
+    "first": "the first token's state, whatever it is",
+    "word-mean": "the mean over the word's pieces",
+    "word-first": "the word's first piece",
+    "word-last": "the word's last piece",
+    "after-word": "the place behind the word's first piece",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """An association measure.
+
+    `pool`: the vector taken, by kind of model (`*` for the others). `contexts`: where words
+    stand unless the user says otherwise. `test`: `permutation` over the words' associations, or
+    `random-effects` over the effect sizes of `samples` draws of one context a word (`reuse`:
+    each draw independent, else without replacement where a word has enough contexts).
+    `encode`: `usual` with the model's special tokens; published code does otherwise.
+    `subsample`: of unequal target sets the larger is cut at random, instead of being refused.
+    """
+
+    name: str
+    about: str
+    formula: str
+    pool: Mapping[str, Pool]
+    test: Literal["permutation", "random-effects"]
+    cite: tuple[str, ...]
+    criticism: str
+    contexts: Literal["bare", "templates"] = "templates"
+    sided: Literal["one", "two"] = "one"
+    samples: int = 0
+    reuse: bool = True
+    encode: Literal["usual", "no-specials", "tan2019", "husse2022"] = "usual"
+    subsample: bool = False
+    kinds: tuple[Kind, ...] = field(default=("masked", "causal", "permutation", "encoder", "elmo"))
+    deviation: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.about and self.formula and self.cite and self.criticism):
+            raise ValueError(f"the card of {self.name!r} is not complete")
+        if ("@" in self.name) != bool(self.deviation):
+            raise ValueError(f"{self.name!r}: a variant, and only a variant, states its deviation")
+        if (self.samples > 0) != (self.test == "random-effects"):
+            raise ValueError(f"{self.name!r}: samples go with random effects")
+
+    ideal = 0.0
+
+    def pool_for(self, kind: Kind) -> Pool:
+        """The vector taken from a kind of model; refused where the measure does not apply."""
+        if kind not in self.kinds:
+            fit = [m.name for m in ASSOCIATION.values() if kind in m.kinds]
+            raise NotApplicable(
+                f"{self.name!r} does not apply to {kind} vectors; measures that do: "
+                f"{', '.join(fit)}."
+            )
+        return self.pool.get(kind, self.pool.get("*", "word-mean"))
+
+
+_ANY_WORD: dict[str, Pool] = {"*": "word-mean"}
+_SENTENCE: dict[str, Pool] = {
+    "masked": "cls",
+    "permutation": "cls",
+    "causal": "last",
+    "encoder": "mean",
+    "elmo": "mean",
+}
+_D = "d = (mean s over X - mean s over Y) / sd of s; s(w) = mean cos(w, A) - mean cos(w, B)"
+
+WEAT = Association(
+    name="weat",
+    about="Are the words of X nearer to A and those of Y nearer to B, each word alone?",
+    formula=_D,
+    pool=_ANY_WORD,
+    test="permutation",
+    contexts="bare",
+    kinds=("static", "masked", "causal", "permutation", "encoder", "elmo"),
+    cite=("caliskan2017",),
+    criticism="Made for static vectors: a contextual model rarely sees a word alone. Cosines "
+    "depend on word frequency (Ethayarajh et al. 2019).",
+)
+S_SEAT = Association(
+    name="s-seat",
+    about="As weat, on whole sentences that hardly say more than the word.",
+    formula=_D + ", of sentence vectors",
+    pool=_SENTENCE,
+    test="permutation",
+    cite=("may2019",),
+    criticism="Sentence vectors of language models that were not trained for it are poor; a "
+    "null result proves nothing.",
+)
+W_SEAT = Association(
+    name="w-seat",
+    about="As weat, on the word's own vector in such sentences.",
+    formula=_D + ", of word vectors in context",
+    pool=_ANY_WORD,
+    test="permutation",
+    cite=("tan2019",),
+    criticism="Depends on templates, piece pooling and layer; sweep them before you conclude.",
+)
+CEAT = Association(
+    name="ceat",
+    about="How does weat's effect size vary when each word is met in a random context?",
+    formula="CES = sum v_i d_i / sum v_i over N samples, v_i = 1 / (variance of s + tau^2)",
+    pool=_ANY_WORD,
+    test="random-effects",
+    sided="two",
+    samples=10_000,
+    cite=("guo2021",),
+    criticism="The weights use the variance of the associations, not that of the effect size, "
+    "and N is chosen by the user: p shrinks with it at will.",
+)
+
+ASSOCIATION: Registry[Association] = Registry(
+    "measure",
+    (
+        (m.name, m)
+        for m in (
+            WEAT,
+            S_SEAT,
+            replace(
+                S_SEAT,
+                name="s-seat@may2019",
+                pool={"causal": "last", "elmo": "mean", "encoder": "first", "*": "first"},
+                encode="no-specials",
+                deviation="No [CLS] and [SEP] are added, so the first place is the first piece "
+                "of the first word.",
+            ),
+            replace(
+                S_SEAT,
+                name="s-seat@biasbench",
+                pool={"*": "mean-all"},
+                cite=("meade2022",),
+                deviation="The mean over all places, special tokens among them.",
+            ),
+            W_SEAT,
+            replace(
+                W_SEAT,
+                name="w-seat@tan2019",
+                pool={"causal": "after-word", "*": "word-first"},
+                encode="tan2019",
+                kinds=("masked", "causal"),
+                deviation="The last character is cut off, words are tokenised apart, [SEP] is "
+                "lost, the first piece is taken; GPT-2 reads one place too late.",
+            ),
+            replace(
+                W_SEAT,
+                name="w-seat@husse2022",
+                encode="husse2022",
+                subsample=True,
+                cite=("husse2022",),
+                deviation="The final period is cut off; of unequal target sets the larger is "
+                "cut to size at random.",
+            ),
+            CEAT,
+            replace(
+                CEAT,
+                name="ceat@guo2021",
+                sided="one",
+                samples=1000,
+                deviation="One-sided p, N = 1000, contexts drawn with replacement.",
+            ),
+            replace(
+                CEAT,
+                name="ceat@husse2022",
+                reuse=False,
+                encode="husse2022",
+                subsample=True,
+                cite=("guo2021", "husse2022"),
+                deviation="Contexts drawn without replacement where a word has at least N; the "
+                "final period is cut off.",
+            ),
+        )
+    ),
+)

@@ -1,0 +1,245 @@
+"""ELMo (Peters et al. 2018): options JSON and HDF5 weights of the AllenNLP release.
+
+A character CNN with highway layers makes a vector for each token; two layers of LSTMs with
+projection run over the sentence in both directions. The vector of a token is the sum over the
+three layers, the two directions side by side.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from unmask.errors import DataError, ModelError
+from unmask.models.vectors import Progress
+from unmask.text.contexts import Wanted
+from unmask.types import Floats, Kind
+
+BOS, EOS, START, END, PAD = 256, 257, 258, 259, 260
+TOKEN = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
+
+
+def characters(token: str, width: int) -> list[int]:
+    """The ids of a token: start, its bytes in UTF-8 (cut to fit), end, padding; all plus one."""
+    inner = list(token.encode("utf-8"))[: width - 2]
+    ids = [START, *inner, END]
+    return [i + 1 for i in ids + [PAD] * (width - len(ids))]
+
+
+def marker(which: int, width: int) -> list[int]:
+    """The ids of the sentence's start or end."""
+    return [i + 1 for i in [START, which, END] + [PAD] * (width - 3)]
+
+
+class Elmo(nn.Module):
+    """The network. Token lists in, states of every layer out."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        cnn, lstm = options["char_cnn"], options["lstm"]
+        self.width = int(cnn["max_characters_per_token"])
+        activations: dict[str, Callable[[Tensor], Tensor]]
+        activations = {"relu": functional.relu, "tanh": torch.tanh}
+        self.activation = activations[cnn["activation"]]
+        self.size = int(lstm["projection_dim"])
+        self.skip = bool(lstm.get("use_skip_connections", False))
+        embedding = int(cnn["embedding"]["dim"])
+        filters = sum(n for _, n in cnn["filters"])
+        self.embed = nn.Embedding(int(cnn.get("n_characters", 261)) + 1, embedding, padding_idx=0)
+        self.convolutions = nn.ModuleList(nn.Conv1d(embedding, n, w) for w, n in cnn["filters"])
+        self.highways = nn.ModuleList(Highway(filters) for _ in range(int(cnn["n_highway"])))
+        self.project = nn.Linear(filters, self.size)
+        cell, layers = int(lstm["dim"]), int(lstm["n_layers"])
+        clips = float(lstm.get("cell_clip", 0) or 0), float(lstm.get("proj_clip", 0) or 0)
+        self.forwards, self.backwards = (
+            nn.ModuleList(ProjectedLstm(self.size, cell, *clips) for _ in range(layers))
+            for _ in range(2)
+        )
+
+    def tokens(self, ids: Tensor) -> Tensor:
+        """Character ids [n, t, width] to token vectors [n, t, size]."""
+        n, t, width = ids.shape
+        x = self.embed(ids.reshape(n * t, width)).transpose(1, 2)
+        found = [self.activation(c(x).max(-1).values) for c in self.convolutions]
+        out = torch.cat(found, -1)
+        for highway in self.highways:
+            out = highway(out)
+        return self.project(out).reshape(n, t, self.size)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """States [layers + 1, n, t, 2 x size] for rows of the same length, markers included."""
+        x = self.tokens(ids)
+        layers = [torch.cat([x, x], -1)]
+        ahead, back = x, x.flip(1)
+        for number, (one, two) in enumerate(zip(self.forwards, self.backwards, strict=True)):
+            left, right = one(ahead), two(back)
+            if number and self.skip:
+                left, right = left + ahead, right + back
+            ahead, back = left, right
+            layers.append(torch.cat([ahead, back.flip(1)], -1))
+        return torch.stack(layers)
+
+    @torch.inference_mode()
+    def states(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """States of sentences with the same number of tokens: [layers, n, tokens, 2 x size]."""
+        for sentence in sentences:
+            if isinstance(sentence, str):
+                raise DataError(
+                    f"ELMo needs a list of tokens, and {sentence[:30]!r} is a string, which it "
+                    "would read as characters; split it into tokens first."
+                )
+        first, last = marker(BOS, self.width), marker(EOS, self.width)
+        rows = [[first, *(characters(t, self.width) for t in s), last] for s in sentences]
+        return self(torch.tensor(rows))[:, :, 1:-1]
+
+
+class Highway(nn.Module):
+    """out = g relu(x W + b) + (1 - g) x, g = sigmoid(x C + c)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.transform, self.carry = nn.Linear(size, size), nn.Linear(size, size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix the input with its transformation."""
+        gate = torch.sigmoid(self.carry(x))
+        return gate * functional.relu(self.transform(x)) + (1 - gate) * x
+
+
+class ProjectedLstm(nn.Module):
+    """An LSTM whose output is projected and clipped; the forget gate has a bias of 1 more."""
+
+    def __init__(self, size: int, cell: int, cell_clip: float, clip: float) -> None:
+        super().__init__()
+        self.gates = nn.Linear(2 * size, 4 * cell)
+        self.project = nn.Linear(cell, size, bias=False)
+        self.cell, self.cell_clip, self.clip = cell, cell_clip, clip
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Over time: [n, t, size] to [n, t, size]."""
+        out = x.new_zeros(len(x), x.shape[2])
+        memory = x.new_zeros(len(x), self.cell)
+        outputs = []
+        for step in x.unbind(1):
+            # The release's order: input, new memory, forget, output.
+            i, j, f, o = self.gates(torch.cat([step, out], -1)).chunk(4, -1)
+            memory = torch.sigmoid(f + 1) * memory + torch.sigmoid(i) * torch.tanh(j)
+            memory = memory.clamp(-self.cell_clip, self.cell_clip) if self.cell_clip else memory
+            out = self.project(torch.sigmoid(o) * torch.tanh(memory))
+            out = out.clamp(-self.clip, self.clip) if self.clip else out
+            outputs.append(out)
+        return torch.stack(outputs, 1)
+
+
+def _weights(net: Elmo, file: Any) -> dict[str, Any]:
+    """Parameter names of the network to arrays of the HDF5 file, in the network's layout."""
+    rows = np.asarray(file["char_embed"])
+    out = {"embed.weight": np.vstack([np.zeros((1, rows.shape[1]), rows.dtype), rows])}
+    for n in range(len(net.convolutions)):
+        kernel = np.asarray(file[f"CNN/W_cnn_{n}"])[0]  # [width, channels, filters]
+        out[f"convolutions.{n}.weight"] = kernel.transpose(2, 1, 0)
+        out[f"convolutions.{n}.bias"] = np.asarray(file[f"CNN/b_cnn_{n}"])
+    for n in range(len(net.highways)):
+        for name in ("transform", "carry"):
+            out[f"highways.{n}.{name}.weight"] = np.asarray(file[f"CNN_high_{n}/W_{name}"]).T
+            out[f"highways.{n}.{name}.bias"] = np.asarray(file[f"CNN_high_{n}/b_{name}"])
+    out["project.weight"] = np.asarray(file["CNN_proj/W_proj"]).T
+    out["project.bias"] = np.asarray(file["CNN_proj/b_proj"])
+    for direction, side in enumerate(("forwards", "backwards")):
+        for n in range(len(net.forwards)):
+            group = file[f"RNN_{direction}/RNN/MultiRNNCell/Cell{n}/LSTMCell"]
+            out[f"{side}.{n}.gates.weight"] = np.asarray(group["W_0"]).T
+            out[f"{side}.{n}.gates.bias"] = np.asarray(group["B"])
+            out[f"{side}.{n}.project.weight"] = np.asarray(group["W_P_0"]).T
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class ElmoModel:
+    """A loaded ELMo. Sentences are split into words and punctuation, never into characters."""
+
+    net: Elmo
+    name: str
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    layer: int | Literal["sum"] = "sum"
+    progress: Progress = lambda rows, total: None
+    limit: int = 10**9
+
+    kind: Kind = "elmo"
+
+    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+        """A vector for each wanted [n, 2 x size]."""
+        texts = list(dict.fromkeys(_shown(w) for w in wanted))
+        spans = {t: [(m.start(), m.end()) for m in TOKEN.finditer(t)] for t in texts}
+        states: dict[str, Tensor] = {}
+        by_length: dict[int, list[str]] = {}
+        for t in texts:
+            by_length.setdefault(len(spans[t]), []).append(t)
+        for length, group in sorted(by_length.items()):
+            size = max(1, 1024 // max(length, 1))
+            for start in range(0, len(group), size):
+                block = group[start : start + size]
+                found = self.net.states([[t[a:b] for a, b in spans[t]] for t in block])
+                chosen = found.sum(0) if self.layer == "sum" else found[int(self.layer)]
+                states |= dict(zip(block, chosen, strict=True))
+                self.progress(len(block), len(texts))
+        rows = [self._pooled(w, states[_shown(w)], spans[_shown(w)]) for w in wanted]
+        return torch.stack(rows).double().numpy()
+
+    def _pooled(self, want: Wanted, states: Tensor, spans: list[tuple[int, int]]) -> Tensor:
+        start, end = want.mention.span
+        word = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
+        places = {
+            "mean": list(range(len(spans))),
+            "last": [len(spans) - 1],
+            "word-mean": word,
+            "word-first": word[:1],
+            "word-last": word[-1:],
+        }.get(want.pool)
+        if not places:
+            raise DataError(
+                f"ELMo has no {want.pool!r} for {want.mention.text!r}; use mean, last or word-mean."
+            )
+        return states[places].mean(0)
+
+
+def _shown(want: Wanted) -> str:
+    return want.mention.text[:-1] if want.encode == "husse2022" else want.mention.text
+
+
+def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
+    """ELMo from its two files; a file of another layout or shape is refused by name."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ModelError("ELMo needs h5py; install it with: pip install 'unmask[elmo]'.") from error
+    for path in (options, weights):
+        if not path.is_file():
+            raise ModelError(f"there is no file {str(path)!r}; give OPTIONS.json+WEIGHTS.hdf5.")
+    try:
+        net = Elmo(json.loads(options.read_text()))
+    except (KeyError, ValueError, TypeError) as error:
+        raise ModelError(f"{options} is no options file of ELMo ({error}).") from error
+    try:
+        with h5py.File(weights, "r") as file:
+            found = _weights(net, file)
+    except (KeyError, OSError, ValueError) as error:
+        raise ModelError(f"{weights} has not ELMo's layout ({error}).") from error
+    for key, value in net.state_dict().items():
+        if tuple(value.shape) != found[key].shape:
+            raise ModelError(
+                f"{weights} does not fit {options}: {key} should be of shape "
+                f"{tuple(value.shape)} and is {found[key].shape}."
+            )
+    net.load_state_dict({k: torch.from_numpy(np.array(v, np.float32)) for k, v in found.items()})
+    digest = hashlib.blake2b(weights.read_bytes(), digest_size=16).hexdigest()
+    facts = {"kind": "elmo", "architecture": "ELMo", "weights": digest, "dtype": "float32"}
+    return ElmoModel(net.eval(), name, facts)

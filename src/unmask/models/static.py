@@ -1,0 +1,117 @@
+"""Static word vectors: GloVe text, word2vec text and binary."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import ModelError
+from unmask.text.contexts import Wanted
+from unmask.types import Floats, Kind
+
+SUFFIXES = {".txt", ".vec", ".bin", ".glove"}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticVectors:
+    """A vectors file. Only the words asked for are read, so a file of any size does."""
+
+    path: Path
+    name: str
+    dimensions: int
+    binary: bool
+    header: bool
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    kind: Kind = "static"
+
+    def lookup(self, words: Iterable[str]) -> dict[str, Floats]:
+        """The vectors of the words that the file has, as they are written there.
+
+        A word that is missing is looked for in lower case: GloVe 6B and others are uncased.
+        """
+        wanted = set(words)
+        forms = wanted | {w.lower() for w in wanted}
+        found: dict[str, Floats] = {}
+        entries = self._binary(forms) if self.binary else self._text(forms)
+        for word, vector in entries:
+            found.setdefault(word, vector)
+            if len(found) == len(forms):
+                break
+        return {w: found[k] for w in wanted for k in [w if w in found else w.lower()] if k in found}
+
+    def has(self, words: Iterable[str]) -> set[str]:
+        """The words that the file has."""
+        return set(self.lookup(words))
+
+    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+        """A vector for each wanted; all words must be known (see `has`)."""
+        words = [w.mention.text[slice(*w.mention.span)] for w in wanted]
+        found = self.lookup(words)
+        return np.stack([found[w] for w in words])
+
+    def _text(self, wanted: set[str]) -> Iterator[tuple[str, Floats]]:
+        with self.path.open(encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file):
+                if number == 0 and self.header:
+                    continue
+                # A few words of GloVe 840B hold spaces: count the numbers from the end.
+                parts = line.rstrip("\n").rsplit(" ", self.dimensions)
+                if parts[0] in wanted:
+                    yield parts[0], np.array(parts[1:], float)
+
+    def _binary(self, wanted: set[str]) -> Iterator[tuple[str, Floats]]:
+        size = 4 * self.dimensions
+        with self.path.open("rb") as file:
+            count = int(file.readline().split()[0])
+            data = np.memmap(self.path, np.uint8, "r", offset=file.tell())
+        raw, at = memoryview(data), 0  # type: ignore[arg-type]
+        for _ in range(count):
+            end = at
+            while raw[end] != 32:  # the word ends at a space
+                end += 1
+            word = bytes(raw[at:end]).decode("utf-8", "replace").lstrip("\n")
+            if word in wanted:
+                yield word, np.frombuffer(raw, "<f4", self.dimensions, end + 1).astype(float)
+            at = end + 1 + size
+
+
+def load_static(name: str) -> StaticVectors:
+    """Open a vectors file and find its form from its first bytes."""
+    path = Path(name)
+    if not path.is_file():
+        raise ModelError(f"there is no vectors file {name!r}; give GloVe or word2vec vectors.")
+    with path.open("rb") as file:
+        first, second = file.readline(), file.readline(1 << 16)
+    head = first.split()
+    header = len(head) == 2 and all(p.isdigit() for p in head)
+    if header:
+        dimensions = int(head[1])
+        binary = len(second.rstrip(b"\n").split(b" ")) < dimensions + 1
+    else:
+        dimensions, binary = len(head) - 1, False
+    if dimensions < 2 or not (header or _numbers(head[1:])):
+        raise ModelError(
+            f"{name!r} is no vectors file: a line should hold a word and its numbers, or the "
+            "first line the number of words and of dimensions."
+        )
+    digest = hashlib.blake2b(first + second, digest_size=16).hexdigest()
+    provenance = {
+        "kind": "static",
+        "architecture": "word2vec binary" if binary else "text vectors",
+        "weights": f"{digest}-{path.stat().st_size}",
+        "dtype": "float32" if binary else "text",
+        "dimensions": dimensions,
+    }
+    return StaticVectors(path, name, dimensions, binary, header, provenance)
+
+
+def _numbers(parts: list[bytes]) -> bool:
+    try:
+        [float(p) for p in parts[-2:]]
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,167 @@
+"""The embedding engine: words in sentences in, vectors out.
+
+Each distinct sentence goes through the model once, for all poolings and all tests of a run.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from unmask.errors import DataError
+from unmask.models.batches import Budget, batches
+from unmask.models.codec import TokenizerCodec
+from unmask.text.contexts import Mention, Wanted
+from unmask.types import Encoded, Floats, Text
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
+    """The places whose states a pooling averages; `row.roles["word"]` are the word's pieces."""
+    content, word = row.content, row.roles["word"]
+    if pool == "cls":
+        return (row.ids.index(cls) if cls in row.ids else 0,)
+    one: Mapping[str, tuple[int, ...]] = {
+        "first": (0,),
+        "last": content[-1:],
+        "mean": content,
+        "mean-all": tuple(range(len(row.ids))),
+        "word-mean": word,
+        "word-first": word[:1],
+        "word-last": word[-1:],
+        "after-word": (word[0] + 1,) if word else (),
+    }
+    return one[pool]
+
+
+def usual(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """The sentence as the tokenizer gives it, special tokens and all."""
+    return codec.encode_text(Text(mention.text, {"word": (mention.span,)}), start=False)
+
+
+def no_specials(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """The sentence without special tokens (May et al.'s release)."""
+    return _keep(usual(codec, mention), lambda i, row: i not in row.specials)
+
+
+def tan2019(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """Tan and Celis' release: last character cut, words tokenised apart, no [SEP].
+
+    GPT-2's words come without their leading spaces, and a padding token (id 0) stands behind.
+    """
+    text, (start, end) = mention.text[:-1], mention.span
+    ids: list[int] = []
+    word: list[int] = []
+    if codec.kind != "causal" and codec.tokenizer.cls_token_id is not None:
+        ids.append(codec.tokenizer.cls_token_id)
+    first, at = len(ids), 0
+    for part in text.split(" "):
+        pieces = codec.pieces(part)
+        inside = at < end and at + len(part) > start
+        if inside:
+            word = list(range(len(ids), len(ids) + len(pieces)))  # the last component counts
+        ids += pieces
+        at += len(part) + 1
+    if codec.kind == "causal":
+        ids.append(0)
+    return Encoded(tuple(ids), frozenset(range(first)), {"word": tuple(word)})
+
+
+def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """Husse and Spitz's release: the final character is cut off before encoding."""
+    end = min(mention.span[1], len(mention.text) - 1)
+    if end <= mention.span[0]:
+        return usual(codec, mention)
+    return usual(codec, Mention(mention.text[:-1], (mention.span[0], end)))
+
+
+def _keep(row: Encoded, wanted: Callable[[int, Encoded], bool]) -> Encoded:
+    kept = [i for i in range(len(row.ids)) if wanted(i, row)]
+    new = {old: i for i, old in enumerate(kept)}
+    roles = {k: tuple(new[i] for i in at if i in new) for k, at in row.roles.items()}
+    return Encoded(tuple(row.ids[i] for i in kept), frozenset(), roles)
+
+
+ENCODE: Mapping[str, Callable[[TokenizerCodec, Mention], Encoded]] = {
+    "usual": usual,
+    "no-specials": no_specials,
+    "tan2019": tan2019,
+    "husse2022": husse2022,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerVectors:
+    """Embeds with a transformer; `layer` counts from the embeddings (0) or from the end (-1)."""
+
+    net: Any
+    codec: TokenizerCodec
+    limit: int
+    layer: int = -1
+    budget: Budget = Budget()
+    progress: Progress = lambda rows, total: None
+
+    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+        """A vector for each wanted [n, d]; NaN where the sentence is longer than the limit."""
+        rows: dict[tuple[int, ...], int] = {}
+        asked: list[list[tuple[int, tuple[int, ...]]]] = []
+        cls = self.codec.tokenizer.cls_token_id
+        known: dict[tuple[str, Mention], Encoded] = {}
+        for number, want in enumerate(wanted):
+            key = (want.encode, want.mention)
+            if key not in known:
+                known[key] = ENCODE[want.encode](self.codec, want.mention)
+            row = known[key]
+            if len(row.ids) > self.limit:
+                continue
+            places = places_for(want.pool, row, cls)
+            if not places:
+                raise DataError(
+                    f"no token of {want.mention.text!r} belongs to the word at "
+                    f"{want.mention.span}; the tokenizer drops it."
+                )
+            index = rows.setdefault(row.ids, len(rows))
+            if index == len(asked):
+                asked.append([])
+            asked[index].append((number, places))
+        return self._run(list(rows), asked, len(wanted))
+
+    def _run(
+        self, rows: list[tuple[int, ...]], asked: list[list[tuple[int, tuple[int, ...]]]], n: int
+    ) -> Floats:
+        out = np.full((n, 1), np.nan)
+        lengths = [len(r) for r in rows]
+        for group in batches(lengths, [1] * len(rows), self.budget, 1):
+            pooled = self._pooled([rows[i] for i in group], [asked[i] for i in group])
+            if out.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
+                out = np.full((n, pooled.shape[1]), np.nan)
+            out[[number for i in group for number, _ in asked[i]]] = pooled
+            self.progress(len(group), len(rows))
+        return out
+
+    @torch.inference_mode()
+    def _pooled(
+        self, rows: list[tuple[int, ...]], asked: list[list[tuple[int, tuple[int, ...]]]]
+    ) -> Floats:
+        """One vector for each question asked of these rows, in order."""
+        width = max(map(len, rows))
+        device = next(self.net.parameters()).device
+        ids = torch.full((len(rows), width), self.codec.pad_id)
+        real = torch.zeros(len(rows), width, dtype=torch.long)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = torch.tensor(row)
+            real[i, : len(row)] = 1
+        last = self.layer == -1
+        out = self.net.base_model(
+            input_ids=ids.to(device), attention_mask=real.to(device), output_hidden_states=not last
+        )
+        states = out[0] if last else out.hidden_states[self.layer]
+        vectors = [
+            states[i, list(places)].mean(0)
+            for i, questions in enumerate(asked)
+            for _, places in questions
+        ]
+        return torch.stack(vectors).double().cpu().numpy()

@@ -1,0 +1,179 @@
+"""Contexts of words: the bare word, templates by grammatical form, given or natural sentences."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from unmask.errors import DataError
+from unmask.text.roles import find_word
+from unmask.types import Span, Stimuli
+
+SLOT = "{word}"
+TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    "name": ("This is {word}.", "That is {word}.", "There is {word}.", "Here is {word}.",
+             "{word} is here.", "{word} is there."),
+    "singular": ("This is a {word}.", "That is a {word}.", "There is a {word}.",
+                 "Here is a {word}.", "The {word} is here.", "The {word} is there."),
+    "plural": ("These are {word}.", "Those are {word}.", "They are {word}.",
+               "Here are {word}.", "The {word} are here.", "The {word} are there."),
+    "bare": ("This is {word}.", "That is {word}.", "It is {word}.", "There is {word}.",
+             "Here is {word}.", "We speak of {word}."),
+    "adjective": ("This is {word}.", "That is {word}.", "It is {word}.", "They are {word}."),
+    "phrase": ("This is {word}.", "That is {word}.", "There is {word}.", "Here is {word}.",
+               "It is {word}."),
+}  # fmt: skip
+
+# Written with a vowel and spoken without, or the other way round.
+_A = ("uni", "use", "usu", "euro", "ewe", "one", "ukrain", "uti")
+_AN = ("honest", "honor", "honour", "hour", "heir")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A word in a sentence: its characters are `text[span]`."""
+
+    text: str
+    span: Span
+
+    def __post_init__(self) -> None:
+        start, end = self.span
+        if not 0 <= start < end <= len(self.text):
+            raise DataError(f"the span {self.span} lies outside of {self.text!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A vector to be made: a mention, the pooling, and how the sentence is encoded."""
+
+    mention: Mention
+    pool: str
+    encode: str = "usual"
+
+
+Contexts: TypeAlias = Mapping[str, tuple[Mention, ...]]
+
+
+def article(word: str) -> str:
+    """`a` or `an` before a word, by its sound as far as its spelling shows."""
+    start = word.lower()
+    if start.startswith(_AN):
+        return "an"
+    return "an" if start[:1] in set("aeiou") and not start.startswith(_A) else "a"
+
+
+def fill(template: str, word: str) -> Mention:
+    """A template with its slot filled: the right article before it, a capital at the start."""
+    if template.count(SLOT) != 1:
+        raise DataError(
+            f"the template {template!r} has {template.count(SLOT)} slots; write {SLOT} once, "
+            "where the word belongs."
+        )
+    before, after = template.split(SLOT)
+    if before.endswith((" a ", "A ")) and article(word) == "an":
+        before = before[:-1] + "n "
+    text = before + word + after
+    text = text[0].upper() + text[1:]
+    return Mention(text, (len(before), len(before) + len(word)))
+
+
+def bare(test: Stimuli) -> Contexts:
+    """Each word alone."""
+    return {w: (Mention(w, (0, len(w))),) for words in test.sets.values() for w in words}
+
+
+def templates(test: Stimuli, by_form: Mapping[str, Iterable[str]] = TEMPLATES) -> Contexts:
+    """Each word in the templates of its grammatical form."""
+    forms = test.meta.get("forms", {})
+    return {
+        w: tuple(fill(t, w) for t in by_form[forms.get(w, "bare")])
+        for words in test.sets.values()
+        for w in words
+    }
+
+
+SOURCES: Mapping[str, Callable[[Stimuli], Contexts]] = {"bare": bare, "templates": templates}
+
+
+@dataclass(frozen=True, slots=True)
+class WordTest:
+    """Word sets with the contexts they are met in; without any, the measure's own are taken."""
+
+    stimuli: Stimuli
+    contexts: Callable[[Stimuli], Contexts] | None = None
+    source: str = "templates"
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of its word sets."""
+        return self.stimuli.name
+
+    def met(self, usual: str) -> tuple[Contexts, str]:
+        """The contexts, and where they come from; `usual` names a measure's own."""
+        if self.contexts is not None:
+            return self.contexts(self.stimuli), self.source
+        return SOURCES[usual](self.stimuli), usual
+
+
+def stored(path: Path) -> Callable[[Stimuli], Contexts]:
+    """Natural sentences from a context store: JSON lines or parquet with stimulus, sentence, span.
+
+    The span is two columns `start` and `end`, or a list `span`. A folder holds a store written by
+    `unmask contexts build`.
+    """
+    rows = list(_rows(path))
+    found: dict[str, list[Mention]] = {}
+    for number, row in enumerate(rows):
+        try:
+            at = row["span"] if "span" in row else (row["start"], row["end"])
+            mention = Mention(str(row["sentence"]), (int(at[0]), int(at[1])))
+            found.setdefault(str(row["stimulus"]), []).append(mention)
+        except KeyError as error:
+            raise DataError(
+                f"{path}, row {number + 1} has no {error}; a context has stimulus, sentence and "
+                "span (or start and end)."
+            ) from error
+
+    def contexts(test: Stimuli) -> Contexts:
+        words = {w for words in test.sets.values() for w in words}
+        return {w: tuple(found[w]) for w in words if w in found}
+
+    return contexts
+
+
+def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
+    if path.is_dir():
+        path = path / "contexts.parquet"
+    if not path.is_file():
+        raise DataError(
+            f"there is no context store {str(path)!r}; give a JSON-lines or parquet file."
+        )
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_table(path).to_pylist()
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def given(
+    sentences: Mapping[str, Iterable[str]], words: Mapping[str, Iterable[str]]
+) -> tuple[dict[str, tuple[str, ...]], Contexts]:
+    """Sentences of a file by set label; the word of each is found as the set's longest in it.
+
+    Returns the words of each set that occur, and the contexts. A sentence in which no word of
+    its set is found is its own stimulus, as a whole.
+    """
+    used: dict[str, tuple[str, ...]] = {}
+    contexts: dict[str, tuple[Mention, ...]] = {}
+    for label, lines in sentences.items():
+        known = sorted(words.get(label, ()), key=len, reverse=True)
+        chosen: dict[str, None] = {}
+        for line in lines:
+            hit = next(((w, s) for w in known if (s := find_word(line, w))), None)
+            word, span = hit or (line, (0, len(line)))
+            chosen[word] = None
+            contexts[word] = (*contexts.get(word, ()), Mention(line, span))
+        used[label] = tuple(chosen)
+    return used, contexts

