@@ -50,8 +50,7 @@ tokenizer = finish(raw, names, "around")
 tokenizer.model_max_length = 512
 net = transformers.BertForMaskedLM(transformers.BertConfig())
 model = wrap(net, tokenizer, "masked", "base")
-model.engine().ask([], [])
-text = "nurse " * 490
+text = "the " * 490
 item = Contrast("1", {"stereotype": Text(text), "antistereotype": Text(text)}, "c", "c")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 planned = sentences.plan(model, LIKELIHOOD["pll"], Dataset("d", "pairs", (item,)))

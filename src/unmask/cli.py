@@ -75,6 +75,9 @@ def run(
         typer.Option(help="Contexts of words: bare, templates, or a file or folder of sentences."),
     ] = None,
     samples: Annotated[int | None, typer.Option(help="Samples of CEAT.")] = None,
+    exclude_flagged: Annotated[
+        bool, typer.Option(help="Also run without the items that have visible defects.")
+    ] = False,
     seed: Seed = 0,
 ) -> None:
     """Measure: without arguments the bundled model on the bundled data with the standard suite."""
@@ -103,6 +106,7 @@ def run(
             layer=layer,
             contexts=contexts,
             samples=samples,
+            exclude_flagged=exclude_flagged,
             journal=journal,
             progress=progress,
         )
@@ -127,6 +131,31 @@ def score(
     if out is not None:
         results.save(found, out)
     show.print_table(console, found, by_category)
+
+
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")],
+    margin: Annotated[
+        float | None, typer.Option(help="Test equivalence within plus or minus this much.")
+    ] = None,
+    top: Annotated[
+        int, typer.Option(help="Items that changed side to show, most changed first.")
+    ] = 5,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder for CSV files.")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Two or more runs on the same items: paired differences, tests, items that changed side."""
+    from unmask import compare as comparing
+    from unmask import results, show
+
+    runs = comparing.read_runs(folders)
+    frame, changed = comparing.compare(runs, margin=margin, seed=seed)
+    show.print_comparison(console, frame, changed, top)
+    if out is not None:
+        results.make_folder(out)
+        frame.to_csv(out / "comparison.csv", index=False)
+        changed.to_csv(out / "changed.csv", index=False)
 
 
 @app.command(name="list")

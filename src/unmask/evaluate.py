@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unmask import sentences, words
-from unmask.data import catalogue, seat, stimuli, templates
+from unmask.data import catalogue, controls, flags, seat, stimuli, templates
 from unmask.errors import NotApplicable
 from unmask.measures import ASSOCIATION, LIKELIHOOD, Association, Likelihood
 from unmask.models.batches import Budget
@@ -17,7 +17,7 @@ from unmask.types import Dataset, Result, Stimuli
 
 SUITE = ("pll", "cps", "sss", "aul", "aula", "all-masked", "cat", "lpbs", "w-seat")
 SETS = ("bundled-pairs", "kurita-career", "kurita-math", "kurita-science",
-        "husse-c1-name", "weat-6", "weat-7", "weat-8")  # fmt: skip
+        "weat-1", "weat-6", "weat-7", "weat-8")  # fmt: skip
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 MEASURES: Registry[Likelihood | Association] = Registry(
     "measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()]
@@ -37,6 +37,7 @@ class Options:
     layer: int = -1
     contexts: str | None = None
     samples: int | None = None
+    exclude_flagged: bool = False
     journal: Path | None = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
 
@@ -83,9 +84,14 @@ def resolve(data: Any, options: Options) -> list[Data]:
         return sides + ([templates.from_stimuli(test)] if templates.has_templates(test) else [])
     if name in seat.files():
         return [seat.read(name)]
+    base, _, control = name.partition(":")
     others = [*stimuli.stimuli(), *stimuli.groups(), *seat.files()]
-    found, note = catalogue.read(name, others)
-    return [replace(found, about={**found.about, **note})]
+    found, note = catalogue.read(base, others)
+    found = replace(flags.flagged(found), about={**found.about, **note})
+    sets: list[Data] = [controls.controlled(found, control) if control else found]
+    if options.exclude_flagged:
+        sets.append(flags.without_flagged(found))
+    return sets
 
 
 def _word_test(test: Any, options: Options) -> WordTest:
@@ -198,5 +204,5 @@ def citations(result: Result) -> list[str]:
     keys = list(MEASURES[result.measure].cite) if result.measure in MEASURES else []
     if result.data in stimuli.stimuli():
         return [*keys, str(stimuli.stimuli()[result.data].meta["source"])]
-    cards = catalogue.catalogue()
-    return keys + (list(cards[result.data].cite) if result.data in cards else [])
+    cards, base = catalogue.catalogue(), result.data.partition(":")[0]
+    return keys + (list(cards[base].cite) if base in cards else [])

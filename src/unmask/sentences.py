@@ -262,6 +262,7 @@ def sentence_frame(model: SentenceModel, planned: Planned, readings: Readings) -
                 "prior": np.nan,
                 "tokens": 0,
                 "hits": 0,
+                "flags": "; ".join(item.meta.get("flags", ())),
             }
             if asked is not None:
                 value, prior = asked[label]

@@ -21,6 +21,8 @@ from unmask.registry import Registry
 from unmask.results import table
 from unmask.types import Result, Stimuli
 
+COARSE = 5.0  # points that a set of items should be able to resolve
+
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
@@ -62,7 +64,7 @@ def _rendered(frame: pd.DataFrame, model: str, tested: bool) -> Table:
     view = Table(
         title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0), pad_edge=False
     )
-    last = ["p", "p Holm", "SE"] if tested else ["cover", "acc."]
+    last = ["p", "p Holm", "SE"] if tested else ["detect", "cover", "acc."]
     for head in ["measure", "data", "d" if tested else "score", "95 % interval", "n", *last]:
         named = head in {"measure", "data"}
         view.add_column(
@@ -85,7 +87,11 @@ def _cells(row: dict[str, Any], tested: bool) -> list[str]:
     ]
     if tested:
         return [*cells, _p(row["p"]), _p(row["p_holm"]), f"{row['se']:.2f}"]
-    return cells + ["" if pd.isna(row[k]) else f"{row[k]:.0f} %" for k in ("coverage", "accuracy")]
+    # The smallest difference from 50 that these items could have shown; above 5, too few.
+    least = row["detectable"]
+    detect = "" if least is None or pd.isna(least) else f"{least:.1f}" + "!" * (least > COARSE)
+    shares = ["" if pd.isna(row[k]) else f"{row[k]:.0f} %" for k in ("coverage", "accuracy")]
+    return [*cells, detect, *shares]
 
 
 def _p(value: float) -> str:
@@ -107,6 +113,52 @@ def _notes(console: Console, result: Result) -> None:
         console.print(escape(f"{where}: {count} not scored: {reason}"), style="yellow")
     for note in result.settings.get("notes", []):
         console.print(escape(f"{where}: {note}"), style="yellow")
+
+
+def print_comparison(
+    console: Console, frame: pd.DataFrame, changed: pd.DataFrame, top: int
+) -> None:
+    """Differences with their paired tests; a bold one survives Holm's correction at .05."""
+    for (first, second), part in frame.groupby(["first", "second"], sort=False):
+        console.print(_compared(part, f"{second} less {first}"))
+    for row in frame.to_dict("records"):
+        apart = row["only_first"] + row["only_second"]
+        if apart:
+            where = f"{row['measure']} on {row['data']}"
+            console.print(
+                f"{where}: {apart} items are in one run only and left out", style="yellow"
+            )
+    keys = ["first", "second", "measure", "data"]
+    for names, items in changed.groupby(keys, sort=False):
+        shown = ", ".join(f"{i} ({m:+.2f})" for i, m in items[["item", "moved"]].head(top).values)
+        if shown:
+            console.print(escape(f"{names[2]} on {names[3]}: most changed {shown}"), style="dim")
+
+
+def _compared(frame: pd.DataFrame, title: str) -> Table:
+    view = Table(
+        title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )  # fmt: skip
+    equivalent = "p_equivalent" in frame
+    heads = ["measure", "data", "diff.", "95 % interval", "n", "p", "p Holm"]
+    for head in heads + (["p equiv."] if equivalent else []):
+        named = head in {"measure", "data"}
+        view.add_column(
+            head, justify="left" if named else "right", no_wrap=not named, overflow="fold"
+        )
+    for row in frame.to_dict("records"):
+        difference = f"{row['difference']:+.2f}"
+        cells = [escape(row["measure"]), escape(row["data"])]
+        cells += [
+            f"[bold]{difference}[/]" if row["p_holm"] <= 0.05 else difference,
+            escape(f"[{row['low']:.2f}, {row['high']:.2f}]"),
+            str(row["n"]),
+            _p(row["p"]),
+            _p(row["p_holm"]),
+        ]
+        view.add_row(*cells, *([_p(row["p_equivalent"])] if equivalent else []))
+    return view
 
 
 def _lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:

@@ -152,6 +152,12 @@ def locate(card: Card) -> tuple[Path, dict[str, Any]]:
     return target, {"source": card.url, "file": target.name, "as_pinned": True}
 
 
+def verify(card: Card) -> list[tuple[Path, bool]]:
+    """Each local file of a card, and whether it is the pinned one."""
+    files = [p for p in (local_copy(card), cache_folder() / card.path) if p and p.is_file()]
+    return [(p, checksum(p, card.checksum) == card.checksum) for p in files]
+
+
 def read(name: str, others: Sequence[str] = ()) -> tuple[Dataset, dict[str, Any]]:
     """A data set by name, or a user's file by path, with a note on where it comes from.
 

@@ -35,8 +35,11 @@ class TokenizerCodec:
 
         `start`: put a causal model's start token first, even if its tokenizer does not.
         """
-        batch = self.tokenizer(
-            text.string, return_offsets_mapping=True, return_special_tokens_mask=True
+        batch = self.tokenizer(  # verbose: lengths are checked elsewhere
+            text.string,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            verbose=False,
         )
         ids, offsets = list(batch["input_ids"]), list(batch["offset_mapping"])
         special = [bool(s) for s in batch["special_tokens_mask"]]

@@ -1,0 +1,64 @@
+"""Controls as data sets: `NAME:shuffled`, `NAME:unrelated`, `NAME:direction`.
+
+What a measure finds in these is not bias: a measure that cannot tell them from the real thing
+measures something else (Kaneko and Bollegala 2022, Tables 3 and 4).
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from unmask.errors import DataError
+from unmask.registry import Registry
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Text
+
+
+def shuffled(data: Dataset) -> Dataset:
+    """The words of every sentence in random order, the same order on every call."""
+
+    def mix(item: Contrast) -> Contrast:
+        texts = {}
+        for label, text in item.texts.items():
+            words = text.string.split()
+            random.Random(f"{item.id} {label}").shuffle(words)
+            texts[label] = Text(" ".join(words))
+        return replace(item, texts=texts)
+
+    return replace(data, items=tuple(map(mix, data.items)))
+
+
+def unrelated(data: Dataset) -> Dataset:
+    """The unrelated filler in the place of the stereotype."""
+    if data.shape != "triplets":
+        raise DataError(f"{data.name!r} has no unrelated sentences; use a set of triplets.")
+
+    def swap(item: Contrast) -> Contrast:
+        chosen = {STEREOTYPE: item.texts[UNRELATED], ANTISTEREOTYPE: item.texts[ANTISTEREOTYPE]}
+        return replace(item, texts=chosen)
+
+    return replace(data, shape="pairs", items=tuple(map(swap, data.items)))
+
+
+def direction(data: Dataset) -> Dataset:
+    """Categories become the side: is the stereotype about a disadvantaged group?
+
+    In CrowS-Pairs `stereo` items say something of a disadvantaged group (Dis) and `antistereo`
+    items of an advantaged one (Adv).
+    """
+    names = {"stereo": "disadvantaged", "antistereo": "advantaged"}
+    if not all(item.meta.get("direction") in names for item in data.items):
+        raise DataError(
+            f"{data.name!r} does not say which group an item is about; use crows-pairs."
+        )
+    items = (replace(i, category=names[i.meta["direction"]]) for i in data.items)
+    return replace(data, items=tuple(items))
+
+
+CONTROLS: Mapping[str, Callable[[Dataset], Dataset]] = Registry(
+    "control", [("shuffled", shuffled), ("unrelated", unrelated), ("direction", direction)]
+)
+
+
+def controlled(data: Dataset, control: str) -> Dataset:
+    """A data set under a control, named for it."""
+    return replace(CONTROLS[control](data), name=f"{data.name}:{control}")

@@ -1,0 +1,97 @@
+"""Defects of items that can be seen without a model."""
+
+from collections import Counter
+from dataclasses import replace
+
+from unmask.text.roles import align
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
+
+FEW = 3  # items of a writer below which nothing can be said of the writer
+LENGTHS = 1.5  # ratio of lengths from which the longer sentence is at a disadvantage
+AGREED = 3  # of five annotators
+FLAGS = {
+    "identical": "the two sentences are the same",
+    "empty difference": "one sentence only adds words to the other",
+    "blank": "BLANK is missing, stands twice, or is glued to a word",
+    "duplicate": "another item has the same sentences",
+    "several changes": "the sentences differ in more than one place",
+    "length": f"one sentence is more than {LENGTHS} times as long",
+    "case": "the sentences differ in letter case where they should not",
+    "few by writer": f"its writer has fewer than {FEW} items",
+    "low agreement": f"fewer than {AGREED} annotators chose its bias type",
+}
+
+
+def flagged(data: Dataset) -> Dataset:
+    """The data set with `meta["flags"]` on every item."""
+    pairs = Counter(_key(i) for i in data.items)
+    writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
+    items = tuple(
+        replace(i, meta={**i.meta, "flags": tuple(_flags(i, pairs, writers))}) for i in data.items
+    )
+    return replace(data, items=items)
+
+
+def without_flagged(data: Dataset) -> Dataset:
+    """Only the items without a flag."""
+    kept = tuple(i for i in flagged(data).items if not i.meta["flags"])
+    return replace(data, name=f"{data.name}:unflagged", items=kept)
+
+
+def _key(item: Contrast) -> tuple[str, ...]:
+    return tuple(sorted(t.string.lower() for t in item.texts.values()))
+
+
+def _flags(
+    item: Contrast, pairs: Counter[tuple[str, ...]], writers: Counter[str] | None
+) -> list[str]:
+    found = []
+    if STEREOTYPE in item.texts and ANTISTEREOTYPE in item.texts:
+        pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))
+        found += _pair_flags(pro, anti)
+    context = item.meta.get("context")
+    if context is not None and _bad_blank(context):
+        found.append("blank")
+    if pairs[_key(item)] > 1:
+        found.append("duplicate")
+    if writers is not None and writers[item.cluster] < FEW:
+        found.append("few by writer")
+    if item.meta.get("ratings") and item.meta["agreement"] < AGREED:
+        found.append("low agreement")
+    return found
+
+
+def _pair_flags(pro: str, anti: str) -> list[str]:
+    if pro == anti:
+        return ["identical"]
+    if pro.lower() == anti.lower():
+        return ["case"]
+    found = []
+    one, two = pro.split(), anti.split()
+    folded = {w: i for i, w in enumerate({w.lower() for w in one + two})}
+    changed = align([folded[w.lower()] for w in one], [folded[w.lower()] for w in two]).changed
+    if not changed[0] or not changed[1]:
+        found.append("empty difference")
+    if max(map(_regions, changed)) > 1:
+        found.append("several changes")
+    # A capital at the start of a sentence is no mismatch.
+    if any(
+        a != b and a.lower() == b.lower() and i > 0
+        for i, (a, b) in enumerate(zip(one, two, strict=False))
+    ):
+        found.append("case")
+    if max(len(pro), len(anti)) > LENGTHS * min(len(pro), len(anti)):
+        found.append("length")
+    return found
+
+
+def _regions(places: tuple[int, ...]) -> int:
+    return sum(1 for a, b in zip((-9, *places), places, strict=False) if b != a + 1)
+
+
+def _bad_blank(context: str) -> bool:
+    if context.count("BLANK") != 1:
+        return True
+    at = context.index("BLANK")
+    before, after = context[at - 1 : at], context[at + 5 : at + 6]
+    return before.isalnum() or after.isalnum()

@@ -1,0 +1,231 @@
+"""Is the difference real? Comparisons against hand-made cases and other libraries."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import unmask
+from conftest import tiny
+from unmask import compare as comparing
+from unmask import own_scores
+from unmask.errors import DataError
+from unmask.evaluate import run
+from unmask.stats import agreement, comparison, intervals
+from unmask.stats.tests import corrected
+
+# ---------------------------------------------------------------- estimators
+
+
+def test_mcnemar_by_the_binomial():
+    a = np.array([1] * 10 + [0] * 3 + [1] * 5)
+    b = np.array([0] * 10 + [1] * 3 + [1] * 5)
+    p, lost, won = comparison.exact_mcnemar(a, b)
+    assert (lost, won) == (10, 3)
+    assert p == pytest.approx(binomtest(3, 13).pvalue)
+    assert comparison.exact_mcnemar(a, a)[0] == 1.0
+
+
+def test_sign_flip_exact_by_hand(rng):
+    difference = rng.normal(0.4, 1, 8)
+    p = comparison.sign_flip(difference, np.arange(8))
+    flips = [abs(sum(s * d for s, d in zip(signs, difference, strict=True)))
+             for signs in itertools.product((-1, 1), repeat=8)]  # fmt: skip
+    assert p == pytest.approx(np.mean(np.array(flips) >= abs(difference.sum()) - 1e-12))
+
+
+def test_paired_difference_is_narrower_than_unpaired(rng):
+    base = rng.random(400)
+    a, b = (base < 0.5).astype(float), (base < 0.56).astype(float)
+    paired = comparison.paired_difference(a, b, np.arange(400), scale=100)
+    apart = [intervals.share(x, np.arange(400)) for x in (a, b)]
+    assert paired.value == pytest.approx(100 * (b.mean() - a.mean()))
+    assert paired.p < 0.01
+    assert comparison.unpaired_p(*apart) > 0.05
+    with pytest.raises(DataError, match="paired items"):
+        comparison.paired_difference(a, b[:-1], np.arange(400))
+
+
+def test_equivalence_by_the_normal_distribution():
+    from unmask.types import Estimate
+
+    found = Estimate(1.0, 0, 2, 0.95, "m", 10, 0.0, None, {"se": 0.5})
+    # distance to +3 is 2, that is 4 standard errors
+    assert comparison.equivalence(found, 3) == pytest.approx(0.5 * math.erfc(4 / math.sqrt(2)))
+    assert comparison.equivalence(found, 1) == pytest.approx(0.5)
+
+
+def test_null_comparisons_reject_five_per_cent():
+    """1000 comparisons of clustered coin tosses without a difference."""
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(30), 5)
+    p = []
+    for seed in range(1000):
+        chance = np.repeat(rng.beta(2, 2, 30), 5)
+        a, b = (rng.random(150) < chance).astype(float), (rng.random(150) < chance).astype(float)
+        p.append(comparison.sign_flip(b - a, clusters, draws=400, seed=seed))
+    assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07
+
+
+def test_auc_by_hand_and_constant_scores():
+    labels, scores = np.array([1, 1, 0, 0]), np.array([3.0, 1.0, 2.0, 0.0])
+    # pairs: (3 > 2), (3 > 0), (1 < 2), (1 > 0): 3 of 4
+    assert agreement.auc(labels, scores).value == pytest.approx(0.75)
+    flat = agreement.auc(labels, np.ones(4))
+    assert flat.value == 0.5
+    assert flat.low <= 0.5 <= flat.high
+    with pytest.raises(DataError, match="both kinds"):
+        agreement.auc(np.ones(4), scores)
+    curve = agreement.roc(labels, scores)
+    assert np.trapezoid(curve["true"], curve["false"]) == pytest.approx(0.75)
+
+
+def test_delong_agrees_with_the_bootstrap(rng):
+    labels = (rng.random(300) < 0.4).astype(float)
+    one, two = labels + rng.normal(0, 1.5, 300), labels + rng.normal(0, 0.8, 300)
+    found, gap = agreement.auc(labels, one), agreement.auc_difference(labels, one, two)
+    values, gaps = [], []
+    for _ in range(500):
+        i = rng.integers(300, size=300)
+        values.append(agreement.auc(labels[i], one[i]).value)
+        gaps.append(agreement.auc(labels[i], two[i]).value - values[-1])
+    assert found.more["se"] == pytest.approx(np.std(values), rel=0.15)
+    assert gap.more["se"] == pytest.approx(np.std(gaps), rel=0.15)
+    assert gap.value == pytest.approx(agreement.auc(labels, two).value - found.value)
+
+
+def test_correlation_says_how_little_n_is():
+    """thys2025: six models; r = 0.743 has an interval from below 0 to near 1."""
+    x = np.array([82.503, 71.750, 69.385, 83.102, 75.816, 74.159])
+    y = np.array([7.63, 4.96, 0.38, 9.16, 8.40, -0.38])
+    found = agreement.correlation(x, y)
+    assert found.value == pytest.approx(0.743, abs=0.001)
+    assert found.n == 6
+    assert found.low < 0 < found.high
+    z, se = math.atanh(found.value), 1 / math.sqrt(3)
+    assert found.low == pytest.approx(math.tanh(z - 1.959964 * se))
+    ranks = agreement.correlation(x, x**3, "spearman")
+    assert ranks.value == pytest.approx(1)
+    assert math.isnan(agreement.correlation(x, np.ones(6)).value)
+    frame = agreement.correlations({"x": x, "y": y, "z": x + y})
+    assert len(frame) == 3
+
+
+def test_reliability_by_hand(rng):
+    trait = rng.normal(size=200)[:, None]
+    parallel = trait + rng.normal(0, 1, (200, 4))
+    # four parallel items with reliability 1/2 each: 4 x .5 / (1 + 3 x .5) = .8
+    assert agreement.cronbach(parallel) == pytest.approx(0.8, abs=0.06)
+    models = rng.normal(0, 1, 6) + rng.normal(0, 1, (400, 6))
+    assert agreement.split_half(models).value > 0.9
+    assert agreement.test_retest([np.arange(5), np.arange(5) * 2.0]) == pytest.approx(1)
+    with pytest.raises(DataError):
+        agreement.split_half(models[:, :2])
+
+
+# ---------------------------------------------------------------- published predictions
+
+FILES = {
+    "bert": "bert-base-cased_BertNextSentence_BertLM",
+    "roberta": "roberta-base_ModelNSP_RoBERTaLM",
+    "xlnet": "xlnet-base-cased_ModelNSP_XLNetLM",
+    "gpt2": "gpt2_ModelNSP_GPT2LM",
+}
+
+
+def published_runs(shared):
+    out = []
+    for name, file in FILES.items():
+        path = shared(f"stereoset/predictions/predictions_{file}.json")
+        result = own_scores.score_file(path, "stereoset", name=name)
+        out.append(comparing.Run(name, {("scores", "stereoset"): result}))
+    return out
+
+
+def test_stereoset_predictions_with_intervals_and_all_pairs(shared):
+    runs = published_runs(shared)
+    bert = runs[0].results["scores", "stereoset"].overall
+    assert bert.value == pytest.approx(58.68, abs=0.005)
+    assert bert.low == pytest.approx(56.5, abs=0.35)
+    assert bert.high == pytest.approx(61.1, abs=0.35)
+    assert bert.more["design_effect"] > 1
+    frame, changed = comparing.compare(runs, margin=5)
+    assert len(frame) == 6
+    assert (frame.n == 2106).all()
+    assert np.allclose(frame.p_holm, corrected(frame.p.tolist()))
+    gpt = frame[(frame["first"] == "bert") & (frame.second == "gpt2")].iloc[0]
+    assert gpt.low <= gpt.difference <= gpt.high
+    assert gpt.won + gpt.lost == len(
+        changed[(changed["first"] == "bert") & (changed.second == "gpt2")]
+    )
+
+
+# ---------------------------------------------------------------- runs
+
+
+def test_comparison_of_two_runs(tmp_path):
+    measures, data = ["aul", "w-seat", "lpbs"], ["bundled-pairs", "weat-6", "kurita-career"]
+    for family in ("bert", "roberta"):
+        unmask.save(run([tiny(family)], measures, data), tmp_path / family)
+    runs = comparing.read_runs([tmp_path / "bert", tmp_path / "roberta"])
+    frame, changed = comparing.compare(runs)
+    assert set(frame.measure) == set(measures)
+    aul = frame.set_index("measure").loc["aul"]
+    assert aul.difference == pytest.approx(aul.b - aul.a)
+    moved = changed[changed.measure == "aul"].moved.abs().tolist()
+    assert moved == sorted(moved, reverse=True)
+    same = comparing.read_runs([tmp_path / "bert", tmp_path / "bert"])
+    assert "bert" in same[0].name
+    frame, _ = comparing.compare(same)
+    assert (frame.p > 0.9).all()
+    assert (frame.difference == 0).all()
+
+
+def test_items_that_are_not_shared_are_said(tmp_path):
+    a = run([tiny("bert")], ["aul"], ["bundled-pairs"])[0]
+    from dataclasses import replace
+
+    fewer = replace(a, items=a.items[a.items.category != "age"], model="fewer")
+    runs = [comparing.Run(r.model, {("aul", "bundled-pairs"): r}) for r in (a, fewer)]
+    row = comparing.compare(runs)[0].iloc[0]
+    assert row.only_first == 32
+    assert row.n == 260 - 32
+    none = replace(a, items=a.items.assign(item="x" + a.items.item), model="none")
+    with pytest.raises(DataError, match="no item"):
+        comparing.compare([runs[0], comparing.Run("none", {("aul", "bundled-pairs"): none})])
+    with pytest.raises(DataError, match="share no measure"):
+        comparing.compare([runs[0], comparing.Run("other", {})])
+
+
+def test_an_empty_category_is_an_error_with_its_name():
+    from unmask.sentences import preferences
+
+    frame = pd.DataFrame(
+        {
+            "item": ["1", "1"], "category": ["age", "age"], "cluster": ["c", "c"],
+            "label": ["stereotype", "antistereotype"], "score": [1.0, 1.0], "reason": [None, None],
+        }
+    )  # fmt: skip
+    with pytest.raises(DataError, match="ties"):
+        preferences(frame, ties="drop", macro=False, seed=0)
+
+
+@pytest.mark.slow
+def test_coverage_of_the_intervals():
+    """Nominal 95 % on clustered coin tosses; items taken as independent cover visibly less."""
+    rng = np.random.default_rng(5)
+    clustered = alone = 0
+    rounds, truth = 1000, 0.6
+    clusters = np.repeat(np.arange(80), 20)
+    for seed in range(rounds):
+        chance = np.repeat(rng.beta(6, 4, 80), 20)
+        wins = (rng.random(1600) < chance).astype(float)
+        found = intervals.bootstrap(wins, clusters, draws=1000, seed=seed)
+        clustered += found.low <= truth <= found.high
+        low, high = intervals.wilson(wins.sum(), 1600)
+        alone += low <= 100 * truth <= high
+    assert 0.93 <= clustered / rounds <= 0.97
+    assert alone / rounds < 0.9
