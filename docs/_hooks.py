@@ -9,20 +9,24 @@ import unmask
 from unmask.cite import BIBLIOGRAPHY
 from unmask.cli import app
 from unmask.data.catalogue import catalogue
-from unmask.measures import LIKELIHOOD
+from unmask.data.seat import files
+from unmask.data.stimuli import groups, stimuli
+from unmask.evaluate import MEASURES
+from unmask.measures import Association
 
 
 def measures() -> str:
     lines = []
-    for row in LIKELIHOOD.values():
+    for row in MEASURES.values():
+        words = isinstance(row, Association)
         lines += [f"### `{row.name}`", "", row.about, ""]
         if row.deviation:
             lines += [f"*Deviation:* {row.deviation}", ""]
         lines += [
             f"- Formula: {row.formula}",
             f"- Ideal value: {row.ideal:g}",
-            f"- Models: {', '.join(row.plans)}",
-            f"- Data: {', '.join(row.shapes)}",
+            f"- Models: {', '.join(row.kinds if words else row.plans)}",
+            f"- Data: {'word tests' if words else ', '.join(row.shapes)}",
             f"- Known criticism: {row.criticism}",
             f"- Source: {', '.join(row.cite)}",
             "",
@@ -36,7 +40,17 @@ def data() -> str:
         source = f"[file]({card.url})" if card.url else "in the package"
         lines.append(f"| `{card.name}` | {card.about} | {card.licence} | {source} |")
     defects = [f"- `{c.name}`: {c.defects}" for c in catalogue().values() if c.defects]
-    return "\n".join([*lines, "", "Known defects:", "", *defects])
+    tests = ["## Word tests", "", "| name | targets | attributes | source |", "|---|---|---|---|"]
+    for test in stimuli().values():
+        sides = [" / ".join(f"{k} ({len(w)})" for k, w in s.items())
+                 for s in (test.targets, test.attributes)]  # fmt: skip
+        tests.append(f"| `{test.name}` | {sides[0]} | {sides[1]} | {test.meta['source']} |")
+    listed = [f"- `{name}`: {', '.join(members)}" for name, members in groups().items()]
+    given = ", ".join(f"`{name}`" for name in files())
+    return "\n".join(
+        [*lines, "", "Known defects:", "", *defects, "", *tests, "", "## Groups", "", *listed, "",
+         "## Sentence files of SEAT", "", given]
+    )  # fmt: skip
 
 
 def command_line() -> str:

@@ -8,7 +8,15 @@ import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 from unmask.cite import bibtex
@@ -43,6 +51,15 @@ def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
             view.update(bars[what], completed=done, total=total)  # type: ignore[arg-type]
 
         yield advance
+
+
+@contextmanager
+def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """A bar that counts bytes."""
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as view:
+        bar = view.add_task("", total=None)
+        yield lambda done, total: view.update(bar, completed=done, total=total or None)
 
 
 def print_table(console: Console, results: Sequence[Result], by_category: bool) -> None:

@@ -139,7 +139,17 @@ def checksum(path: Path, like: str) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def locate(card: Card) -> tuple[Path, dict[str, Any]]:
+def cards(names: Sequence[str] | None = None) -> list[Card]:
+    """Cards by name, those of SEAT's sentence files among them; all without names."""
+    from unmask.data.seat import files  # which itself builds on cards
+
+    every = Registry("data set", [*catalogue().items(), *files().items()])
+    return [every[n] for n in names] if names else list(every.values())
+
+
+def locate(
+    card: Card, progress: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[Path, dict[str, Any]]:
     """The file of a data set, fetched if need be, and a note on where it comes from."""
     if card.packaged:
         return Path(), {"source": "packaged"}
@@ -148,7 +158,7 @@ def locate(card: Card) -> tuple[Path, dict[str, Any]]:
         return copy, {"source": "UNMASK_DATA", "file": copy.name, "as_pinned": agrees}
     target = cache_folder() / card.path
     if not target.is_file():
-        download(card.url, target, lambda p: checksum(p, card.checksum) == card.checksum)
+        download(card.url, target, lambda p: checksum(p, card.checksum) == card.checksum, progress)
     return target, {"source": card.url, "file": target.name, "as_pinned": True}
 
 

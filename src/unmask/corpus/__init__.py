@@ -1,0 +1,1 @@
+"""Natural contexts of words from any corpus."""

@@ -1,0 +1,171 @@
+"""Context stores: built file by file, resumed, merged, described."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from hashlib import blake2b
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from unmask.corpus.harvest import Found, Plan, Sample, harvest, rows
+from unmask.errors import DataError
+
+NEEDED = 8  # contexts that a stimulus should have
+STORE, DOUBLES, REPORT = "contexts.parquet", "doubles.parquet", "report.json"
+_SCHEMA = pa.schema(
+    [
+        ("stimulus", pa.string()),
+        ("sentence", pa.string()),
+        ("start", pa.int32()),
+        ("end", pa.int32()),
+        ("source", pa.string()),
+        ("hash", pa.uint64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a build read, kept and could not read."""
+
+    files: int
+    bytes: int
+    stimuli: int
+    sentences: int
+    broken: tuple[str, ...]
+
+
+def build(
+    files: Sequence[Path],
+    plan: Plan,
+    folder: Path,
+    *,
+    words: int | None = None,
+    workers: int | None = None,
+    engine: str = "local",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Report:
+    """Harvest files into a store. A file done before, under the same plan, is not read again."""
+    parts = folder / "parts" / _plan_id(plan)
+    parts.mkdir(parents=True, exist_ok=True)
+    total, done = sum(f.stat().st_size for f in files), 0
+    run = _ray if engine == "ray" else _local
+    for file in run(files, plan, parts, workers or os.cpu_count() or 1):
+        done += file.stat().st_size
+        progress(done, total)
+    singles, doubles = Sample(plan.keep), Sample(max(1, plan.keep // 100))
+    broken = []
+    for file in files:
+        part = parts / _file_id(file)
+        note = json.loads((part / REPORT).read_text())
+        broken += [note["broken"]] if note["broken"] else []
+        singles.merge(_read(part / STORE, plan.keep))
+        doubles.merge(_read(part / DOUBLES, max(1, plan.keep // 100)))
+    found = singles.result()
+    _write(folder / STORE, found, words)
+    _write(folder / DOUBLES, doubles.result(), None)
+    report = Report(len(files), total, len(found), sum(map(len, found.values())), tuple(broken))
+    facts = {k: getattr(report, k) for k in Report.__slots__}
+    facts |= {"keep": plan.keep, "window": words, "asked": list(plan.stimuli)}
+    (folder / REPORT).write_text(json.dumps(facts, indent=1))
+    return report
+
+
+def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
+    """The sample of the union of several stores (built with whole sentences)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, size in ((STORE, keep), (DOUBLES, max(1, keep // 100))):
+        together = Sample(size)
+        for store in stores:
+            if not (store / name).is_file():
+                raise DataError(f"{str(store)!r} holds no {name}; give folders of stores.")
+            together.merge(_read(store / name, size))
+        _write(folder / name, together.result(), None)
+
+
+def counts(folder: Path) -> dict[str, int]:
+    """How many contexts each stimulus has; those asked for and never met have 0."""
+    path = folder / STORE
+    if not path.is_file():
+        raise DataError(f"{str(folder)!r} holds no context store; run 'unmask contexts build'.")
+    names = pq.read_table(path, columns=["stimulus"])["stimulus"].to_pylist()
+    asked = json.loads((folder / REPORT).read_text())["asked"] if (folder / REPORT).exists() else []
+    out = dict.fromkeys(asked, 0)
+    for name in names:
+        out[name] = out.get(name, 0) + 1
+    return out
+
+
+def _plan_id(plan: Plan) -> str:
+    facts = (plan.stimuli, sorted(plan.exact), plan.keep, plan.longest, plan.seed,
+             sorted((k, sorted(a), sorted(b)) for k, (a, b) in plan.doubles.items()))  # fmt: skip
+    return blake2b(repr(facts).encode(), digest_size=6).hexdigest()
+
+
+def _file_id(file: Path) -> str:
+    stat = file.stat()
+    facts = (str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+    return f"{file.name}-{blake2b(repr(facts).encode(), digest_size=6).hexdigest()}"
+
+
+def _one(file: Path, plan: Plan, part: Path) -> Path:
+    """Harvest one file into its part; the report, written last, says that it is whole."""
+    if not (part / REPORT).exists():
+        part.mkdir(parents=True, exist_ok=True)
+        singles, doubles, broken = harvest(file, plan)
+        _write(part / STORE, singles.result(), None)
+        _write(part / DOUBLES, doubles.result(), None)
+        (part / REPORT).write_text(json.dumps({"broken": broken}))
+    return file
+
+
+def _local(files: Sequence[Path], plan: Plan, parts: Path, workers: int) -> Iterator[Path]:
+    if workers == 1 or len(files) == 1:
+        for file in files:
+            yield _one(file, plan, parts / _file_id(file))
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(_one, f, plan, parts / _file_id(f)) for f in files]
+        for ended in as_completed(waiting):
+            yield ended.result()
+
+
+def _ray(files: Sequence[Path], plan: Plan, parts: Path, workers: int) -> Iterator[Path]:
+    try:
+        import ray
+    except ImportError as error:
+        raise DataError("--engine ray needs: pip install 'unmask[ray]'.") from error
+    ray.init(ignore_reinit_error=True, log_to_driver=False)
+    remote = ray.remote(_one)
+    waiting = [remote.remote(f, plan, parts / _file_id(f)) for f in files]
+    while waiting:
+        ended, waiting = ray.wait(waiting)
+        yield ray.get(ended[0])
+
+
+def _write(path: Path, sample: dict[str, list[Found]], words: int | None) -> None:
+    part = path.with_suffix(".part")
+    with pq.ParquetWriter(part, _SCHEMA, compression="zstd") as writer:
+        block: list[dict[str, Any]] = []
+        for row in rows(sample, words):
+            block.append(row)
+            if len(block) == 20_000:
+                writer.write_table(pa.Table.from_pylist(block, _SCHEMA))
+                block = []
+        writer.write_table(pa.Table.from_pylist(block, _SCHEMA))
+    part.replace(path)
+
+
+def _read(path: Path, keep: int) -> Sample:
+    sample = Sample(keep)
+    for batch in pq.ParquetFile(path).iter_batches():
+        for row in batch.to_pylist():
+            found = Found(row["hash"], row["sentence"], row["start"], row["end"], row["source"])
+            sample.offer(row["stimulus"], found)
+    return sample
