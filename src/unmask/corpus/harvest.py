@@ -5,15 +5,16 @@ the same whatever the order of files, the number of workers or a restart; and th
 samples together is the sample of the union.
 """
 
-import hashlib
 import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmask.corpus.readers import Broken, blocks, documents, is_json
 from unmask.errors import DataError
@@ -23,8 +24,24 @@ from unmask.types import Stimuli
 _FOLD = bytes(
     c if chr(c).isalnum() or c == 0x27 or c >= 0x80 else 0x20 for c in bytes(range(256)).lower()
 )
-_END = re.compile(rb"[.!?][\"')\]]*\s+|\n|\x1e")
 APART = 18  # words between the two stimuli of a double, at most
+TOP = 1 << 64
+_SPACE = b" \t\r\n\x1e"
+_LEFT = _SPACE + b"\"')]"  # what the sentence before may leave
+
+
+def _set(characters: bytes) -> NDArray[np.bool_]:
+    table = np.zeros(256, dtype=bool)
+    table[list(characters)] = True
+    return table
+
+
+_STOP, _GAP, _QUOTE, _LINE = (
+    _set(b".!?\n\x1e"),
+    _set(b" \t\r\n\x1e"),
+    _set(b"\"')]"),
+    _set(b"\n\x1e"),
+)
 
 
 class Found(NamedTuple):
@@ -75,7 +92,7 @@ class Sample:
 
     def offer(self, name: str, found: Found) -> None:
         """Keep a sentence if it is among the least so far; one that is there already is not new."""
-        if found.key >= self.limit.get(name, 1 << 64):
+        if found.key >= self.limit.get(name, TOP):
             return
         rows = self.rows.setdefault(name, {})
         # Of the same sentence from two places the first by name stays, whatever came first.
@@ -118,7 +135,14 @@ class Matcher:
         folded: dict[bytes, list[str]] = {}
         for word in plan.stimuli:
             folded.setdefault(self._pattern(word), []).append(word)
-        self._words = list(folded.values())
+        self._words = [
+            [(w, w.encode() if w in plan.exact else None) for w in words]
+            for words in folded.values()
+        ]
+        self._as_target: dict[str, list[str]] = {}
+        for test, (targets, _) in plan.doubles.items():
+            for word in targets:
+                self._as_target.setdefault(word, []).append(test)
         self._automaton = BytesAhoCorasick(list(folded))
 
     @staticmethod
@@ -126,78 +150,95 @@ class Matcher:
         return b" " + word.encode().lower().translate(_FOLD) + b" "
 
     def search(self, text: bytes, source: str, into: Sample, doubles: Sample) -> None:
-        """Offer every sentence of `text` that holds a stimulus."""
-        padded = b" " + text + b" "
-        hits = self._automaton.find_matches_as_indexes(
-            padded.lower().translate(_FOLD), overlapping=True
-        )
+        """Offer every sentence of `text` that holds a stimulus.
+
+        Matches come in the order of their ends, so those of one sentence stand together.
+        """
+        folded = (b" " + text + b" ").lower().translate(_FOLD)
+        hits = self._automaton.find_matches_as_indexes(folded, overlapping=True)
         if not hits:
             return
-        ends = np.fromiter((m.end() for m in _END.finditer(text)), np.int64)
-        table = np.array(hits, dtype=np.int64)
+        ends = sentence_ends(text)
         # A match at [start, end) of the padded text is [start, end - 2) of the text itself.
-        number = np.searchsorted(ends, table[:, 1], side="right")
-        groups: dict[int, list[tuple[int, int, int]]] = {}
-        for n, (which, start, end) in zip(number.tolist(), hits, strict=True):
-            groups.setdefault(n, []).append((which, start, end - 2))
-        for n, inside in groups.items():
-            begin = int(ends[n - 1]) if n else 0
-            stop = int(ends[n]) if n < len(ends) else len(text)
-            self._sentence(text[begin:stop], begin, inside, source, into, doubles)
-
-    def _sentence(
-        self,
-        raw: bytes,
-        begin: int,
-        inside: list[tuple[int, int, int]],
-        source: str,
-        into: Sample,
-        doubles: Sample,
-    ) -> None:
-        bare = raw.strip(b" \t\r\n\x1e")
-        if not bare or len(bare) > self.plan.longest:
-            return
-        digest = hashlib.blake2b(bare, digest_size=8, key=self._salt).digest()
-        key = int.from_bytes(digest, "big")
-        offset = begin + raw.index(bare)
-        sentence = ""
+        number = np.searchsorted(ends, np.array([h[2] for h in hits]) - 2, side="left").tolist()
+        bounds = [0, *ends.tolist()]
+        last, line, limit = -1, None, into.limit
         seen: dict[str, tuple[int, int]] = {}
-        for which, start, end in inside:
-            a, b = start - offset, end - offset
-            if a < 0 or b > len(bare):
+        # The innermost loop of the whole build: written flat, a call costs as much as the work.
+        for n, (which, start, end) in zip(number, hits, strict=True):
+            if n != last:
+                if len(seen) > 1:
+                    self._doubles(line, seen, source, doubles)
+                last, seen = n, {}
+                line = self._line(text[bounds[n] : bounds[n + 1]], bounds[n])
+            if line is None:
+                continue
+            a, b = start - line.offset, end - 2 - line.offset
+            if a < 0 or b > len(line.bare):
                 continue  # a phrase across the end of a sentence
-            for word in self._words[which]:
-                if word in seen:
-                    continue
-                if word in self.plan.exact and bare[a:b] != word.encode():
+            for word, exact in self._words[which]:
+                if exact is not None and line.bare[a:b] != exact:
                     continue
                 seen[word] = (a, b)
-                if key >= into.limit.get(word, 1 << 64):
-                    continue
-                sentence = sentence or bare.decode("utf-8", "replace")
-                first = len(bare[:a].decode("utf-8", "replace"))
-                last = first + len(bare[a:b].decode("utf-8", "replace"))
-                into.offer(word, Found(key, sentence, first, last, source))
-        if len(seen) > 1 and self.plan.doubles:
-            self._doubles(bare, key, seen, source, doubles)
+                if word not in limit or line.key < limit[word]:
+                    into.offer(word, line.found(a, b, source))
+        if len(seen) > 1:
+            self._doubles(line, seen, source, doubles)
+
+    def _line(self, raw: bytes, begin: int) -> "_Line | None":
+        """A sentence ready to be offered, or nothing if it is empty or too long."""
+        left = raw.lstrip(_LEFT)
+        bare = left.rstrip(_SPACE)
+        if not bare or len(bare) > self.plan.longest:
+            return None
+        digest = blake2b(bare, digest_size=8, key=self._salt).digest()
+        return _Line(bare, begin + len(raw) - len(left), int.from_bytes(digest, "big"))
 
     def _doubles(
-        self, bare: bytes, key: int, seen: Mapping[str, tuple[int, int]], source: str, into: Sample
+        self,
+        line: "_Line | None",
+        seen: Mapping[str, tuple[int, int]],
+        source: str,
+        into: Sample,
     ) -> None:
         """A target and an attribute of one test in one sentence, at most 18 words apart."""
-        for test, (targets, attributes) in self.plan.doubles.items():
-            for target in targets & seen.keys():
-                for attribute in attributes & seen.keys():
+        if line is None:
+            return
+        for target in seen:
+            for test in self._as_target.get(target, ()):
+                for attribute in seen.keys() & self.plan.doubles[test][1]:
                     name = f"{test}\t{target}\t{attribute}"
-                    if key >= into.limit.get(name, 1 << 64):
+                    if line.key >= into.limit.get(name, TOP):
                         continue
                     (_, b), (c, _) = sorted((seen[target], seen[attribute]))
-                    if b <= c and len(bare[b:c].split()) <= APART:
-                        start, end = seen[target]
-                        first = len(bare[:start].decode("utf-8", "replace"))
-                        last = first + len(bare[start:end].decode("utf-8", "replace"))
-                        text = bare.decode("utf-8", "replace")
-                        into.offer(name, Found(key, text, first, last, source))
+                    if b <= c and len(line.bare[b:c].split()) <= APART:
+                        into.offer(name, line.found(*seen[target], source))
+
+
+class _Line:
+    """A sentence in bytes with its hash; decoded when first needed."""
+
+    __slots__ = ("bare", "key", "offset", "text")
+
+    def __init__(self, bare: bytes, offset: int, key: int) -> None:
+        self.bare, self.offset, self.key, self.text = bare, offset, key, ""
+
+    def found(self, a: int, b: int, source: str) -> Found:
+        """The sentence with the bytes [a, b) as a span of characters."""
+        self.text = self.text or self.bare.decode("utf-8", "replace")
+        if len(self.text) != len(self.bare):
+            a, b = (len(self.bare[:i].decode("utf-8", "replace")) for i in (a, b))
+        return Found(self.key, self.text, a, b, source)
+
+
+def sentence_ends(text: bytes) -> NDArray[np.int64]:
+    """Where sentences end: behind . ! or ? before a space (a quote may stand between), at lines."""
+    codes = np.frombuffer(text + b"  ", np.uint8)
+    at = np.flatnonzero(_STOP[codes[:-2]])
+    one, two = codes[at + 1], codes[at + 2]
+    ends = _LINE[codes[at]] | _GAP[one] | (_QUOTE[one] & _GAP[two])
+    found = at[ends] + 1
+    return found if len(found) and found[-1] == len(text) else np.append(found, len(text))
 
 
 def harvest(

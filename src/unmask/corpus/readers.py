@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from unmask.errors import DataError
 BLOCK = 4 << 20
 GONE = {"[deleted]", "[removed]", ""}
 BOTS = {"AutoModerator"}
-BOT_SAYS = b"i am a bot"
+BOT_SAYS = "i am a bot"
 
 
 class Broken(Exception):
@@ -77,21 +76,31 @@ def documents(block: bytes, json_lines: bool) -> bytes:
     """The texts of a block, one a line, joined; deleted and bot comments are left out."""
     if not json_lines:
         return block
-    import orjson
-
-    out = io.BytesIO()
-    for line in block.splitlines():
-        if not line:
+    out = []
+    for row in _parsed(block):
+        if not isinstance(row, dict):
             continue
-        try:
-            row: Any = orjson.loads(line)
-            text = row.get("body") or row.get("text") or row.get("sentence") or ""
-        except (orjson.JSONDecodeError, AttributeError):
-            continue  # a line cut by the end of a truncated file
+        text = row.get("body") or row.get("text") or row.get("sentence") or ""
         if text in GONE or row.get("author") in BOTS:
             continue
-        data = text.encode("utf-8", "replace")
-        if BOT_SAYS in data[:200].lower() or BOT_SAYS in data[-200:].lower():
+        if "a bot" in text and BOT_SAYS in text.lower():
             continue
-        out.write(data.replace(b"\n", b" \x1e ") + b"\n")
-    return out.getvalue()
+        out.append(text.replace("\n", " \x1e ") if "\n" in text else text)
+    return "\n".join([*out, ""]).encode("utf-8", "replace")
+
+
+def _parsed(block: bytes) -> list[Any]:
+    """The objects of a block, all at once; line by line if one of them is cut short."""
+    import orjson
+
+    lines = [line for line in block.split(b"\n") if line]
+    try:
+        return list(orjson.loads(b"[" + b",".join(lines) + b"]"))
+    except orjson.JSONDecodeError:
+        out = []
+        for line in lines:
+            try:
+                out.append(orjson.loads(line))
+            except orjson.JSONDecodeError:
+                continue  # the end of a truncated file
+        return out
