@@ -176,6 +176,77 @@ def list_(
     views[what](console, name)
 
 
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
+    models: Annotated[
+        list[str] | None, typer.Option("--models", "-m", help="Other models than the paper's.")
+    ] = None,
+    out: Out = None,
+    quick: Annotated[bool, typer.Option(help="A declared sub-sample of the items.")] = False,
+    corpus: Annotated[
+        list[str] | None, typer.Option(help="Corpus files for word frequencies (kaneko2022).")
+    ] = None,
+    contexts: Annotated[
+        str | None, typer.Option(help="Store of natural contexts (husse2022).")
+    ] = None,
+    tokens: Annotated[int, typer.Option(help="Tokens in one forward pass, at most.")] = 4096,
+    seed: Seed = 0,
+) -> None:
+    """A paper's tables and figures, published and measured side by side."""
+    from unmask import results, show
+    from unmask.evaluate import Options
+    from unmask.papers.reproduce import PAPERS
+    from unmask.papers.reproduce import reproduce as run_paper
+
+    _ = PAPERS[paper]
+    folder = out or Path("unmask-results") / paper
+    results.make_folder(folder)
+    with show.progress(console) as progress:
+        options = Options(seed=seed, tokens=tokens, progress=progress)
+        made = run_paper(
+            paper, _split(models, ()), folder, options, quick=quick, corpus=corpus or (),
+            contexts=contexts,
+        )  # fmt: skip
+    show.print_study(console, made, folder)
+
+
+@app.command()
+def vary(
+    model: Annotated[str, typer.Argument(help="A model.")] = "bundled",
+    concept: Annotated[
+        list[str] | None, typer.Option(help="Concepts of husse2022: c3, c6, occ, i1, i2.")
+    ] = None,
+    data: Annotated[list[str] | None, typer.Option("-d", "--data", help="Sentence sets.")] = None,
+    contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
+    out: Out = None,
+    tokens: Annotated[int, typer.Option(help="Tokens in one forward pass, at most.")] = 4096,
+    seed: Seed = 0,
+) -> None:
+    """Design-choice sweep: how far does the score move, and what moves it?"""
+    from unmask import results, show
+    from unmask import vary as sweeps
+    from unmask.evaluate import Options
+    from unmask.models.load import load
+    from unmask.papers.pages import write
+
+    folder = out or Path("unmask-results") / "vary"
+    results.make_folder(folder)
+    with show.progress(console) as progress:
+        options = Options(seed=seed, tokens=tokens, progress=progress)
+        made = sweeps.study(
+            load(model), options, concepts=_split(concept, ("c6",)),
+            data=_split(data, ("bundled-pairs",)), store=contexts,
+        )  # fmt: skip
+    write(made, folder)
+    for remark in made.remarks:
+        console.print(remark, highlight=False)
+    for title, frame in sweeps.summary(made).items():
+        console.print(f"\n[bold]{escape(title)}[/]")
+        console.print(frame.round(1).to_string(index=False), markup=False, highlight=False)
+    console.print(f"Page: [bold]{escape(str(folder / 'index.html'))}[/]")
+
+
 contexts_app = typer.Typer(help="Natural contexts of words from a corpus.", no_args_is_help=True)
 app.add_typer(contexts_app, name="contexts")
 

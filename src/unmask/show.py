@@ -178,6 +178,17 @@ def _compared(frame: pd.DataFrame, title: str) -> Table:
     return view
 
 
+def print_study(console: Console, study: Any, folder: Any) -> None:
+    """The tables of a reproduced paper, and where its pages are."""
+    for part in study.tables:
+        console.print(f"\n[bold]{escape(part.title)}[/]")
+        text = part.frame.round(2).to_string(index=False, na_rep="", max_colwidth=40)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    for name, reason in study.skipped.items():
+        console.print(escape(f"left out: {name}: {reason}"), style="yellow")
+    console.print(f"\nPage: [bold]{escape(str(folder / 'index.html'))}[/]")
+
+
 def _lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:
     view = Table(box=None, show_header=False, pad_edge=False)
     view.add_column(no_wrap=True, style="bold")

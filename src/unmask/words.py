@@ -44,11 +44,12 @@ class Asked:
     source: str
     lost: dict[str, str]
     pool: str
+    layer: int | None = None
 
     def wanted(self) -> list[Wanted]:
         """What to embed, in the order of sets, words and contexts."""
         return [
-            Wanted(mention, self.pool, self.measure.encode)
+            Wanted(mention, self.pool, self.measure.encode, self.layer)
             for words in self.sets.values()
             for w in words
             for mention in self.contexts[w]

@@ -17,6 +17,7 @@ from unmask.text.contexts import Mention, Wanted
 from unmask.types import Encoded, Floats, Text
 
 Progress: TypeAlias = Callable[[int, int], None]
+Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
 
 
 def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
@@ -107,7 +108,7 @@ class TransformerVectors:
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
         """A vector for each wanted [n, d]; NaN where the sentence is longer than the limit."""
         rows: dict[tuple[int, ...], int] = {}
-        asked: list[list[tuple[int, tuple[int, ...]]]] = []
+        asked: list[list[Asked]] = []
         cls = self.codec.tokenizer.cls_token_id
         known: dict[tuple[str, Mention], Encoded] = {}
         for number, want in enumerate(wanted):
@@ -126,26 +127,23 @@ class TransformerVectors:
             index = rows.setdefault(row.ids, len(rows))
             if index == len(asked):
                 asked.append([])
-            asked[index].append((number, places))
+            layer = self.layer if want.layer is None else want.layer
+            asked[index].append((number, places, layer))
         return self._run(list(rows), asked, len(wanted))
 
-    def _run(
-        self, rows: list[tuple[int, ...]], asked: list[list[tuple[int, tuple[int, ...]]]], n: int
-    ) -> Floats:
+    def _run(self, rows: list[tuple[int, ...]], asked: list[list[Asked]], n: int) -> Floats:
         out = np.full((n, 1), np.nan)
         lengths = [len(r) for r in rows]
         for group in batches(lengths, [1] * len(rows), self.budget, 1):
             pooled = self._pooled([rows[i] for i in group], [asked[i] for i in group])
             if out.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
                 out = np.full((n, pooled.shape[1]), np.nan)
-            out[[number for i in group for number, _ in asked[i]]] = pooled
+            out[[number for i in group for number, _, _ in asked[i]]] = pooled
             self.progress(len(group), len(rows))
         return out
 
     @torch.inference_mode()
-    def _pooled(
-        self, rows: list[tuple[int, ...]], asked: list[list[tuple[int, tuple[int, ...]]]]
-    ) -> Floats:
+    def _pooled(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:
         """One vector for each question asked of these rows, in order."""
         width = max(map(len, rows))
         device = next(self.net.parameters()).device
@@ -154,14 +152,16 @@ class TransformerVectors:
         for i, row in enumerate(rows):
             ids[i, : len(row)] = torch.tensor(row)
             real[i, : len(row)] = 1
-        last = self.layer == -1
+        wanted = {layer for questions in asked for _, _, layer in questions}
         out = self.net.base_model(
-            input_ids=ids.to(device), attention_mask=real.to(device), output_hidden_states=not last
+            input_ids=ids.to(device),
+            attention_mask=real.to(device),
+            output_hidden_states=wanted != {-1},
         )
-        states = out[0] if last else out.hidden_states[self.layer]
+        states = {k: out[0] if k == -1 else out.hidden_states[k] for k in wanted}
         vectors = [
-            states[i, list(places)].mean(0)
+            states[layer][i, list(places)].mean(0)
             for i, questions in enumerate(asked)
-            for _, places in questions
+            for _, places, layer in questions
         ]
         return torch.stack(vectors).double().cpu().numpy()

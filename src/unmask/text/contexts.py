@@ -45,11 +45,15 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A vector to be made: a mention, the pooling, and how the sentence is encoded."""
+    """A vector to be made: a mention, the pooling, how the sentence is encoded, and the layer.
+
+    Without a layer the engine's own is taken.
+    """
 
     mention: Mention
     pool: str
     encode: str = "usual"
+    layer: int | None = None
 
 
 Contexts: TypeAlias = Mapping[str, tuple[Mention, ...]]

@@ -1,0 +1,1 @@
+"""The papers, table by table: published and measured side by side."""
