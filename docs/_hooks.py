@@ -56,7 +56,12 @@ def data() -> str:
 def command_line() -> str:
     group = typer.main.get_command(app)
     lines = []
+    commands = dict(group.commands)
     for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            del commands[name]
+            commands |= {f"{name} {sub}": c for sub, c in command.commands.items()}
+    for name, command in commands.items():
         lines += [f"### `unmask {name}`", "", command.help or "", ""]
         for parameter in command.params:
             if parameter.name == "help":

@@ -74,7 +74,10 @@ def associations(
     engine = model.vectors(budget=Budget(options.tokens), progress=progress)
     rows = []
     for spec, one, vectors in zip(specs, asked, words.embed_all(engine, asked), strict=True):
-        found = words.score(model, one, vectors, seed=options.seed).overall
+        try:
+            found = words.score(model, one, vectors, seed=options.seed).overall
+        except DataError:
+            continue  # no spread at all: [CLS] is the same everywhere before the first layer
         rows.append({**spec, "score": found.value, "low": found.low, "high": found.high})
     frame = pd.DataFrame(rows)
     return Sweep(frame, ("targets", "contexts", "level", "pool", "layer"), counted, 0.0)
@@ -141,7 +144,7 @@ def _explained(columns: Floats, y: Floats) -> float:
 def curve(sweep: Sweep, title: str) -> Figure:
     """The specification curve: sorted scores with intervals, and the choices below."""
     data = sweep.frame.sort_values("score").reset_index(drop=True)
-    lines = [(f, v) for f in sweep.factors for v in sorted(data[f].unique(), key=str)]
+    lines = [(f, v) for f in sweep.factors for v in sorted(data[f].unique())]
 
     def draw(figure: Any) -> None:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(1, len(lines) / 14)])

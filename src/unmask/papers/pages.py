@@ -56,9 +56,10 @@ def published(name: str) -> Any:
     """The published values of a paper."""
     folder = resources.files("unmask.data").joinpath("published")
     if name.endswith(".csv"):
-        return pd.read_csv(
-            StringIO(folder.joinpath(name).read_text("utf-8")), keep_default_na=False
-        )
+        text = folder.joinpath(name).read_text("utf-8")
+        # Only numbers may be missing; an empty note or level is a value.
+        missing = {"d": ["nan", ""], "p": ["nan", ""]}
+        return pd.read_csv(StringIO(text), keep_default_na=False, na_values=missing)
     return json.loads(folder.joinpath(f"{name}.json").read_text("utf-8"))
 
 

@@ -1,0 +1,218 @@
+"""The papers: published values, whole studies on tiny models, the sweep of design choices."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from conftest import tiny
+from unmask import cli, own_scores, vary
+from unmask.corpus import frequencies
+from unmask.data import contrasts
+from unmask.errors import ModelError, NameUnknown
+from unmask.evaluate import Options
+from unmask.papers import pages
+from unmask.papers.pages import published
+from unmask.papers.reproduce import MODELS, reproduce
+from unmask.types import Dataset, Estimate
+
+# ---------------------------------------------------------------- published values
+
+
+def test_kaneko_values_are_consistent():
+    values = published("kaneko2022")
+    assert set(values["models"]) == {"BERT", "RoBERTa", "ALBERT"}
+    for label in values["models"]:
+        assert len(values["table1"][label]) == 4
+        adv, dis, gap = values["table3"][label][:3]
+        assert abs(adv - dis) == pytest.approx(gap, abs=0.011)
+        for k in (3, 6):
+            adv, dis, gap = values["table3"][label][k : k + 3]
+            assert abs(adv - dis) == pytest.approx(gap, abs=0.011)
+        assert all(40 < v < 70 for v in values["table5"][label])
+    for adv, dis in values["table2"].values():
+        assert adv + dis == 9  # mean ranks of two halves of 1 to 8
+
+
+PRINTED = {  # the words of Table 2 in its order
+    "race": "american james african asian carl tyrone caucasian jamal",
+    "gender": "he his her she men woman him women",
+    "sexual-orientation": "woman wife husband gay lesbian homosexual bisexual heterosexual",
+    "religion": "church christian jewish muslim muslims christians jew atheist",
+    "age": "old young middle boy aged adults elderly teenagers",
+    "nationality": "american canada canadian chinese italian americans mexican immigrants",
+    "disability": "normal smart healthy ill mentally gifted autistic retarded",
+    "physical-appearance": "short beautiful tall thin ugly fat skinny overweight",
+    "socioeconomic": "poor doctor rich poverty wealthy businessman homeless ghetto",
+}
+
+
+def test_table_2_follows_from_its_words():
+    """With the printed order as counts, our table gives the printed mean ranks."""
+    for category, words in PRINTED.items():
+        counts = {w: 8 - i for i, w in enumerate(words.split())}
+        line = frequencies.table(counts).set_index("category").loc[category]
+        assert [line.advantaged, line.disadvantaged] == published("kaneko2022")["table2"][category]
+
+
+def test_thys_correlations_follow_from_its_table():
+    values = published("thys2025")
+    table = pd.DataFrame(values["table4"], index=values["columns"]).T
+    sizes = pd.Series(values["sizes"])
+    for name, stated in values["figure3"]["with lms"].items():
+        assert table[name].corr(table.lms) == pytest.approx(stated, abs=0.0015)
+    for name, stated in values["figure3"]["with size"].items():
+        assert table[name].corr(sizes) == pytest.approx(stated, abs=0.0015)
+
+
+def test_husse_values():
+    every = published("husse2022.csv")
+    assert len(every) == 1070
+    assert set(every.method) == {"SEAT", "CEAT", "LPBS"}
+    assert set(every.model) == {"elmo", "bert", "gpt2", "opt", "bloom"}
+    assert every.d.dropna().between(-2, 2).all()
+    # the released Reddit LPBS is not a number for capitalised names, with p = 0 beside it
+    broken = every[every.d.isna()]
+    assert set(broken.metric) == {"probability"}
+    seat = every[(every.method == "SEAT") & (every.model == "bert") & (every.test == "C1")
+                 & (every.context == "template") & (every.level == "word-average")]  # fmt: skip
+    assert seat.d.iloc[0] == pytest.approx(1.077, abs=0.001)
+    values = published("husse2022")
+    assert len(values["table4"]) == 8
+    assert all(len(v) == 9 for k, v in values["table5"].items())
+
+
+def test_stereoset_rows_from_published_predictions_are_exact(shared):
+    """thys2025's bert-base-cased CAT row is the authors' own prediction file, to the digit."""
+    path = shared("stereoset/predictions/predictions_bert-base-cased_BertNextSentence_BertLM.json")
+    found = own_scores.score_file(path, "stereoset")
+    stated = dict(zip(published("thys2025")["columns"],
+                      published("thys2025")["table4"]["bert-base-cased"], strict=True))  # fmt: skip
+    assert round(found.by_category["gender"].value - 50, 3) == stated["CAT"]
+    assert round(found.extras["lms:gender"].value, 3) == stated["lms"]
+
+
+# ---------------------------------------------------------------- pages
+
+
+def test_a_row_says_how_it_agrees():
+    found = Estimate(50.0, 48, 52, 0.95, "m", 10, 50.0)
+    assert pages.row({}, 50.0, found)["agrees"] == "exact"
+    assert pages.row({}, 51.0, found)["agrees"] == "inside"
+    assert pages.row({}, 55.0, found)["agrees"] == "outside"
+    assert pages.row({}, 55.0, found)["difference"] == -5
+    assert "measured" not in pages.row({}, 55.0, None)
+
+
+def test_pages_are_written_whole(tmp_path):
+    table = pages.Table("t", "A & B", pd.DataFrame({"a_b": ["x%"], "v": [1.5]}), "note")
+    figure = pages.Figure("f", "F", lambda made: made.subplots().plot([1, 2]))
+    pages.write(pages.Study("S <1>", [table], [figure], ["said"], {"m": "why"}), tmp_path)
+    names = {p.name for p in tmp_path.iterdir()}
+    assert names == {"t.csv", "t.tex", "f.png", "f.svg", "index.html", "index.md"}
+    page = (tmp_path / "index.html").read_text()
+    assert "S &lt;1&gt;" in page
+    assert "why" in page
+    assert "x\\%" in (tmp_path / "t.tex").read_text()
+    assert "| x% | 1.50 |" in (tmp_path / "index.md").read_text()
+
+
+# ---------------------------------------------------------------- studies
+
+
+def test_kaneko_on_a_tiny_model(shared, tmp_path):
+    shared("crows-pairs/crows_pairs_anonymized.csv")
+    text = tmp_path / "c.txt"
+    text.write_text("he and she and the american")
+    study = reproduce("kaneko2022", [tiny("bert")], tmp_path / "k", Options(), quick=True,
+                      corpus=[str(text)])  # fmt: skip
+    titles = [t.title[:7] for t in study.tables]
+    assert titles == ["Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "What th", "Figure "]
+    for table in study.tables:
+        assert len(table.frame)
+        assert (tmp_path / "k" / f"{table.name}.csv").is_file()
+    ours = study.tables[4].frame.query("model == 'tiny-bert'")
+    assert ours.measured.notna().all()
+    assert len(ours) == 6
+    why = study.tables[5].frame
+    assert (why["moves by"] == why["variant score"] - why["score"]).all()
+    assert (tmp_path / "k" / "roc.png").is_file()
+
+
+def test_thys_on_tiny_models(shared, tmp_path):
+    shared("stereoset/dev_intrasentence.json")
+    study = reproduce("thys2025", [tiny("bert"), tiny("xlnet")], tmp_path, Options(), quick=True)
+    table = study.tables[1].frame
+    assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet"}
+    assert table[table.model == "tiny-xlnet"].measured.notna().all()
+    variants = study.tables[2].frame
+    assert set(variants.variant) >= {"cps@thys2025", "aul@thys2025", "lpbs@thys2025"}
+
+
+def test_models_that_cannot_be_loaded_are_listed(tmp_path, monkeypatch):
+    with pytest.raises(ModelError, match="none of the models"):
+        reproduce("thys2025", ["no-such-model-here"], tmp_path, Options())
+    done = CliRunner().invoke(cli.app, ["reproduce", "kaneko2023"])
+    assert isinstance(done.exception, NameUnknown)
+
+
+# ---------------------------------------------------------------- the multiverse
+
+
+def test_a_sweep_runs_each_distinct_sentence_once():
+    """Rows through the model are the distinct sentences, however many specifications."""
+    model = tiny("bert")
+    runs = []
+    handle = model.net.base_model.register_forward_hook(
+        lambda module, args, kwargs, out: runs.append(kwargs["input_ids"].shape[0]),
+        with_kwargs=True,
+    )
+    sweep = vary.associations(model, "c6", Options(), layers=[0, 1, 2])
+    handle.remove()
+    from unmask.data.stimuli import stimuli
+    from unmask.text import contexts
+
+    distinct = {
+        model.codec.encode_text(contrasts.Text(m.text)).ids
+        for kind in ("name", "term")
+        for source in (contexts.templates, contexts.bare)
+        for ms in source(stimuli()[f"husse-c6-{kind}"]).values()
+        for m in ms
+    }
+    assert sum(runs) == sweep.rows == len(distinct)
+    # before the first layer [CLS] is the same in every sentence: four specifications are 0 / 0
+    assert len(sweep.frame) == 2 * 2 * 6 * 3 - 4
+
+
+def test_decomposition_adds_up_and_finds_what_matters():
+    frame = pd.DataFrame([{"a": a, "b": b, "score": 3.0 * a + 0.1 * b, "low": 0, "high": 1}
+                          for a in range(3) for b in range(4)])  # fmt: skip
+    sweep = vary.Sweep(frame, ("a", "b"), 1, 0.0)
+    shares = vary.decompose(sweep).set_index("choice").share
+    assert shares.sum() == pytest.approx(100)
+    # by hand: variance of 3a is 9 x 2/3 = 6, of 0.1 b 0.01 x 5/4 = 0.0125
+    assert shares["a"] == pytest.approx(100 * 6 / 6.0125)
+    assert shares["interplay"] == pytest.approx(0, abs=1e-9)
+
+
+def test_preference_sweep_and_study(tmp_path):
+    data = contrasts.bundled_pairs()
+    some = Dataset(data.name, data.shape, data.items[::13], data.cluster)
+    sweep = vary.preferences(tiny("bert"), some, Options())
+    assert len(sweep.frame) == 8 * 2 * 2 * 3
+    strict = sweep.frame.query("variant == 'aul' and ties == 'strict' and case == 'as written'")
+    half = sweep.frame.query("variant == 'aul' and ties == 'half' and case == 'as written'")
+    assert np.all(half.score.to_numpy() >= strict.score.to_numpy())
+    pages.write(pages.Study("v", [], [vary.curve(sweep, "some curve")]), tmp_path)
+    assert (tmp_path / "some-curve.svg").is_file()
+    with pytest.raises(NameUnknown, match="c6"):
+        vary.associations(tiny("bert"), "c66", Options())
+
+
+def test_published_files_are_json_and_complete():
+    for paper in ("kaneko2022", "thys2025", "husse2022"):
+        values = published(paper)
+        assert values["source"] == paper
+        assert json.dumps(values)
