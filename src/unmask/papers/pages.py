@@ -17,7 +17,7 @@ from unmask.types import Estimate
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;
 color:#222}table{border-collapse:collapse;font-size:14px;margin:1em 0}th,td{padding:.25em .7em;
 border-bottom:1px solid #ddd;text-align:right}th{border-bottom:2px solid #888}td:first-child,
-th:first-child{text-align:left}img{max-width:100%}.note{color:#555}"""
+th:first-child{text-align:left}img{max-width:100%}.note{color:#555}td.text{text-align:left}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ def row(keys: Mapping[str, Any], value: float | None, found: Estimate | None) ->
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a frame with the usual columns, empty ones dropped."""
-    made = pd.DataFrame(list(rows))
-    return made.dropna(axis=1, how="all")
+    made = pd.DataFrame(list(rows)).dropna(axis=1, how="all")
+    return made.astype({"n": "Int64"}) if "n" in made else made
 
 
 def _shown(value: Any) -> str:
-    if value is None or (isinstance(value, float) and pd.isna(value)):
+    if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)):
         return ""
     return (
         f"{value:.3g}"
@@ -150,10 +150,14 @@ def write(study: Study, folder: Path) -> None:
     )
 
 
+def _side(value: Any) -> str:
+    return " class=text" if isinstance(value, str) else ""
+
+
 def _html_table(data: pd.DataFrame) -> str:
     head = "".join(f"<th>{html.escape(str(c))}</th>" for c in data.columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_shown(v))}</td>" for v in r) + "</tr>"
+        "<tr>" + "".join(f"<td{_side(v)}>{html.escape(_shown(v))}</td>" for v in r) + "</tr>"
         for r in data.itertuples(index=False)
     )
     return f"<table><tr>{head}</tr>{rows}</table>"

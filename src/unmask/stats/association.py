@@ -21,6 +21,7 @@ from unmask.types import Estimate, Floats
 
 Sided = Literal["one", "two"]
 DRAWS = 100_000
+TINY = 1e-12  # cosines and log-odds are of order 1: a smaller spread is rounding
 
 
 def unit(vectors: Floats) -> Floats:
@@ -43,7 +44,7 @@ def associations(words: Floats, a: Floats, b: Floats) -> Floats:
 def effect_size(x: Floats, y: Floats) -> float:
     """d of the association scores of X and of Y."""
     spread = float(np.std(np.concatenate([x, y]), ddof=1))
-    if spread == 0:
+    if spread < TINY:
         raise DataError("all words are associated alike, so the effect size is 0 / 0.")
     return float((x.mean() - y.mean()) / spread)
 
