@@ -43,11 +43,11 @@ def has_templates(test: Stimuli) -> bool:
     return _style(test) is not None
 
 
-def from_stimuli(test: Stimuli) -> Dataset:
+def from_stimuli(test: Stimuli, *, nouns: bool = False) -> Dataset:
     """A template test: the targets fill the slot that is hidden, the attributes the other.
 
-    Attributes are the adjectives of a set where it has some. Pronouns are left out: they do not
-    fit after an article.
+    Attributes are the adjectives of a set where it has some, unless `nouns` are wanted. Pronouns
+    are left out: they do not fit after an article.
     """
     style = _style(test) or _ADJECTIVE
     forms: Mapping[str, str] = test.meta["forms"]
@@ -57,6 +57,6 @@ def from_stimuli(test: Stimuli) -> Dataset:
         half = [[w for w in words if forms[w] == form and w not in _PRONOUNS] for words in (xs, ys)]
         if all(half) and form in style:
             made += [{"text": t, "x": half[0], "y": half[1]} for t in style[form]]
-    attributes = {**test.attributes, **test.meta.get("adjectives", {})}
+    attributes = {**test.attributes, **({} if nouns else test.meta.get("adjectives", {}))}
     about = {"source": test.meta["source"], "sides": [x, y]}
     return template_test({"name": test.name, "templates": made, "attributes": attributes, **about})

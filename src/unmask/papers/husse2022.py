@@ -1,12 +1,15 @@
 """Mind Your Bias (Husse and Spitz 2022): replication and the effect of design choices."""
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from unmask.corpus.harvest import Found, window
 from unmask.data.stimuli import groups, stimuli
 from unmask.data.templates import from_stimuli
 from unmask.errors import DataError
@@ -16,8 +19,8 @@ from unmask.papers.pages import Figure, Study, Table, frame, published, row
 from unmask.stats.agreement import correlation
 from unmask.stats.association import ceat_samples, draw_indices, unit
 from unmask.text import contexts as sources
-from unmask.text.contexts import Wanted
-from unmask.types import Estimate, Result
+from unmask.text.contexts import Contexts, Mention, Wanted, WordTest
+from unmask.types import Estimate, Result, Stimuli
 
 TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
 # The paper's main table takes names where a test has them, terms for diseases and disability.
@@ -62,6 +65,8 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
               "LPBS 30.8). Measured once, loading left out."),
     ]  # fmt: skip
     figures = [_distribution(models[0], samples), _scatter(names, results), _retained(models)]
+    if contexts is not None:
+        figures.append(_windows(models[0], contexts, settings))
     remarks = ["0 is ideal. Our templates are our own, so scores differ from the paper's even on "
                "its models; signs and sizes are comparable."]  # fmt: skip
     return Study("Mind your bias (husse2022)", tables, figures, remarks, skipped)
@@ -93,6 +98,9 @@ def _lpbs(
         for r in run_all([model], ["lpbs", "ceat-lpbs"], [data], **settings):
             key = "LPBS" if r.measure == "lpbs" else "CEAT-LPBS"
             results[model.name, key, base, sets, "template"] = r
+        if sets == "simplified" and test.meta["adjectives"]:
+            nouns = run_all([model], ["lpbs"], [from_stimuli(test, nouns=True)], **settings)[0]
+            results[model.name, "LPBS nouns", base, sets, "template"] = nouns
 
 
 def _natural(model: Any, tests: list[str], contexts: str, samples: int, settings: Any,
@@ -223,9 +231,9 @@ def _table6(models: Sequence[str], results: Any, values: Any) -> Table:
             found = _overall(results, m, "LPBS", _simplified(test), "simplified", "template")
             rows.append(row({"test": test, "attributes": "adjective", "model": m},
                             stated["adjective"], found))  # fmt: skip
-            rows.append(
-                {"test": test, "attributes": "noun", "model": m, "published": stated["noun"]}
-            )
+            noun = _overall(results, m, "LPBS nouns", _simplified(test), "simplified", "template")
+            keys = {"test": test, "attributes": "noun", "model": m}
+            rows.append(row(keys, stated["noun"], noun))
     return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows))
 
 
@@ -338,6 +346,43 @@ def _scatter(models: Sequence[str], results: Any) -> Figure:
                         axes.scatter(*zip(*points, strict=True), s=10, label=m)
 
     return Figure("scatter", "Figure 5: scores of the methods against one another", draw, (8, 8))
+
+
+def _windows(model: Any, contexts: str, settings: Any) -> Figure:
+    """Figure 4: the effect of the number of words kept on each side of the stimulus."""
+    sizes = [1, 2, 4, 6, 9, 14, 20]
+    stored = sources.stored(Path(contexts))
+    curves: dict[str, list[tuple[int, Estimate]]] = {}
+    for test, size in itertools.product(("C1", "C6"), sizes):
+
+        def cut(s: Stimuli, size: int = size) -> Contexts:
+            return {w: tuple(_cut(m, size) for m in ms[:50]) for w, ms in stored(s).items()}
+
+        tried = WordTest(stimuli()[MAIN[test]], cut, "natural, cut")
+        try:
+            found = run_all([model], ["w-seat"], [tried], **settings)[0].overall
+        except DataError:
+            continue  # the store lacks this test's words
+        curves.setdefault(test, []).append((size, found))
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for test, points in curves.items():
+            x = [size for size, _ in points]
+            axes.plot(x, [e.value for _, e in points], marker="o", label=test)
+            axes.fill_between(
+                x, [e.low for _, e in points], [e.high for _, e in points], alpha=0.15
+            )
+        axes.axhline(0, color="grey", linewidth=0.8)
+        axes.set(xlabel="words kept on each side", ylabel="w-SEAT effect size")
+        axes.legend(frameon=False)
+
+    return Figure("windows", "Figure 4: effect of the window size", draw)
+
+
+def _cut(mention: Mention, size: int) -> Mention:
+    text, start, end = window(Found(0, mention.text, *mention.span, ""), size)
+    return Mention(text, (start, end))
 
 
 def _retained(models: Sequence[Any]) -> Figure:

@@ -9,15 +9,17 @@ import pandas as pd
 
 from unmask.data import catalogue, seat
 from unmask.errors import DataError
-from unmask.evaluate import Options
+from unmask.evaluate import MEASURES, Options
 from unmask.evaluate import run as run_all
-from unmask.measures import LIKELIHOOD
 from unmask.papers.pages import Figure, Study, Table, frame, published, row
 from unmask.stats.agreement import correlation
 from unmask.types import Dataset, Estimate, Result
 
 LPBS = ("kurita-career", "kurita-math", "kurita-science")
-BOTH = (("cps", "cps@thys2025"), ("aul", "aul@thys2025"), ("cat", "cat@nadeem2021"))
+ENCODED = ("s-seat", "s-seat@may2019", "s-seat@biasbench")
+BOTH = (("cps", "cps@thys2025"), ("aul", "aul@thys2025"), ("cat", "cat@nadeem2021"),
+        ("lpbs", "lpbs@thys2025"), ("s-seat", "s-seat@may2019"),
+        ("s-seat", "s-seat@biasbench"))  # fmt: skip
 
 
 def gender(name: str, quick: bool) -> Dataset:
@@ -38,7 +40,7 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
         settings = {"seed": options.seed, "tokens": options.tokens, "progress": options.progress}
         masked = model.kind in ("masked", "permutation")
         asked: list[tuple[list[str], list[Any]]] = [
-            (["s-seat"], list(words)),
+            (list(ENCODED), list(words)),
             (["lpbs"], list(LPBS)),
         ]
         if masked:
@@ -126,7 +128,7 @@ def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Table:
 def _variants(found: Mapping[str, Mapping[tuple[str, str], Result]]) -> Table:
     rows = []
     for model, results in found.items():
-        for plain, variant in (*BOTH, ("lpbs", "lpbs@thys2025")):
+        for plain, variant in BOTH:
             for (m, d), b in results.items():
                 if m != variant or (plain, d) not in results:
                     continue
@@ -135,7 +137,7 @@ def _variants(found: Mapping[str, Mapping[tuple[str, str], Result]]) -> Table:
                     {"model": model, "data": d, "definition": plain, "score": a.overall.value,
                      "variant": variant, "variant score": b.overall.value,
                      "moves by": b.overall.value - a.overall.value,
-                     "why": LIKELIHOOD[variant].deviation}
+                     "why": MEASURES[variant].deviation}
                 )  # fmt: skip
     return Table("variants", "What the author's code does otherwise", pd.DataFrame(rows))
 
