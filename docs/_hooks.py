@@ -2,6 +2,7 @@
 
 import inspect
 import typing
+from importlib import resources
 
 import typer
 
@@ -83,6 +84,10 @@ def python() -> str:
     return "\n".join(lines)
 
 
+def card() -> str:
+    return (resources.files("unmask") / "models" / "bundled_model" / "README.md").read_text("utf-8")
+
+
 def bibliography() -> str:
     return "```bibtex\n" + "\n\n".join(BIBLIOGRAPHY.values()) + "\n```"
 
@@ -93,6 +98,7 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     "command-line": command_line,
     "python": python,
     "bibliography": bibliography,
+    "card": card,
 }
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from unmask.cli_corpus import contexts_app, data_app
 from unmask.errors import UnmaskError
 from unmask.registry import unknown
 
@@ -21,6 +22,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+app.add_typer(contexts_app, name="contexts")
+app.add_typer(data_app, name="data")
 console = Console()
 errors = Console(stderr=True)
 
@@ -245,146 +248,6 @@ def vary(
         console.print(f"\n[bold]{escape(title)}[/]")
         console.print(frame.round(1).to_string(index=False), markup=False, highlight=False)
     console.print(f"Page: [bold]{escape(str(folder / 'index.html'))}[/]")
-
-
-contexts_app = typer.Typer(help="Natural contexts of words from a corpus.", no_args_is_help=True)
-app.add_typer(contexts_app, name="contexts")
-
-
-@contexts_app.command("build")
-def contexts_build(
-    corpus: Annotated[
-        list[str],
-        typer.Option(
-            "--corpus", help="Files or patterns: text or JSON lines, plain or zst, gz, bz2, xz."
-        ),
-    ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the store.")],
-    stimuli: Annotated[
-        str, typer.Option("--stimuli", help="Word tests or groups, with commas.")
-    ] = "weat,husse2022",
-    keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
-    window: Annotated[
-        int | None, typer.Option(help="Words on each side; without, the whole sentence.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
-    seed: Seed = 0,
-) -> None:
-    """Corpus to natural contexts: a uniform sample of sentences for each stimulus."""
-    from unmask import results, show
-    from unmask.corpus import harvest, store
-    from unmask.data import stimuli as sets
-
-    if engine not in {"local", "ray"}:
-        raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
-    tests = [sets.stimuli()[name] for name in sets.expand(_split([stimuli], ()))]
-    files = harvest.expand(corpus)
-    results.make_folder(out)
-    plan = harvest.plan_for(tests, keep=keep, seed=seed)
-    with show.bytes_progress(console) as progress:
-        report = store.build(
-            files, plan, out, words=window, workers=workers, engine=engine, progress=progress
-        )
-    for line in report.broken:
-        errors.print(f"[yellow]unmask: {escape(line)}; what was read is kept[/]")
-    console.print(
-        f"{report.sentences} sentences for {report.stimuli} of {len(plan.stimuli)} stimuli from "
-        f"{report.files} files: [bold]{escape(str(out))}[/]"
-    )
-
-
-@contexts_app.command("info")
-def contexts_info(
-    folder: Annotated[Path, typer.Argument(help="Folder of a store.")],
-) -> None:
-    """How many contexts each stimulus has, and which fall short."""
-    from unmask.corpus.store import NEEDED, counts
-
-    found = counts(folder)
-    for name, count in sorted(found.items()):
-        short = "" if count >= NEEDED else f"  [yellow]below {NEEDED}[/]"
-        console.print(f"{count:7d}  {escape(name)}{short}", highlight=False)
-    few = sum(c < NEEDED for c in found.values())
-    console.print(f"{len(found)} stimuli, {few} with fewer than {NEEDED} contexts")
-
-
-@contexts_app.command("merge")
-def contexts_merge(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of stores.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the union's store.")],
-    keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
-) -> None:
-    """The sample of the union of several stores."""
-    from unmask.corpus.store import merge
-
-    merge(folders, out, keep)
-
-
-data_app = typer.Typer(help="Data sets by name: list, fetch, verify.", no_args_is_help=True)
-app.add_typer(data_app, name="data")
-
-
-@data_app.command("list")
-def data_list() -> None:
-    """All data sets."""
-    from unmask import show
-
-    show.data_sets(console, None)
-
-
-@data_app.command("fetch")
-def data_fetch(names: Annotated[list[str], typer.Argument(help="Data sets.")]) -> None:
-    """Fetch, verify and cache data sets; shows licence and citation."""
-    from unmask import show
-    from unmask.data import catalogue
-
-    for card in catalogue.cards(names):
-        with show.bytes_progress(console) as progress:
-            path, note = catalogue.locate(card, progress)
-        where = str(path) if note["source"] != "packaged" else "in the package"
-        console.print(f"{card.name}: {escape(where)}", highlight=False)
-        console.print(f"licence: {card.licence}; cite: {', '.join(card.cite)}", style="dim")
-
-
-@data_app.command("verify")
-def data_verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets; all by default.")] = None,
-) -> None:
-    """Check local files against their pinned checksums; names each that differs, exit 1."""
-    from unmask.data import catalogue
-
-    bad = 0
-    for card in catalogue.cards(names):
-        for path, right in catalogue.verify(card):
-            console.print(f"{'as pinned' if right else 'DIFFERS  '}  {escape(str(path))}",
-                          highlight=False, soft_wrap=True)  # fmt: skip
-            bad += not right
-    if bad:
-        raise typer.Exit(1)
-
-
-@data_app.command("path")
-def data_path(name: Annotated[str, typer.Argument(help="A data set.")]) -> None:
-    """Where the file of a data set is."""
-    from unmask.data import catalogue
-
-    path, _ = catalogue.locate(catalogue.cards([name])[0])
-    console.print(str(path), soft_wrap=True, highlight=False)
-
-
-@data_app.command("frequencies")
-def data_frequencies(
-    corpus: Annotated[list[str], typer.Option("--corpus", help="Files or patterns.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")] = None,
-) -> None:
-    """Count the words of advantaged and disadvantaged groups: mean rank and order by group."""
-    from unmask.corpus import frequencies, harvest
-
-    frame = frequencies.table(frequencies.count(harvest.expand(corpus)))
-    console.print(frame.to_string(index=False), highlight=False, markup=False)
-    if out is not None:
-        frame.to_csv(out, index=False)
 
 
 @app.command()

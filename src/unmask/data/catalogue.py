@@ -23,7 +23,7 @@ class Card:
 
     `path` is the file's place in a folder of local copies (`UNMASK_DATA`) and in the cache;
     `checksum` is `git:` and a blob id, or `sha256:` and a digest. A set of the package has no
-    address. `alias` are other names a local copy may have.
+    address. `size` in bytes, 0 where it is not known. `alias` are other names of a local copy.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Card:
     def __post_init__(self) -> None:
         if not (self.about and self.cite and self.licence and self.language):
             raise ValueError(f"the card of {self.name!r} is not complete")
-        if self.url and not (self.checksum and self.path and self.size):
-            raise ValueError(f"{self.name!r} has an address and no checksum, path or size")
+        if self.url and not (self.checksum and self.path):
+            raise ValueError(f"{self.name!r} has an address and no checksum or path")
 
     @property
     def packaged(self) -> bool:
@@ -106,7 +106,6 @@ def catalogue() -> Registry[Card]:
             url=f"{_GITHUB}/moinnadeem/StereoSet/ead7d086a64a192a1eca88e0dd2fd163de375218"
             "/data/dev.json",
             checksum="git:637b1e3d284a3c629b74a4659c583b8eca9bd13e",
-            size=5_000_000,
             defects="Fillers of unequal length and frequency; BLANK twice or glued in some items.",
             alias=("stereoset/dev_intrasentence.json",),
         ),
