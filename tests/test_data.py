@@ -72,6 +72,22 @@ def test_fills_of_stereoset(shared):
     assert sum(marked) > 2090
 
 
+TRANSLATED = ("en", "fr", "nl", "it", "ja", "ru")
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_translated_crows_pairs(language, shared):
+    card = catalogue.catalogue()[f"crows-pairs-{language}"]
+    shared(card.path)
+    data, note = catalogue.read(card.name)
+    assert note["as_pinned"] is True
+    assert len(data.items) > 200
+    assert len({i.id for i in data.items}) == len(data.items)
+    assert {i.meta["direction"] for i in data.items} == {"stereo", "antistereo"}
+    if language in ("it", "ja", "ru"):
+        assert {i.category for i in data.items} == {"gender"}
+
+
 def test_bad_files_are_named(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("{")

@@ -110,7 +110,49 @@ def catalogue() -> Registry[Card]:
             alias=("stereoset/dev_intrasentence.json",),
         ),
     ]
-    return Registry("data set", ((c.name, c) for c in cards))
+    return Registry("data set", ((c.name, c) for c in [*cards, *_translated()]))
+
+
+def _translated() -> list[Card]:
+    """CrowS-Pairs in other languages, and its English revision."""
+    dutch = (
+        f"{_GITHUB}/jerryspan/Dutch-CrowS-Pairs/a32bb03064c27533ac201e49565d4239c0ff29a3/datasets"
+    )
+    italian = f"{_GITHUB}/MaveriQ/crows-pairs/38891c17cc9878b55a81048f718cee6a60ee7145"
+    kaneko = f"{_GITHUB}/kanekomasahiro/bias_eval_in_multiple_mlm"
+    rows = [
+        ("en", "crows_eng.csv", f"{dutch}/crows_eng.csv", "neveol2022",
+         "1abe6b341b17364f719b0bb750a93a4fbeed4103", "the English revision"),
+        ("fr", "crows_french.csv", f"{dutch}/crows_french.csv", "neveol2022",
+         "9d88b74f81715b04f1a3f9f817fc10c1e0f181f3", "French"),
+        ("nl", "crows_dutch.csv", f"{dutch}/crows_dutch.csv", "dutchcrows",
+         "a4722f9b8f6a90fe9dee7ed0e78483bcea9101e5", "Dutch"),
+        ("it", "crows_italian.csv", f"{italian}/cp_it.csv", "italiancrows",
+         "3038d314f71fc832ae14c26abfd3c7669d961f51", "Italian"),
+        ("ja", "japanese.json",
+         f"{kaneko}/bb2f2c718d17f41444112b4191e46fd8d436a141/translated_data/japanese.json",
+         "kaneko2022multi", "ce6240ee568f6cd514c8577676aaa931b0151cba", "Japanese, gender only"),
+        ("ru", "russian.json",
+         f"{kaneko}/2161cd94227fc1e8c3b25efef6afaf723be8b56d/translated_data/russian.json",
+         "kaneko2022multi", "d9e3520a43c5211f31e0e1fc161e2d986df8405c", "Russian, gender only"),
+    ]  # fmt: skip
+    return [_translated_card(*row) for row in rows]
+
+
+def _translated_card(language: str, file: str, url: str, cite: str, blob: str, about: str) -> Card:
+    name = f"crows-pairs-{language}"
+    read = contrasts.read_crows_pairs if file.endswith(".csv") else contrasts.read_translated
+    return Card(
+        name,
+        f"CrowS-Pairs: {about}",
+        lambda path: read(path, name),
+        (cite,),
+        "see the repository; CrowS-Pairs itself is CC BY-SA 4.0",
+        language,
+        f"multilingual/{file}",
+        url,
+        f"git:{blob}",
+    )
 
 
 def cache_folder() -> Path:

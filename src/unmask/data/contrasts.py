@@ -27,7 +27,11 @@ def read_json(path: Path) -> Any:
 
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a CSV or JSON-lines file that must have some columns."""
-    text = path.read_text(encoding="utf-8-sig")
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")  # the Dutch pairs are in Windows' encoding
     if not text.strip():
         raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
     if path.suffix in {".jsonl", ".ndjson"}:
@@ -55,15 +59,19 @@ def read_crows_pairs(path: Path, name: str = "crows-pairs") -> Dataset:
     """CrowS-Pairs (Nangia et al. 2020): stereotype is `sent_more`, whatever the direction.
 
     The cluster is the writer. `meta` keeps the direction (`stereo` is about a disadvantaged
-    group) and how many of the annotators named the item's own bias type.
+    group) and how many of the annotators named the item's own bias type. Rows of a translation
+    that lack a sentence are left out, and `about` counts them.
     """
     rows = read_table(path, ["sent_more", "sent_less", "stereo_antistereo", "bias_type"])
-    items = []
+    items, empty = [], 0
     for number, row in enumerate(rows):
+        if not (row["sent_more"].strip() and row["sent_less"].strip()):
+            empty += 1
+            continue
         ratings = _ratings(row.get("annotations", ""))
         items.append(
             Contrast(
-                id=str(row.get("") or number),
+                id=str(row.get("") or row.get("index") or number),
                 texts={
                     STEREOTYPE: Text(row["sent_more"]),
                     ANTISTEREOTYPE: Text(row["sent_less"]),
@@ -78,7 +86,29 @@ def read_crows_pairs(path: Path, name: str = "crows-pairs") -> Dataset:
                 },
             )
         )
-    return Dataset(name, "pairs", tuple(items), "writer")
+    cluster = "writer" if "anon_writer" in rows[0] else "item"
+    about = {"left_out": {"empty sentence": empty}} if empty else {}
+    return Dataset(name, "pairs", tuple(items), cluster, about)
+
+
+def read_translated(path: Path, name: str = "translated") -> Dataset:
+    """The translated gender pairs of Kaneko et al. (2022), a JSON list."""
+    try:
+        items = [
+            Contrast(
+                str(number),
+                {STEREOTYPE: Text(row["stereotype"]), ANTISTEREOTYPE: Text(row["anti-stereotype"])},
+                row["bias_type"],
+                f"item {number}",
+                {"direction": row["direction"]},
+            )
+            for number, row in enumerate(read_json(path))
+        ]
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} has not the form of translated pairs (no {error}); give the original file."
+        ) from error
+    return Dataset(name, "pairs", tuple(items))
 
 
 def _ratings(text: str) -> list[list[str]]:
