@@ -23,6 +23,12 @@ def logp_at(net, ids, place):
     return torch.log_softmax(getattr(net, head)(states)[0, 0].double(), -1)
 
 
+def gold(logits, ids):
+    """The log-probability of each token at its own place."""
+    own = logits.double()[torch.arange(len(ids)), torch.tensor(ids)]
+    return own - torch.logsumexp(logits.double(), -1)
+
+
 def spans(a, b, want):
     """Places of `a` and `b` that are equal (`want='equal'`) or differ."""
     one, two = [], []
@@ -60,10 +66,11 @@ class Plain:
         ids = self.ids(s)
         return sum(self.each(ids, range(1, len(ids) - 1)))
 
+    @torch.no_grad()
     def aul(self, s, other):
         ids = self.ids(s)
-        found = logp(self.net, ids)
-        return sum(found[i, ids[i]].item() for i in range(1, len(ids) - 1)) / (len(ids) - 2)
+        found = gold(self.net(input_ids=torch.tensor([ids])).logits[0], ids)
+        return sum(found[i].item() for i in range(1, len(ids) - 1)) / (len(ids) - 2)
 
     @torch.no_grad()
     def aula(self, s, other):
@@ -73,9 +80,9 @@ class Plain:
         out = self.net(input_ids=torch.tensor([ids]), output_attentions=True)
         self.net.set_attn_implementation(before)
         weights = torch.stack([a[0] for a in out.attentions]).double().mean(0).mean(0).mean(0)
-        found = torch.log_softmax(out.logits[0].double(), -1)
+        found = gold(out.logits[0], ids)
         places = range(1, len(ids) - 1)
-        return sum((found[i, ids[i]] * weights[i]).item() for i in places) / (len(ids) - 2)
+        return sum((found[i] * weights[i]).item() for i in places) / (len(ids) - 2)
 
     def all_masked(self, s, other):
         ids = self.ids(s)
