@@ -12,7 +12,7 @@ from unmask.errors import DataError, NotApplicable
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
 from unmask.stats.association import Samples, effect_estimate, random_effects
 from unmask.stats.intervals import bootstrap, first
-from unmask.stats.preference import Ties, preferred, summarise
+from unmask.stats.preference import Ties, summarise
 from unmask.text.roles import with_pair_roles
 from unmask.types import (
     Codec,
@@ -381,10 +381,3 @@ def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:
     priors = np.nan_to_num(priors)
     value = logsumexp(values[x]) - logsumexp(values[~x])
     return float(value - (logsumexp(priors[x]) - logsumexp(priors[~x])))
-
-
-def win_rates(frame: pd.DataFrame) -> pd.Series:
-    """1, 0 for each item of a result's frame: the stereotypical sentence scores higher."""
-    wide = frame.pivot(index="item", columns="label", values="score")
-    pro, anti = wide["stereotype"].to_numpy(float), wide["antistereotype"].to_numpy(float)
-    return pd.Series(preferred(pro, anti), index=wide.index)
