@@ -9,7 +9,7 @@ import typer
 import unmask
 from unmask.cite import BIBLIOGRAPHY
 from unmask.cli import app
-from unmask.data.catalogue import catalogue
+from unmask.data.cards import catalogue
 from unmask.data.seat import files
 from unmask.data.stimuli import groups, stimuli
 from unmask.evaluate import MEASURES

@@ -8,7 +8,7 @@ import pytest
 import plain
 from conftest import tiny, tiny_real
 from unmask import sentences
-from unmask.data import contrasts
+from unmask.data import contrasts, stereoset
 from unmask.measures import LIKELIHOOD
 from unmask.types import Dataset
 
@@ -79,7 +79,7 @@ def test_crows_pairs(family, shared):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_stereoset(family, shared):
     model = tiny_real(family)
-    data = contrasts.read_stereoset(shared("stereoset/dev_intrasentence.json"))
+    data = stereoset.read_intrasentence(shared("stereoset/dev_intrasentence.json"))
     some = hard_items(data, model.codec.tokenizer, 200)
     assert compare(model, some, ["cps", "sss", "aul", "aula", "pll"]) < 1e-6
 
@@ -103,7 +103,7 @@ def test_on_made_tokenizers(family):
 def test_cat_through_text(family, shared):
     """cat@nadeem2021 is the loop through decoded text, on items with fills of many pieces."""
     model = tiny_real(family)
-    data = contrasts.read_stereoset(shared("stereoset/dev_intrasentence.json"))
+    data = stereoset.read_intrasentence(shared("stereoset/dev_intrasentence.json"))
     some = Dataset(data.name, data.shape, data.items[:60])
     frame = frames(model, some, ["cat@nadeem2021"])["cat@nadeem2021"]
     scores = frame.set_index(["item", "label"]).score
@@ -118,7 +118,7 @@ def test_cat_through_text(family, shared):
 def test_cat_asks_for_the_piece_with_its_space(shared):
     """RoBERTa's fill word is asked for with its leading space; the published route is not."""
     model = tiny_real("roberta")
-    data = contrasts.read_stereoset(shared("stereoset/dev_intrasentence.json"))
+    data = stereoset.read_intrasentence(shared("stereoset/dev_intrasentence.json"))
     some = Dataset(data.name, data.shape, data.items[:1])
     golds = {}
     for name in ("cat", "cat@nadeem2021"):

@@ -116,6 +116,25 @@ BIBLIOGRAPHY: dict[str, str] = {
   pages = {183--186},
   year = {2017},
 }""",
+    "zhao2018": """@inproceedings{zhao2018,
+  author = {Zhao, Jieyu and Wang, Tianlu and Yatskar, Mark and Ordonez, Vicente and
+            Chang, Kai-Wei},
+  title = {Gender Bias in Coreference Resolution: Evaluation and Debiasing Methods},
+  booktitle = {Proceedings of NAACL-HLT},
+  year = {2018},
+}""",
+    "rudinger2018": """@inproceedings{rudinger2018,
+  author = {Rudinger, Rachel and Naradowsky, Jason and Leonard, Brian and Van Durme, Benjamin},
+  title = {Gender Bias in Coreference Resolution},
+  booktitle = {Proceedings of NAACL-HLT},
+  year = {2018},
+}""",
+    "bartl2020": """@inproceedings{bartl2020,
+  author = {Bartl, Marion and Nissim, Malvina and Gatt, Albert},
+  title = {Unmasking Contextual Stereotypes: Measuring and Mitigating {BERT}'s Gender Bias},
+  booktitle = {Proceedings of the Second Workshop on Gender Bias in Natural Language Processing},
+  year = {2020},
+}""",
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unmask import sentences, words
-from unmask.data import catalogue, controls, flags, seat, stimuli, templates
+from unmask.data import cards, catalogue, controls, flags, seat, stimuli, templates
 from unmask.errors import NotApplicable
 from unmask.measures import ASSOCIATION, LIKELIHOOD, Association, Likelihood
 from unmask.models.batches import Budget
@@ -204,5 +204,5 @@ def citations(result: Result) -> list[str]:
     keys = list(MEASURES[result.measure].cite) if result.measure in MEASURES else []
     if result.data in stimuli.stimuli():
         return [*keys, str(stimuli.stimuli()[result.data].meta["source"])]
-    cards, base = catalogue.catalogue(), result.data.partition(":")[0]
-    return keys + (list(cards[base].cite) if base in cards else [])
+    known, base = cards.catalogue(), result.data.partition(":")[0]
+    return keys + (list(known[base].cite) if base in known else [])

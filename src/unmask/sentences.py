@@ -40,6 +40,10 @@ class TextCodec(Codec, Protocol):
         """Ids with a role for each span."""
         ...
 
+    def encode_two(self, first: str, second: str) -> Encoded:
+        """Ids of two segments, the places of the second under the role `second`."""
+        ...
+
 
 class SentenceModel(Protocol):
     """What the flow needs of a model; `models.load.Model` is one, tests pass fakes."""
@@ -112,7 +116,7 @@ def plan(
     parts: dict[str, dict[str, tuple[slice, slice]]] = {}
     reasons: dict[str, str] = {}
     for item in data.items:
-        key = (measure.text, data.name, item.id)
+        key = (measure.text, f"{data.name} {measure.stream == 'next'}", item.id)
         if key not in cache:
             cache[key] = encode(model, measure, item)
         encoded = cache[key]
@@ -142,9 +146,13 @@ def encode(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[st
     for label, text in item.texts.items():
         string = measure.text(text.string, model.family)
         spans = {k: tuple(s for s in v if s[1] <= len(string)) for k, v in text.spans.items()}
+        if measure.stream == "next":
+            (a, b), (c, d) = spans["context"][0], spans["continuation"][0]
+            out[label] = model.codec.encode_two(string[a:b], string[c:d])
+            continue
         shown = Text(string, spans)
         out[label] = model.codec.encode_text(shown, _focus(shown, item))
-    return with_pair_roles(out)
+    return out if measure.stream == "next" else with_pair_roles(out)
 
 
 def _focus(text: Text, item: Contrast) -> tuple[str, str, str]:
@@ -207,7 +215,7 @@ def score(model: SentenceModel, planned: Planned, readings: Readings, seed: int)
         "queries": len(planned.queries),
     }
     settings |= {"deviation": measure.deviation} if measure.deviation else {}
-    accuracy = _accuracy(frame, seed)
+    accuracy = None if measure.stream == "next" else _accuracy(frame, seed)
     compared = _log_odds if measure.compare == "log-odds" else _preferences
     overall, categories, extras, ties = compared(frame, data, measure, seed)
     reasons = pd.Series(planned.reasons, dtype=object).value_counts()

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table
 
 from unmask.cite import bibtex
-from unmask.data.catalogue import catalogue
+from unmask.data.cards import catalogue
 from unmask.data.stimuli import groups, stimuli
 from unmask.evaluate import MEASURES
 from unmask.measures import Association

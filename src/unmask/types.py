@@ -84,10 +84,13 @@ class Stimuli:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Contrasts under a name. `shape` says which measures apply: pairs, triplets or templates."""
+    """Contrasts under a name. `shape` says which measures apply.
+
+    `pairs` and `triplets` of sentences, `continuations` of a context, or filled `templates`.
+    """
 
     name: str
-    shape: Literal["pairs", "triplets", "templates"]
+    shape: Literal["pairs", "triplets", "continuations", "templates"]
     items: tuple[Contrast, ...]
     cluster: str = "item"
     about: Mapping[str, Any] = field(default_factory=dict)

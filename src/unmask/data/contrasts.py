@@ -1,4 +1,4 @@
-"""Readers of sentence contrasts: CrowS-Pairs, StereoSet, template tests, and users' own files."""
+"""Readers of sentence contrasts: CrowS-Pairs, the package's own sets, and users' own files."""
 
 import ast
 import csv
@@ -9,12 +9,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from unmask.errors import DataError
 from unmask.text.roles import find_word
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
 
 BLANK = "BLANK"
-_LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
 
 
 def read_json(path: Path) -> Any:
@@ -26,7 +28,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a CSV or JSON-lines file that must have some columns."""
+    """The rows of a CSV, TSV, JSON-lines or parquet file that must have some columns."""
+    if path.suffix == ".parquet":
+        return _complete(path, _parquet(path), needed)
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -40,7 +44,21 @@ def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
         except json.JSONDecodeError as error:
             raise DataError(f"{path} has a line that is not JSON: {error}.") from error
     else:
-        rows = list(csv.DictReader(text.splitlines(keepends=True)))
+        mark = "\t" if path.suffix == ".tsv" else ","
+        rows = list(csv.DictReader(text.splitlines(keepends=True), delimiter=mark))
+    return _complete(path, rows, needed)
+
+
+def _parquet(path: Path) -> list[dict[str, Any]]:
+    try:
+        return list(pq.read_table(path).to_pylist())
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is not a parquet file ({error}); write it again.") from error
+
+
+def _complete(
+    path: Path, rows: list[dict[str, Any]], needed: Sequence[str]
+) -> list[dict[str, Any]]:
     if not rows:
         raise DataError(f"{path} has a header and no rows; add some.")
     missing = [c for c in needed if c not in rows[0]]
@@ -120,73 +138,6 @@ def _ratings(text: str) -> list[list[str]]:
     return [list(r) for r in found]
 
 
-# ---------------------------------------------------------------- StereoSet
-
-
-def read_stereoset(path: Path, name: str = "stereoset") -> Dataset:
-    """StereoSet's intrasentence triplets (Nadeem et al. 2021), from dev.json or its reduction.
-
-    The cluster is the target term. Spans: `fill` is what the sentence puts for BLANK; `word` is
-    what the authors' code takes for it (one item of the sentence split at white space, less
-    punctuation).
-    """
-    try:
-        rows = read_json(path)["data"]["intrasentence"]
-        items = [_stereoset_item(row) for row in rows]
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} has not the form of StereoSet (no {error}); give the original dev.json."
-        ) from error
-    return Dataset(name, "triplets", tuple(items), "target term")
-
-
-def _stereoset_item(row: Mapping[str, Any]) -> Contrast:
-    texts, ids = {}, {}
-    for sentence in row["sentences"]:
-        label = _LABELS[sentence["gold_label"]]
-        texts[label] = Text(sentence["sentence"], _fill_spans(row["context"], sentence["sentence"]))
-        ids[label] = sentence["id"]
-    meta = {"context": row["context"], "target": row["target"], "ids": ids}
-    return Contrast(row["id"], texts, row["bias_type"], row["target"], meta)
-
-
-def _fill_spans(context: str, sentence: str) -> dict[str, tuple[Span, ...]]:
-    spans: dict[str, tuple[Span, ...]] = {}
-    if (word := _word_span(context, sentence)) is not None:
-        spans["word"] = spans["fill"] = (word,)
-    if (fill := _between(context, sentence)) is not None:
-        spans["fill"] = (fill,)
-    return spans
-
-
-def _between(context: str, sentence: str) -> Span | None:
-    """The part of the sentence that stands where the context has BLANK, if the rest agrees."""
-    before, _, after = context.partition(BLANK)
-    end = len(sentence) - len(after)
-    same = sentence.lower().startswith(before.lower()) and sentence.lower().endswith(after.lower())
-    return _trim(sentence, (len(before), end)) if same and len(before) < end else None
-
-
-def _word_span(context: str, sentence: str) -> Span | None:
-    """The authors' rule: the item of the sentence at the index of the item with BLANK."""
-    number = next((i for i, w in enumerate(context.split(" ")) if BLANK in w), None)
-    words = sentence.split(" ")
-    if number is None or number >= len(words):
-        return None
-    start = sum(len(w) + 1 for w in words[:number])
-    return _trim(sentence, (start, start + len(words[number])))
-
-
-def _trim(sentence: str, span: Span) -> Span | None:
-    start, end = span
-    skip = string.punctuation + string.whitespace
-    while start < end and sentence[start] in skip:
-        start += 1
-    while start < end and sentence[end - 1] in skip:
-        end -= 1
-    return (start, end) if start < end else None
-
-
 # ---------------------------------------------------------------- the package's own sets
 
 
@@ -215,17 +166,12 @@ def _framed(family: Mapping[str, Any], word: str, fills: Sequence[str]) -> Itera
             here = ((at, at + len(fill)),)
             texts[label] = Text(context.replace(BLANK, fill), {"fill": here, "word": here})
         yield Contrast(
-            f"{family['category']}/{word}/{number}",
+            f"{family['name']}/{word}/{number}",
             texts,
             family["category"],
-            f"{family['category']}/{word}",
+            f"{family['name']}/{word}",
             {"context": context},
         )
-
-
-def template_tests() -> dict[str, Dataset]:
-    """The template tests of the package, by name."""
-    return {t["name"]: template_test(t) for t in packaged("templates.json")["tests"]}
 
 
 def template_test(test: Mapping[str, Any]) -> Dataset:
@@ -275,7 +221,7 @@ def _filled(template: str, target: str, attribute: str) -> Text:
 
 
 def read_pairs(path: Path) -> Dataset:
-    """A user's CSV or JSON lines with `stereotype` and `antistereotype`.
+    """A user's CSV, TSV, JSON lines or parquet with `stereotype` and `antistereotype`.
 
     Optional columns: `unrelated`, `id`, `category`, `cluster`, and `fill` (the word that differs,
     for CAT; with it give `unrelated` too).

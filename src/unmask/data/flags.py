@@ -26,6 +26,8 @@ def flagged(data: Dataset) -> Dataset:
     """The data set with `meta["flags"]` on every item."""
     pairs = Counter(_key(i) for i in data.items)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
+    if data.shape == "continuations":  # its sentences are meant to differ altogether
+        return replace(data, items=tuple(_only_duplicate(i, pairs) for i in data.items))
     items = tuple(
         replace(i, meta={**i.meta, "flags": tuple(_flags(i, pairs, writers))}) for i in data.items
     )
@@ -36,6 +38,11 @@ def without_flagged(data: Dataset) -> Dataset:
     """Only the items without a flag."""
     kept = tuple(i for i in flagged(data).items if not i.meta["flags"])
     return replace(data, name=f"{data.name}:unflagged", items=kept)
+
+
+def _only_duplicate(item: Contrast, pairs: Counter[tuple[str, ...]]) -> Contrast:
+    flags = ("duplicate",) if pairs[_key(item)] > 1 else ()
+    return replace(item, meta={**item.meta, "flags": flags})
 
 
 def _key(item: Contrast) -> tuple[str, ...]:

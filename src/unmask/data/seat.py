@@ -4,7 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from unmask.data.catalogue import Card, locate
+from unmask.data.cards import Card
+from unmask.data.catalogue import locate
 from unmask.data.contrasts import packaged, read_json
 from unmask.data.stimuli import stimuli
 from unmask.errors import DataError

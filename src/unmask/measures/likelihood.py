@@ -80,8 +80,8 @@ class Likelihood:
     `samples`, that of each of so many draws of one template a word, combined by random effects.
     `average`: `micro` over items or `macro` over clusters (target terms).
     `empty`: an item with nothing to ask is `unscored`, or counts as `lost` (published code).
-    `stream`: `own`, or `written`: hidden places are written as mask tokens and read off a plain
-    forward pass, which only differs for permutation models.
+    `stream`: `own`; `written`: hidden places are written as mask tokens and read off a plain
+    forward pass, which only differs for permutation models; `next`: the next-sentence head.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Likelihood:
     decimals: int | None = None
     ties: Literal["strict", "half", "drop"] = "strict"
     empty: Literal["unscored", "lost"] = "unscored"
-    stream: Literal["own", "written"] = "own"
+    stream: Literal["own", "written", "next"] = "own"
     text: Callable[[str, str], str] = as_written
     deviation: str = ""
 
@@ -121,6 +121,8 @@ class Likelihood:
         """The shapes of data it applies to."""
         if self.compare == "log-odds":
             return ("templates",)
+        if "continuation" in self.needs or self.stream == "next":
+            return ("continuations",)
         return ("triplets",) if "fill" in self.needs else ("pairs", "triplets")
 
     def plan_for(self, kind: Kind) -> Plan:
@@ -223,6 +225,32 @@ CAT = Likelihood(
     "what they mean to (Blodgett et al. 2021).",
 )
 
+CONTINUATION = Likelihood(
+    name="cat-continue",
+    about="Which of three sentences does the model find most likely after a context?",
+    formula="2^(mean log2 p) over the tokens of the continuation; masked: each token given all "
+    "others and the context; causal: given all before it; ss, lms and icat as in cat",
+    plans={**_both(plans.each_of_continuation), "causal": plans.continuation_left_to_right},
+    reduce=geometric,
+    average="macro",
+    needs=("continuation",),
+    cite=("nadeem2021",),
+    criticism="Not the published route, which needs a next-sentence head (cat-nsp). A masked model "
+    "is asked for each token with the rest of the same sentence in sight, so the context counts "
+    "for little; unrelated continuations are on another topic and easily told apart.",
+)
+NSP = replace(
+    CONTINUATION,
+    name="cat-nsp",
+    about="Which of three sentences does the next-sentence head take for the continuation?",
+    formula="p(the sentence follows the context); ss, lms and icat as in cat",
+    plans={"masked": plans.is_next},
+    needs=(),
+    stream="next",
+    criticism="Only BERT and its like have such a head; it was trained to tell sentences of other "
+    "documents apart, which is about topic.",
+)
+
 LIKELIHOOD: Registry[Likelihood] = Registry(
     "measure",
     (
@@ -323,6 +351,8 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 deviation="The fill word is tokenised without its leading space and the sentence "
                 "tokenised anew around the mask: RoBERTa is asked for the wrong piece.",
             ),
+            CONTINUATION,
+            NSP,
             Likelihood(
                 name="ll",
                 about="How likely is the sentence, read left to right?",

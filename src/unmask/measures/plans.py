@@ -10,6 +10,7 @@ from typing import TypeAlias
 from unmask.text.roles import fill
 from unmask.types import NOTHING, Codec, Encoded, Hidden, Query
 
+IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
 Plan: TypeAlias = Callable[[Encoded, Codec], list[Query]]
 
 
@@ -91,6 +92,27 @@ def left_to_right(sentence: Encoded, codec: Codec) -> list[Query]:
 
 def _from(sentence: Encoded, places: Iterable[int]) -> list[Query]:
     return _ask(sentence, places, lambda i: range(i, len(sentence.ids)))
+
+
+# ---------------------------------------------------------------- a sentence after its context
+
+
+def each_of_continuation(sentence: Encoded, codec: Codec) -> list[Query]:
+    """Hide each token of the continuation in turn, the context in sight."""
+    return _ask(sentence, sentence.roles["continuation"], lambda i: frozenset((i,)))
+
+
+def continuation_left_to_right(sentence: Encoded, codec: Codec) -> list[Query]:
+    """Each token of the continuation given all before it."""
+    return _from(sentence, sentence.roles["continuation"])
+
+
+def is_next(sentence: Encoded, codec: Codec) -> list[Query]:
+    """One question for the next-sentence head: does the second segment follow the first?
+
+    `at` is where the second segment starts; class 0 of the head says yes.
+    """
+    return [Query(sentence.ids, NOTHING, sentence.roles["second"][0], IS_NEXT)]
 
 
 # ---------------------------------------------------------------- a fill word, piece by piece

@@ -54,6 +54,22 @@ class TokenizerCodec:
         }
         return Encoded(tuple(ids), specials, roles, tuple(words), focus)
 
+    def encode_two(self, first: str, second: str) -> Encoded:
+        """Ids of two segments as the next-sentence head was trained on them.
+
+        The role `second` holds the second segment with the special token that ends it.
+        """
+        batch = self.tokenizer(first, second, return_special_tokens_mask=True, verbose=False)
+        types = batch.get("token_type_ids") or [0] * len(batch["input_ids"])
+        where = tuple(i for i, t in enumerate(types) if t == 1)
+        if not where:
+            raise NotApplicable(
+                f"the tokenizer of {self.name!r} does not tell two segments apart, so it has no "
+                "next-sentence head; use 'cat-continue'."
+            )
+        special = frozenset(i for i, s in enumerate(batch["special_tokens_mask"]) if s)
+        return Encoded(tuple(batch["input_ids"]), special, {"second": where})
+
     def pieces(self, word: str) -> tuple[int, ...]:
         """The ids of a word on its own."""
         return tuple(self.tokenizer(word, add_special_tokens=False)["input_ids"])

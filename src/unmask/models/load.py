@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 import transformers
 from transformers.models.auto import modeling_auto
 
-from unmask.errors import ModelError
+from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.elmo import ElmoModel, load_elmo
@@ -24,6 +24,7 @@ from unmask.models.logprobs import (
     masked_show,
     permutation_show,
 )
+from unmask.models.next_sentence import NextSentence
 from unmask.models.static import SUFFIXES, StaticVectors, load_static
 from unmask.models.vectors import TransformerVectors
 from unmask.registry import unknown
@@ -47,6 +48,7 @@ class Model:
     net: Any
     limit: int
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
 
     @property
     def family(self) -> str:
@@ -78,8 +80,11 @@ class Model:
         budget: Budget | None = None,
         journal: Journal | None = None,
         progress: Progress = lambda rows, total: None,
-    ) -> Engine:
+    ) -> Engine | NextSentence:
         """The likelihood engine; `stream` as in `Likelihood`."""
+        if stream == "next":
+            head = next_sentence_net(self)
+            return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
         first = next(self.net.parameters())
         if self.kind == "causal":
             show = causal_show()
@@ -112,7 +117,30 @@ def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Mod
         name, _AUTO[kind].from_pretrained, source, dtype=getattr(torch, dtype), **options
     )
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return wrap(net.to(where), tokenizer, kind, name)
+    return replace(wrap(net.to(where), tokenizer, kind, name), source=source)
+
+
+def next_sentence_net(model: Model) -> Any:
+    """The model's own next-sentence head; refused where its files have none."""
+    first = next(model.net.parameters())
+    known = modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
+    refusal = NotApplicable(
+        f"{model.name!r} has no trained next-sentence head; use 'cat-continue', which needs none."
+    )
+    if model.family not in known or not model.source:
+        raise refusal
+    _, options = _source(model.name)
+    net, report = _attempt(
+        model.name,
+        transformers.AutoModelForNextSentencePrediction.from_pretrained,
+        model.source,
+        dtype=first.dtype,
+        output_loading_info=True,
+        **options,
+    )
+    if any("seq_relationship" in key or key.startswith("cls") for key in report["missing_keys"]):
+        raise refusal
+    return net.to(first.device).eval()
 
 
 def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:

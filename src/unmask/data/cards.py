@@ -1,0 +1,236 @@
+"""The table of data sets: what each is, where its file comes from, and how it is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from unmask.data import contrasts, occupations, stereoset
+from unmask.registry import Registry
+from unmask.types import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A data set: what it is, where its file comes from, its licence and its known defects.
+
+    `path` is the file's place in a folder of local copies (`UNMASK_DATA`) and in the cache;
+    `checksum` is `git:` and a blob id, or `sha256:` and a digest. A set of the package has no
+    address. `size` in bytes, 0 where it is not known. `alias` are other names of a local copy.
+    A set `by_hand` has no known checksum, so it is never fetched: the user puts `path`, and the
+    files of `beside` next to it, into `UNMASK_DATA`; `url` is then the page to get them from.
+    """
+
+    name: str
+    about: str
+    read: Callable[[Path], Dataset]
+    cite: tuple[str, ...]
+    licence: str
+    language: str = "en"
+    path: str = ""
+    url: str = ""
+    checksum: str = ""
+    size: int = 0
+    defects: str = ""
+    alias: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    by_hand: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (self.about and self.cite and self.licence and self.language):
+            raise ValueError(f"the card of {self.name!r} is not complete")
+        if self.url and not (self.path and bool(self.checksum) != self.by_hand):
+            raise ValueError(f"{self.name!r} has an address and no path, or no checksum")
+
+    @property
+    def packaged(self) -> bool:
+        """Whether the set comes with the package."""
+        return not self.url
+
+
+_GITHUB = "https://raw.githubusercontent.com"
+_STEREOSET = (
+    f"{_GITHUB}/moinnadeem/StereoSet/ead7d086a64a192a1eca88e0dd2fd163de375218/data/dev.json"
+)
+
+
+def _own(
+    name: str, about: str, cite: tuple[str, ...], build: Callable[[], Dataset], defects: str = ""
+) -> Card:
+    licence = "Apache-2.0 (word lists are facts)"
+    return Card(name, about, lambda path: build(), cite, licence, defects=defects)
+
+
+def _template_cards() -> list[Card]:
+    return [
+        _own(
+            test["name"],
+            f"template test, {' against '.join(test['attributes'])} ({test['source']})",
+            (test["source"],),
+            lambda test=test: contrasts.template_test(test),  # type: ignore[misc]
+        )
+        for test in contrasts.packaged("templates.json")["tests"]
+    ]
+
+
+@cache
+def catalogue() -> Registry[Card]:
+    """All data sets of sentences."""
+    cards = [
+        _own(
+            "bundled-pairs",
+            "sentence triplets of our own over the nine bias types of CrowS-Pairs; for first steps",
+            ("unmask",),
+            contrasts.bundled_pairs,
+            "Written by hand from frames: each of two group words with each of a few words that "
+            "a common stereotype gives to one of the two. Few words and plain frames, Western and "
+            "English stereotypes, no human ratings: good for first steps, tests and teaching, not "
+            "for a verdict on a model.",
+        ),
+        *_template_cards(),
+        Card(
+            "crows-pairs",
+            "1508 sentence pairs in nine bias types, written by crowd workers",
+            contrasts.read_crows_pairs,
+            ("nangia2020",),
+            "CC BY-SA 4.0",
+            path="crows-pairs/crows_pairs_anonymized.csv",
+            url=f"{_GITHUB}/nyu-mll/crows-pairs/8aaac11c485473159ec9328a65253a5be9a479dc"
+            "/data/crows_pairs_anonymized.csv",
+            checksum="git:28fa7d906a83d441001fb2a0eeae28c6d64a99e1",
+            size=437_764,
+            defects="Many pairs do not contrast what they mean to (Blodgett et al. 2021); three "
+            "have an empty difference on one side under BERT's vocabulary.",
+        ),
+        Card(
+            "stereoset",
+            "2106 intrasentence triplets in four domains (development set)",
+            stereoset.read_intrasentence,
+            ("nadeem2021",),
+            "CC BY-SA 4.0",
+            path="stereoset/dev.json",
+            url=_STEREOSET,
+            checksum="git:637b1e3d284a3c629b74a4659c583b8eca9bd13e",
+            defects="Fillers of unequal length and frequency; BLANK twice or glued in some items.",
+            alias=("stereoset/dev_intrasentence.json",),
+        ),
+        Card(
+            "stereoset-intersentence",
+            "2123 contexts with three continuations each, in four domains (development set)",
+            stereoset.read_intersentence,
+            ("nadeem2021",),
+            "CC BY-SA 4.0",
+            path="stereoset/dev.json",
+            url=_STEREOSET,
+            checksum="git:637b1e3d284a3c629b74a4659c583b8eca9bd13e",
+            defects="Unrelated continuations are sentences of other items, often off the topic.",
+        ),
+    ]
+    every = [*cards, *_translated(), *_occupations()]
+    return Registry("data set", ((c.name, c) for c in every))
+
+
+def _occupations() -> list[Card]:
+    """Gender and occupation: sets that users fetch by hand, since no checksum is known."""
+    winobias = (
+        "https://github.com/uclanlp/corefBias/tree/7fb2d3d884b1c98e5ccc3e223e71e7d1d509caa2"
+        "/WinoBias/wino/data"
+    )
+    bartl = {
+        "cite": ("bartl2020",),
+        "licence": "see the repository",
+        "path": "bec-pro/BEC-Pro_EN.tsv",
+        "url": "https://github.com/marionbartl/gender-bias-BERT",
+        "by_hand": True,
+    }
+    cards = [
+        Card(
+            f"winobias-type{n}",
+            f"sentences with two occupations and a pronoun, type {n}: {clue}",
+            lambda path, n=n: occupations.read_winobias(path, f"winobias-type{n}"),  # type: ignore[misc]
+            ("zhao2018",),
+            "MIT",
+            path=f"winobias/pro_stereotyped_type{n}.txt.test",
+            url=winobias,
+            by_hand=True,
+            alias=(f"winobias/pro_stereotyped_type{n}.txt.dev",),
+            beside=(f"anti_stereotyped_type{n}.txt.test",),
+            defects="Made for coreference; as a likelihood contrast it asks which pronoun is more "
+            "likely, not whom it means.",
+        )
+        for n, clue in ((1, "only the world tells whom it means"), (2, "grammar tells"))
+    ]
+    return [
+        *cards,
+        Card(
+            "winogender",
+            "120 sentences with an occupation and a pronoun that means it, his against her",
+            occupations.read_winogender,
+            ("rudinger2018",),
+            "MIT",
+            path="winogender/all_sentences.tsv",
+            url="https://github.com/rudinger/winogender-schemas/tree/master/data",
+            by_hand=True,
+            beside=("occupations-stats.tsv",),
+            defects="Made for coreference; the stereotype is the majority of US labour statistics "
+            "of 2015/16, so near 50 % of women it means little.",
+        ),
+        Card(
+            "bec-pro",
+            "professions with men's and women's words in five templates, as pairs",
+            occupations.read_bec_pro,
+            defects="Five templates; professions held by men and women alike are left out.",
+            **bartl,  # type: ignore[arg-type]
+        ),
+        Card(
+            "bec-pro-lpbs",
+            "the same as a template test: men's against women's words, by profession",
+            occupations.read_bec_pro_templates,
+            defects="Five templates; words of one and of several pieces are compared.",
+            **bartl,  # type: ignore[arg-type]
+        ),
+    ]
+
+
+def _translated() -> list[Card]:
+    """CrowS-Pairs in other languages, and its English revision."""
+    dutch = (
+        f"{_GITHUB}/jerryspan/Dutch-CrowS-Pairs/a32bb03064c27533ac201e49565d4239c0ff29a3/datasets"
+    )
+    italian = f"{_GITHUB}/MaveriQ/crows-pairs/38891c17cc9878b55a81048f718cee6a60ee7145"
+    kaneko = f"{_GITHUB}/kanekomasahiro/bias_eval_in_multiple_mlm"
+    rows = [
+        ("en", "crows_eng.csv", f"{dutch}/crows_eng.csv", "neveol2022",
+         "1abe6b341b17364f719b0bb750a93a4fbeed4103", "the English revision"),
+        ("fr", "crows_french.csv", f"{dutch}/crows_french.csv", "neveol2022",
+         "9d88b74f81715b04f1a3f9f817fc10c1e0f181f3", "French"),
+        ("nl", "crows_dutch.csv", f"{dutch}/crows_dutch.csv", "dutchcrows",
+         "a4722f9b8f6a90fe9dee7ed0e78483bcea9101e5", "Dutch"),
+        ("it", "crows_italian.csv", f"{italian}/cp_it.csv", "italiancrows",
+         "3038d314f71fc832ae14c26abfd3c7669d961f51", "Italian"),
+        ("ja", "japanese.json",
+         f"{kaneko}/bb2f2c718d17f41444112b4191e46fd8d436a141/translated_data/japanese.json",
+         "kaneko2022multi", "ce6240ee568f6cd514c8577676aaa931b0151cba", "Japanese, gender only"),
+        ("ru", "russian.json",
+         f"{kaneko}/2161cd94227fc1e8c3b25efef6afaf723be8b56d/translated_data/russian.json",
+         "kaneko2022multi", "d9e3520a43c5211f31e0e1fc161e2d986df8405c", "Russian, gender only"),
+    ]  # fmt: skip
+    return [_translated_card(*row) for row in rows]
+
+
+def _translated_card(language: str, file: str, url: str, cite: str, blob: str, about: str) -> Card:
+    name = f"crows-pairs-{language}"
+    read = contrasts.read_crows_pairs if file.endswith(".csv") else contrasts.read_translated
+    return Card(
+        name,
+        f"CrowS-Pairs: {about}",
+        lambda path: read(path, name),
+        (cite,),
+        "see the repository; CrowS-Pairs itself is CC BY-SA 4.0",
+        language,
+        f"multilingual/{file}",
+        url,
+        f"git:{blob}",
+    )

@@ -1,0 +1,59 @@
+"""The next-sentence head: does a sentence follow a context?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from unmask.models.batches import Budget, batches
+from unmask.models.logprobs import Progress
+from unmask.types import Query, Readings
+
+
+@dataclass(frozen=True, slots=True)
+class NextSentence:
+    """A network with a next-sentence head; answers the `LogProbs` protocol.
+
+    A query's row holds both segments, the second from place `at` on; `gold` is a class of the
+    head. Equal rows run once.
+    """
+
+    net: Any
+    pad: int
+    budget: Budget = field(default_factory=Budget)
+    progress: Progress = lambda rows, total: None
+
+    def ask(self, queries: Sequence[Query], attention: Sequence[bool]) -> Readings:
+        """Answer all queries, in their order."""
+        numbers: dict[tuple[tuple[int, ...], int], int] = {}
+        which = [numbers.setdefault((q.row, q.at), len(numbers)) for q in queries]
+        rows = list(numbers)
+        logp = np.empty((len(rows), 2))
+        lengths = [len(ids) for ids, _ in rows]
+        for group in batches(lengths, [1] * len(rows), self.budget, 2):
+            logp[group] = self._forward([rows[i] for i in group])
+            self.progress(len(group), len(rows))
+        gold = np.array([q.gold for q in queries])
+        chosen = logp[which, gold]
+        hit = logp[which].argmax(1) == gold
+        return Readings(chosen, hit, np.full(len(queries), np.nan), len(rows))
+
+    @torch.inference_mode()
+    def _forward(self, rows: Sequence[tuple[tuple[int, ...], int]]) -> Any:
+        """Log-probabilities of the two classes [rows, 2]."""
+        width = max(len(ids) for ids, _ in rows)
+        ids, real, types = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(3))
+        ids += self.pad
+        for i, (tokens, second) in enumerate(rows):
+            ids[i, : len(tokens)] = torch.tensor(tokens)
+            real[i, : len(tokens)] = 1
+            types[i, second : len(tokens)] = 1
+        device = next(self.net.parameters()).device
+        out = self.net(
+            input_ids=ids.to(device),
+            attention_mask=real.to(device),
+            token_type_ids=types.to(device),
+        )
+        return out.logits.float().log_softmax(-1).double().cpu().numpy()
