@@ -6,6 +6,7 @@ import json
 import lzma
 import random
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -13,7 +14,8 @@ from typer.testing import CliRunner
 
 from unmask import cli
 from unmask.corpus import frequencies, harvest, readers, store
-from unmask.corpus.harvest import Found, Plan, Sample
+from unmask.corpus.harvest import Plan
+from unmask.corpus.sample import Sample
 from unmask.data.stimuli import stimuli
 from unmask.errors import DataError
 from unmask.evaluate import evaluate
@@ -23,10 +25,25 @@ WORDS = ("rose", "ant", "Rose", "a person who is deaf", "love", "fair-skinned wo
 PLAN = Plan(WORDS, frozenset({"Rose"}), keep=50)
 
 
+class Found(NamedTuple):
+    sentence: str
+    start: int
+    end: int
+    key: int
+
+
+def rows(sample: Sample) -> dict[str, list[Found]]:
+    out: dict[str, list[Found]] = {}
+    for row in sample.table().to_pylist():
+        kept = Found(row["sentence"], row["start"], row["end"], row["hash"])
+        out.setdefault(row["stimulus"], []).append(kept)
+    return out
+
+
 def found(text: str, plan: Plan = PLAN) -> dict[str, list[Found]]:
     singles, doubles = Sample(plan.keep), Sample(plan.keep)
     harvest.Matcher(plan).search(text.encode(), "s", singles, doubles)
-    return singles.result()
+    return rows(singles)
 
 
 def words_at(items):
@@ -133,8 +150,9 @@ def test_the_sample_is_uniform_and_of_distinct_sentences():
 def test_every_compression_is_read_alike(tmp_path, suffix, compress):
     plain = write(tmp_path, "p.jsonl", lines(1))
     packed = write(tmp_path, "p2.jsonl" + suffix, lines(1), compress)
-    a, b = (harvest.harvest(p, SMALL)[0].result() for p in (plain, packed))
-    assert [[f[:4] for f in v] for v in a.values()] == [[f[:4] for f in v] for v in b.values()]
+    a, b = (rows(harvest.harvest(p, SMALL)[0]) for p in (plain, packed))
+    assert a == b
+    assert sum(map(len, a.values())) > 40
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
@@ -165,15 +183,15 @@ def test_deleted_and_bot_comments_are_dropped():
 
 
 def test_windows_and_doubles():
-    f = Found(1, "one two three four five rose six seven eight nine ten", 24, 28, "s")
-    text, a, b = harvest.window(f, 4)
+    sentence = "one two three four five rose six seven eight nine ten"
+    text, a, b = harvest.window(sentence, 24, 28, 4)
     assert text == "two three four five rose six seven eight nine"
     assert text[a:b] == "rose"
     plan = Plan(("rose", "love"), doubles={"t": (frozenset({"rose"}), frozenset({"love"}))})
     singles, doubles = Sample(10), Sample(10)
     near, far = "A rose is love.", "A rose " + "word " * 19 + "love."
     harvest.Matcher(plan).search(f"{near} {far}".encode(), "s", singles, doubles)
-    assert [x.sentence for x in doubles.result()["t\trose\tlove"]] == [near]
+    assert [x.sentence for x in rows(doubles)["t\trose\tlove"]] == [near]
 
 
 def test_from_corpus_to_ceat(tmp_path):

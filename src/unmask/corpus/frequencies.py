@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from unmask.corpus.harvest import _FOLD
+from unmask.corpus.harvest import FOLD
 from unmask.corpus.readers import Broken, blocks, documents, is_json
 from unmask.data.contrasts import packaged
 
@@ -24,7 +24,7 @@ def count(files: Iterable[Path]) -> Counter[str]:
         json_lines = is_json(file)
         try:
             for block in blocks(file):
-                total.update(documents(block, json_lines).lower().translate(_FOLD).split())
+                total.update(documents(block, json_lines).lower().translate(FOLD).split())
         except Broken:
             continue
     return Counter({w: total[w.encode()] for w in wanted})

@@ -1,33 +1,27 @@
-"""Finding stimuli in a corpus and keeping a uniform sample of their sentences.
+"""Finding stimuli in a corpus: compiled matching, and the rest by column."""
 
-The sample is the bottom k by a keyed hash of the sentence: uniform over the distinct sentences,
-the same whatever the order of files, the number of workers or a restart; and the bottom k of two
-samples together is the sample of the union.
-"""
-
-import heapq
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pandas.util import hash_array
 
 from unmask.corpus.readers import Broken, blocks, documents, is_json
+from unmask.corpus.sample import SCHEMA, Sample
 from unmask.errors import DataError
 from unmask.types import Stimuli
 
 # Letters, digits, apostrophes and everything outside ASCII belong to words; all else is space.
-_FOLD = bytes(
+FOLD = bytes(
     c if chr(c).isalnum() or c == 0x27 or c >= 0x80 else 0x20 for c in bytes(range(256)).lower()
 )
 APART = 18  # words between the two stimuli of a double, at most
-TOP = 1 << 64
-_SPACE = b" \t\r\n\x1e"
-_LEFT = _SPACE + b"\"')]"  # what the sentence before may leave
 
 
 def _set(characters: bytes) -> NDArray[np.bool_]:
@@ -36,22 +30,13 @@ def _set(characters: bytes) -> NDArray[np.bool_]:
     return table
 
 
-_STOP, _GAP, _QUOTE, _LINE = (
-    _set(b".!?\n\x1e"),
+_STOP = _set(b".!?\n\x1e").tobytes()
+_GAP, _QUOTE, _LINE = (
     _set(b" \t\r\n\x1e"),
     _set(b"\"')]"),
     _set(b"\n\x1e"),
 )
-
-
-class Found(NamedTuple):
-    """A sentence with a stimulus at [start, end), in characters."""
-
-    key: int
-    sentence: str
-    start: int
-    end: int
-    source: str
+_LOOSE = _GAP | _QUOTE  # what the sentence before may leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +49,11 @@ class Plan:
     keep: int = 10_000
     longest: int = 600
     seed: int = 0
+
+    @property
+    def keep_doubles(self) -> int:
+        """How many sentences of each target and attribute together."""
+        return max(1, self.keep // 100)
 
 
 def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0) -> Plan:
@@ -82,44 +72,25 @@ def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0) -> Plan:
     return Plan(tuple(sorted(words)), exact, doubles, keep=keep, seed=seed)
 
 
-class Sample:
-    """The sentences of least hash for each key, at most `keep`; memory is bounded by that."""
+class _Hits(NamedTuple):
+    """Matches by column: word, sentence, and the span in bytes of that sentence."""
 
-    def __init__(self, keep: int) -> None:
-        self.keep = keep
-        self.rows: dict[str, dict[int, Found]] = {}
-        self.limit: dict[str, int] = {}
+    word: NDArray[np.int64]
+    sentence: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
 
-    def offer(self, name: str, found: Found) -> None:
-        """Keep a sentence if it is among the least so far; one that is there already is not new."""
-        if found.key >= self.limit.get(name, TOP):
-            return
-        rows = self.rows.setdefault(name, {})
-        # Of the same sentence from two places the first by name stays, whatever came first.
-        known = rows.get(found.key)
-        if known is None or found.source < known.source:
-            rows[found.key] = found
-        if len(rows) >= 2 * self.keep:
-            self._prune(name)
+    def where(self, good: NDArray[np.bool_]) -> "_Hits":
+        """Some of them."""
+        return _Hits(*(column[good] for column in self))
 
-    def _prune(self, name: str) -> None:
-        rows = self.rows[name]
-        if len(rows) > self.keep:
-            kept = heapq.nsmallest(self.keep, rows)
-            self.rows[name] = {k: rows[k] for k in kept}
-            self.limit[name] = kept[-1] + 1
 
-    def merge(self, other: "Sample") -> None:
-        """Take in another sample."""
-        for name, rows in other.rows.items():
-            for found in rows.values():
-                self.offer(name, found)
+class _Lines(NamedTuple):
+    """The sentences of a text that hold a match: bytes, where each starts, and their hashes."""
 
-    def result(self) -> dict[str, list[Found]]:
-        """The sample: names in order, sentences by hash."""
-        for name in self.rows:
-            self._prune(name)
-        return {n: [self.rows[n][k] for k in sorted(self.rows[n])] for n in sorted(self.rows)}
+    bare: list[bytes]
+    offset: NDArray[np.int64]
+    key: NDArray[np.uint64]
 
 
 class Matcher:
@@ -127,114 +98,161 @@ class Matcher:
 
     def __init__(self, plan: Plan) -> None:
         try:
-            from ahocorasick_rs import BytesAhoCorasick
+            from ahocorasick_rs import BytesAhoCorasick, Implementation
         except ImportError as error:
             raise DataError("contexts need: pip install 'unmask[corpus]'.") from error
         self.plan = plan
-        self._salt = plan.seed.to_bytes(8, "big")
-        folded: dict[bytes, list[str]] = {}
-        for word in plan.stimuli:
-            folded.setdefault(self._pattern(word), []).append(word)
-        self._words = [
-            [(w, w.encode() if w in plan.exact else None) for w in words]
-            for words in folded.values()
+        self._salt = f"{plan.seed % 10**16:016d}"
+        folded: dict[bytes, list[int]] = {}
+        for number, word in enumerate(plan.stimuli):
+            folded.setdefault(self._pattern(word), []).append(number)
+        # Patterns in order; `Rose` and `rose` are one pattern and two words.
+        self._words = np.array([n for some in folded.values() for n in some])
+        self._counts = np.array([len(some) for some in folded.values()])
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._exact = np.array([w in plan.exact for w in plan.stimuli])
+        self._bytes = [w.encode() for w in plan.stimuli]
+        self._tests = [
+            tuple(np.array([w in side for w in plan.stimuli]) for side in sides)
+            for sides in plan.doubles.values()
         ]
-        self._as_target: dict[str, list[str]] = {}
-        for test, (targets, _) in plan.doubles.items():
-            for word in targets:
-                self._as_target.setdefault(word, []).append(test)
-        self._automaton = BytesAhoCorasick(list(folded))
+        self._automaton = BytesAhoCorasick(list(folded), implementation=Implementation.DFA)
 
     @staticmethod
     def _pattern(word: str) -> bytes:
-        return b" " + word.encode().lower().translate(_FOLD) + b" "
+        return b" " + word.encode().lower().translate(FOLD) + b" "
 
     def search(self, text: bytes, source: str, into: Sample, doubles: Sample) -> None:
-        """Offer every sentence of `text` that holds a stimulus.
-
-        Matches come in the order of their ends, so those of one sentence stand together.
-        """
-        folded = (b" " + text + b" ").lower().translate(_FOLD)
-        hits = self._automaton.find_matches_as_indexes(folded, overlapping=True)
-        if not hits:
+        """Offer every sentence of `text` that holds a stimulus, and every double."""
+        folded = (b" " + text + b" ").lower().translate(FOLD)
+        found = self._automaton.find_matches_as_indexes(folded, overlapping=True)
+        if not found:
             return
-        ends = sentence_ends(text)
-        # A match at [start, end) of the padded text is [start, end - 2) of the text itself.
-        number = np.searchsorted(ends, np.array([h[2] for h in hits]) - 2, side="left").tolist()
-        bounds = [0, *ends.tolist()]
-        last, line, limit = -1, None, into.limit
-        seen: dict[str, tuple[int, int]] = {}
-        # The innermost loop of the whole build: written flat, a call costs as much as the work.
-        for n, (which, start, end) in zip(number, hits, strict=True):
-            if n != last:
-                if len(seen) > 1:
-                    self._doubles(line, seen, source, doubles)
-                last, seen = n, {}
-                line = self._line(text[bounds[n] : bounds[n + 1]], bounds[n])
-            if line is None:
-                continue
-            a, b = start - line.offset, end - 2 - line.offset
-            if a < 0 or b > len(line.bare):
-                continue  # a phrase across the end of a sentence
-            for word, exact in self._words[which]:
-                if exact is not None and line.bare[a:b] != exact:
-                    continue
-                seen[word] = (a, b)
-                if word not in limit or line.key < limit[word]:
-                    into.offer(word, line.found(a, b, source))
-        if len(seen) > 1:
-            self._doubles(line, seen, source, doubles)
+        lines, hits = self._placed(text, np.array(found, np.int64))
+        if not len(hits.word):
+            return
+        sentences = pa.array(lines.bare, pa.binary())
+        numbers = into.numbers(self.plan.stimuli)
+        _offer(into, numbers[hits.word], hits, lines, sentences, source)
+        for test, names in enumerate(self.plan.doubles):
+            self._doubles(test, names, hits, (lines, sentences), source, doubles)
 
-    def _line(self, raw: bytes, begin: int) -> "_Line | None":
-        """A sentence ready to be offered, or nothing if it is empty or too long."""
-        left = raw.lstrip(_LEFT)
-        bare = left.rstrip(_SPACE)
-        if not bare or len(bare) > self.plan.longest:
-            return None
-        digest = blake2b(bare, digest_size=8, key=self._salt).digest()
-        return _Line(bare, begin + len(raw) - len(left), int.from_bytes(digest, "big"))
+    def _placed(self, text: bytes, found: NDArray[np.int64]) -> tuple[_Lines, _Hits]:
+        """Matches [pattern, start, end) of the padded text, as words in sentences."""
+        ends = sentence_ends(text)
+        bounds = np.concatenate([[0], ends])
+        # A match at [start, end) of the padded text is [start, end - 2) of the text itself.
+        in_sentence = np.searchsorted(ends, found[:, 2] - 2, side="left")
+        used, line = np.unique(in_sentence, return_inverse=True)
+        lines = self._lines(text, bounds[used], bounds[used + 1])
+        times = self._counts[found[:, 0]]
+        which = np.repeat(np.arange(len(found)), times)
+        nth = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
+        word = self._words[self._starts[found[which, 0]] + nth]
+        offset, length = lines.offset[line[which]], np.array([len(b) for b in lines.bare])
+        start, end = found[which, 1] - offset, found[which, 2] - 2 - offset
+        # Longer than the plan allows, or a phrase across the end of a sentence.
+        good = (start >= 0) & (end <= length[line[which]]) & (length[line[which]] > 0)
+        hits = _Hits(word, line[which], start, end).where(good)
+        cased = np.flatnonzero(self._exact[hits.word])
+        good = np.ones(len(hits.word), bool)
+        good[cased] = [
+            lines.bare[n][a:b] == self._bytes[w]
+            for w, n, a, b in zip(*(c[cased].tolist() for c in hits), strict=True)
+        ]
+        return lines, hits.where(good)
+
+    def _lines(self, text: bytes, start: NDArray[Any], stop: NDArray[Any]) -> _Lines:
+        """Sentences less the space around, each with its hash; empty if too long."""
+        codes = np.frombuffer(text, np.uint8)
+        start, stop = start.copy(), stop.copy()
+        while (loose := _LOOSE[codes[np.minimum(start, len(codes) - 1)]] & (start < stop)).any():
+            start += loose
+        while (loose := _GAP[codes[stop - 1]] & (start < stop)).any():
+            stop -= loose
+        stop = np.where(stop - start <= self.plan.longest, stop, start)
+        bare = [text[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+        lines = np.empty(len(bare), object)
+        lines[:] = bare
+        # SipHash under a key: fast enough for every sentence that holds a stimulus.
+        return _Lines(bare, start, hash_array(lines, hash_key=self._salt, categorize=False))
 
     def _doubles(
         self,
-        line: "_Line | None",
-        seen: Mapping[str, tuple[int, int]],
+        test: int,
+        name: str,
+        hits: _Hits,
+        held: tuple[_Lines, pa.Array],
         source: str,
         into: Sample,
     ) -> None:
         """A target and an attribute of one test in one sentence, at most 18 words apart."""
-        if line is None:
+        targets, attributes = self._tests[test]
+        lines, sentences = held
+        chosen = np.flatnonzero(targets[hits.word] | attributes[hits.word])
+        pairs = []
+        for step in range(1, len(chosen)):
+            one, two = chosen[:-step], chosen[step:]
+            same = hits.sentence[one] == hits.sentence[two]
+            if not same.any():
+                break  # matches stand in the order of sentences: none is further apart
+            pairs += [np.stack([one[same], two[same]]), np.stack([two[same], one[same]])]
+        if not pairs:
             return
-        for target in seen:
-            for test in self._as_target.get(target, ()):
-                for attribute in seen.keys() & self.plan.doubles[test][1]:
-                    name = f"{test}\t{target}\t{attribute}"
-                    if line.key >= into.limit.get(name, TOP):
-                        continue
-                    (_, b), (c, _) = sorted((seen[target], seen[attribute]))
-                    if b <= c and len(line.bare[b:c].split()) <= APART:
-                        into.offer(name, line.found(*seen[target], source))
+        target, attribute = np.concatenate(pairs, axis=1)
+        fits = targets[hits.word[target]] & attributes[hits.word[attribute]]
+        fits &= hits.word[target] != hits.word[attribute]
+        target, attribute = target[fits], attribute[fits]
+        left = np.where(hits.start[target] < hits.start[attribute], target, attribute)
+        right = np.where(left == target, attribute, target)
+        gaps = zip(hits.sentence[left].tolist(), hits.end[left].tolist(),
+                   hits.start[right].tolist(), strict=True)  # fmt: skip
+        near = np.array([b <= c and len(lines.bare[n][b:c].split()) <= APART for n, b, c in gaps],
+                        dtype=bool)  # fmt: skip
+        target, attribute = target[near], attribute[near]
+        words = self.plan.stimuli
+        both = zip(hits.word[target].tolist(), hits.word[attribute].tolist(), strict=True)
+        names = [f"{name}\t{words[t]}\t{words[a]}" for t, a in both]
+        some = _Hits(*(c[target] for c in hits))
+        _offer(into, into.numbers(names), some, lines, sentences, source)
 
 
-class _Line:
-    """A sentence in bytes with its hash; decoded when first needed."""
+def _offer(into: Sample, name: NDArray[np.int64], hits: _Hits, lines: _Lines, sentences: pa.Array,
+           source: str) -> None:  # fmt: skip
+    """Rows for a sample: only those that it may keep are cut out of the text."""
+    key = lines.key[hits.sentence]
+    good = key <= into.limit[name]
+    hits, name, key = hits.where(good), name[good], key[good]
+    chosen = sentences.take(pa.array(hits.sentence))
+    start, end, chosen = _characters(hits.start, hits.end, chosen)
+    into.offer(name, key, (start, end), chosen, np.full(len(name), into.source(source)))
 
-    __slots__ = ("bare", "key", "offset", "text")
 
-    def __init__(self, bare: bytes, offset: int, key: int) -> None:
-        self.bare, self.offset, self.key, self.text = bare, offset, key, ""
-
-    def found(self, a: int, b: int, source: str) -> Found:
-        """The sentence with the bytes [a, b) as a span of characters."""
-        self.text = self.text or self.bare.decode("utf-8", "replace")
-        if len(self.text) != len(self.bare):
-            a, b = (len(self.bare[:i].decode("utf-8", "replace")) for i in (a, b))
-        return Found(self.key, self.text, a, b, source)
+def _characters(
+    start: NDArray[np.int64], end: NDArray[np.int64], sentences: pa.Array
+) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.Array]:
+    """Spans of bytes as spans of characters, and the sentences as text."""
+    try:
+        text = sentences.cast(pa.string())
+        wide = np.flatnonzero(pc.utf8_length(text).to_numpy() != pc.binary_length(text).to_numpy())
+        if not len(wide):
+            return start, end, text
+        raw = dict(zip(wide.tolist(), sentences.take(pa.array(wide)).to_pylist(), strict=True))
+    except pa.ArrowInvalid:  # not UTF-8
+        raw = dict(enumerate(sentences.to_pylist()))
+        text = pa.array([r.decode("utf-8", "replace") for r in raw.values()], pa.string())
+    start, end = start.copy(), end.copy()
+    for i, line in raw.items():
+        start[i] = len(line[: start[i]].decode("utf-8", "replace"))
+        end[i] = len(line[: end[i]].decode("utf-8", "replace"))
+    return start, end, text
 
 
 def sentence_ends(text: bytes) -> NDArray[np.int64]:
     """Where sentences end: behind . ! or ? before a space (a quote may stand between), at lines."""
     codes = np.frombuffer(text + b"  ", np.uint8)
-    at = np.flatnonzero(_STOP[codes[:-2]])
+    # `translate` looks bytes up several times faster than an index does.
+    at = np.flatnonzero(np.frombuffer(text.translate(_STOP), bool))
     one, two = codes[at + 1], codes[at + 2]
     ends = _LINE[codes[at]] | _GAP[one] | (_QUOTE[one] & _GAP[two])
     found = at[ends] + 1
@@ -246,7 +264,7 @@ def harvest(
 ) -> tuple[Sample, Sample, str]:
     """The samples of one file (singles and doubles), and what was wrong with it, if anything."""
     matcher = Matcher(plan)
-    singles, doubles = Sample(plan.keep), Sample(max(1, plan.keep // 100))
+    singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
     json_lines = is_json(path)
     try:
         for block in blocks(path, progress):
@@ -256,19 +274,24 @@ def harvest(
     return singles, doubles, ""
 
 
-def window(found: Found, words: int) -> tuple[str, int, int]:
+def window(sentence: str, start: int, end: int, words: int) -> tuple[str, int, int]:
     """Cut a sentence to so many words on each side of the stimulus (4 gives 4 + 1 + 4)."""
-    before, inside, after = (
-        found.sentence[: found.start],
-        found.sentence[found.start : found.end],
-        found.sentence[found.end :],
-    )
+    before, inside, after = sentence[:start], sentence[start:end], sentence[end:]
     left = re.findall(r"\S+\s*", before)[-words:] if words else []
     right = re.findall(r"\s*\S+", after)[:words] if words else []
     # What is glued to the stimulus (a quote, a comma) is no word of its own.
     head = "".join(left)
     text = head + inside + "".join(right)
     return text, len(head), len(head) + len(inside)
+
+
+def cut(table: pa.Table, words: int) -> pa.Table:
+    """A store's table with every sentence cut to its window."""
+    columns = (table[c].to_pylist() for c in ("sentence", "start", "end"))
+    rows = [window(text, start, end, words) for text, start, end in zip(*columns, strict=True)]
+    sentence, start, end = zip(*rows, strict=True) if rows else ((), (), ())
+    kept = {c: table[c] for c in SCHEMA.names}
+    return pa.table(kept | {"sentence": sentence, "start": start, "end": end}).cast(SCHEMA)
 
 
 def expand(patterns: Sequence[str]) -> list[Path]:
@@ -287,20 +310,3 @@ def _glob(path: Path) -> list[Path]:
     root = Path(path.anchor) if path.is_absolute() else Path()
     pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
     return [p for p in root.glob(pattern) if p.is_file()]
-
-
-def rows(sample: Mapping[str, list[Found]], words: int | None) -> Iterator[dict[str, Any]]:
-    """The sample as the rows of a store."""
-    for name, items in sample.items():
-        for found in items:
-            cut = (
-                (found.sentence, found.start, found.end) if words is None else window(found, words)
-            )
-            yield {
-                "stimulus": name,
-                "sentence": cut[0],
-                "start": cut[1],
-                "end": cut[2],
-                "source": found.source,
-                "hash": found.key,
-            }

@@ -2,18 +2,25 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
 from unmask.errors import DataError
 
 BLOCK = 4 << 20
-GONE = {"[deleted]", "[removed]", ""}
-BOTS = {"AutoModerator"}
+GONE = ["[deleted]", "[removed]", ""]
+BOTS = ["AutoModerator"]
 BOT_SAYS = "i am a bot"
+_FIELDS = ("body", "text", "sentence")
+_SCHEMA = pa.schema([(name, pa.string()) for name in (*_FIELDS, "author")])
 
 
 class Broken(Exception):
@@ -76,31 +83,50 @@ def documents(block: bytes, json_lines: bool) -> bytes:
     """The texts of a block, one a line, joined; deleted and bot comments are left out."""
     if not json_lines:
         return block
-    out = []
-    for row in _parsed(block):
-        if not isinstance(row, dict):
-            continue
-        text = row.get("body") or row.get("text") or row.get("sentence") or ""
-        if text in GONE or row.get("author") in BOTS:
-            continue
-        if "a bot" in text and BOT_SAYS in text.lower():
-            continue
-        out.append(text.replace("\n", " \x1e ") if "\n" in text else text)
-    return "\n".join([*out, ""]).encode("utf-8", "replace")
+    texts = _kept(_parsed(block))
+    texts = pc.replace_substring(texts, "\n", " \x1e ")
+    whole = pa.ListArray.from_arrays([0, len(texts)], texts)
+    joined = pc.binary_join(whole, "\n")[0].as_buffer()
+    return joined.to_pybytes() + b"\n" if len(texts) else b""
 
 
-def _parsed(block: bytes) -> list[Any]:
-    """The objects of a block, all at once; line by line if one of them is cut short."""
-    import orjson
+def _kept(table: pa.Table) -> pa.Array:
+    """The text of each row that has one and was not written by a bot."""
+    text = pc.coalesce(*(pc.if_else(pc.equal(table[f], ""), None, table[f]) for f in _FIELDS))
+    keep = pc.and_(
+        pc.is_valid(text),
+        pc.invert(
+            pc.or_(pc.is_in(text, pa.array(GONE)), pc.is_in(table["author"], pa.array(BOTS)))
+        ),
+    )
+    maybe = pc.match_substring(text, "a bot")
+    if pc.any(maybe).as_py():
+        says = pc.match_substring(pc.utf8_lower(text), BOT_SAYS)
+        keep = pc.and_(keep, pc.fill_null(pc.invert(says), False))
+    found = text.filter(keep)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
-    lines = [line for line in block.split(b"\n") if line]
+
+def _parsed(block: bytes) -> pa.Table:
+    """The columns of a block that matter; line by line if one of its lines is cut or odd."""
     try:
-        return list(orjson.loads(b"[" + b",".join(lines) + b"]"))
-    except orjson.JSONDecodeError:
-        out = []
-        for line in lines:
-            try:
-                out.append(orjson.loads(line))
-            except orjson.JSONDecodeError:
-                continue  # the end of a truncated file
-        return out
+        return pajson.read_json(
+            pa.BufferReader(block),
+            read_options=pajson.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            parse_options=pajson.ParseOptions(
+                explicit_schema=_SCHEMA, unexpected_field_behavior="ignore"
+            ),
+        )
+    except pa.ArrowInvalid:
+        return pa.Table.from_pylist(list(_odd_lines(block)), _SCHEMA)
+
+
+def _odd_lines(block: bytes) -> Iterator[dict[str, str | None]]:
+    for line in block.split(b"\n"):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # the end of a truncated file
+        if isinstance(row, dict):
+            found = {k: row.get(k) for k in _SCHEMA.names}
+            yield {k: v if isinstance(v, str) else None for k, v in found.items()}

@@ -8,26 +8,17 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from unmask.corpus.harvest import Found, Plan, Sample, harvest, rows
+from unmask.corpus.harvest import Plan, cut, harvest
+from unmask.corpus.sample import Sample
 from unmask.errors import DataError
 
 NEEDED = 8  # contexts that a stimulus should have
 STORE, DOUBLES, REPORT = "contexts.parquet", "doubles.parquet", "report.json"
-_SCHEMA = pa.schema(
-    [
-        ("stimulus", pa.string()),
-        ("sentence", pa.string()),
-        ("start", pa.int32()),
-        ("end", pa.int32()),
-        ("source", pa.string()),
-        ("hash", pa.uint64()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +50,19 @@ def build(
     for file in run(files, plan, parts, workers or os.cpu_count() or 1):
         done += file.stat().st_size
         progress(done, total)
-    singles, doubles = Sample(plan.keep), Sample(max(1, plan.keep // 100))
+    singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
     broken = []
     for file in files:
         part = parts / _file_id(file)
         note = json.loads((part / REPORT).read_text())
         broken += [note["broken"]] if note["broken"] else []
-        singles.merge(_read(part / STORE, plan.keep))
-        doubles.merge(_read(part / DOUBLES, max(1, plan.keep // 100)))
-    found = singles.result()
-    _write(folder / STORE, found, words)
-    _write(folder / DOUBLES, doubles.result(), None)
-    report = Report(len(files), total, len(found), sum(map(len, found.values())), tuple(broken))
+        singles.merge(pq.read_table(part / STORE))
+        doubles.merge(pq.read_table(part / DOUBLES))
+    found = singles.table()
+    _write(folder / STORE, found if words is None else cut(found, words))
+    _write(folder / DOUBLES, doubles.table())
+    stimuli = len(pc.unique(found["stimulus"]))
+    report = Report(len(files), total, stimuli, found.num_rows, tuple(broken))
     facts = {k: getattr(report, k) for k in Report.__slots__}
     facts |= {"keep": plan.keep, "window": words, "asked": list(plan.stimuli)}
     (folder / REPORT).write_text(json.dumps(facts, indent=1))
@@ -85,8 +77,8 @@ def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
         for store in stores:
             if not (store / name).is_file():
                 raise DataError(f"{str(store)!r} holds no {name}; give folders of stores.")
-            together.merge(_read(store / name, size))
-        _write(folder / name, together.result(), None)
+            together.merge(pq.read_table(store / name))
+        _write(folder / name, together.table())
 
 
 def counts(folder: Path) -> dict[str, int]:
@@ -119,8 +111,8 @@ def _one(file: Path, plan: Plan, part: Path) -> Path:
     if not (part / REPORT).exists():
         part.mkdir(parents=True, exist_ok=True)
         singles, doubles, broken = harvest(file, plan)
-        _write(part / STORE, singles.result(), None)
-        _write(part / DOUBLES, doubles.result(), None)
+        _write(part / STORE, singles.table())
+        _write(part / DOUBLES, doubles.table())
         (part / REPORT).write_text(json.dumps({"broken": broken}))
     return file
 
@@ -149,23 +141,7 @@ def _ray(files: Sequence[Path], plan: Plan, parts: Path, workers: int) -> Iterat
         yield ray.get(ended[0])
 
 
-def _write(path: Path, sample: dict[str, list[Found]], words: int | None) -> None:
+def _write(path: Path, table: pa.Table) -> None:
     part = path.with_suffix(".part")
-    with pq.ParquetWriter(part, _SCHEMA, compression="zstd") as writer:
-        block: list[dict[str, Any]] = []
-        for row in rows(sample, words):
-            block.append(row)
-            if len(block) == 20_000:
-                writer.write_table(pa.Table.from_pylist(block, _SCHEMA))
-                block = []
-        writer.write_table(pa.Table.from_pylist(block, _SCHEMA))
+    pq.write_table(table, part, compression="zstd")
     part.replace(path)
-
-
-def _read(path: Path, keep: int) -> Sample:
-    sample = Sample(keep)
-    for batch in pq.ParquetFile(path).iter_batches():
-        for row in batch.to_pylist():
-            found = Found(row["hash"], row["sentence"], row["start"], row["end"], row["source"])
-            sample.offer(row["stimulus"], found)
-    return sample

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.corpus.harvest import Found, window
+from unmask.corpus.harvest import window
 from unmask.data.stimuli import groups, stimuli
 from unmask.data.templates import from_stimuli
 from unmask.errors import DataError
@@ -381,7 +381,7 @@ def _windows(model: Any, contexts: str, settings: Any) -> Figure:
 
 
 def _cut(mention: Mention, size: int) -> Mention:
-    text, start, end = window(Found(0, mention.text, *mention.span, ""), size)
+    text, start, end = window(mention.text, *mention.span, size)
     return Mention(text, (start, end))
 
 
