@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import math
 import random
 from pathlib import Path
 from typing import NamedTuple
@@ -165,10 +166,25 @@ def test_a_truncated_file_is_named_and_its_beginning_kept(tmp_path, suffix, monk
     path = write(tmp_path, "t.jsonl" + suffix, some, compress)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     report = store.build([path], SMALL, tmp_path / "s", workers=1)
-    if suffix == ".zst" and not report.broken:
-        pytest.skip("this zstandard reads a truncated frame to its end without a word")
     assert "t.jsonl" in report.broken[0]
     assert report.sentences == 20
+
+
+def test_all_frames_of_a_zst_file_are_read(tmp_path):
+    """Dumps are joined frames; a reader that stops at the first would lose the rest unseen."""
+    packed = [zstandard.ZstdCompressor().compress(f"A rose {n}.\n".encode()) for n in range(3)]
+    path = tmp_path / "x.txt.zst"
+    path.write_bytes(b"".join(packed))
+    assert b"".join(readers.blocks(path)) == b"A rose 0.\nA rose 1.\nA rose 2.\n"
+    path.write_bytes(b"".join(packed) + b"rubbish")
+    with pytest.raises(readers.Broken, match=r"x\.txt\.zst"):
+        list(readers.blocks(path))
+
+
+def test_odd_rows_do_not_spoil_the_others():
+    block = b'{"body": 3}\n{"text": "A rose."}\n[1]\nnonsense\n{"body": "An ant.", "author": 1}\n'
+    assert readers.documents(block, True) == b"A rose.\nAn ant.\n"
+    assert readers.documents(b'{"body": ""}\n', True) == b""
 
 
 def test_deleted_and_bot_comments_are_dropped():
@@ -223,6 +239,42 @@ def test_frequencies(tmp_path):
     frame = frequencies.table(counted).set_index("category")
     assert frame.loc["gender", "words"].startswith("he ")
     assert frame.loc["gender", "advantaged"] < frame.loc["gender", "disadvantaged"]
+
+
+def test_results_joined_with_frequencies(tmp_path):
+    """A score that is the frequency itself follows it; the columns come back with the items."""
+    words = ["rose", "ant", "love", "queen", "stone", "river", "lamp", "door"]
+    text = " ".join(w for n, w in enumerate(words) for _ in range(2**n))
+    (tmp_path / "c.txt").write_text(text)
+    rows = [
+        {"model": "m", "data": "d", "measure": "x", "item": str(i), "label": label,
+         "sentence": f"A {words[w]} fell.", "score": float(w)}
+        for i in range(6)
+        for label, w in (("stereotype", (i * 3) % 8), ("antistereotype", (i * 5 + 1) % 8))
+    ]  # fmt: skip
+    folder = tmp_path / "r"
+    folder.mkdir()
+    pd.DataFrame(rows).to_parquet(folder / "items.parquet")
+    done = CliRunner().invoke(cli.app, [
+        "data", "frequencies", "--corpus", str(tmp_path / "c.txt"), "--results", str(folder),
+        "-o", str(tmp_path / "o.csv")])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    out = pd.read_csv(tmp_path / "o.csv")
+    first = out[out.item == 0].set_index("label")
+    assert first.words.tolist() == ["rose", "ant"]
+    assert first.frequency["antistereotype"] == pytest.approx(math.log10(3))
+    table = frequencies.follows(out.astype({"item": str}))
+    assert table.correlation[0] > 0.9
+    assert table.n[0] == 6
+
+
+def test_a_ray_cluster_gives_the_same_store(tmp_path):
+    pytest.importorskip("ray")
+    files = [write(tmp_path, f"{i}.jsonl", lines(i)) for i in range(3)]
+    store.build(files, SMALL, tmp_path / "local", workers=1)
+    store.build(files, SMALL, tmp_path / "ray", engine="ray")
+    local, ray = (pd.read_parquet(tmp_path / n / "contexts.parquet") for n in ("local", "ray"))
+    assert local.equals(ray)
 
 
 def test_files_that_do_not_exist(tmp_path):

@@ -385,3 +385,17 @@ def test_commands(tmp_path):
     assert "p Holm" in done.stdout
     assert done.stdout.count("weat-7") == 2
     assert len(unmask.load(tmp_path / "r")) == 4
+
+
+def test_a_users_word_test_in_json(tmp_path):
+    path = tmp_path / "mine.json"
+    given = {"targets": {"a": ["nurse", "maid"], "b": ["judge", "sailor"]},
+             "attributes": {"x": ["she", "woman"], "y": ["he", "man"]}}  # fmt: skip
+    path.write_text(json.dumps(given))
+    result = evaluate("bundled", "w-seat", str(path))
+    assert (result.data, result.coverage["scored"]) == ("mine", 8)
+    path.write_text('{"targets": {"a": ["nurse"]}}')
+    with pytest.raises(DataError, match="is no word test"):
+        evaluate("bundled", "w-seat", str(path))
+    with pytest.raises(DataError, match="there is no file"):
+        evaluate("bundled", "w-seat", str(tmp_path / "none.json"))

@@ -141,11 +141,28 @@ def data_path(name: Annotated[str, typer.Argument(help="A data set.")]) -> None:
 def data_frequencies(
     corpus: Annotated[list[str], typer.Option("--corpus", help="Files or patterns.")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")] = None,
+    join: Annotated[
+        Path | None,
+        typer.Option(
+            "--results", help="A folder of results: does the score follow the words' frequency?"
+        ),
+    ] = None,
 ) -> None:
-    """Count the words of advantaged and disadvantaged groups: mean rank and order by group."""
-    from unmask.corpus import frequencies, harvest
+    """Count the words of advantaged and disadvantaged groups: mean rank and order by group.
 
-    frame = frequencies.table(frequencies.count(harvest.expand(corpus)))
-    console.print(frame.to_string(index=False), highlight=False, markup=False)
+    With --results, count the words in which the sentences of each item differ instead.
+    """
+    from unmask.corpus import frequencies, harvest
+    from unmask.results import read_items
+
+    files = harvest.expand(corpus)
+    if join is None:
+        frame = shown = frequencies.table(frequencies.count(files))
+    else:
+        items = read_items(join)
+        wanted = set().union(*frequencies.own_words(items))
+        frame = frequencies.joined(items, frequencies.count(files, wanted))
+        shown = frequencies.follows(frame)
+    console.print(shown.to_string(index=False), highlight=False, markup=False)
     if out is not None:
         frame.to_csv(out, index=False)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from unmask import sentences, words
 from unmask.data import cards, catalogue, controls, flags, seat, stimuli, templates
-from unmask.errors import NotApplicable
+from unmask.errors import DataError, NotApplicable
 from unmask.measures import ASSOCIATION, LIKELIHOOD, Association, Likelihood
 from unmask.models.batches import Budget
 from unmask.registry import Registry
@@ -84,6 +84,8 @@ def resolve(data: Any, options: Options) -> list[Data]:
         return sides + ([templates.from_stimuli(test)] if templates.has_templates(test) else [])
     if name in seat.files():
         return [seat.read(name)]
+    if name.endswith(".json"):
+        return [_word_test(_file(name), options)]
     base, _, control = name.partition(":")
     others = [*stimuli.stimuli(), *stimuli.groups(), *seat.files()]
     found, note = catalogue.read(base, others)
@@ -92,6 +94,12 @@ def resolve(data: Any, options: Options) -> list[Data]:
     if options.exclude_flagged:
         sets.append(flags.without_flagged(found))
     return sets
+
+
+def _file(name: str) -> Stimuli:
+    if not Path(name).is_file():
+        raise DataError(f"there is no file {name!r}; give the path of a word test in JSON.")
+    return stimuli.read_stimuli(Path(name))
 
 
 def _word_test(test: Any, options: Options) -> WordTest:

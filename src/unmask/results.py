@@ -28,6 +28,14 @@ def save(results: Sequence[Result], folder: Path) -> None:
     _atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
 
 
+def read_items(folder: Path) -> pd.DataFrame:
+    """The items table of a folder of results."""
+    path = folder / ITEMS
+    if not path.is_file():
+        raise DataError(f"{str(folder)!r} holds no {ITEMS}; give a folder that 'run' wrote.")
+    return pd.read_parquet(path)
+
+
 def make_folder(folder: Path) -> None:
     """Make sure that results can be written, before anything long begins."""
     try:

@@ -1,14 +1,21 @@
-"""How often a corpus names advantaged and disadvantaged groups (kaneko2022, Table 2)."""
+"""How often a corpus names advantaged and disadvantaged groups (kaneko2022, Table 2).
 
+And whether a measure's preferences follow how frequent the words are that decide them.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from unmask.corpus.harvest import FOLD
 from unmask.corpus.readers import Broken, blocks, documents, is_json
 from unmask.data.contrasts import packaged
+from unmask.stats.agreement import correlation
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE
 
 
 def groups() -> Mapping[str, Mapping[str, list[str]]]:
@@ -16,18 +23,24 @@ def groups() -> Mapping[str, Mapping[str, list[str]]]:
     return packaged("groups.json")["categories"]
 
 
-def count(files: Iterable[Path]) -> Counter[str]:
-    """Occurrences of each group word, whatever its case."""
-    wanted = {w for sides in groups().values() for words in sides.values() for w in words}
+def count(files: Iterable[Path], words: Iterable[str] | None = None) -> Counter[str]:
+    """Occurrences of each word, whatever its case; of the group words without `words`."""
+    if words is None:
+        words = (w for sides in groups().values() for some in sides.values() for w in some)
+    wanted = set(words)
     total: Counter[bytes] = Counter()
     for file in files:
         json_lines = is_json(file)
         try:
             for block in blocks(file):
-                total.update(documents(block, json_lines).lower().translate(FOLD).split())
+                total.update(_words(documents(block, json_lines)))
         except Broken:
             continue
-    return Counter({w: total[w.encode()] for w in wanted})
+    return Counter({w: total[w.lower().encode()] for w in wanted})
+
+
+def _words(text: bytes) -> list[bytes]:
+    return text.lower().translate(FOLD).split()
 
 
 def table(counts: Mapping[str, int]) -> pd.DataFrame:
@@ -39,4 +52,46 @@ def table(counts: Mapping[str, int]) -> pd.DataFrame:
         rank = {w: i + 1 for i, w in enumerate(order)}
         means = {name: sum(rank[w] for w in words) / len(words) for name, words in sides.items()}
         rows.append({"category": category, **means, "words": " ".join(order)})
+    return pd.DataFrame(rows)
+
+
+def own_words(items: pd.DataFrame) -> pd.Series:
+    """For each sentence of an items table the words that the item's other sentences lack."""
+    words = items.sentence.map(lambda s: {w.decode() for w in _words(s.encode())})
+    own = pd.Series(index=items.index, dtype=object)
+    for _, some in words.groupby([items[k] for k in ("model", "data", "measure", "item")]):
+        shared = set.intersection(*some)
+        for place, found in some.items():
+            own[place] = found - shared
+    return own
+
+
+def joined(items: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
+    """An items table with `frequency`: the mean of log10(1 + count) over a sentence's own words."""
+    own = own_words(items)
+    means = [np.mean([math.log10(1 + counts.get(w, 0)) for w in some]) if some else np.nan
+             for some in own]  # fmt: skip
+    return items.assign(frequency=means, words=[" ".join(sorted(w)) for w in own])
+
+
+def follows(items: pd.DataFrame) -> pd.DataFrame:
+    """By model, data and measure: does the score's difference follow the frequency's?
+
+    Spearman's correlation over items between stereotype less antistereotype of both, with its
+    Fisher interval.
+    """
+    rows = []
+    for key, some in items.groupby(["model", "data", "measure"], sort=False):
+        wide = some.pivot(index="item", columns="label", values=["score", "frequency"])
+        if not {STEREOTYPE, ANTISTEREOTYPE} <= set(wide["score"].columns):
+            continue
+        gaps = {c: wide[c][STEREOTYPE] - wide[c][ANTISTEREOTYPE] for c in ("score", "frequency")}
+        both = pd.DataFrame(gaps).dropna()
+        if len(both) < 5:
+            continue
+        found = correlation(both.frequency.to_numpy(), both.score.to_numpy(), "spearman")
+        rows.append(
+            dict(zip(("model", "data", "measure"), key, strict=True))
+            | {"correlation": found.value, "low": found.low, "high": found.high, "n": found.n}
+        )
     return pd.DataFrame(rows)

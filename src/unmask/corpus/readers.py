@@ -20,6 +20,11 @@ GONE = ["[deleted]", "[removed]", ""]
 BOTS = ["AutoModerator"]
 BOT_SAYS = "i am a bot"
 _FIELDS = ("body", "text", "sentence")
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
 _SCHEMA = pa.schema([(name, pa.string()) for name in (*_FIELDS, "author")])
 
 
@@ -27,50 +32,56 @@ class Broken(Exception):
     """A file that ends early or cannot be decoded; what was read before counts."""
 
 
-def _zst(raw: IO[bytes]) -> IO[bytes]:
+def _zst(raw: IO[bytes]) -> Iterator[bytes]:
+    """The content of all frames of a zst file; one that ends inside a frame is broken."""
     try:
         import zstandard
     except ImportError as error:
         raise DataError("zst files need: pip install 'unmask[corpus]'.") from error
     # Reddit's dumps use a window of 2 GiB.
-    return zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(raw)
+    maker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+    frame, whole = maker.decompressobj(), True
+    try:
+        while chunk := raw.read(BLOCK // 8):
+            while chunk:
+                yield frame.decompress(chunk)
+                whole, chunk = frame.eof, frame.unused_data
+                frame = maker.decompressobj() if whole else frame
+    except zstandard.ZstdError as error:
+        raise EOFError(str(error)) from error
+    if not whole:
+        raise EOFError("it ends inside a frame")
 
 
-def _opened(raw: IO[bytes], suffix: str) -> Any:
-    """The decompressed stream of a file, by the ending of its name."""
+def _chunks(raw: IO[bytes], suffix: str) -> Iterator[bytes]:
+    """The decompressed content of a file in pieces, by the ending of its name."""
     if suffix == ".zst":
-        return _zst(raw)
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    if suffix == ".bz2":
-        return bz2.open(raw)
-    return lzma.open(raw) if suffix == ".xz" else raw
+        yield from _zst(raw)
+        return
+    opened: Any = _OPENERS.get(suffix, lambda raw: raw)(raw)
+    while chunk := opened.read(BLOCK):
+        yield chunk
 
 
 def blocks(path: Path, progress: Callable[[int], None] = lambda done: None) -> Iterator[bytes]:
     """Whole lines in blocks of about 4 MiB; `progress` gets the bytes read from disk so far."""
-    rest = b""
+    rest: list[bytes] = []
+    size = 0
     with path.open("rb") as raw:
-        opened = _opened(raw, path.suffix)
         try:
-            while chunk := opened.read(BLOCK):
-                cut = chunk.rfind(b"\n") + 1
-                if cut:
-                    yield rest + chunk[:cut]
-                    rest = chunk[cut:]
-                else:
-                    rest += chunk
+            for chunk in _chunks(raw, path.suffix):
+                rest.append(chunk)
+                size += len(chunk)
+                if size >= BLOCK and (cut := chunk.rfind(b"\n") + 1):
+                    rest[-1] = chunk[:cut]
+                    yield b"".join(rest)
+                    rest, size = [chunk[cut:]], len(chunk) - cut
                 progress(raw.tell())
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            yield rest
+            yield b"".join(rest)
             raise Broken(f"{path.name} breaks off or is corrupt ({error})") from error
-        except Exception as error:
-            if type(error).__name__ != "ZstdError":
-                raise
-            yield rest
-            raise Broken(f"{path.name} breaks off or is corrupt ({error})") from error
-    if rest:
-        yield rest
+    if any(rest):
+        yield b"".join(rest)
 
 
 def is_json(path: Path) -> bool:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from unmask.data.contrasts import packaged
+from unmask.data.contrasts import packaged, read_json
 from unmask.errors import DataError
 from unmask.registry import Registry
 from unmask.types import Stimuli
@@ -53,6 +54,23 @@ def _build(test: Mapping[str, Any]) -> Stimuli:
     }
     meta |= {"forms": forms, "adjectives": adjectives}
     return Stimuli(test["name"], sides[0], sides[1], meta)
+
+
+def read_stimuli(path: Path) -> Stimuli:
+    """A user's word test: JSON with `targets` and `attributes`, two labelled lists of words each.
+
+    Optional: `name`.
+    """
+    content = read_json(path)
+    try:
+        sides = [{str(k): tuple(map(str, v)) for k, v in content[side].items()}
+                 for side in ("targets", "attributes")]  # fmt: skip
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path} is no word test ({error}); it needs 'targets' and 'attributes', each with two "
+            "labelled lists of words."
+        ) from error
+    return Stimuli(str(content.get("name") or path.stem), sides[0], sides[1], {"source": "user"})
 
 
 def check_sizes(test: Stimuli) -> None:
