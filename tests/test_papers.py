@@ -11,9 +11,11 @@ from conftest import tiny
 from unmask import cli, own_scores, vary
 from unmask.corpus import frequencies
 from unmask.data import contrasts
+from unmask.data.stimuli import stimuli
 from unmask.errors import ModelError, NameUnknown
-from unmask.evaluate import Options
-from unmask.papers import pages
+from unmask.evaluate import Options, evaluate
+from unmask.papers import husse2022, husse2022_tables, pages
+from unmask.papers.husse2022_tables import MAIN
 from unmask.papers.pages import published
 from unmask.papers.reproduce import MODELS, reproduce
 from unmask.types import Dataset, Estimate
@@ -151,6 +153,76 @@ def test_thys_on_tiny_models(shared, tmp_path):
     assert set(variants.variant) >= {"cps@thys2025", "aul@thys2025", "lpbs@thys2025"}
 
 
+def test_kaneko_on_a_causal_model(shared, tmp_path):
+    """`ll` stands for every measure, and no published value is set beside it."""
+    shared("crows-pairs/crows_pairs_anonymized.csv")
+    study = reproduce("kaneko2022", [tiny("gpt2")], tmp_path, Options(), quick=True)
+    ours = study.tables[4].frame.query("model == 'tiny-gpt2'")
+    assert ours[["measure", "data"]].values.tolist() == [["ll", "crows-pairs"], ["ll", "stereoset"]]
+    assert ours.measured.notna().all()
+    assert ours.published.isna().all()
+    sides = study.tables[2].frame.query("model == 'tiny-gpt2'")
+    assert sides.group.tolist() == ["advantaged", "disadvantaged", "|difference|"]
+    assert any("causal" in r for r in study.remarks)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Natural contexts for C6 and C1 only."""
+    rows = [
+        {"stimulus": w, "sentence": f"We saw that {w} was in the {n} room at last.", "start": 12,
+         "end": 12 + len(w), "source": "s", "hash": n}
+        for name in ("husse-c6-name", "husse-c1-name")
+        for ws in stimuli()[name].sets.values() for w in ws for n in range(3)
+    ]  # fmt: skip
+    folder = tmp_path / "store"
+    folder.mkdir()
+    pd.DataFrame(rows).drop_duplicates().to_parquet(folder / "contexts.parquet")
+    return str(folder)
+
+
+def test_husse_on_a_tiny_model(tmp_path, store):
+    study = reproduce("husse2022", [tiny("bert")], tmp_path / "h", Options(), quick=True,
+                      contexts=store)  # fmt: skip
+    tables = {t.name: t.frame for t in study.tables}
+    assert set(tables) == {"runtimes", *(f"table{n}" for n in (1, 3, 4, 5, 6, 10, 11, 12, 13, 14))}
+    assert tables["table3"]["tiny-bert"].notna().all()
+    assert len(tables["table3"]) == 24
+    natural = tables["table12"].query("context == 'natural'")
+    assert set(zip(natural.test, natural.method, strict=True)) == {
+        (t, m) for t in ("C1", "C6") for m in ("s-SEAT", "w-SEAT", "CEAT")
+    }
+    assert {k.split(", ")[1] for k in study.skipped if k.endswith("natural")} == {
+        n for t, n in MAIN.items() if t not in ("C1", "C6")
+    }
+    levels = tables["table13"].query("method != 'CEAT'").groupby("test")["level"].nunique()
+    assert (levels == 4).all()
+    simplified = tables["table14"].query("sets == 'simplified' and test == 'C6'")
+    assert simplified.measured.notna().all()
+    for name in ("retained", "distribution", "windows", "scatter"):
+        assert (tmp_path / "h" / f"{name}.png").is_file()
+
+
+def test_husse_shares_sentences_and_agrees_with_single_runs(tmp_path):
+    """One pass for all levels gives what each level alone gives."""
+    model = tiny("bert")
+    results: dict = {}
+    options = Options(samples=50)
+    husse2022._templates(model, ["husse-c6-name"], options, results)
+    alone = evaluate(model, "w-seat", "husse-c6-name", pool="word-first").overall
+    found = results["tiny-bert", "SEAT", "husse-c6-name", "word-start", "template"].overall
+    assert (found.value, found.low) == pytest.approx((alone.value, alone.low), abs=1e-12)
+    assert found.p == alone.p
+
+
+def test_table_10_names_word_tests_that_exist():
+    rows = published("husse2022")["table10"]
+    assert len(rows) == 28
+    assert {n for r in rows for n in r[5]} <= set(stimuli())
+    assert {r[0] for r in rows if r[4]} == set(husse2022_tables.TESTS) - {"Dis"}
+    assert sum(r[3] for r in rows) == 49
+
+
 def test_models_that_cannot_be_loaded_are_listed(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match="none of the models"):
         reproduce("thys2025", ["no-such-model-here"], tmp_path, Options())
@@ -171,7 +243,6 @@ def test_a_sweep_runs_each_distinct_sentence_once():
     )
     sweep = vary.associations(model, "c6", Options(), layers=[0, 1, 2])
     handle.remove()
-    from unmask.data.stimuli import stimuli
     from unmask.text import contexts
 
     distinct = {

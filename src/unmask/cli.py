@@ -205,12 +205,14 @@ def reproduce(
     _ = PAPERS[paper]
     folder = out or Path("unmask-results") / paper
     results.make_folder(folder)
+    journal = folder / ".answers"
     with show.progress(console) as progress:
-        options = Options(seed=seed, tokens=tokens, progress=progress)
+        options = Options(seed=seed, tokens=tokens, progress=progress, journal=journal)
         made = run_paper(
             paper, _split(models, ()), folder, options, quick=quick, corpus=corpus or (),
             contexts=contexts,
         )  # fmt: skip
+    journal.unlink(missing_ok=True)
     show.print_study(console, made, folder)
 
 

@@ -1,6 +1,6 @@
 """The whole flow: models, measures and data by name; results out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -163,23 +163,29 @@ def _bar(model: Any, options: Options) -> Callable[[int, int], None]:
     return progress
 
 
+def engines(model: Any, streams: Iterable[str], options: Options) -> dict[str, Any]:
+    """The model's engine for each stream; with a journal, a killed run goes on where it was."""
+    from unmask.models.journal import Journal
+
+    budget, progress = Budget(options.tokens), _bar(model, options)
+    made = {}
+    for stream in sorted(set(streams)):
+        journal = None
+        if options.journal is not None:
+            # The streams of a permutation model answer the same row differently.
+            facts = (model.provenance["weights"], model.provenance["dtype"], stream)
+            journal = Journal(options.journal, " ".join(facts))
+        made[stream] = model.engine(stream, budget=budget, journal=journal, progress=progress)
+    return made
+
+
 def _likelihood(
     model: Any, pairs: Sequence[tuple[Likelihood, Any]], options: Options
 ) -> Iterator[Result]:
-    from unmask.models.journal import Journal
-
     cache: sentences.Cache = {}
     planned = [sentences.plan(model, m, d, cache) for m, d in pairs]
-    journal = None
-    if options.journal is not None:
-        salt = f"{model.provenance['weights']} {model.provenance['dtype']}"
-        journal = Journal(options.journal, salt)
-    budget, progress = Budget(options.tokens), _bar(model, options)
-    engines: dict[str, Any] = {
-        stream: model.engine(stream, budget=budget, journal=journal, progress=progress)
-        for stream in {m.stream for m, _ in pairs}
-    }
-    for one, readings in zip(planned, sentences.ask(engines, planned), strict=True):
+    answering = engines(model, (m.stream for m, _ in pairs), options)
+    for one, readings in zip(planned, sentences.ask(answering, planned), strict=True):
         result = sentences.score(model, one, readings, options.seed)
         yield replace(result, settings={**result.settings, "rows": readings.rows})
 
@@ -187,9 +193,20 @@ def _likelihood(
 def _association(
     model: Any, pairs: Sequence[tuple[Association, Any]], options: Options
 ) -> Iterator[Result]:
+    for _, result in associate(model, [(m, t, options.pool) for m, t in pairs], options):
+        yield result
+
+
+def associate(
+    model: Any, wanted: Sequence[tuple[Association, WordTest, str | None]], options: Options
+) -> Iterator[tuple[int, Result]]:
+    """Measures on word tests, each with its pooling (its own if None); sentences are shared.
+
+    Yields the place in `wanted` with each result.
+    """
     known: Callable[[str], bool] = lambda word: True  # noqa: E731
     if model.kind == "static":
-        asked_for = {w for _, t in pairs for ws in t.stimuli.sets.values() for w in ws}
+        asked_for = {w for _, t, _ in wanted for ws in t.stimuli.sets.values() for w in ws}
         known = model.has(asked_for).__contains__
         engine = model
     elif model.kind == "elmo":
@@ -199,12 +216,12 @@ def _association(
             layer=options.layer, budget=Budget(options.tokens), progress=_bar(model, options)
         )
     asked = [
-        words.prepare(m, t, model.kind, pool=options.pool, seed=options.seed, known=known)
-        for m, t in pairs
+        words.prepare(m, t, model.kind, pool=pool, seed=options.seed, known=known)
+        for m, t, pool in wanted
     ]
-    for one, vectors in zip(asked, words.embed_all(engine, asked), strict=True):
+    for i, (one, vectors) in enumerate(zip(asked, words.embed_all(engine, asked), strict=True)):
         result = words.score(model, one, vectors, seed=options.seed, samples=options.samples)
-        yield replace(result, settings={**result.settings, "layer": options.layer})
+        yield i, replace(result, settings={**result.settings, "layer": options.layer})
 
 
 def citations(result: Result) -> list[str]:

@@ -10,9 +10,8 @@ from unmask import sentences
 from unmask.compare import wide
 from unmask.corpus import frequencies, harvest
 from unmask.data import catalogue, controls
-from unmask.evaluate import Options
+from unmask.evaluate import Options, engines
 from unmask.measures import LIKELIHOOD
-from unmask.models.batches import Budget
 from unmask.papers.pages import Figure, Study, Table, frame, published, row
 from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar
@@ -27,6 +26,8 @@ ASKED = {
     "stereoset:shuffled": ["aul"],
     "stereoset:unrelated": ["aul"],
 }
+# A causal model hides nothing but what comes later: one measure stands for all of them.
+CAUSAL = {name: ["ll"] for name in ASKED}
 
 
 def _some(data: Dataset, quick: bool) -> Dataset:
@@ -49,17 +50,11 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
     tokens: dict[tuple[str, str, str], tuple[sentences.Planned, Readings]] = {}
     for model in models:
         cache: sentences.Cache = {}
+        asked = CAUSAL if model.kind == "causal" else ASKED
         planned = [sentences.plan(model, LIKELIHOOD[m], sets[d], cache)
-                   for d, names in ASKED.items() for m in names]  # fmt: skip
-        done = 0
-
-        def progress(rows: int, total: int, model: Any = model) -> None:
-            nonlocal done
-            done += rows
-            options.progress(model.name, done, total)
-
-        engine = {"own": model.engine("own", budget=Budget(options.tokens), progress=progress)}
-        for one, readings in zip(planned, sentences.ask(engine, planned), strict=True):
+                   for d, names in asked.items() for m in names]  # fmt: skip
+        answers = sentences.ask(engines(model, ["own"], options), planned)
+        for one, readings in zip(planned, answers, strict=True):
             key = (model.name, one.measure.name, one.data.name)
             results[key] = sentences.score(model, one, readings, options.seed)
             tokens[key] = (one, readings)
@@ -73,7 +68,7 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
         _explain(names, results),
     ]
     roc_table, figure = _roc(names, results, base["crows-pairs"])
-    remarks = _remarks(quick)
+    remarks = _remarks(quick) + _causal_remark(models)
     return Study("Unmasking the Mask (kaneko2022)", [*tables, roc_table], [figure], remarks)
 
 
@@ -83,10 +78,30 @@ def _remarks(quick: bool) -> list[str]:
     return remarks + (["A quick run: every tenth item only."] if quick else [])
 
 
+def _causal_remark(models: Sequence[Any]) -> list[str]:
+    named = [m.name for m in models if m.kind == "causal"]
+    if not named:
+        return []
+    return [f"{', '.join(named)}: a causal model, for which 'll' stands for every measure."]
+
+
 def _names(models: Sequence[str], values: Mapping[str, Any]) -> dict[str, str]:
     """Rows to show: the paper's models, and any other that was measured."""
     known = {hub: label for label, hub in values["models"].items()}
     return {**values["models"], **{m: m for m in models if m not in known}}
+
+
+def _columns(
+    hub: str, results: Any, columns: Sequence[tuple[str, str]]
+) -> list[tuple[int, str, str]]:
+    """The paper's columns for a model: number, measure, data; for a causal model `ll` for all."""
+    if (hub, "ll", "crows-pairs") not in results:
+        return [(i, m, d) for i, (m, d) in enumerate(columns)]
+    return [(-1, "ll", d) for d in dict.fromkeys(d for _, d in columns)]
+
+
+def _at(stated: Sequence[Any] | None, i: int) -> Any:
+    return stated[i] if stated is not None and i >= 0 else None
 
 
 def _table1(models: Sequence[str], results: Any, tokens: Any, values: Any) -> Table:
@@ -94,12 +109,12 @@ def _table1(models: Sequence[str], results: Any, tokens: Any, values: Any) -> Ta
                ("aul", "stereoset")]  # fmt: skip
     rows = []
     for label, hub in _names(models, values).items():
-        for i, (m, d) in enumerate(columns):
-            stated = values["table1"].get(label, [None] * 4)[i]
+        for i, m, d in _columns(hub, results, columns):
+            stated = _at(values["table1"].get(label), i)
             found = results.get((hub, m, d))
             line = row({"model": label, "measure": m, "data": d}, stated,
                        found.accuracy if found else None)  # fmt: skip
-            if found and m != "aul":
+            if found and m in ("cps", "sss"):
                 line["p McNemar vs aul"] = token_mcnemar(tokens[hub, m, d], tokens[hub, "aul", d])
             rows.append(line)
     note = ("Share of tokens asked for that are the model's first choice; McNemar on the tokens "
@@ -143,9 +158,10 @@ def _table2(corpus: Sequence[str], values: Any) -> Table:
 def _table3(models: Sequence[str], results: Any, values: Any) -> Table:
     rows = []
     for label, hub in _names(models, values).items():
-        for k, m in enumerate(("all-masked", "aul", "aula")):
+        names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
+        for k, m, _ in _columns(hub, results, names):
             found = results.get((hub, m, "crows-pairs:direction"))
-            stated = values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3]
+            stated = values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3] or [None] * 3
             for j, side in enumerate(("advantaged", "disadvantaged")):
                 estimate = found.by_category[side] if found else None
                 rows.append(row({"model": label, "measure": m, "group": side}, stated[j], estimate))
@@ -164,7 +180,8 @@ def _table4(models: Sequence[str], results: Any, values: Any) -> Table:
     rows = []
     for label, hub in _names(models, values).items():
         for i, (d, control) in enumerate(columns):
-            found, plain = results.get((hub, "aul", f"{d}:{control}")), results.get((hub, "aul", d))
+            m = "ll" if (hub, "ll", d) in results else "aul"
+            found, plain = results.get((hub, m, f"{d}:{control}")), results.get((hub, m, d))
             stated = values["table4"].get(label, [None] * 3)[i]
             line = row({"model": label, "data": d, "control": control}, stated,
                        found.accuracy if found else None)  # fmt: skip
@@ -181,9 +198,9 @@ def _table5(models: Sequence[str], results: Any, values: Any) -> Table:
                ("sss", "stereoset"), ("aul", "stereoset"), ("aula", "stereoset")]  # fmt: skip
     rows = []
     for label, hub in _names(models, values).items():
-        for i, (m, d) in enumerate(columns):
+        for i, m, d in _columns(hub, results, columns):
             found = results.get((hub, m, d))
-            stated = values["table5"].get(label, [None] * 6)[i]
+            stated = _at(values["table5"].get(label), i)
             keys = {"model": label, "measure": m, "data": d}
             rows.append(row(keys, stated, found.overall if found else None))
     return Table("table5", "Table 5: bias scores", frame(rows))
@@ -195,6 +212,8 @@ def _explain(models: Sequence[str], results: Any) -> Table:
     pairs = (("cps", "cps@kaneko2022", "crows-pairs"), ("sss", "sss@kaneko2022", "stereoset"))
     for model in models:
         for plain, variant, data in pairs:
+            if (model, plain, data) not in results:
+                continue  # a causal model has no variants of these
             a, b = results[model, plain, data], results[model, variant, data]
             rows.append(
                 {"model": model, "definition": plain, "score": a.overall.value,
@@ -210,7 +229,9 @@ def _roc(models: Sequence[str], results: Any, data: Dataset) -> tuple[Table, Fig
     biased = {i.id: float(i.meta["agreement"] >= MAJORITY) for i in data.items}
     for model in models:
         scores = {}
-        for m in ("cps", "sss", "aul", "aula"):
+        measures = [m for m in ("cps", "sss", "aul", "aula", "ll")
+                    if (model, m, "crows-pairs") in results]  # fmt: skip
+        for m in measures:
             table = wide(results[model, m, "crows-pairs"])
             scores[m] = (table.stereotype - table.antistereotype).dropna()
         shared = sorted(set.intersection(*(set(s.index) for s in scores.values())))
@@ -218,10 +239,12 @@ def _roc(models: Sequence[str], results: Any, data: Dataset) -> tuple[Table, Fig
         for m, values in scores.items():
             chosen = values.loc[shared].to_numpy(float)
             found = auc(labels, chosen)
-            gap = auc_difference(labels, scores["cps"].loc[shared].to_numpy(float), chosen)
-            rows.append({"model": model, "measure": m, "AUC": found.value, "low": found.low,
-                         "high": found.high, "n": found.n, "less cps": gap.value,
-                         "p": gap.p})  # fmt: skip
+            line = {"model": model, "measure": m, "AUC": found.value, "low": found.low,
+                    "high": found.high, "n": found.n}  # fmt: skip
+            if "cps" in scores:
+                gap = auc_difference(labels, scores["cps"].loc[shared].to_numpy(float), chosen)
+                line |= {"less cps": gap.value, "p": gap.p}
+            rows.append(line)
             curves[model, m] = (roc(labels, chosen), found)
 
     def draw(figure: Any) -> None:

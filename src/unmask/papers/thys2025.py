@@ -37,7 +37,8 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
     words, remarks = _seat()
     found: dict[str, dict[tuple[str, str], Result]] = {}
     for model in models:
-        settings = {"seed": options.seed, "tokens": options.tokens, "progress": options.progress}
+        settings = {"seed": options.seed, "tokens": options.tokens, "journal": options.journal,
+                    "progress": options.progress}  # fmt: skip
         masked = model.kind in ("masked", "permutation")
         asked: list[tuple[list[str], list[Any]]] = [
             (list(ENCODED), list(words)),

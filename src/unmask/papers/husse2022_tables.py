@@ -1,0 +1,204 @@
+"""Mind Your Bias (Husse and Spitz 2022): the tables, from results that are there already."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.data.stimuli import stimuli
+from unmask.papers.pages import Table, frame, row
+from unmask.stats.agreement import correlation
+from unmask.types import Estimate, Result
+
+TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
+# The paper's main table takes names where a test has them, terms for diseases and disability.
+MAIN = {t: f"husse-{t.lower()}-{'term' if t in ('C9', 'Dis') else 'name'}" for t in TESTS}
+METHODS = {"s-SEAT": ("SEAT", "sent"), "w-SEAT": ("SEAT", "word-average"),
+           "CEAT": ("CEAT", "word-average"), "LPBS": ("LPBS", "full")}  # fmt: skip
+# Results by model, method, word test, level or sets, and contexts.
+Results = Mapping[tuple[str, ...], Result]
+
+
+def _overall(results: Results, *key: str) -> Estimate | None:
+    found = results.get(key)
+    return found.overall if found else None
+
+
+def _stated(every: pd.DataFrame, **chosen: str) -> float | None:
+    rows = every[every.note == ""]
+    for column, value in chosen.items():
+        rows = rows[rows[column] == value]
+    return float(rows.d.iloc[0]) if len(rows) else None
+
+
+def table1(values: Any) -> Table:
+    """Sizes of the word sets."""
+    rows = []
+    for test, (targets, attributes) in values["table1"].items():
+        found = stimuli()[MAIN[test]]
+        forms = found.meta["forms"]
+        first = next(iter(found.targets.values()))
+        rows.append({"test": test, "published targets": targets,
+                     "ours": sum(forms[w] != "plural" for w in first),
+                     "published attributes": attributes,
+                     "ours ": sum(forms[w] != "plural" for w in
+                                  next(iter(found.attributes.values())))})  # fmt: skip
+    return Table("table1", "Table 1: sizes of the word sets", frame(rows),
+                 "Dis has 225 attributes a side in the release; the paper says 230.")  # fmt: skip
+
+
+def table10(values: Any) -> Table:
+    """The tests of the literature, with their names here."""
+    rows = [
+        {"test": test, "source": source, "bias": bias, "methods that used it": marks,
+         "in the paper": "yes" if used else "", "here": ", ".join(names)}
+        for test, source, bias, marks, used, names in values["table10"]
+    ]  # fmt: skip
+    return Table("table10", "Table 10: bias tests of the literature", frame(rows),
+                 "The four methods are s-SEAT, w-SEAT, CEAT and LPBS; where the last column is "
+                 "empty, the words are not in the package.")  # fmt: skip
+
+
+def table3(models: Sequence[str], results: Results, every: pd.DataFrame) -> Table:
+    """Replication: three methods on eight tests."""
+    rows = []
+    for method, key, level in (("s-SEAT", "SEAT", "sent"), ("w-SEAT", "SEAT", "word-average"),
+                               ("CEAT", "CEAT", "word-average")):  # fmt: skip
+        for test, name in MAIN.items():
+            targets = "terms" if name.endswith("term") else "names"
+            line: dict[str, Any] = {"method": method, "test": test}
+            for m in ("elmo", "bert", "gpt2", "opt", "bloom"):
+                context = "reddit" if key == "CEAT" else "template"
+                chosen = {"method": key, "test": test, "model": m, "level": level}
+                line[f"published {m}"] = _stated(
+                    every, **chosen, context=context, targets=targets, sets="full"
+                )
+            for m in models:
+                found = _overall(results, m, key, name, level, "template")
+                if found:
+                    line |= {m: found.value, f"{m} low": found.low, f"{m} high": found.high}
+            rows.append(line)
+    return Table("table3", "Table 3: replication", frame(rows),
+                 "Published CEAT is on Reddit, ours here on templates; see Table 12.")  # fmt: skip
+
+
+def table4(models: Sequence[str], results: Results, values: Any) -> Table:
+    """LPBS with simplified, reduced and full sets."""
+    rows = []
+    for test, stated in values["table4"].items():
+        for i, sets in enumerate(("simplified", "reduced", "full")):
+            for m in models:
+                base = MAIN[test] if sets != "simplified" else _simplified(test)
+                found = _overall(results, m, "LPBS", base, sets, "template")
+                rows.append(row({"test": test, "sets": sets, "model": m}, stated[i], found))
+    return Table("table4", "Table 4: LPBS with simplified, reduced and full sets", frame(rows),
+                 "Published for bert-base-uncased.")  # fmt: skip
+
+
+def _simplified(test: str) -> str:
+    kind = "term" if test in ("C3", "C6", "Occ") else "name"
+    return f"husse-{test.lower()}-{kind}"
+
+
+def table5(models: Sequence[str], results: Results, values: Any) -> Table:
+    """Correlations between methods over tests, all and significant ones."""
+    rows = []
+    for pair, stated in values["table5"].items():
+        if pair == "columns":
+            continue
+        line: dict[str, Any] = {"methods": pair}
+        line |= {
+            f"published {c}": v for c, v in zip(values["table5"]["columns"], stated, strict=True)
+        }
+        one, two = (METHODS[p] for p in pair.split(" | "))
+        for m in models:
+            found = [
+                [results.get((m, key, n, level, "template")) for key, level in (one, two)]
+                for n in MAIN.values()
+            ]
+            both = [(a.overall, b.overall) for a, b in found if a and b]
+            sure = [(a, b) for a, b in both if (a.p or 0) < 0.01 and (b.p or 0) < 0.01]
+            for label, kept in (("all", both), ("sig.", sure)):
+                if len(kept) > 2:
+                    r = correlation(np.array([a.value for a, _ in kept]),
+                                    np.array([b.value for _, b in kept]))  # fmt: skip
+                    line |= {f"{m} {label}": r.value, f"{m} {label} low": r.low,
+                             f"{m} {label} high": r.high, f"{m} {label} n": r.n}  # fmt: skip
+        rows.append(line)
+    return Table("table5", "Table 5: correlations between methods", frame(rows),
+                 "At most 8 tests: an interval from below 0 to near 1 is the rule.")  # fmt: skip
+
+
+def table6(models: Sequence[str], results: Results, values: Any) -> Table:
+    """Nouns or adjectives as LPBS' attributes."""
+    rows = []
+    for test, stated in values["table6"].items():
+        for m in models:
+            found = _overall(results, m, "LPBS", _simplified(test), "simplified", "template")
+            rows.append(row({"test": test, "attributes": "adjective", "model": m},
+                            stated["adjective"], found))  # fmt: skip
+            noun = _overall(results, m, "LPBS nouns", _simplified(test), "simplified", "template")
+            keys = {"test": test, "attributes": "noun", "model": m}
+            rows.append(row(keys, stated["noun"], noun))
+    return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows))
+
+
+def choice(models: Sequence[str], results: Results, every: pd.DataFrame, which: str) -> Table:
+    """Tables 11 (names or terms), 12 (template or natural) and 13 (encoding level)."""
+    title = {
+        "targets": "Table 11: names or group terms",
+        "contexts": "Table 12: template or natural",
+        "level": "Table 13: encoding level",
+    }[which]
+    rows = []
+    for (m, key, name, level, context), r in results.items():
+        if key not in ("SEAT", "CEAT", "LPBS") or m not in models or name.endswith("-m"):
+            continue
+        parts = name.removeprefix("husse-").split("-")
+        test = {"dis": "Dis", "occ": "Occ"}.get(parts[0], parts[0].upper())
+        targets = {"name": "names", "term": "terms"}[parts[1]]
+        if which != "level" and level not in ("sent", "word-average", "full"):
+            continue
+        if which != "contexts" and context != "template":
+            continue
+        if which == "level" and (key == "LPBS" or name != MAIN[test]):
+            continue
+        line: dict[str, Any] = {"test": test, "method": _method(key, level), "targets": targets,
+                "context": context, "level": level, "model": m}  # fmt: skip
+        e = r.overall
+        line |= {"measured": e.value, "low": e.low, "high": e.high}
+        stated = _stated(every, method=key, test=test, model="bert", targets=targets, sets="full",
+                         context="reddit" if context == "natural" else "template",
+                         level="" if key == "LPBS" else level)  # fmt: skip
+        line["published (BERT)"] = stated
+        rows.append(line)
+    made = frame(rows)
+    drop = {"targets": ["context", "level"], "contexts": ["level"], "level": ["context"]}[which]
+    made = made.drop(columns=[c for c in drop if c in made])
+    name = {"targets": "table11", "contexts": "table12", "level": "table13"}[which]
+    return Table(name, title, made.sort_values(["test", "method", "targets"]))
+
+
+def _method(key: str, level: str) -> str:
+    return {"SEAT": "s-SEAT" if level == "sent" else "w-SEAT"}.get(key, key)
+
+
+def table14(models: Sequence[str], results: Results, values: Any) -> Table:
+    """Cosine or probability, by size of the sets."""
+    rows = []
+    for test, stated in values["table14"].items():
+        if test == "columns":
+            continue
+        for i, sets in enumerate(("simplified", "reduced", "full")):
+            for m in models:
+                base = MAIN[test] if sets != "simplified" else _simplified(test)
+                method = "CEAT" if sets == "full" else f"CEAT {sets}"
+                cosine = _overall(results, m, method, base, "word-average", "template")
+                chance = _overall(results, m, "CEAT-LPBS", base, sets, "template")
+                for metric, value, found in (("cosine", stated[i], cosine),
+                                             ("probability", stated[3 + i], chance)):  # fmt: skip
+                    rows.append(row({"test": test, "sets": sets, "metric": metric, "model": m},
+                                    value, found))  # fmt: skip
+    return Table("table14", "Table 14: cosine or probability", frame(rows),
+                 "Published for BERT on Reddit; ours on templates.")  # fmt: skip
