@@ -12,6 +12,7 @@ import unmask
 from conftest import tiny
 from unmask import compare as comparing
 from unmask import own_scores
+from unmask.data import contrasts
 from unmask.errors import DataError
 from unmask.evaluate import run
 from unmask.stats import agreement, comparison, intervals
@@ -192,7 +193,7 @@ def test_items_that_are_not_shared_are_said(tmp_path):
     runs = [comparing.Run(r.model, {("aul", "bundled-pairs"): r}) for r in (a, fewer)]
     row = comparing.compare(runs)[0].iloc[0]
     assert row.only_first == 32
-    assert row.n == 260 - 32
+    assert row.n == len(contrasts.bundled_pairs().items) - 32
     none = replace(a, items=a.items.assign(item="x" + a.items.item), model="none")
     with pytest.raises(DataError, match="no item"):
         comparing.compare([runs[0], comparing.Run("none", {("aul", "bundled-pairs"): none})])

@@ -8,12 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import tiny
-from unmask import cli, own_scores, vary
+from unmask import cli, own_scores, sentences, vary
 from unmask.corpus import frequencies
 from unmask.data import contrasts
 from unmask.data.stimuli import stimuli
+from unmask.data.templates import from_stimuli
 from unmask.errors import ModelError, NameUnknown
 from unmask.evaluate import Options, evaluate
+from unmask.measures import LIKELIHOOD
 from unmask.papers import husse2022, husse2022_tables, pages
 from unmask.papers.husse2022_tables import MAIN
 from unmask.papers.pages import published
@@ -247,14 +249,36 @@ def test_a_sweep_runs_each_distinct_sentence_once():
 
     distinct = {
         model.codec.encode_text(contrasts.Text(m.text)).ids
-        for kind in ("name", "term")
+        for kind in ("name", "name-reduced", "term", "term-reduced", "term-simplified")
         for source in (contexts.templates, contexts.bare)
         for ms in source(stimuli()[f"husse-c6-{kind}"]).values()
         for m in ms
     }
     assert sum(runs) == sweep.rows == len(distinct)
-    # before the first layer [CLS] is the same in every sentence: four specifications are 0 / 0
-    assert len(sweep.frame) == 2 * 2 * 6 * 3 - 4
+    # Before the first layer [CLS] is the same in every sentence: ten specifications are 0 / 0.
+    assert len(sweep.frame) == 5 * 2 * (6 * 3 - 1)
+
+
+def test_a_sweep_by_probability_asks_each_distinct_row_once():
+    model = tiny("bert")
+    sweep = vary.probabilities(model, "c6", Options())
+    assert set(sweep.frame.variant) == {"lpbs", "lpbs@husse2022"}
+    assert set(sweep.frame.sets) == {"full", "reduced", "simplified"}
+    rows = set()
+    for _, _, test in vary._tests("c6"):
+        for name in ("lpbs", "lpbs@husse2022"):
+            planned = sentences.plan(model, LIKELIHOOD[name], from_stimuli(test))
+            mask = model.codec.mask_id
+            rows |= {tuple(mask if i in q.hidden else t for i, t in enumerate(q.row))
+                     for q in planned.queries}  # fmt: skip
+    assert sweep.rows == len(rows)
+    whole = vary.concept_sweep(model, "c6", Options())
+    shares = vary.decompose(whole).set_index("choice").share
+    assert shares.sum() == pytest.approx(100)
+    assert len(whole.frame) > 100
+    alone = evaluate(model, "lpbs", from_stimuli(stimuli()["husse-c6-name"])).overall.value
+    chosen = sweep.frame.query("targets == 'name' and sets == 'full' and variant == 'lpbs'")
+    assert chosen.score.item() == pytest.approx(alone)
 
 
 def test_decomposition_adds_up_and_finds_what_matters():
@@ -270,7 +294,7 @@ def test_decomposition_adds_up_and_finds_what_matters():
 
 def test_preference_sweep_and_study(tmp_path):
     data = contrasts.bundled_pairs()
-    some = Dataset(data.name, data.shape, data.items[::13], data.cluster)
+    some = Dataset(data.name, data.shape, data.items[::7], data.cluster)
     sweep = vary.preferences(tiny("bert"), some, Options())
     assert len(sweep.frame) == 8 * 2 * 2 * 3
     strict = sweep.frame.query("variant == 'aul' and ties == 'strict' and case == 'as written'")

@@ -371,7 +371,7 @@ def test_a_sentence_that_does_not_fit_is_left_out():
     met["nurse"] = (*met["nurse"], long)
     test = WordTest(SMALL, lambda s: met, "made")
     asked = words.prepare(ASSOCIATION["w-seat"], test, "masked")
-    vectors = words.embed_all(model.vectors(), [asked])[0]
+    vectors = next(words.embed_all(model.vectors(), [asked]))
     result = words.score(model, asked, vectors)
     assert result.items.set_index("item").contexts["nurse"] == 6
 

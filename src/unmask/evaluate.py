@@ -204,6 +204,8 @@ def associate(
 
     Yields the place in `wanted` with each result.
     """
+    if not wanted:
+        return
     known: Callable[[str], bool] = lambda word: True  # noqa: E731
     if model.kind == "static":
         asked_for = {w for _, t, _ in wanted for ws in t.stimuli.sets.values() for w in ws}

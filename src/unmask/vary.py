@@ -1,7 +1,7 @@
 """The multiverse: how far do design choices move a score?"""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pandas as pd
 
 from unmask import sentences, words
 from unmask.data.stimuli import stimuli
+from unmask.data.templates import from_stimuli
 from unmask.errors import DataError, NameUnknown
 from unmask.evaluate import Options, resolve
 from unmask.measures import ASSOCIATION, LIKELIHOOD
@@ -40,38 +41,45 @@ class Sweep:
     ideal: float
 
 
+FACTORS = ("metric", "targets", "sets", "contexts", "level", "pool", "layer", "variant")
+_SETS = {"full": "", "reduced": "-reduced", "simplified": "-simplified"}
+
+
+def _tests(concept: str) -> Iterator[tuple[str, str, Stimuli]]:
+    """The word tests of a concept: names or terms, with full, reduced and simplified sets."""
+    if concept.lower() not in CONCEPTS:
+        raise NameUnknown(unknown("concept", concept, CONCEPTS))
+    for targets, (sets, ending) in itertools.product(("name", "term"), _SETS.items()):
+        name = f"husse-{concept.lower()}-{targets}{ending}"
+        if name in stimuli():
+            yield targets, sets, stimuli()[name]
+
+
 def associations(
     model: Any, concept: str, options: Options, *, layers: Sequence[int] | None = None,
     store: str | None = None,
 ) -> Sweep:  # fmt: skip
-    """Names or terms, contexts, pooling and layer, all combined, for one concept of husse2022."""
-    if concept.lower() not in CONCEPTS:
-        raise NameUnknown(unknown("concept", concept, CONCEPTS))
+    """Names or terms, size of the sets, contexts, pooling and layer, all combined, by cosine."""
+    tests = list(_tests(concept))
     depth = int(model.net.config.num_hidden_layers)
     chosen = list(layers or range(1, depth + 1))
     sources: dict[str, Callable[[Stimuli], Contexts]] = dict(contexts.SOURCES)
     if store is not None:
         sources["natural"] = contexts.stored(Path(store))
     specs, asked = [], []
-    for targets, (name, source) in itertools.product(("name", "term"), sources.items()):
-        test = WordTest(stimuli()[f"husse-{concept.lower()}-{targets}"], source, name)
+    for (targets, sets, words_of), (name, source) in itertools.product(tests, sources.items()):
+        test = WordTest(words_of, source, name)
         for pool, layer in itertools.product(POOLS, chosen):
             level = "sentence" if pool in ("cls", "last", "mean") else "word"
             try:
                 one = words.prepare(ASSOCIATION["w-seat"], test, model.kind, pool=pool)
             except DataError:
-                continue  # a natural store may lack the words
+                continue  # a natural store may lack the words; some sets have one word a side
             asked.append(replace(one, layer=layer))
-            specs.append({"targets": targets, "contexts": name, "level": level, "pool": pool,
-                          "layer": layer})  # fmt: skip
-    counted = 0
-
-    def progress(rows: int, number: int) -> None:
-        nonlocal counted
-        counted += rows
-        options.progress(model.name, counted, number)
-
-    engine = model.vectors(budget=Budget(options.tokens), progress=progress)
+            choices = ("cosine", targets, sets, name, level, pool, str(layer), "w-seat")
+            specs.append(dict(zip(FACTORS, choices, strict=True)))
+    count = _Count(model.name, options)
+    engine = model.vectors(budget=Budget(options.tokens), progress=count)
     rows = []
     for spec, one, vectors in zip(specs, asked, words.embed_all(engine, asked), strict=True):
         try:
@@ -79,8 +87,51 @@ def associations(
         except DataError:
             continue  # no spread at all: [CLS] is the same everywhere before the first layer
         rows.append({**spec, "score": found.value, "low": found.low, "high": found.high})
-    frame = pd.DataFrame(rows)
-    return Sweep(frame, ("targets", "contexts", "level", "pool", "layer"), counted, 0.0)
+    return Sweep(pd.DataFrame(rows), FACTORS, count.rows, 0.0)
+
+
+class _Count:
+    """Counts the rows that go through a model, and shows them."""
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name, self.options, self.rows = name, options, 0
+
+    def __call__(self, rows: int, total: int) -> None:
+        self.rows += rows
+        self.options.progress(self.name, self.rows, total)
+
+
+def probabilities(model: Any, concept: str, options: Options) -> Sweep:
+    """Names or terms, size of the sets, definition or published variant, by probability (LPBS)."""
+    specs, planned = [], []
+    cache: sentences.Cache = {}
+    names = [n for n in ("lpbs", "lpbs@husse2022") if model.kind in LIKELIHOOD[n].plans]
+    for (targets, sets, test), name in itertools.product(_tests(concept), names):
+        try:
+            planned.append(sentences.plan(model, LIKELIHOOD[name], from_stimuli(test), cache))
+        except DataError:
+            continue  # no template fits the words
+        choices = ("probability", targets, sets, "templates", "-", "-", "-", name)
+        specs.append(dict(zip(FACTORS, choices, strict=True)))
+    count = _Count(model.name, options)
+    engine = {"own": model.engine("own", budget=Budget(options.tokens), progress=count)}
+    rows = []
+    for spec, one, readings in zip(specs, planned, sentences.ask(engine, planned), strict=True):
+        try:
+            found = sentences.score(model, one, readings, options.seed).overall
+        except DataError:
+            continue
+        rows.append({**spec, "score": found.value, "low": found.low, "high": found.high})
+    return Sweep(pd.DataFrame(rows), FACTORS, count.rows, 0.0)
+
+
+def concept_sweep(model: Any, concept: str, options: Options, store: str | None = None) -> Sweep:
+    """All specifications of one concept of husse2022, by cosine and by probability."""
+    made = [associations(model, concept, options, store=store)]
+    if model.kind in ("masked", "causal", "permutation"):
+        made.append(probabilities(model, concept, options))
+    frame = pd.concat([m.frame for m in made], ignore_index=True)
+    return Sweep(frame, FACTORS, sum(m.rows for m in made), 0.0)
 
 
 def _normalised(row: Likelihood, how: str) -> Likelihood:
@@ -106,7 +157,10 @@ def preferences(model: Any, data: Dataset, options: Options) -> Sweep:
             scored = replace(one, measure=measure)
             frame = sentences.sentence_frame(model, scored, readings)
             frame = frame.assign(score=measure.rounded(frame.score.to_numpy(float)))
-            found = sentences.preferences(frame, ties=ties, macro=False, seed=options.seed)[0]
+            try:
+                found = sentences.preferences(frame, ties=ties, macro=False, seed=options.seed)[0]
+            except DataError:
+                continue  # every item is a tie, and ties are dropped
             rows.append({"measure": name.partition("@")[0], "variant": name, "case": case,
                          "normalisation": norm, "ties": ties, "score": found.value,
                          "low": found.low, "high": found.high})  # fmt: skip
@@ -141,10 +195,15 @@ def _explained(columns: Floats, y: Floats) -> float:
     return float(fitted @ fitted)
 
 
+def _natural(value: Any) -> tuple[int, str]:
+    """Layers in the order of numbers, other options by name."""
+    return (int(value), "") if str(value).isdigit() else (-1, str(value))
+
+
 def curve(sweep: Sweep, title: str) -> Figure:
     """The specification curve: sorted scores with intervals, and the choices below."""
     data = sweep.frame.sort_values("score").reset_index(drop=True)
-    lines = [(f, v) for f in sweep.factors for v in sorted(data[f].unique())]
+    lines = [(f, v) for f in sweep.factors for v in sorted(data[f].unique(), key=_natural)]
 
     def draw(figure: Any) -> None:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(1, len(lines) / 14)])
@@ -172,7 +231,7 @@ def study(
     tables, figures, remarks = [], [], []
     sweeps: dict[str, Sweep] = {}
     for concept in concepts:
-        sweeps[f"{concept} by association"] = associations(model, concept, options, store=store)
+        sweeps[f"{concept} by association"] = concept_sweep(model, concept, options, store)
     for name in data:
         found = next(d for d in resolve(name, options) if isinstance(d, Dataset))
         sweeps[f"{found.name} by likelihood"] = preferences(model, found, options)

@@ -1,6 +1,6 @@
 """The association flow: words to contexts to vectors, vectors to effect sizes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,17 +106,13 @@ def _equal(
     return out
 
 
-def embed_all(engine: Vectors, asked: Sequence[Asked]) -> list[Floats]:
-    """The vectors of all tests together, so that each distinct sentence is encoded once."""
-    together = [w for a in asked for w in a.wanted()]
+def embed_all(engine: Vectors, asked: Sequence[Asked]) -> Iterator[Floats]:
+    """The vectors of each test; each distinct sentence of all tests is encoded once."""
+    together = (w for a in asked for w in a.wanted())
     distinct = {w: i for i, w in enumerate(dict.fromkeys(together))}
     vectors = engine.embed(list(distinct))
-    out, start = [], 0
     for a in asked:
-        count = len(a.wanted())
-        out.append(vectors[[distinct[w] for w in together[start : start + count]]])
-        start += count
-    return out
+        yield vectors[[distinct[w] for w in a.wanted()]]
 
 
 def score(

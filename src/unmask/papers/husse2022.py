@@ -19,7 +19,7 @@ from unmask.papers.pages import Study, Table, frame, published
 from unmask.text import contexts as sources
 from unmask.text.contexts import WordTest
 from unmask.types import Result
-from unmask.words import LEAST
+from unmask.words import LEAST, prepare
 
 # Level of the paper, and the measure and pooling that give it; CEAT takes the word's mean.
 LEVELS: dict[tuple[str, str], tuple[str, str | None]] = {
@@ -114,15 +114,21 @@ def _natural(model: Any, tests: Sequence[str], store: str, options: Options, res
              skipped: dict[str, str]) -> None:  # fmt: skip
     """SEAT and CEAT on the sentences of a store; a test whose words it lacks is skipped."""
     met = sources.stored(Path(store))
+    keys, wanted = [], []
     for name in tests:
         test = WordTest(stimuli()[name], met, "natural")
-        wanted = [(ASSOCIATION[m], test, pool) for m, pool in (LEVELS[key] for key in NATURAL)]
+        asked = [(ASSOCIATION[m], test, pool) for m, pool in (LEVELS[key] for key in NATURAL)]
         try:
-            for i, result in associate(model, wanted, options):
-                method, level = NATURAL[i]
-                results[model.name, method, name, level, "natural"] = result
+            for measure, _, pool in asked:
+                prepare(measure, test, model.kind, pool=pool, seed=options.seed)
         except DataError as error:
             skipped[f"{model.name}, {name}, natural"] = str(error)
+            continue
+        wanted += asked
+        keys += [(name, *key) for key in NATURAL]
+    for i, result in associate(model, wanted, options):
+        name, method, level = keys[i]
+        results[model.name, method, name, level, "natural"] = result
 
 
 def _timed(model: Any, options: Options) -> list[dict[str, Any]]:
