@@ -83,7 +83,7 @@ def associations(
     rows = []
     for spec, one, vectors in zip(specs, asked, words.embed_all(engine, asked), strict=True):
         try:
-            found = words.score(model, one, vectors, seed=options.seed).overall
+            found = words.effect(one, vectors, seed=options.seed)
         except DataError:
             continue  # no spread at all: [CLS] is the same everywhere before the first layer
         rows.append({**spec, "score": found.value, "low": found.low, "high": found.high})

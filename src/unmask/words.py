@@ -121,7 +121,7 @@ def score(
     """The effect size with its interval and test, and the association of every word."""
     by_word = _split(asked, vectors)
     run = _random_effects if asked.measure.test == "random-effects" else _permutation
-    overall, extras = run(asked, by_word, seed, samples or asked.measure.samples)
+    overall = run(asked, by_word, seed, samples or asked.measure.samples)
     total = sum(len(words) for words in asked.test.stimuli.sets.values())
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     coverage = {
@@ -145,7 +145,7 @@ def score(
         data=asked.test.name,
         overall=overall,
         by_category={},
-        extras=extras,
+        extras={},
         accuracy=None,
         coverage=coverage,
         settings=settings,
@@ -179,40 +179,47 @@ def _stack(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
     return np.concatenate(list(words.values())), names
 
 
-_Scored = tuple[Estimate, dict[str, Estimate]]
+def effect(asked: Asked, vectors: Floats, *, seed: int = 0) -> Estimate:
+    """The effect size with its interval only, for sweeps: p is that of a normal approximation."""
+    return _permutation(asked, _split(asked, vectors), seed, 0, parametric=True)
 
 
 def _permutation(
-    asked: Asked, by_word: Mapping[str, Mapping[str, Floats]], seed: int, samples: int
-) -> _Scored:
+    asked: Asked,
+    by_word: Mapping[str, Mapping[str, Floats]],
+    seed: int,
+    samples: int,
+    parametric: bool = False,
+) -> Estimate:
     (x, xs), (y, ys), (a, _), (b, _) = (_stack(words) for words in by_word.values())
     many = len(x) > len(set(xs)) or len(y) > len(set(ys))
-    estimate = effect_estimate(
+    return effect_estimate(
         associations(x, a, b),
         associations(y, a, b),
         xs if many else None,
         ys if many else None,
         sided=asked.measure.sided,
+        parametric=parametric,
         seed=seed,
     )
-    return estimate, {}
 
 
 def _random_effects(
     asked: Asked, by_word: Mapping[str, Mapping[str, Floats]], seed: int, samples: int
-) -> _Scored:
+) -> Estimate:
     rng = np.random.default_rng(seed)
     units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
     draws = [
         draw_indices([len(v) for v in words], samples, rng, asked.measure.reuse) for words in units
     ]
-    return random_effects(ceat_samples(units, draws), asked.measure.sided), {}
+    return random_effects(ceat_samples(units, draws), asked.measure.sided)
 
 
 def _frame(model: Any, asked: Asked, by_word: Mapping[str, Mapping[str, Floats]]) -> pd.DataFrame:
     """One row for each word: its mean association with the two attribute sets."""
     labels = list(by_word)
     a, b = (_stack(by_word[k])[0] for k in labels[2:])
+    axis = unit(a).mean(0) - unit(b).mean(0)
     rows = []
     for side, label in zip(("X", "Y", "A", "B"), labels, strict=True):
         for w, vectors in by_word[label].items():
@@ -226,7 +233,7 @@ def _frame(model: Any, asked: Asked, by_word: Mapping[str, Mapping[str, Floats]]
                     "cluster": w,
                     "label": side,
                     "sentence": asked.contexts[w][0].text,
-                    "score": float(associations(vectors, a, b).mean()),
+                    "score": float((unit(vectors) @ axis).mean()),
                     "contexts": len(vectors),
                 }
             )
