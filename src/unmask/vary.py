@@ -42,6 +42,7 @@ class Sweep:
 
 
 FACTORS = ("metric", "targets", "sets", "contexts", "level", "pool", "layer", "variant")
+NONE = "-"  # a choice that does not arise: probabilities have no pooling
 _SETS = {"full": "", "reduced": "-reduced", "simplified": "-simplified"}
 
 
@@ -111,7 +112,7 @@ def probabilities(model: Any, concept: str, options: Options) -> Sweep:
             planned.append(sentences.plan(model, LIKELIHOOD[name], from_stimuli(test), cache))
         except DataError:
             continue  # no template fits the words
-        choices = ("probability", targets, sets, "templates", "-", "-", "-", name)
+        choices = ("probability", targets, sets, "templates", NONE, NONE, NONE, name)
         specs.append(dict(zip(FACTORS, choices, strict=True)))
     count = _Count(model.name, options)
     engine = {"own": model.engine("own", budget=Budget(options.tokens), progress=count)}
@@ -203,7 +204,8 @@ def _natural(value: Any) -> tuple[int, str]:
 def curve(sweep: Sweep, title: str) -> Figure:
     """The specification curve: sorted scores with intervals, and the choices below."""
     data = sweep.frame.sort_values("score").reset_index(drop=True)
-    lines = [(f, v) for f in sweep.factors for v in sorted(data[f].unique(), key=_natural)]
+    lines = [(f, v) for f in sweep.factors for v in sorted(data[f].unique(), key=_natural)
+             if v != NONE]  # fmt: skip
 
     def draw(figure: Any) -> None:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(1, len(lines) / 14)])
