@@ -3,6 +3,7 @@
 import http.server
 import json
 import multiprocessing
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ def test_every_card_is_complete():
             if card.by_hand:
                 assert not card.checksum
                 continue
+            assert re.search(r"/[0-9a-f]{40}/", card.url), f"{card.name} is not pinned to a commit"
             kind, _, digest = card.checksum.partition(":")
             assert len(digest) == {"git": 40, "sha256": 64}[kind]
 

@@ -12,7 +12,11 @@ from unmask.errors import DataError
 from unmask.text.contexts import WordTest, given
 from unmask.types import Stimuli
 
-_SOURCE = "https://raw.githubusercontent.com/W4ngatang/sent-bias/master/tests"
+# Meade et al.'s copy has May et al.'s files unchanged, and the religion tests beside them.
+_SOURCE = (
+    "https://raw.githubusercontent.com/McGill-NLP/bias-bench"
+    "/aba440322fb38600f7790e457a17941f0b12bf20/data/seat"
+)
 _KEYS = ("targ1", "targ2", "attr1", "attr2")
 _WORDS = {
     "sent-angry_black_woman_stereotype": "abw",
