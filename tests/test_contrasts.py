@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,9 +12,10 @@ import transformers
 
 from conftest import made_tokenizer, make_net, tiny
 from test_data import CROWS
-from unmask.data import catalogue, contrasts, flags, occupations, stereoset
+from unmask.data import catalogue, contrasts, controls, flags, occupations, stereoset
 from unmask.errors import DataError, NotApplicable
 from unmask.evaluate import evaluate
+from unmask.models.next_sentence import NextSentence
 from unmask.own_scores import score_file
 
 # ---------------------------------------------------------------- the package's own pairs
@@ -134,6 +136,29 @@ def test_the_next_sentence_head_is_read_as_published(nsp_folder, tmp_path):
     assert result.items.score.nunique() > 6
 
 
+def test_controls_of_continuations(tmp_path, nsp_folder):
+    data = stereoset.read_intersentence(inter(tmp_path))
+    mixed = controls.controlled(data, "shuffled").items[0].texts["stereotype"]
+    plain = data.items[0].texts["stereotype"]
+    a, b = plain.spans["continuation"][0]
+    assert mixed.string[:a] == plain.string[:a]
+    assert sorted(mixed.string[a:b].split()) == sorted(plain.string[a:b].split())
+    assert evaluate(str(nsp_folder), "cat-nsp", controls.controlled(data, "shuffled")).overall.n
+    other = controls.controlled(data, "unrelated")
+    assert evaluate(tiny("bert"), "cat-continue", other).overall.n == 4
+
+
+def test_continuations_that_do_not_fit_are_said(tmp_path, nsp_folder):
+    data = stereoset.read_intersentence(inter(tmp_path))
+    long = tuple(
+        replace(i, texts={k: stereoset._after("tired " * 300, "He ran.") for k in i.texts})
+        for i in data.items
+    )
+    with pytest.raises(DataError, match="longer than the model"):
+        evaluate(str(nsp_folder), "cat-nsp", replace(data, items=long))
+    assert NextSentence(None, 0).ask([], []).rows == 0
+
+
 def test_a_model_without_the_head_is_told_what_to_use(tmp_path, nsp_folder):
     data = stereoset.read_intersentence(inter(tmp_path))
     with pytest.raises(NotApplicable, match="cat-continue"):
@@ -176,6 +201,19 @@ def test_winobias(tmp_path):
     assert item.texts["antistereotype"].string.endswith("because she was kind.")
     assert [(i.category, i.cluster) for i in data.items[:2]] == [("male", "driver"),
                                                                  ("female", "clerk")]  # fmt: skip
+    anti = tmp_path / "anti_stereotyped_type1.txt.test"
+    said = anti.read_text()
+    anti.write_text(said.replace("was kind", "was very kind"))
+    data = occupations.read_winobias(tmp_path / "pro_stereotyped_type1.txt.test", "x")
+    assert len(data.items) == 3
+    assert data.about["left_out"]["more than the pronoun differs"] == 1
+    anti.write_text(said.replace("[him]", "[her]"))
+    data = occupations.read_winobias(tmp_path / "pro_stereotyped_type1.txt.test", "x")
+    assert data.about["left_out"]["same sentence twice"] == 1
+    for split in ("dev", "test"):
+        (tmp_path / f"anti_stereotyped_type1.txt.{split}").write_text("A b.\nC d.\n")
+    with pytest.raises(DataError, match="more than pronouns"):
+        occupations.read_winobias(tmp_path / "pro_stereotyped_type1.txt.test", "x")
     (tmp_path / "anti_stereotyped_type1.txt.test").write_text("1 [A] saw [her].\n")
     with pytest.raises(DataError, match="parallel"):
         occupations.read_winobias(tmp_path / "pro_stereotyped_type1.txt.test", "x")
@@ -268,6 +306,21 @@ def test_a_users_file_in_every_form(tmp_path, suffix):
     data, _ = catalogue.read(str(path))
     assert [i.texts["antistereotype"].string for i in data.items] == ["He was late.", "A, c."]
     assert [i.category for i in data.items] == ["x", "y"]
+
+
+def test_quotes_in_a_tsv_and_odd_line_ends(tmp_path):
+    path = tmp_path / "q.tsv"
+    path.write_text('stereotype\tantistereotype\n"Yes," she said.\t"Yes," he said.\nA.\tB.\n')
+    data, _ = catalogue.read(str(path))
+    assert data.items[0].texts["stereotype"].string == '"Yes," she said.'
+    assert len(data.items) == 2
+    path.write_text("stereotype\tantistereotype\nShe ran.\n")
+    with pytest.raises(DataError, match="row 1 has too few columns"):
+        catalogue.read(str(path))
+    lines = tmp_path / "l.jsonl"
+    row = {"stereotype": "She\u2028ran.", "antistereotype": "He ran."}
+    lines.write_text(json.dumps(row, ensure_ascii=False) + "\n")
+    assert len(catalogue.read(str(lines))[0].items) == 1
 
 
 def test_a_broken_parquet_file_is_one_sentence(tmp_path):

@@ -6,6 +6,7 @@ import json
 import lzma
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,6 +131,17 @@ def test_two_stores_merge_into_the_sample_of_the_union(tmp_path):
     )
 
 
+def test_stores_that_do_not_belong_together_are_refused(tmp_path):
+    file = write(tmp_path, "0.jsonl", lines(0))
+    a, b = tmp_path / "a", tmp_path / "b"
+    store.build([file], SMALL, a, workers=1)
+    store.build([file], replace(SMALL, seed=1), b, workers=1)
+    with pytest.raises(DataError, match="different seeds"):
+        store.merge([a, b], tmp_path / "m", 10)
+    store.merge([a, a], tmp_path / "m", 10)
+    assert store.counts(tmp_path / "m") == {"rose": 10, "ant": 10, "love": 10}
+
+
 def test_the_sample_is_uniform_and_of_distinct_sentences():
     """Over many seeds each of 40 sentences is kept as often as any other; repeats do not help."""
     distinct = [f"The rose number {i} was red." for i in range(40)]
@@ -185,6 +197,22 @@ def test_odd_rows_do_not_spoil_the_others():
     block = b'{"body": 3}\n{"text": "A rose."}\n[1]\nnonsense\n{"body": "An ant.", "author": 1}\n'
     assert readers.documents(block, True) == b"A rose.\nAn ant.\n"
     assert readers.documents(b'{"body": ""}\n', True) == b""
+    half = b'{"body": "half \\ud83d an ant"}\n{"body": "A rose."}\n'
+    assert readers.documents(half, True) == b"half ? an ant\nA rose.\n"
+    latin = b'{"body": "caf\xe9 rose"}\n{"body": "I AM A BOT."}\n{"body": "i am a bot"}\n'
+    assert readers.documents(latin, True) == b"caf\xe9 rose\n"
+    found, doubles = Sample(5), Sample(5)
+    harvest.Matcher(SMALL).search(readers.documents(latin, True), "s", found, doubles)
+    assert rows(found)["rose"][0].sentence == "caf\ufffd rose"
+
+
+def test_blocks_of_a_dense_file_stay_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "BLOCK", 1 << 16)
+    path = tmp_path / "d.txt.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"A rose.\n" * 200_000))
+    sizes = [len(b) for b in readers.blocks(path)]
+    assert sum(sizes) == 1_600_000
+    assert max(sizes) <= 2 << 16
 
 
 def test_deleted_and_bot_comments_are_dropped():
@@ -248,9 +276,11 @@ def test_results_joined_with_frequencies(tmp_path):
     (tmp_path / "c.txt").write_text(text)
     rows = [
         {"model": "m", "data": "d", "measure": "x", "item": str(i), "label": label,
-         "sentence": f"A {words[w]} fell.", "score": float(w)}
+         "sentence": f"A {words[w]} fell." if label != "unrelated" else "Nothing.",
+         "score": float(w)}
         for i in range(6)
-        for label, w in (("stereotype", (i * 3) % 8), ("antistereotype", (i * 5 + 1) % 8))
+        for label, w in (("stereotype", (i * 3) % 8), ("antistereotype", (i * 5 + 1) % 8),
+                         ("unrelated", 2))
     ]  # fmt: skip
     folder = tmp_path / "r"
     folder.mkdir()
@@ -261,7 +291,7 @@ def test_results_joined_with_frequencies(tmp_path):
     assert done.exit_code == 0, done.output
     out = pd.read_csv(tmp_path / "o.csv")
     first = out[out.item == 0].set_index("label")
-    assert first.words.tolist() == ["rose", "ant"]
+    assert first.words.tolist()[:2] == ["rose", "ant"]  # the unrelated sentence has no say
     assert first.frequency["antistereotype"] == pytest.approx(math.log10(3))
     table = frequencies.follows(out.astype({"item": str}))
     assert table.correlation[0] > 0.9

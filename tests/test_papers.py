@@ -190,6 +190,7 @@ def test_husse_on_a_tiny_model(tmp_path, store):
     assert set(tables) == {"runtimes", *(f"table{n}" for n in (1, 3, 4, 5, 6, 10, 11, 12, 13, 14))}
     assert tables["table3"]["tiny-bert"].notna().all()
     assert len(tables["table3"]) == 24
+    assert "tiny-bert, CEAT simplified (word-average) on husse-c3-term-simplified" in study.skipped
     natural = tables["table12"].query("context == 'natural'")
     assert set(zip(natural.test, natural.method, strict=True)) == {
         (t, m) for t in ("C1", "C6") for m in ("s-SEAT", "w-SEAT", "CEAT")
@@ -210,7 +211,7 @@ def test_husse_shares_sentences_and_agrees_with_single_runs(tmp_path):
     model = tiny("bert")
     results: dict = {}
     options = Options(samples=50)
-    husse2022._templates(model, ["husse-c6-name"], options, results)
+    husse2022._templates(model, ["husse-c6-name"], options, results, {})
     alone = evaluate(model, "w-seat", "husse-c6-name", pool="word-first").overall
     found = results["tiny-bert", "SEAT", "husse-c6-name", "word-start", "template"].overall
     assert (found.value, found.low) == pytest.approx((alone.value, alone.low), abs=1e-12)

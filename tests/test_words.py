@@ -394,8 +394,11 @@ def test_a_users_word_test_in_json(tmp_path):
     path.write_text(json.dumps(given))
     result = evaluate("bundled", "w-seat", str(path))
     assert (result.data, result.coverage["scored"]) == ("mine", 8)
-    path.write_text('{"targets": {"a": ["nurse"]}}')
-    with pytest.raises(DataError, match="is no word test"):
-        evaluate("bundled", "w-seat", str(path))
+    same = {**given, "attributes": {"a": ["she", "her"], "y": ["he", "man"]}}
+    letters = {**given, "targets": {"a": "nurse", "b": ["judge", "sailor"]}}
+    for wrong in ({"targets": {"a": ["nurse"]}}, same, letters):
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(DataError, match="is no word test"):
+            evaluate("bundled", "w-seat", str(path))
     with pytest.raises(DataError, match="there is no file"):
         evaluate("bundled", "w-seat", str(tmp_path / "none.json"))

@@ -163,6 +163,11 @@ def data_frequencies(
         wanted = set().union(*frequencies.own_words(items))
         frame = frequencies.joined(items, frequencies.count(files, wanted))
         shown = frequencies.follows(frame)
+        if not len(shown):
+            raise UnmaskError(
+                f"{join} has no measure with at least 5 scored pairs of sentences; give results "
+                "of a likelihood measure."
+            )
     console.print(shown.to_string(index=False), highlight=False, markup=False)
     if out is not None:
         frame.to_csv(out, index=False)

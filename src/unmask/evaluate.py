@@ -197,15 +197,26 @@ def _association(
         yield result
 
 
+Wish: TypeAlias = tuple[Association, WordTest, str | None]
+
+
 def associate(
-    model: Any, wanted: Sequence[tuple[Association, WordTest, str | None]], options: Options
+    model: Any,
+    wanted: Sequence[Wish],
+    options: Options,
+    failed: Callable[[int, DataError], None] | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Measures on word tests, each with its pooling (its own if None); sentences are shared.
 
-    Yields the place in `wanted` with each result.
+    Yields the place in `wanted` with each result. What cannot be scored is an error, or is told
+    to `failed` with its place, and the rest goes on.
     """
-    if not wanted:
-        return
+
+    def fail(place: int, error: DataError) -> None:
+        if failed is None:
+            raise error
+        failed(place, error)
+
     known: Callable[[str], bool] = lambda word: True  # noqa: E731
     if model.kind == "static":
         asked_for = {w for _, t, _ in wanted for ws in t.stimuli.sets.values() for w in ws}
@@ -217,12 +228,21 @@ def associate(
         engine = model.vectors(
             layer=options.layer, budget=Budget(options.tokens), progress=_bar(model, options)
         )
-    asked = [
-        words.prepare(m, t, model.kind, pool=pool, seed=options.seed, known=known)
-        for m, t, pool in wanted
-    ]
-    for i, (one, vectors) in enumerate(zip(asked, words.embed_all(engine, asked), strict=True)):
-        result = words.score(model, one, vectors, seed=options.seed, samples=options.samples)
+    asked = {}
+    for i, (m, t, pool) in enumerate(wanted):
+        try:
+            asked[i] = words.prepare(m, t, model.kind, pool=pool, seed=options.seed, known=known)
+        except DataError as error:
+            fail(i, error)
+    if not asked:
+        return
+    embedded = words.embed_all(engine, list(asked.values()))
+    for (i, one), vectors in zip(asked.items(), embedded, strict=True):
+        try:
+            result = words.score(model, one, vectors, seed=options.seed, samples=options.samples)
+        except DataError as error:
+            fail(i, error)
+            continue
         yield i, replace(result, settings={**result.settings, "layer": options.layer})
 
 

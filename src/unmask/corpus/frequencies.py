@@ -27,16 +27,17 @@ def count(files: Iterable[Path], words: Iterable[str] | None = None) -> Counter[
     """Occurrences of each word, whatever its case; of the group words without `words`."""
     if words is None:
         words = (w for sides in groups().values() for some in sides.values() for w in some)
-    wanted = set(words)
-    total: Counter[bytes] = Counter()
+    wanted = {w: w.lower().encode() for w in words}
+    total: Counter[str] = Counter()
     for file in files:
         json_lines = is_json(file)
         try:
             for block in blocks(file):
-                total.update(_words(documents(block, json_lines)))
+                here = Counter(_words(documents(block, json_lines)))
+                total.update({w: here[b] for w, b in wanted.items()})
         except Broken:
             continue
-    return Counter({w: total[w.lower().encode()] for w in wanted})
+    return Counter({w: total[w] for w in wanted})
 
 
 def _words(text: bytes) -> list[bytes]:
@@ -56,11 +57,16 @@ def table(counts: Mapping[str, int]) -> pd.DataFrame:
 
 
 def own_words(items: pd.DataFrame) -> pd.Series:
-    """For each sentence of an items table the words that the item's other sentences lack."""
+    """For each sentence of an items table its words less those that both of the pair have.
+
+    The pair is stereotype and antistereotype; an unrelated sentence shares little with anything.
+    """
     words = items.sentence.map(lambda s: {w.decode() for w in _words(s.encode())})
     own = pd.Series(index=items.index, dtype=object)
+    paired = items.label.isin([STEREOTYPE, ANTISTEREOTYPE])
     for _, some in words.groupby([items[k] for k in ("model", "data", "measure", "item")]):
-        shared = set.intersection(*some)
+        pair = some[paired[some.index]]
+        shared = set.intersection(*pair) if len(pair) else set()
         for place, found in some.items():
             own[place] = found - shared
     return own

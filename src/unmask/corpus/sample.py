@@ -17,7 +17,7 @@ ROOM = 200_000  # rows that may wait before the sample is cut to size
 SCHEMA = pa.schema(
     [
         ("stimulus", pa.string()),
-        ("sentence", pa.string()),
+        ("sentence", pa.large_string()),  # a sample may hold more than 2 GiB of them
         ("start", pa.int32()),
         ("end", pa.int32()),
         ("source", pa.string()),
@@ -68,7 +68,7 @@ class Sample:
             return
         columns = (name, key, source, span[0], span[1])
         self._columns.append(tuple(np.asarray(c) for c in columns))
-        self._sentences.append(sentence)
+        self._sentences.append(sentence.cast(pa.large_string()))
         self._waiting += len(name)
         if self._waiting > max(ROOM, self._kept):
             self._cut()
@@ -109,7 +109,7 @@ class Sample:
         name = self.numbers(names.dictionary.to_pylist())[names.indices.to_numpy()]
         source = np.array([self.source(s) for s in sources.dictionary.to_pylist()])
         start, end, key = (table[c].to_numpy() for c in ("start", "end", "hash"))
-        sentence = table["sentence"].combine_chunks()
+        sentence = table["sentence"].cast(pa.large_string()).combine_chunks()
         self.offer(name, key, (start, end), sentence, source[sources.indices.to_numpy()])
 
     def table(self) -> pa.Table:

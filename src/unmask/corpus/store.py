@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,7 @@ from unmask.corpus.sample import Sample
 from unmask.errors import DataError
 
 NEEDED = 8  # contexts that a stimulus should have
+FORMAT = 2  # raised when the hash or the reading changes: older parts are not reused
 STORE, DOUBLES, REPORT = "contexts.parquet", "doubles.parquet", "report.json"
 
 
@@ -64,21 +66,36 @@ def build(
     stimuli = len(pc.unique(found["stimulus"]))
     report = Report(len(files), total, stimuli, found.num_rows, tuple(broken))
     facts = {k: getattr(report, k) for k in Report.__slots__}
-    facts |= {"keep": plan.keep, "window": words, "asked": list(plan.stimuli)}
+    facts |= {"format": FORMAT, "seed": plan.seed, "keep": plan.keep, "window": words,
+              "asked": list(plan.stimuli)}  # fmt: skip
     (folder / REPORT).write_text(json.dumps(facts, indent=1))
     return report
 
 
 def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
     """The sample of the union of several stores (built with whole sentences)."""
+    reports = [_report(store) for store in stores]
+    if len({(r["format"], r["seed"]) for r in reports}) != 1 or any(r["window"] for r in reports):
+        raise DataError(
+            "the stores were built with different seeds, by different versions, or with a window; "
+            "build them anew alike, without --window, and merge then."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     for name, size in ((STORE, keep), (DOUBLES, max(1, keep // 100))):
         together = Sample(size)
         for store in stores:
-            if not (store / name).is_file():
-                raise DataError(f"{str(store)!r} holds no {name}; give folders of stores.")
             together.merge(pq.read_table(store / name))
         _write(folder / name, together.table())
+    asked = sorted({w for r in reports for w in r["asked"]})
+    facts = reports[0] | {"keep": keep, "asked": asked}
+    (folder / REPORT).write_text(json.dumps(facts, indent=1))
+
+
+def _report(store: Path) -> dict[str, Any]:
+    if not all((store / n).is_file() for n in (STORE, DOUBLES, REPORT)):
+        raise DataError(f"{str(store)!r} holds no context store; give folders of stores.")
+    found = json.loads((store / REPORT).read_text())
+    return {"format": 1, "seed": 0, "window": None, "asked": []} | found
 
 
 def counts(folder: Path) -> dict[str, int]:
@@ -95,7 +112,7 @@ def counts(folder: Path) -> dict[str, int]:
 
 
 def _plan_id(plan: Plan) -> str:
-    facts = (plan.stimuli, sorted(plan.exact), plan.keep, plan.longest, plan.seed,
+    facts = (FORMAT, plan.stimuli, sorted(plan.exact), plan.keep, plan.longest, plan.seed,
              sorted((k, sorted(a), sorted(b)) for k, (a, b) in plan.doubles.items()))  # fmt: skip
     return blake2b(repr(facts).encode(), digest_size=6).hexdigest()
 

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import io
 import json
 import string
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ BLANK = "BLANK"
 def read_json(path: Path) -> Any:
     """A JSON file, or one sentence about what is wrong with it."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a JSON file ({error}); give the original file.") from error
 
@@ -40,13 +41,23 @@ def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
         raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
     if path.suffix in {".jsonl", ".ndjson"}:
         try:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         except json.JSONDecodeError as error:
             raise DataError(f"{path} has a line that is not JSON: {error}.") from error
     else:
-        mark = "\t" if path.suffix == ".tsv" else ","
-        rows = list(csv.DictReader(text.splitlines(keepends=True), delimiter=mark))
+        rows = _separated(text, path.suffix == ".tsv")
     return _complete(path, rows, needed)
+
+
+def _separated(text: str, tabs: bool) -> list[dict[str, Any]]:
+    """Rows of CSV or TSV. In a TSV a quote is a quote, unless all that open a field close it."""
+    file = io.StringIO(text, newline="")
+    if not tabs:
+        return list(csv.DictReader(file))
+    fields = (f for line in text.splitlines() for f in line.split("\t") if f.startswith('"'))
+    if all(len(f) > 1 and f.endswith('"') for f in fields):
+        return list(csv.DictReader(file, delimiter="\t"))
+    return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
@@ -67,6 +78,9 @@ def _complete(
             f"{path} has no column {' and no column '.join(map(repr, missing))} (it has "
             f"{', '.join(map(str, rows[0]))}); needed are {', '.join(needed)}."
         )
+    short = next((n for n, r in enumerate(rows) if any(r.get(c) is None for c in needed)), None)
+    if short is not None:
+        raise DataError(f"{path}, row {short + 1} has too few columns; fill it in or remove it.")
     return rows
 
 

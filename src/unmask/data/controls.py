@@ -7,6 +7,7 @@ measures something else (Kaneko and Bollegala 2022, Tables 3 and 4).
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from unmask.errors import DataError
 from unmask.registry import Registry
@@ -19,9 +20,13 @@ def shuffled(data: Dataset) -> Dataset:
     def mix(item: Contrast) -> Contrast:
         texts = {}
         for label, text in item.texts.items():
-            words = text.string.split()
+            # Of a continuation only the words behind the context are shuffled.
+            start = text.spans["continuation"][0][0] if "continuation" in text.spans else 0
+            words = text.string[start:].split()
             random.Random(f"{item.id} {label}").shuffle(words)
-            texts[label] = Text(" ".join(words))
+            string = text.string[:start] + " ".join(words)
+            spans = {**text.spans, "continuation": ((start, len(string)),)} if start else {}
+            texts[label] = Text(string, spans)
         return replace(item, texts=texts)
 
     return replace(data, items=tuple(map(mix, data.items)))
@@ -29,14 +34,17 @@ def shuffled(data: Dataset) -> Dataset:
 
 def unrelated(data: Dataset) -> Dataset:
     """The unrelated filler in the place of the stereotype."""
-    if data.shape != "triplets":
+    if data.shape not in ("triplets", "continuations"):
         raise DataError(f"{data.name!r} has no unrelated sentences; use a set of triplets.")
 
     def swap(item: Contrast) -> Contrast:
         chosen = {STEREOTYPE: item.texts[UNRELATED], ANTISTEREOTYPE: item.texts[ANTISTEREOTYPE]}
         return replace(item, texts=chosen)
 
-    return replace(data, shape="pairs", items=tuple(map(swap, data.items)))
+    shape: Literal["pairs", "continuations"] = "pairs"
+    if data.shape == "continuations":
+        shape = "continuations"
+    return replace(data, shape=shape, items=tuple(map(swap, data.items)))
 
 
 def direction(data: Dataset) -> Dataset:

@@ -12,7 +12,9 @@ from unmask.text.roles import find_word
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset, Span, Text
 
 _MARKED = re.compile(r"\[([^\]]*)\]")
-_HIS = {"he", "him", "his"}
+_WORD = re.compile(r"\w+|[^\w\s]")
+_HIS = {"he", "him", "his", "himself"}
+_PRONOUNS = _HIS | {"she", "her", "hers", "herself"}
 HALF = 50.0  # per cent of women from which an occupation counts as a woman's
 GENDERS = {"male": "male", "m": "male", "female": "female", "f": "female"}
 
@@ -25,27 +27,49 @@ def read_winobias(path: Path, name: str) -> Dataset:
 
     `path` is one of `pro_stereotyped_typeN.txt.dev|test`; the `anti_` file beside it has the same
     sentences in the same order with the other pronoun. Both splits are read where both are
-    there. The category is the gender of the stereotypical pronoun, the cluster the occupation.
+    there. Pairs that do not differ, or in more than pronouns, are left out and counted. The
+    category is the gender of the stereotypical pronoun, the cluster the occupation.
     """
-    items = []
+    items: list[Contrast] = []
+    left = {"same sentence twice": 0, "more than the pronoun differs": 0}
     for split in ("dev", "test"):
         pro = path.with_name(re.sub(r"(dev|test)$", split, path.name))
-        anti = pro.with_name(pro.name.replace("pro_", "anti_", 1))
         if not pro.is_file():
             continue
-        if not anti.is_file():
-            raise DataError(f"{anti} is missing beside {pro.name}; WinoBias needs both files.")
-        one, two = _lines(pro), _lines(anti)
-        if len(one) != len(two):
-            raise DataError(
-                f"{pro.name} has {len(one)} sentences and {anti.name} {len(two)}; they must be "
-                "parallel, give the original files."
-            )
-        items += [
-            _winobias_item(f"{split}/{n}", a, b)
-            for n, (a, b) in enumerate(zip(one, two, strict=True))
-        ]
-    return Dataset(name, "pairs", tuple(items), "occupation")
+        for number, (one, two) in enumerate(_parallel(pro)):
+            if reason := _unlike(one, two):
+                left[reason] += 1
+            else:
+                items.append(_winobias_item(f"{split}/{number}", one, two))
+    if sum(left.values()) > len(items):
+        raise DataError(
+            f"{path.name} and its partner differ in more than pronouns; give the files of one "
+            "version."
+        )
+    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
+
+
+def _parallel(pro: Path) -> list[tuple[str, str]]:
+    """The lines of a file beside those of its `anti_` partner."""
+    anti = pro.with_name(pro.name.replace("pro_", "anti_", 1))
+    if not anti.is_file():
+        raise DataError(f"{anti} is missing beside {pro.name}; WinoBias needs both files.")
+    one, two = _lines(pro), _lines(anti)
+    if len(one) != len(two):
+        raise DataError(
+            f"{pro.name} has {len(one)} sentences and {anti.name} {len(two)}; they must be "
+            "parallel, give the original files."
+        )
+    return list(zip(one, two, strict=True))
+
+
+def _unlike(pro: str, anti: str) -> str:
+    """Why two lines are no pair that differs in its pronouns only, or nothing."""
+    one, two = (_WORD.findall(line) for line in (pro, anti))
+    changed = [{a.lower(), b.lower()} for a, b in zip(one, two, strict=False) if a != b]
+    if len(one) != len(two) or not all(words <= _PRONOUNS for words in changed):
+        return "more than the pronoun differs"
+    return "" if changed else "same sentence twice"
 
 
 def _lines(path: Path) -> list[str]:

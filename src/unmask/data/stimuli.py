@@ -63,14 +63,22 @@ def read_stimuli(path: Path) -> Stimuli:
     """
     content = read_json(path)
     try:
-        sides = [{str(k): tuple(map(str, v)) for k, v in content[side].items()}
+        sides = [{str(k): _given(v) for k, v in content[side].items()}
                  for side in ("targets", "attributes")]  # fmt: skip
-    except (KeyError, TypeError, AttributeError) as error:
+        if sides[0].keys() & sides[1].keys():
+            raise ValueError("a label stands for a target set and an attribute set")
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
             f"{path} is no word test ({error}); it needs 'targets' and 'attributes', each with two "
             "labelled lists of words."
         ) from error
     return Stimuli(str(content.get("name") or path.stem), sides[0], sides[1], {"source": "user"})
+
+
+def _given(words: Any) -> tuple[str, ...]:
+    if not isinstance(words, list) or not all(isinstance(w, str) and w.strip() for w in words):
+        raise ValueError(f"{words!r:.40} is no list of words")
+    return tuple(words)
 
 
 def check_sizes(test: Stimuli) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from unmask.errors import ModelError
 from unmask.models.batches import Budget, batches
 from unmask.models.logprobs import Progress
 from unmask.types import Query, Readings
@@ -28,14 +29,21 @@ class NextSentence:
     def ask(self, queries: Sequence[Query], attention: Sequence[bool]) -> Readings:
         """Answer all queries, in their order."""
         numbers: dict[tuple[tuple[int, ...], int], int] = {}
-        which = [numbers.setdefault((q.row, q.at), len(numbers)) for q in queries]
+        which = np.array(
+            [numbers.setdefault((q.row, q.at), len(numbers)) for q in queries], np.int64
+        )
         rows = list(numbers)
         logp = np.empty((len(rows), 2))
         lengths = [len(ids) for ids, _ in rows]
         for group in batches(lengths, [1] * len(rows), self.budget, 2):
             logp[group] = self._forward([rows[i] for i in group])
             self.progress(len(group), len(rows))
-        gold = np.array([q.gold for q in queries])
+        if not np.isfinite(logp).all():
+            raise ModelError(
+                "the next-sentence head gives probabilities that are not numbers; try --dtype "
+                "float32."
+            )
+        gold = np.array([q.gold for q in queries], np.int64)
         chosen = logp[which, gold]
         hit = logp[which].argmax(1) == gold
         return Readings(chosen, hit, np.full(len(queries), np.nan), len(rows))

@@ -17,9 +17,8 @@ from unmask.papers import husse2022_tables as tables
 from unmask.papers.husse2022_tables import MAIN
 from unmask.papers.pages import Study, Table, frame, published
 from unmask.text import contexts as sources
-from unmask.text.contexts import WordTest
-from unmask.types import Result
-from unmask.words import LEAST, prepare
+from unmask.text.contexts import Contexts, WordTest
+from unmask.types import Result, Stimuli
 
 # Level of the paper, and the measure and pooling that give it; CEAT takes the word's mean.
 LEVELS: dict[tuple[str, str], tuple[str, str | None]] = {
@@ -30,6 +29,8 @@ LEVELS: dict[tuple[str, str], tuple[str, str | None]] = {
     ("CEAT", "word-average"): ("ceat", "word-mean"),
 }
 NATURAL = [("SEAT", "sent"), ("SEAT", "word-average"), ("CEAT", "word-average")]
+MOST = 100  # natural sentences a word: all tests are embedded together
+
 _Found = dict[tuple[str, ...], Result]
 
 
@@ -42,7 +43,7 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
     results: _Found = {}
     timing: list[dict[str, Any]] = []
     for model in models:
-        _templates(model, tests, options, results)
+        _templates(model, tests, options, results, skipped)
         if model.kind in ("masked", "causal", "permutation"):
             _lpbs(model, results, options, quick, skipped)
         if contexts is not None:
@@ -61,20 +62,22 @@ def run(models: Sequence[Any], options: Options, *, quick: bool = False,
     )
 
 
-def _templates(model: Any, tests: Sequence[str], options: Options, results: _Found) -> None:
+def _templates(model: Any, tests: Sequence[str], options: Options, results: _Found,
+               skipped: dict[str, str]) -> None:  # fmt: skip
     """All levels of all tests at once, so that each sentence is encoded once."""
     keys = [(name, name, method, level) for name in tests for method, level in LEVELS]
-    keys += [
-        (name, base, f"CEAT {sets}", "word-average")
-        for name, base, sets in _smaller()
-        if min(map(len, stimuli()[name].sets.values())) >= LEAST  # some have one word a side
-    ]
+    keys += [(name, base, f"CEAT {sets}", "word-average") for name, base, sets in _smaller()]
     wanted = [
         (ASSOCIATION[measure], WordTest(stimuli()[name]), pool)
         for name, _, method, level in keys
         for measure, pool in (LEVELS[method.split()[0], level],)
     ]
-    for i, result in associate(model, wanted, options):
+
+    def failed(place: int, error: DataError) -> None:
+        name, _, method, level = keys[place]
+        skipped[f"{model.name}, {method} ({level}) on {name}"] = str(error)
+
+    for i, result in associate(model, wanted, options, failed):
         _, base, method, level = keys[i]
         results[model.name, method, base, level, "template"] = result
 
@@ -112,21 +115,26 @@ def _lpbs(
 
 def _natural(model: Any, tests: Sequence[str], store: str, options: Options, results: _Found,
              skipped: dict[str, str]) -> None:  # fmt: skip
-    """SEAT and CEAT on the sentences of a store; a test whose words it lacks is skipped."""
+    """SEAT and CEAT on the sentences of a store, at most `MOST` a word.
+
+    A test whose words it lacks is skipped.
+    """
     met = sources.stored(Path(store))
-    keys, wanted = [], []
-    for name in tests:
-        test = WordTest(stimuli()[name], met, "natural")
-        asked = [(ASSOCIATION[m], test, pool) for m, pool in (LEVELS[key] for key in NATURAL)]
-        try:
-            for measure, _, pool in asked:
-                prepare(measure, test, model.kind, pool=pool, seed=options.seed)
-        except DataError as error:
-            skipped[f"{model.name}, {name}, natural"] = str(error)
-            continue
-        wanted += asked
-        keys += [(name, *key) for key in NATURAL]
-    for i, result in associate(model, wanted, options):
+
+    def some(test: Stimuli) -> Contexts:
+        return {word: mentions[:MOST] for word, mentions in met(test).items()}
+
+    keys = [(name, *key) for name in tests for key in NATURAL]
+    wanted = [
+        (ASSOCIATION[measure], WordTest(stimuli()[name], some, "natural"), pool)
+        for name, *key in keys
+        for measure, pool in (LEVELS[key[0], key[1]],)
+    ]
+
+    def failed(place: int, error: DataError) -> None:
+        skipped[f"{model.name}, {keys[place][0]}, natural"] = str(error)
+
+    for i, result in associate(model, wanted, options, failed):
         name, method, level = keys[i]
         results[model.name, method, name, level, "natural"] = result
 
