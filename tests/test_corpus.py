@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import itertools
 import json
 import lzma
 import math
@@ -117,6 +118,20 @@ def test_order_workers_and_restarts_do_not_matter(tmp_path):
     assert frames[0].equals(frames[1])
     assert frames[0].equals(frames[2])
     assert (frames[0].groupby("stimulus").size() == 20).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_is_in_bytes_and_goes_on_within_a_file(tmp_path, monkeypatch, workers):
+    monkeypatch.setattr(readers, "BLOCK", 1 << 12)
+    files = [write(tmp_path, f"{i}.jsonl", lines(i, 2000)) for i in range(workers)]
+    seen = []
+    store.build(files, SMALL, tmp_path / "s", workers=workers,
+                progress=lambda done, total: seen.append((done, total)))  # fmt: skip
+    whole = sum(f.stat().st_size for f in files)
+    assert seen[-1] == (whole, whole)
+    assert all(a[0] <= b[0] for a, b in itertools.pairwise(seen))
+    if workers == 1:
+        assert len(seen) > 20
 
 
 def test_two_stores_merge_into_the_sample_of_the_union(tmp_path):

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from hashlib import blake2b
 from multiprocessing import get_context
@@ -21,6 +21,7 @@ from unmask.errors import DataError
 NEEDED = 8  # contexts that a stimulus should have
 FORMAT = 2  # raised when the hash or the reading changes: older parts are not reused
 STORE, DOUBLES, REPORT = "contexts.parquet", "doubles.parquet", "report.json"
+POSITION = "position"  # bytes of a file read so far, for the progress bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,10 @@ def build(
     """Harvest files into a store. A file done before, under the same plan, is not read again."""
     parts = folder / "parts" / _plan_id(plan)
     parts.mkdir(parents=True, exist_ok=True)
-    total, done = sum(f.stat().st_size for f in files), 0
+    total = sum(f.stat().st_size for f in files)
     run = _ray if engine == "ray" else _local
-    for file in run(files, plan, parts, workers or os.cpu_count() or 1):
-        done += file.stat().st_size
-        progress(done, total)
+    run(files, plan, parts, workers or os.cpu_count() or 1,
+        lambda: progress(_bytes_read(files, parts), total))  # fmt: skip
     singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
     broken = []
     for file in files:
@@ -123,29 +123,55 @@ def _file_id(file: Path) -> str:
     return f"{file.name}-{blake2b(repr(facts).encode(), digest_size=6).hexdigest()}"
 
 
-def _one(file: Path, plan: Plan, part: Path) -> Path:
+def _one(file: Path, plan: Plan, part: Path, tick: Callable[[], None] = lambda: None) -> None:
     """Harvest one file into its part; the report, written last, says that it is whole."""
-    if not (part / REPORT).exists():
-        part.mkdir(parents=True, exist_ok=True)
-        singles, doubles, broken = harvest(file, plan)
-        _write(part / STORE, singles.table())
-        _write(part / DOUBLES, doubles.table())
-        (part / REPORT).write_text(json.dumps({"broken": broken}))
-    return file
+    if (part / REPORT).exists():
+        return
+    part.mkdir(parents=True, exist_ok=True)
+
+    def progress(at: int) -> None:
+        (part / POSITION).write_text(str(at))
+        tick()
+
+    singles, doubles, broken = harvest(file, plan, progress)
+    _write(part / STORE, singles.table())
+    _write(part / DOUBLES, doubles.table())
+    (part / REPORT).write_text(json.dumps({"broken": broken}))
 
 
-def _local(files: Sequence[Path], plan: Plan, parts: Path, workers: int) -> Iterator[Path]:
+def _bytes_read(files: Sequence[Path], parts: Path) -> int:
+    """How much of the files was read so far, in this run and before, whoever reads them."""
+    done = 0
+    for file in files:
+        part = parts / _file_id(file)
+        if (part / REPORT).exists():
+            done += file.stat().st_size
+        elif (part / POSITION).exists():
+            text = (part / POSITION).read_text()
+            done += int(text) if text.isdigit() else 0  # empty while it is being written
+    return done
+
+
+def _local(
+    files: Sequence[Path], plan: Plan, parts: Path, workers: int, tick: Callable[[], None]
+) -> None:
     if workers == 1 or len(files) == 1:
         for file in files:
-            yield _one(file, plan, parts / _file_id(file))
+            _one(file, plan, parts / _file_id(file), tick)
+            tick()
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(_one, f, plan, parts / _file_id(f)) for f in files]
-        for ended in as_completed(waiting):
-            yield ended.result()
+        waiting = {pool.submit(_one, f, plan, parts / _file_id(f)) for f in files}
+        while waiting:
+            ended, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            for one in ended:
+                one.result()
+            tick()
 
 
-def _ray(files: Sequence[Path], plan: Plan, parts: Path, workers: int) -> Iterator[Path]:
+def _ray(
+    files: Sequence[Path], plan: Plan, parts: Path, workers: int, tick: Callable[[], None]
+) -> None:
     try:
         import ray
     except ImportError as error:
@@ -154,8 +180,9 @@ def _ray(files: Sequence[Path], plan: Plan, parts: Path, workers: int) -> Iterat
     remote = ray.remote(_one)
     waiting = [remote.remote(f, plan, parts / _file_id(f)) for f in files]
     while waiting:
-        ended, waiting = ray.wait(waiting)
-        yield ray.get(ended[0])
+        ended, waiting = ray.wait(waiting, timeout=0.5)
+        ray.get(ended)
+        tick()
 
 
 def _write(path: Path, table: pa.Table) -> None:
