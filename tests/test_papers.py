@@ -108,6 +108,8 @@ def test_a_row_says_how_it_agrees():
     assert pages.row({}, 55.0, found)["agrees"] == "outside"
     assert pages.row({}, 55.0, found)["difference"] == -5
     assert "measured" not in pages.row({}, 55.0, None)
+    # another model's number that happens to be equal is no agreement
+    assert "agrees" not in pages.row({}, 50.0, found, same=False)
 
 
 def test_pages_are_written_whole(tmp_path):

@@ -82,15 +82,25 @@ def prepare(
                 lost[w] = "not in the vectors"
         sets[label] = tuple(w for w in words if w not in lost)
         if len(sets[label]) < LEAST:
-            raise DataError(
-                f"{test.name}: {label} keeps {len(sets[label])} of its {len(words)} words "
-                f"(without {', '.join(w for w in words if w in lost)}); it needs {LEAST}."
-            )
+            raise DataError(_too_few(test.name, label, words, lost))
     if measure.subsample:
         sets = _equal(sets, list(test.stimuli.targets), seed)
     else:
         check_sizes(test.stimuli)
     return Asked(measure, test, sets, met, source, lost, taken)
+
+
+def _too_few(
+    test: str, label: str, words: Sequence[str], lost: Mapping[str, str], shown: int = 5
+) -> str:
+    """Which words a set lacks, the first few by name."""
+    gone = [w for w in words if w in lost]
+    if not gone:
+        return f"{test}: {label} has {len(words)} word; it needs {LEAST}."
+    named = ", ".join(gone[:shown])
+    named += f" and {len(gone) - shown} more" if len(gone) > shown else ""
+    keeps = f"{len(words) - len(gone)} of its {len(words)} words (without {named})"
+    return f"{test}: {label} keeps {keeps}; it needs {LEAST}."
 
 
 def _equal(

@@ -94,7 +94,7 @@ def windows(model: Any, contexts: str, options: Options) -> Figure:
                 x, [e.low for _, e in points], [e.high for _, e in points], alpha=0.15
             )
         axes.axhline(0, color="grey", linewidth=0.8)
-        axes.set(xlabel="words kept on each side", ylabel="w-SEAT effect size")
+        axes.set(xlabel="words kept on each side", ylabel="w-SEAT effect size", xticks=sizes)
         axes.legend(frameon=False)
 
     return Figure("windows", "Figure 4: effect of the window size", draw)

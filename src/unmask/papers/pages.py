@@ -63,16 +63,19 @@ def published(name: str) -> Any:
     return json.loads(folder.joinpath(f"{name}.json").read_text("utf-8"))
 
 
-def row(keys: Mapping[str, Any], value: float | None, found: Estimate | None) -> dict[str, Any]:
+def row(
+    keys: Mapping[str, Any], value: float | None, found: Estimate | None, *, same: bool = True
+) -> dict[str, Any]:
     """A line of a table: published, measured, interval, difference, and whether it is inside.
 
-    `agrees`: `exact` to the digits printed, `inside` our interval, or `outside`.
+    `agrees`: `exact` to the digits printed, `inside` our interval, or `outside`. Two models that
+    are not the `same` neither agree nor disagree, whatever their numbers.
     """
     out = {**keys, "published": value}
     if found is None:
         return out
     out |= {"measured": found.value, "low": found.low, "high": found.high, "n": found.n}
-    if value is None:
+    if value is None or not same:
         return out
     exact = round(found.value, 2) == round(value, 2)
     inside = found.low <= value <= found.high
