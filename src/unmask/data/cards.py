@@ -151,7 +151,7 @@ def _occupations() -> list[Card]:
             f"sentences with two occupations and a pronoun, type {n}: {clue}",
             lambda path, n=n: occupations.read_winobias(path, f"winobias-type{n}"),  # type: ignore[misc]
             ("zhao2018",),
-            "MIT",
+            "see the repository",
             path=f"winobias/pro_stereotyped_type{n}.txt.test",
             url=winobias,
             by_hand=True,
@@ -169,7 +169,7 @@ def _occupations() -> list[Card]:
             "120 sentences with an occupation and a pronoun that means it, his against her",
             occupations.read_winogender,
             ("rudinger2018",),
-            "MIT",
+            "see the repository",
             path="winogender/all_sentences.tsv",
             url="https://github.com/rudinger/winogender-schemas/tree/master/data",
             by_hand=True,
