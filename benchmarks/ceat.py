@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from unmask.stats.association import ceat_samples, draw_indices, random_effects, sampled_sums
+from unmask.stats.effects import ceat_samples, draw_indices, random_effects, sampled_sums
 
 
 def cosine(u, v):

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from unmask.corpus.harvest import harvest, plan_for
-from unmask.data.contrasts import bundled_pairs
-from unmask.data.stimuli import stimuli
+from unmask.data.packaged import bundled_pairs
+from unmask.data.wordsets import stimuli
 
 
 def made(path, size):

@@ -15,8 +15,9 @@ from pathlib import Path
 import torch
 import transformers
 
-from unmask import sentences
-from unmask.data import catalogue, contrasts
+from unmask.data import catalogue
+from unmask.data.packaged import bundled_pairs
+from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.models.load import load, wrap
 from unmask.types import Dataset
@@ -27,9 +28,9 @@ FOUR = ["cps", "sss", "aul", "aula"]
 def sentence_pairs(count):
     """CrowS-Pairs where UNMASK_DATA has it, else the package's own pairs."""
     if os.environ.get("UNMASK_DATA"):
-        data, _ = catalogue.read("crows-pairs")
+        data = catalogue.sentences("crows-pairs")
     else:
-        data = contrasts.bundled_pairs()
+        data = bundled_pairs()
     return Dataset(data.name, "pairs", data.items[:count])
 
 
@@ -76,8 +77,8 @@ def papers_way(net, tokenizer, data, names):
 
 def ours(model, data, names):
     cache = {}
-    planned = [sentences.plan(model, LIKELIHOOD[n], data, cache) for n in names]
-    sentences.ask({"own": model.engine()}, planned)
+    planned = [planning.plan(model, LIKELIHOOD[n], data, cache) for n in names]
+    likelihood.ask({"own": model.engine()}, planned)
     return planned
 
 

@@ -7,27 +7,24 @@ from importlib import resources
 import typer
 
 import unmask
-from unmask.cite import BIBLIOGRAPHY
-from unmask.cli import app
-from unmask.data.cards import catalogue
-from unmask.data.seat import files
-from unmask.data.stimuli import groups, stimuli
-from unmask.evaluate import MEASURES
-from unmask.measures import Association
+from unmask.cli.main import app
+from unmask.data.cards import seat_files, sentence_sets
+from unmask.data.wordsets import groups, stimuli
+from unmask.measures import MEASURES
+from unmask.report.cite import references
 
 
 def measures() -> str:
     lines = []
     for row in MEASURES.values():
-        words = isinstance(row, Association)
         lines += [f"### `{row.name}`", "", row.about, ""]
         if row.deviation:
             lines += [f"*Deviation:* {row.deviation}", ""]
         lines += [
             f"- Formula: {row.formula}",
             f"- Ideal value: {row.ideal:g}",
-            f"- Models: {', '.join(row.kinds if words else row.plans)}",
-            f"- Data: {'word tests' if words else ', '.join(row.shapes)}",
+            f"- Models: {', '.join(row.kinds)}",
+            f"- Data: {', '.join(row.shapes)}",
             f"- Known criticism: {row.criticism}",
             f"- Source: {', '.join(row.cite)}",
             "",
@@ -37,21 +34,38 @@ def measures() -> str:
 
 def data() -> str:
     lines = ["| name | what | licence | source |", "|---|---|---|---|"]
-    for card in catalogue().values():
+    for card in sentence_sets().values():
         source = f"[file]({card.url})" if card.url else "in the package"
         lines.append(f"| `{card.name}` | {card.about} | {card.licence} | {source} |")
-    defects = [f"- `{c.name}`: {c.defects}" for c in catalogue().values() if c.defects]
+    defects = [f"- `{c.name}`: {c.defects}" for c in sentence_sets().values() if c.defects]
     tests = ["## Word tests", "", "| name | targets | attributes | source |", "|---|---|---|---|"]
     for test in stimuli().values():
-        sides = [" / ".join(f"{k} ({len(w)})" for k, w in s.items())
-                 for s in (test.targets, test.attributes)]  # fmt: skip
-        tests.append(f"| `{test.name}` | {sides[0]} | {sides[1]} | {test.meta['source']} |")
+        sides = [
+            " / ".join(f"{k} ({len(w)})" for k, w in s.items())
+            for s in (test.targets, test.attributes)
+        ]
+        tests.append(f"| `{test.name}` | {sides[0]} | {sides[1]} | {test.source} |")
     listed = [f"- `{name}`: {', '.join(members)}" for name, members in groups().items()]
-    given = ", ".join(f"`{name}`" for name in files())
+    given = ", ".join(f"`{name}`" for name in seat_files())
     return "\n".join(
-        [*lines, "", "Known defects:", "", *defects, "", *tests, "", "## Groups", "", *listed, "",
-         "## Sentence files of SEAT", "", given]
-    )  # fmt: skip
+        [
+            *lines,
+            "",
+            "Known defects:",
+            "",
+            *defects,
+            "",
+            *tests,
+            "",
+            "## Groups",
+            "",
+            *listed,
+            "",
+            "## Sentence files of SEAT",
+            "",
+            given,
+        ]
+    )
 
 
 def command_line() -> str:
@@ -89,7 +103,7 @@ def card() -> str:
 
 
 def bibliography() -> str:
-    return "```bibtex\n" + "\n\n".join(BIBLIOGRAPHY.values()) + "\n```"
+    return "```bibtex\n" + "\n\n".join(references().values()) + "\n```"
 
 
 PARTS: dict[str, typing.Callable[[], str]] = {

@@ -1,7 +1,10 @@
 """Fixtures: tiny random networks on real and on made tokenizers. Nothing is downloaded."""
 
+import contextlib
+import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,8 @@ from tokenizers import (
     trainers,
 )
 
-from unmask.data import contrasts
+from unmask.cli.main import main
+from unmask.data.packaged import bundled_pairs
 from unmask.models.load import Model, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -31,6 +35,21 @@ def shared_file(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"needs {name} of the development data (set UNMASK_DATA)")
     return path
+
+
+def invoke(*arguments):
+    """Call the entry point in this process; returns exit status, stdout and stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["unmask", *map(str, arguments)]
+    status = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main()
+    except SystemExit as end:
+        status = end.code or 0
+    finally:
+        sys.argv = before
+    return status, out.getvalue(), err.getvalue()
 
 
 @pytest.fixture
@@ -109,7 +128,7 @@ def make_net(family: str, vocabulary: int, pad: int = 0) -> torch.nn.Module:
 
 
 def texts() -> list[str]:
-    items = contrasts.bundled_pairs().items
+    items = bundled_pairs().items
     return [text.string for item in items for text in item.texts.values()]
 
 

@@ -8,22 +8,22 @@ import sys
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import unmask
-from conftest import finish, made_tokenizer, make_net, tiny
-from unmask import cli, own_scores
-from unmask.evaluate import evaluate
-from unmask.measures import LIKELIHOOD
+import unmask.models.codec
+from conftest import finish, invoke, made_tokenizer, make_net, tiny
+from unmask.api import evaluate
+from unmask.flow import scores
+from unmask.measures import MEASURES
 
 
-def invoke(*arguments):
-    """Run the real entry point; returns exit status, stdout and stderr."""
+def spawn(*arguments):
+    """Run the real entry point in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "unmask", *map(str, arguments)],
         capture_output=True,
         text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "100"},
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -41,42 +41,23 @@ def pairs(tmp_path):
 
 
 def test_run_writes_results_and_items(pairs, tmp_path):
-    status, out, err = invoke(
+    """One of two real processes: the whole way from the command to the files."""
+    status, out, err = spawn(
         "run", "-x", "aul,cps", "-d", pairs, "-o", tmp_path / "r", "--by-category"
     )
     assert status == 0, err
     assert "aul" in out
     assert "work" in out
     record = json.loads((tmp_path / "r" / "results.json").read_text())["results"]
-    assert [r["measure"] for r in record] == ["aul", "cps"]
+    assert [r["spec"]["measure"] for r in record] == ["aul", "cps"]
     first = record[0]
-    needed = {
-        "model",
-        "data",
-        "measure",
-        "overall",
-        "by_category",
-        "accuracy",
-        "coverage",
-        "settings",
-    }
-    assert needed <= first.keys()
+    assert first["spec"]["data"] == "pairs"
     assert {"value", "low", "high", "level", "method", "n", "ideal"} <= first["overall"].keys()
     assert first["overall"]["n"] == 3
     assert first["provenance"]["model"]["weights"]
     items = pd.read_parquet(tmp_path / "r" / "items.parquet")
-    columns = {
-        "model",
-        "data",
-        "measure",
-        "item",
-        "category",
-        "cluster",
-        "label",
-        "sentence",
-        "score",
-    }
-    assert columns <= set(items.columns)
+    names = "model data measure item category cluster label sentence score result"
+    assert set(names.split()) <= set(items.columns)
     assert len(items) == 2 * 3 * 2
     assert not (tmp_path / "r" / ".answers").exists()
     again = unmask.load(tmp_path / "r")
@@ -172,9 +153,9 @@ def test_a_sentence_too_long_is_counted_and_not_a_crash(tmp_path):
         f"{'tired ' * 300},{'happy ' * 300}\n"
     )
     result = evaluate("bundled", "aul", str(path))
-    assert result.coverage["scored"] == 1
-    assert result.coverage["items"] == 2
-    assert "longer than" in next(iter(result.coverage["reasons"]))
+    assert result.coverage.scored == 1
+    assert result.coverage.items == 2
+    assert "longer than" in next(iter(result.coverage.reasons))
     assert result.overall.n == 1
 
 
@@ -186,35 +167,48 @@ def test_nothing_scored_is_an_error(tmp_path):
 
 
 def test_help_and_statistics_need_no_torch():
+    """The other real process."""
     code = (
-        "import sys, unmask.stats.intervals, unmask.stats.association, unmask.measures\n"
-        "import unmask.cli\n"
+        "import sys, unmask.cli.main\n"
+        "assert not {'torch', 'transformers', 'pandas', 'numpy'} & set(sys.modules)\n"
+        "import unmask.stats.intervals, unmask.stats.effects, unmask.measures\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_list_shows_every_measure_and_every_card():
-    runner = CliRunner()
-    out = runner.invoke(cli.app, ["list", "measures"]).output
-    for name, row in LIKELIHOOD.items():
-        assert name in out
-        card = runner.invoke(cli.app, ["list", "measures", name]).output
-        assert "@inproceedings" in card or "@misc" in card
-        assert f"{row.ideal:g}" in card
-    assert "crows-pairs" in runner.invoke(cli.app, ["list", "data"]).output
-    assert "bundled" in runner.invoke(cli.app, ["list", "models"]).output
+@pytest.mark.parametrize("name", list(MEASURES))
+def test_every_measure_is_listed_with_its_card(name):
+    row = MEASURES[name]
+    status, card, _ = invoke("list", "measures", name)
+    shown = " ".join(card.split())
+    assert status == 0
+    for said in (row.about, row.formula, row.criticism, row.deviation, f"ideal {row.ideal:g}"):
+        assert " ".join(said.split()) in shown
+    assert all(f"{{{key}," in card for key in row.cite)
+    assert f"\n{name} " in "\n" + invoke("list", "measures")[1]
+
+
+def test_lists_of_data_and_models():
+    out = invoke("list", "data")[1]
+    for name in ("crows-pairs", "weat-6", "thys2025-seat"):
+        assert f"\n{name} " in out
+        assert name in invoke("list", "data", name)[1]
+    assert "sent-weat6" in invoke("list", "data", "sent-weat6")[1]
+    assert "bundled" in invoke("list", "models")[1]
 
 
 def test_public_names_are_exactly_all():
-    modules = {n for n, v in vars(unmask).items() if type(v).__name__ == "module"}
-    public = {n for n in vars(unmask) if not n.startswith("_")} - modules
-    assert public == set(unmask.__all__)
+    assert set(dir(unmask)) == {*unmask.__all__, "__version__"}
+    for name in unmask.__all__:
+        assert getattr(unmask, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'evaluat'"):
+        unmask.evaluat  # noqa: B018
 
 
 def test_low_accuracy_is_said():
     result = evaluate(tiny("bert"), "pll", "bundled-pairs")
-    assert "means little" in result.settings["notes"][0]
+    assert "means little" in result.notes[0]
 
 
 STEREOSET = {  # LM, SS, ICAT of the development set's intrasentence half (Nadeem et al. 2021)
@@ -233,7 +227,7 @@ GENDER = {
 @pytest.mark.parametrize("name", list(STEREOSET))
 def test_own_scores_give_the_published_values(name, shared):
     path = shared(f"stereoset/predictions/predictions_{name}.json")
-    found = own_scores.score_file(path, "stereoset")
+    found = scores.score_file(path, "stereoset")
     values = found.extras["lms"].value, found.overall.value, found.extras["icat"].value
     assert tuple(round(v, 2) for v in values) == STEREOSET[name]
     if name in GENDER:
@@ -255,8 +249,8 @@ def test_own_scores_in_every_format(tmp_path):
     frame.to_json(tmp_path / "s.jsonl", orient="records", lines=True)
     frame.to_parquet(tmp_path / "s.parquet")
     for name in ("s.csv", "s.jsonl", "s.parquet"):
-        found = own_scores.score_file(tmp_path / name, "bundled-pairs")
-        assert found.coverage["scored"] == found.coverage["items"]
+        found = scores.score_file(tmp_path / name, "bundled-pairs")
+        assert found.coverage.scored == found.coverage.items
         micro = found.items.pivot(index="item", columns="label", values="score")
         share = 100 * (micro.stereotype > micro.antistereotype).mean()
         assert share == pytest.approx(result.overall.value)

@@ -10,13 +10,15 @@ from scipy.stats import binomtest
 
 import unmask
 from conftest import tiny
-from unmask import compare as comparing
-from unmask import own_scores
-from unmask.data import contrasts
+from unmask.api import run
+from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
-from unmask.evaluate import run
+from unmask.flow import scores
+from unmask.flow.likelihood import preferences
+from unmask.options import Resampling
 from unmask.stats import agreement, comparison, intervals
-from unmask.stats.tests import corrected
+from unmask.stats.families import corrected
+from unmask.studies import compare as comparing
 
 # ---------------------------------------------------------------- estimators
 
@@ -33,8 +35,10 @@ def test_mcnemar_by_the_binomial():
 def test_sign_flip_exact_by_hand(rng):
     difference = rng.normal(0.4, 1, 8)
     p = comparison.sign_flip(difference, np.arange(8))
-    flips = [abs(sum(s * d for s, d in zip(signs, difference, strict=True)))
-             for signs in itertools.product((-1, 1), repeat=8)]  # fmt: skip
+    flips = [
+        abs(sum(s * d for s, d in zip(signs, difference, strict=True)))
+        for signs in itertools.product((-1, 1), repeat=8)
+    ]
     assert p == pytest.approx(np.mean(np.array(flips) >= abs(difference.sum()) - 1e-12))
 
 
@@ -53,7 +57,7 @@ def test_paired_difference_is_narrower_than_unpaired(rng):
 def test_equivalence_by_the_normal_distribution():
     from unmask.types import Estimate
 
-    found = Estimate(1.0, 0, 2, 0.95, "m", 10, 0.0, None, {"se": 0.5})
+    found = Estimate(1.0, 0, 2, 0.95, "m", 10, 0.0, None, 0.5)
     # distance to +3 is 2, that is 4 standard errors
     assert comparison.equivalence(found, 3) == pytest.approx(0.5 * math.erfc(4 / math.sqrt(2)))
     assert comparison.equivalence(found, 1) == pytest.approx(0.5)
@@ -67,7 +71,7 @@ def test_null_comparisons_reject_five_per_cent():
     for seed in range(1000):
         chance = np.repeat(rng.beta(2, 2, 30), 5)
         a, b = (rng.random(150) < chance).astype(float), (rng.random(150) < chance).astype(float)
-        p.append(comparison.sign_flip(b - a, clusters, draws=400, seed=seed))
+        p.append(comparison.sign_flip(b - a, clusters, how=Resampling(draws=400, seed=seed)))
     assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07
 
 
@@ -93,8 +97,8 @@ def test_delong_agrees_with_the_bootstrap(rng):
         i = rng.integers(300, size=300)
         values.append(agreement.auc(labels[i], one[i]).value)
         gaps.append(agreement.auc(labels[i], two[i]).value - values[-1])
-    assert found.more["se"] == pytest.approx(np.std(values), rel=0.15)
-    assert gap.more["se"] == pytest.approx(np.std(gaps), rel=0.15)
+    assert found.se == pytest.approx(np.std(values), rel=0.15)
+    assert gap.se == pytest.approx(np.std(gaps), rel=0.15)
     assert gap.value == pytest.approx(agreement.auc(labels, two).value - found.value)
 
 
@@ -141,7 +145,7 @@ def published_runs(shared):
     out = []
     for name, file in FILES.items():
         path = shared(f"stereoset/predictions/predictions_{file}.json")
-        result = own_scores.score_file(path, "stereoset", name=name)
+        result = scores.score_file(path, "stereoset", name=name)
         out.append(comparing.Run(name, {("scores", "stereoset"): result}))
     return out
 
@@ -189,29 +193,25 @@ def test_items_that_are_not_shared_are_said(tmp_path):
     a = run([tiny("bert")], ["aul"], ["bundled-pairs"])[0]
     from dataclasses import replace
 
-    fewer = replace(a, items=a.items[a.items.category != "age"], model="fewer")
+    fewer = replace(
+        a, items=a.items[a.items.category != "age"], spec=replace(a.spec, model="fewer")
+    )
     runs = [comparing.Run(r.model, {("aul", "bundled-pairs"): r}) for r in (a, fewer)]
     row = comparing.compare(runs)[0].iloc[0]
     assert row.only_first == 32
-    assert row.n == len(contrasts.bundled_pairs().items) - 32
-    none = replace(a, items=a.items.assign(item="x" + a.items.item), model="none")
+    assert row.n == len(bundled_pairs().items) - 32
+    none = replace(a, items=a.items.assign(item="x" + a.items.item))
     with pytest.raises(DataError, match="no item"):
         comparing.compare([runs[0], comparing.Run("none", {("aul", "bundled-pairs"): none})])
     with pytest.raises(DataError, match="share no measure"):
         comparing.compare([runs[0], comparing.Run("other", {})])
 
 
-def test_an_empty_category_is_an_error_with_its_name():
-    from unmask.sentences import preferences
-
-    frame = pd.DataFrame(
-        {
-            "item": ["1", "1"], "category": ["age", "age"], "cluster": ["c", "c"],
-            "label": ["stereotype", "antistereotype"], "score": [1.0, 1.0], "reason": [None, None],
-        }
-    )  # fmt: skip
-    with pytest.raises(DataError, match="ties"):
-        preferences(frame, ties="drop", macro=False, seed=0)
+def test_only_ties_are_no_score_where_ties_are_dropped():
+    item = {"item": "1", "category": "age", "cluster": "c", "score": 1.0, "reason": None}
+    frame = pd.DataFrame([{**item, "label": k} for k in ("stereotype", "antistereotype")])
+    with pytest.raises(DataError, match="all items are ties"):
+        preferences(frame, ties="drop", macro=False, how=Resampling())
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_coverage_of_the_intervals():
     for seed in range(rounds):
         chance = np.repeat(rng.beta(6, 4, 80), 20)
         wins = (rng.random(1600) < chance).astype(float)
-        found = intervals.bootstrap(wins, clusters, draws=1000, seed=seed)
+        found = intervals.bootstrap(wins, clusters, how=Resampling(draws=1000, seed=seed))
         clustered += found.low <= truth <= found.high
         low, high = intervals.wilson(wins.sum(), 1600)
         alone += low <= 100 * truth <= high

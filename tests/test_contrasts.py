@@ -12,17 +12,19 @@ import transformers
 
 from conftest import made_tokenizer, make_net, tiny
 from test_data import CROWS
-from unmask.data import catalogue, contrasts, controls, flags, occupations, stereoset
+from unmask.api import evaluate
+from unmask.data import catalogue, controls, defects
+from unmask.data.packaged import bundled_pairs
+from unmask.data.readers import occupations, stereoset
 from unmask.errors import DataError, NotApplicable
-from unmask.evaluate import evaluate
+from unmask.flow.scores import score_file
 from unmask.models.next_sentence import NextSentence
-from unmask.own_scores import score_file
 
 # ---------------------------------------------------------------- the package's own pairs
 
 
 def test_the_bundled_pairs_cover_the_nine_types():
-    data = contrasts.bundled_pairs()
+    data = bundled_pairs()
     counts = Counter(i.category for i in data.items)
     assert set(counts) == set(CROWS)
     assert len(data.items) >= 180
@@ -31,11 +33,11 @@ def test_the_bundled_pairs_cover_the_nine_types():
 
 
 def test_the_bundled_pairs_differ_in_one_place_and_are_grammatical():
-    data = flags.flagged(contrasts.bundled_pairs())
+    data = defects.flagged(bundled_pairs())
     assert not [i.id for i in data.items if i.meta["flags"]]
     for item in data.items:
         for text in item.texts.values():
-            (a, b), = text.spans["fill"]  # fmt: skip
+            ((a, b),) = text.spans["fill"]
             rest = text.string[:a] + text.string[b:]
             assert rest == item.meta["context"].replace("BLANK", "")
             assert not re.search(r"\b[Aa] [aeiou]|\b[Aa]n [^aeiouh]", text.string), text.string
@@ -50,16 +52,28 @@ def inter(folder, count=4):
     rows = []
     jobs = ("captain", "nurse", "teacher", "soldier", "judge", "farmer")
     for n in range(count):
-        said = {"stereotype": f"She was tired of the {jobs[n]}.",
-                "anti-stereotype": "He sat down at once.",
-                "unrelated": "The window ran."}  # fmt: skip
+        said = {
+            "stereotype": f"She was tired of the {jobs[n]}.",
+            "anti-stereotype": "He sat down at once.",
+            "unrelated": "The window ran.",
+        }
         rows.append(
-            {"id": f"item{n}", "bias_type": ("gender", "race")[n % 2], "target": f"t{n % 3}",
-             "context": f"The {jobs[n]} came in.",
-             "sentences": [{"id": f"s{n}{g}", "gold_label": g, "sentence": s,
-                            "labels": [{"label": g, "human_id": "x"}] * 5}
-                           for g, s in said.items()]}
-        )  # fmt: skip
+            {
+                "id": f"item{n}",
+                "bias_type": ("gender", "race")[n % 2],
+                "target": f"t{n % 3}",
+                "context": f"The {jobs[n]} came in.",
+                "sentences": [
+                    {
+                        "id": f"s{n}{g}",
+                        "gold_label": g,
+                        "sentence": s,
+                        "labels": [{"label": g, "human_id": "x"}] * 5,
+                    }
+                    for g, s in said.items()
+                ],
+            }
+        )
     path = folder / "dev.json"
     path.write_text(json.dumps({"version": "1.0", "data": {"intersentence": rows}}))
     return path
@@ -70,8 +84,10 @@ def test_continuations_are_read(tmp_path):
     assert data.shape == "continuations"
     text = data.items[0].texts["stereotype"]
     parts = {k: text.string[slice(*s[0])] for k, s in text.spans.items()}
-    assert parts == {"context": "The captain came in.",
-                     "continuation": "She was tired of the captain."}  # fmt: skip
+    assert parts == {
+        "context": "The captain came in.",
+        "continuation": "She was tired of the captain.",
+    }
     assert data.items[3].cluster == "t0"
     with pytest.raises(DataError, match="intrasentence part"):
         stereoset.read_intrasentence(tmp_path / "dev.json")
@@ -184,8 +200,10 @@ def test_own_scores_of_continuations(tmp_path, monkeypatch):
 
 
 def winobias(folder):
-    pro = ["1 [The driver] thanked the clerk because [he] was kind.",
-           "2 The driver thanked [the clerk] and paid [her] well."]  # fmt: skip
+    pro = [
+        "1 [The driver] thanked the clerk because [he] was kind.",
+        "2 The driver thanked [the clerk] and paid [her] well.",
+    ]
     anti = [pro[0].replace("[he]", "[she]"), pro[1].replace("[her]", "[him]")]
     for split in ("dev", "test"):
         for name, some in (("pro", pro), ("anti", anti)):
@@ -199,8 +217,10 @@ def test_winobias(tmp_path):
     item = data.items[0]
     assert item.texts["stereotype"].string == "The driver thanked the clerk because he was kind."
     assert item.texts["antistereotype"].string.endswith("because she was kind.")
-    assert [(i.category, i.cluster) for i in data.items[:2]] == [("male", "driver"),
-                                                                 ("female", "clerk")]  # fmt: skip
+    assert [(i.category, i.cluster) for i in data.items[:2]] == [
+        ("male", "driver"),
+        ("female", "clerk"),
+    ]
     anti = tmp_path / "anti_stereotyped_type1.txt.test"
     said = anti.read_text()
     anti.write_text(said.replace("was kind", "was very kind"))
@@ -240,8 +260,10 @@ def test_winogender(tmp_path):
     )
     data = occupations.read_winogender(path)
     said = {i.cluster: i.texts["stereotype"].string for i in data.items}
-    assert said == {"clerk": "The clerk told the guest that she ran.",
-                    "driver": "The driver told the guest that he ran."}  # fmt: skip
+    assert said == {
+        "clerk": "The clerk told the guest that she ran.",
+        "driver": "The driver told the guest that he ran.",
+    }
     assert data.about["left_out"] == {"neutral pronoun": 2, "pronoun means the participant": 6}
 
 
@@ -249,14 +271,26 @@ def bec(folder):
     rows = []
     for template in ("<person> is a <profession>.", "<person> works as a <profession>."):
         for job, side in (("clerk", "female"), ("driver", "male"), ("baker", "balanced")):
-            for person, gender in (("he", "male"), ("she", "female"), ("my uncle", "male"),
-                                   ("my aunt", "female")):  # fmt: skip
+            for person, gender in (
+                ("he", "male"),
+                ("she", "female"),
+                ("my uncle", "male"),
+                ("my aunt", "female"),
+            ):
                 said = template.replace("<person>", person).replace("<profession>", job)
                 rows.append(
-                    {"Sentence": said[0].upper() + said[1:], "Sent_TM": "", "Sent_AM": "",
-                     "Sent_TAM": "", "Template": template, "Person": person, "Gender": gender,
-                     "Profession": job, "Prof_Gender": side}
-                )  # fmt: skip
+                    {
+                        "Sentence": said[0].upper() + said[1:],
+                        "Sent_TM": "",
+                        "Sent_AM": "",
+                        "Sent_TAM": "",
+                        "Template": template,
+                        "Person": person,
+                        "Gender": gender,
+                        "Profession": job,
+                        "Prof_Gender": side,
+                    }
+                )
     path = folder / "BEC-Pro_EN.tsv"
     pd.DataFrame(rows).to_csv(path, sep="\t")
     return path
@@ -274,13 +308,13 @@ def test_bec_pro_as_pairs_and_as_templates(tmp_path):
     assert {i.meta["side"] for i in test.items if i.cluster == "driver"} == {"A"}
     text = test.items[0].texts["x:my uncle"]
     assert text.string[slice(*text.spans["target"][0])] == "My uncle"
-    assert evaluate(tiny("bert"), "lpbs", test).coverage["scored"] == 4
+    assert evaluate(tiny("bert"), "lpbs", test).coverage.scored == 4
 
 
 def test_sets_by_hand_say_where_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("UNMASK_DATA", str(tmp_path))
     with pytest.raises(DataError, match=r"download .*all_sentences\.tsv and occupations-stats"):
-        catalogue.read("winogender")
+        catalogue.sentences("winogender")
     (tmp_path / "winobias").mkdir()
     winobias(tmp_path / "winobias")
     result = evaluate(tiny("bert"), "aul", "winobias-type1")
@@ -293,9 +327,13 @@ def test_sets_by_hand_say_where_to_get_them(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_a_users_file_in_every_form(tmp_path, suffix):
-    frame = pd.DataFrame({"stereotype": ["She was late.", "A, b."],
-                          "antistereotype": ["He was late.", "A, c."],
-                          "category": ["x", "y"]})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "stereotype": ["She was late.", "A, b."],
+            "antistereotype": ["He was late.", "A, c."],
+            "category": ["x", "y"],
+        }
+    )
     path = tmp_path / f"mine{suffix}"
     if suffix == ".parquet":
         frame.to_parquet(path)
@@ -303,7 +341,7 @@ def test_a_users_file_in_every_form(tmp_path, suffix):
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-    data, _ = catalogue.read(str(path))
+    data = catalogue.sentences(str(path))
     assert [i.texts["antistereotype"].string for i in data.items] == ["He was late.", "A, c."]
     assert [i.category for i in data.items] == ["x", "y"]
 
@@ -311,20 +349,20 @@ def test_a_users_file_in_every_form(tmp_path, suffix):
 def test_quotes_in_a_tsv_and_odd_line_ends(tmp_path):
     path = tmp_path / "q.tsv"
     path.write_text('stereotype\tantistereotype\n"Yes," she said.\t"Yes," he said.\nA.\tB.\n')
-    data, _ = catalogue.read(str(path))
+    data = catalogue.sentences(str(path))
     assert data.items[0].texts["stereotype"].string == '"Yes," she said.'
     assert len(data.items) == 2
     path.write_text("stereotype\tantistereotype\nShe ran.\n")
     with pytest.raises(DataError, match="row 1 has too few columns"):
-        catalogue.read(str(path))
+        catalogue.sentences(str(path))
     lines = tmp_path / "l.jsonl"
     row = {"stereotype": "She\u2028ran.", "antistereotype": "He ran."}
     lines.write_text(json.dumps(row, ensure_ascii=False) + "\n")
-    assert len(catalogue.read(str(lines))[0].items) == 1
+    assert len(catalogue.sentences(str(lines)).items) == 1
 
 
 def test_a_broken_parquet_file_is_one_sentence(tmp_path):
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 but not really")
     with pytest.raises(DataError, match="not a parquet file"):
-        catalogue.read(str(path))
+        catalogue.sentences(str(path))

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from unmask import cli
-from unmask.corpus import frequencies, harvest, readers, store
+from conftest import invoke
+from unmask.api import evaluate
+from unmask.corpus import count, harvest, readers, store
 from unmask.corpus.harvest import Plan
 from unmask.corpus.sample import Sample
-from unmask.data.stimuli import stimuli
+from unmask.data.wordsets import stimuli
 from unmask.errors import DataError
-from unmask.evaluate import evaluate
+from unmask.studies import frequency
 
 zstandard = pytest.importorskip("zstandard")
 WORDS = ("rose", "ant", "Rose", "a person who is deaf", "love", "fair-skinned woman")
@@ -125,8 +125,13 @@ def test_progress_is_in_bytes_and_goes_on_within_a_file(tmp_path, monkeypatch, w
     monkeypatch.setattr(readers, "BLOCK", 1 << 12)
     files = [write(tmp_path, f"{i}.jsonl", lines(i, 2000)) for i in range(workers)]
     seen = []
-    store.build(files, SMALL, tmp_path / "s", workers=workers,
-                progress=lambda done, total: seen.append((done, total)))  # fmt: skip
+    store.build(
+        files,
+        SMALL,
+        tmp_path / "s",
+        workers=workers,
+        progress=lambda done, total: seen.append((done, total)),
+    )
     whole = sum(f.stat().st_size for f in files)
     assert seen[-1] == (whole, whole)
     assert all(a[0] <= b[0] for a, b in itertools.pairwise(seen))
@@ -172,9 +177,14 @@ def test_the_sample_is_uniform_and_of_distinct_sentences():
 
 @pytest.mark.parametrize(
     ("suffix", "compress"),
-    [("", None), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress),
-     (".zst", lambda d: zstandard.ZstdCompressor().compress(d))],
-)  # fmt: skip
+    [
+        ("", None),
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+        (".zst", lambda d: zstandard.ZstdCompressor().compress(d)),
+    ],
+)
 def test_every_compression_is_read_alike(tmp_path, suffix, compress):
     plain = write(tmp_path, "p.jsonl", lines(1))
     packed = write(tmp_path, "p2.jsonl" + suffix, lines(1), compress)
@@ -186,8 +196,11 @@ def test_every_compression_is_read_alike(tmp_path, suffix, compress):
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_truncated_file_is_named_and_its_beginning_kept(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(readers, "BLOCK", 1 << 14)
-    compress = {".gz": gzip.compress, ".xz": lzma.compress,
-                ".zst": lambda d: zstandard.ZstdCompressor().compress(d)}[suffix]  # fmt: skip
+    compress = {
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+        ".zst": lambda d: zstandard.ZstdCompressor().compress(d),
+    }[suffix]
     rng = random.Random(0)
     some = [f"A rose {rng.getrandbits(200)}." for _ in range(20_000)]
     path = write(tmp_path, "t.jsonl" + suffix, some, compress)
@@ -258,17 +271,26 @@ def test_from_corpus_to_ceat(tmp_path):
     words = [w for ws in stimuli()["weat-7"].sets.values() for w in ws]
     text = "\n".join(f"We spoke of {w} {n} times." for w in words for n in range(9))
     (tmp_path / "corpus.txt").write_text(text)
-    runner = CliRunner()
-    command = ["contexts", "build", "--stimuli", "weat-7,weat-1", "--corpus",
-               str(tmp_path / "*.txt"), "-o", str(tmp_path / "c"), "--workers", "1"]  # fmt: skip
-    done = runner.invoke(cli.app, command)
-    assert done.exit_code == 0, done.output
-    assert "288 sentences" in done.output.replace("\n", " ")
-    info = runner.invoke(cli.app, ["contexts", "info", str(tmp_path / "c")]).output
+    command = [
+        "contexts",
+        "build",
+        "--stimuli",
+        "weat-7,weat-1",
+        "--corpus",
+        str(tmp_path / "*.txt"),
+        "-o",
+        str(tmp_path / "c"),
+        "--workers",
+        "1",
+    ]
+    status, out, err = invoke(*command)
+    assert status == 0, err
+    assert "288 sentences" in out.replace("\n", " ")
+    info = invoke("contexts", "info", tmp_path / "c")[1]
     assert "below 8" in info
     result = evaluate("bundled", "ceat", "weat-7", contexts=str(tmp_path / "c"), samples=100)
     assert result.settings["contexts"].startswith("natural")
-    assert result.coverage["scored"] == 32
+    assert result.coverage.scored == 32
     with pytest.raises(DataError, match="keeps 0 of its 25"):
         evaluate("bundled", "ceat", "weat-1", contexts=str(tmp_path / "c"), samples=10)
 
@@ -276,10 +298,10 @@ def test_from_corpus_to_ceat(tmp_path):
 def test_frequencies(tmp_path):
     path = tmp_path / "c.txt"
     path.write_text("He and his men. He said: she, her woman. Women! him " + "he " * 5)
-    counted = frequencies.count([path])
+    counted = count.count([path], frequency.group_words())
     assert counted["he"] == 7
     assert counted["women"] == 1
-    frame = frequencies.table(counted).set_index("category")
+    frame = frequency.table(counted).set_index("category")
     assert frame.loc["gender", "words"].startswith("he ")
     assert frame.loc["gender", "advantaged"] < frame.loc["gender", "disadvantaged"]
 
@@ -290,25 +312,33 @@ def test_results_joined_with_frequencies(tmp_path):
     text = " ".join(w for n, w in enumerate(words) for _ in range(2**n))
     (tmp_path / "c.txt").write_text(text)
     rows = [
-        {"model": "m", "data": "d", "measure": "x", "item": str(i), "label": label,
-         "sentence": f"A {words[w]} fell." if label != "unrelated" else "Nothing.",
-         "score": float(w)}
+        {
+            "model": "m",
+            "data": "d",
+            "measure": "x",
+            "item": str(i),
+            "label": label,
+            "sentence": f"A {words[w]} fell." if label != "unrelated" else "Nothing.",
+            "score": float(w),
+        }
         for i in range(6)
-        for label, w in (("stereotype", (i * 3) % 8), ("antistereotype", (i * 5 + 1) % 8),
-                         ("unrelated", 2))
-    ]  # fmt: skip
+        for label, w in (
+            ("stereotype", (i * 3) % 8),
+            ("antistereotype", (i * 5 + 1) % 8),
+            ("unrelated", 2),
+        )
+    ]
     folder = tmp_path / "r"
     folder.mkdir()
     pd.DataFrame(rows).to_parquet(folder / "items.parquet")
-    done = CliRunner().invoke(cli.app, [
-        "data", "frequencies", "--corpus", str(tmp_path / "c.txt"), "--results", str(folder),
-        "-o", str(tmp_path / "o.csv")])  # fmt: skip
-    assert done.exit_code == 0, done.output
+    asked = ["--corpus", tmp_path / "c.txt", "--results", folder, "-o", tmp_path / "o.csv"]
+    status, _, err = invoke("data", "frequencies", *asked)
+    assert status == 0, err
     out = pd.read_csv(tmp_path / "o.csv")
     first = out[out.item == 0].set_index("label")
     assert first.words.tolist()[:2] == ["rose", "ant"]  # the unrelated sentence has no say
     assert first.frequency["antistereotype"] == pytest.approx(math.log10(3))
-    table = frequencies.follows(out.astype({"item": str}))
+    table = frequency.follows(out.astype({"item": str}))
     assert table.correlation[0] > 0.9
     assert table.n[0] == 6
 

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from conftest import tiny
-from unmask.cite import BIBLIOGRAPHY
-from unmask.data import cards, catalogue, contrasts, controls, flags, seat, stereoset
+from unmask.api import evaluate, run
+from unmask.data import cards, catalogue, controls, defects, fetch
 from unmask.data.fetch import download
+from unmask.data.packaged import bundled_pairs
+from unmask.data.readers import pairs, stereoset
 from unmask.errors import DataError
-from unmask.evaluate import evaluate, run
+from unmask.report.cite import references
 from unmask.types import Contrast, Dataset, Text
 
 CROWS = {
@@ -25,8 +27,8 @@ CROWS = {
 
 
 def test_every_card_is_complete():
-    for card in [*cards.catalogue().values(), *seat.files().values()]:
-        assert set(card.cite) <= set(BIBLIOGRAPHY)
+    for card in catalogue.cards():
+        assert set(card.cite) <= set(references())
         assert card.licence
         if not card.packaged:
             assert card.url.startswith("https://")
@@ -40,7 +42,8 @@ def test_every_card_is_complete():
 
 def test_crows_pairs(shared):
     shared("crows-pairs/crows_pairs_anonymized.csv")
-    data, note = catalogue.read("crows-pairs")
+    data = catalogue.sentences("crows-pairs")
+    note = data.about
     assert note["as_pinned"] is True
     assert len(data.items) == 1508
     counts = {c: sum(i.category == c for i in data.items) for c in CROWS}
@@ -53,11 +56,14 @@ def test_crows_pairs(shared):
 
 def test_stereoset_in_both_forms(shared, tmp_path):
     path = shared("stereoset/dev_intrasentence.json")
-    data, note = catalogue.read("stereoset")
+    data = catalogue.sentences("stereoset")
+    note = data.about
     assert note["as_pinned"] is False  # the reduction without the human labels, and it says so
     assert len(data.items) == 2106
-    counts = {c: sum(i.category == c for i in data.items)
-              for c in ("gender", "profession", "race", "religion")}  # fmt: skip
+    counts = {
+        c: sum(i.category == c for i in data.items)
+        for c in ("gender", "profession", "race", "religion")
+    }
     assert counts == {"gender": 255, "profession": 810, "race": 962, "religion": 79}
     whole = json.loads(path.read_text())
     for entry in whole["data"]["intrasentence"]:
@@ -82,9 +88,10 @@ TRANSLATED = ("en", "fr", "nl", "it", "ja", "ru")
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_translated_crows_pairs(language, shared):
-    card = cards.catalogue()[f"crows-pairs-{language}"]
+    card = cards.sentence_sets()[f"crows-pairs-{language}"]
     shared(card.path)
-    data, note = catalogue.read(card.name)
+    data = catalogue.sentences(card.name)
+    note = data.about
     assert note["as_pinned"] is True
     assert len(data.items) > 200
     assert len({i.id for i in data.items}) == len(data.items)
@@ -106,7 +113,7 @@ def test_bad_files_are_named(tmp_path):
 def test_unmask_data_must_be_a_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("UNMASK_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="no folder"):
-        catalogue.read("crows-pairs")
+        catalogue.sentences("crows-pairs")
 
 
 # ---------------------------------------------------------------- flags and controls
@@ -121,7 +128,7 @@ def made(*pairs, **meta):
 
 
 def test_flags():
-    data = flags.flagged(
+    data = defects.flagged(
         made(
             ("She was late.", "He was late."),
             ("She was late.", "She was late."),
@@ -140,9 +147,9 @@ def test_flags():
     assert found[4] == {"several changes"}
     assert found[5] == {"empty difference", "length"}
     assert found[6] == {"case"}
-    few = flags.flagged(made(("She ran.", "He ran.")))
+    few = defects.flagged(made(("She ran.", "He ran.")))
     assert few.items[0].meta["flags"] == ("few by writer",)
-    rated = flags.flagged(
+    rated = defects.flagged(
         made(("She ran.", "He ran."), ratings=[["c"]] * 5, agreement=2, context="A BLANKs ran.")
     )
     assert set(rated.items[0].meta["flags"]) == {"few by writer", "low agreement", "blank"}
@@ -161,16 +168,14 @@ def test_flagged_items_are_left_out_and_both_results_shown(tmp_path):
 
 
 def test_crows_pairs_flags(shared):
-    data = flags.flagged(
-        contrasts.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
-    )
+    data = defects.flagged(pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv")))
     flagged = [i for i in data.items if i.meta["flags"]]
     assert 100 < len(flagged) < 1400
-    assert {f for i in flagged for f in i.meta["flags"]} <= set(flags.FLAGS)
+    assert {f for i in flagged for f in i.meta["flags"]} <= set(defects.FLAGS)
 
 
 def test_controls(shared):
-    data = contrasts.bundled_pairs()
+    data = bundled_pairs()
     mixed = controls.controlled(data, "shuffled")
     assert mixed.name == "bundled-pairs:shuffled"
     assert mixed == controls.controlled(data, "shuffled")
@@ -181,11 +186,12 @@ def test_controls(shared):
     assert nonsense.items[0].texts["stereotype"] == data.items[0].texts["unrelated"]
     with pytest.raises(DataError, match="which group"):
         controls.controlled(data, "direction")
-    crows = contrasts.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
+    crows = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
     split = controls.controlled(crows, "direction")
     assert sum(i.category == "advantaged" for i in split.items) == 218
-    plain, shuffled = (evaluate("bundled", "aul", n)
-                       for n in ("bundled-pairs", "bundled-pairs:shuffled"))  # fmt: skip
+    plain, shuffled = (
+        evaluate("bundled", "aul", n) for n in ("bundled-pairs", "bundled-pairs:shuffled")
+    )
     assert shuffled.accuracy.value < plain.accuracy.value
 
 
@@ -281,18 +287,18 @@ def test_fetch_verify_and_a_flipped_byte(server, tmp_path, monkeypatch):
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))
     (tmp_path / "original").write_bytes(CONTENT)
     card = replace(
-        cards.catalogue()["crows-pairs"],
+        cards.sentence_sets()["crows-pairs"],
         url=address(server),
         path="set/file.csv",
-        checksum=catalogue.checksum(tmp_path / "original", "sha256:"),
+        checksum=fetch.checksum(tmp_path / "original", "sha256:"),
     )
-    path, note = catalogue.locate(card)
+    path, note = fetch.locate(card)
     assert right(path)
     assert note["source"] == address(server)
-    catalogue.locate(card)
+    fetch.locate(card)
     assert len(server.asked) == 1
-    assert catalogue.verify(card) == [(path, True)]
+    assert fetch.verify(card) == [(path, True)]
     data = bytearray(CONTENT)
     data[1000] ^= 1
     path.write_bytes(data)
-    assert catalogue.verify(card) == [(path, False)]
+    assert fetch.verify(card) == [(path, False)]

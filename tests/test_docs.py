@@ -19,7 +19,7 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
 def test_commands_in_the_readme_exist():
     from typer.main import get_command
 
-    from unmask.cli import app
+    from unmask.cli.main import app
 
     known = set(get_command(app).commands)
     for page in PAGES:

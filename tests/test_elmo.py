@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from unmask.api import evaluate
 from unmask.errors import DataError, ModelError
-from unmask.evaluate import evaluate
 from unmask.models.elmo import load_elmo
 from unmask.models.load import load_any
 from unmask.text.contexts import Mention, Wanted
@@ -25,10 +25,14 @@ OPTIONS = {
         "n_highway": 2,
     },
     "lstm": {
-        "cell_clip": 3, "dim": 6, "n_layers": 2, "proj_clip": 3, "projection_dim": 4,
+        "cell_clip": 3,
+        "dim": 6,
+        "n_layers": 2,
+        "proj_clip": 3,
+        "projection_dim": 4,
         "use_skip_connections": True,
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -135,8 +139,9 @@ def test_vectors_sum_layers_and_average_tokens(files):
 
 def test_batches_of_different_lengths_change_nothing(files):
     model = load_any(f"{files[0]}+{files[1]}")
-    wanted = [Wanted(Mention("word " * n + "nurse", (5 * n, 5 * n + 5)), "word-mean")
-              for n in range(6)]  # fmt: skip
+    wanted = [
+        Wanted(Mention("word " * n + "nurse", (5 * n, 5 * n + 5)), "word-mean") for n in range(6)
+    ]
     together = model.embed(wanted)
     alone = np.concatenate([model.embed([w]) for w in wanted])
     assert together == pytest.approx(alone, abs=1e-6)
@@ -154,7 +159,6 @@ def test_a_whole_measure_runs(files):
         "t",
         {"x": ("nurse", "maid"), "y": ("judge", "man")},
         {"a": ("kind", "soft"), "b": ("strong", "hard")},
-        {},
     )
     for measure in ("s-seat", "w-seat", "ceat"):
         result = evaluate(f"{files[0]}+{files[1]}", measure, test, samples=50)

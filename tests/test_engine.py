@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from conftest import KINDS, SORT, tiny
-from unmask import sentences
-from unmask.data import contrasts
+from unmask.data.packaged import bundled_pairs
+from unmask.data.templates import template_test
 from unmask.errors import NotApplicable
+from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.models.batches import Budget, batches
 from unmask.models.journal import Journal
@@ -17,12 +18,12 @@ from unmask.models.logprobs import attention_received
 from unmask.types import NOTHING, Dataset, Query
 
 MASKED = [f for f in SORT if KINDS.get(f, "masked") == "masked"]
-SOME = Dataset("some", "triplets", contrasts.bundled_pairs().items[::13])
+SOME = Dataset("some", "triplets", bundled_pairs().items[::13])
 
 
 def queries_for(family, names):
     model = tiny(family)
-    planned = [sentences.plan(model, LIKELIHOOD[n], SOME) for n in names]
+    planned = [planning.plan(model, LIKELIHOOD[n], SOME) for n in names]
     flags = [p.measure.attention for p in planned for _ in p.queries]
     return model, [q for p in planned for q in p.queries], flags
 
@@ -87,12 +88,12 @@ def test_head_at_queried_places_equals_whole_head(family):
 def test_rows_are_shared_between_measures():
     """PLL, CPS, SSS, AUL and AULA together need fewer than 60 % of the rows of separate runs."""
     names = ["pll", "cps", "sss", "aul", "aula"]
-    pairs = Dataset("pairs", "pairs", tuple(i for i in contrasts.bundled_pairs().items[::4]))
+    pairs = Dataset("pairs", "pairs", tuple(i for i in bundled_pairs().items[::4]))
     model = tiny("bert")
-    planned = [sentences.plan(model, LIKELIHOOD[n], pairs) for n in names]
+    planned = [planning.plan(model, LIKELIHOOD[n], pairs) for n in names]
     engine = {"own": model.engine()}
-    apart = [sentences.ask(engine, [p])[0].rows for p in planned]
-    together = sentences.ask(engine, planned)[0].rows
+    apart = [likelihood.ask(engine, [p])[0].rows for p in planned]
+    together = likelihood.ask(engine, planned)[0].rows
     assert together < 0.6 * sum(apart)
     # The distinct rows by hand: each content token hidden alone, all changed at once (when that
     # is more than one token), and the plain sentence.
@@ -117,7 +118,7 @@ def test_lpbs_needs_a_row_for_each_attribute_and_one_for_the_prior():
         "templates": [{"text": "so {target} was {attribute}.", "x": words[:10], "y": words[10:20]}],
         "attributes": {"A": words[20:25], "B": words[25:30]},
     }
-    planned = sentences.plan(model, LIKELIHOOD["lpbs"], contrasts.template_test(test))
+    planned = planning.plan(model, LIKELIHOOD["lpbs"], template_test(test))
     readings = model.engine().ask(planned.queries, [False] * len(planned.queries))
     assert len(planned.queries) == 400
     assert readings.rows == 11
@@ -211,17 +212,17 @@ def test_xlnet_published_slices_drop_a_word_and_keep_sep():
     model = tiny("xlnet")
     item = SOME.items[0]
     one = Dataset("one", "triplets", (item,))
-    planned = sentences.plan(model, LIKELIHOOD["aul@thys2025"], one)
+    planned = planning.plan(model, LIKELIHOOD["aul@thys2025"], one)
     row = model.codec.encode(item.texts["stereotype"].string)
     asked = [q.at for q in planned.queries if q.row == row.ids]
     assert asked == list(range(1, len(row.ids) - 1))
     sep = model.codec.tokenizer.sep_token_id
     assert row.ids[asked[-1]] == sep
     assert 0 not in row.specials
-    plain = sentences.plan(model, LIKELIHOOD["aul"], one)
+    plain = planning.plan(model, LIKELIHOOD["aul"], one)
     assert [q.at for q in plain.queries if q.row == row.ids] == list(range(len(row.ids) - 2))
     # and the answers are those of a plain forward pass, without target_mapping
-    readings = sentences.ask({"written": model.engine("written")}, [planned])[0]
+    readings = likelihood.ask({"written": model.engine("written")}, [planned])[0]
     with torch.no_grad():
         found = torch.log_softmax(model.net(torch.tensor([row.ids])).logits[0], -1)
     expected = [found[i, row.ids[i]].item() for i in asked]

@@ -7,8 +7,9 @@ import pytest
 
 import plain
 from conftest import tiny, tiny_real
-from unmask import sentences
-from unmask.data import contrasts, stereoset
+from unmask.data.packaged import bundled_pairs
+from unmask.data.readers import pairs, stereoset
+from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.types import Dataset
 
@@ -40,11 +41,11 @@ def hard_items(data: Dataset, tokenizer, count: int) -> Dataset:
 
 
 def frames(model, data, names):
-    planned = [sentences.plan(model, LIKELIHOOD[n], data) for n in names]
+    planned = [planning.plan(model, LIKELIHOOD[n], data) for n in names]
     streams = {s: model.engine(s) for s in ("own", "written")}
-    readings = sentences.ask(streams, planned)
+    readings = likelihood.ask(streams, planned)
     return {
-        p.measure.name: sentences.sentence_frame(model, p, r)
+        p.measure.name: likelihood.sentence_frame(model, p, r)
         for p, r in zip(planned, readings, strict=True)
     }
 
@@ -70,7 +71,7 @@ def compare(model, data, names):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_crows_pairs(family, shared):
     model = tiny_real(family)
-    data = contrasts.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
+    data = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
     some = hard_items(data, model.codec.tokenizer, 200)
     assert len(some.items) >= 200
     assert compare(model, some, ["cps", "sss", "aul", "aula", "pll"]) < 1e-6
@@ -87,14 +88,14 @@ def test_stereoset(family, shared):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_variants(family, shared):
     model = tiny_real(family)
-    data = contrasts.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
+    data = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
     some = hard_items(data, model.codec.tokenizer, 40)
     assert compare(model, some, ["sss@kaneko2022", "cps@biasbench", "all-masked"]) < 1e-6
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_on_made_tokenizers(family):
-    data = contrasts.bundled_pairs()
+    data = bundled_pairs()
     some = Dataset(data.name, data.shape, data.items[::20])
     assert compare(tiny(family), some, list(LOOPS)) < 1e-6
 
@@ -122,7 +123,7 @@ def test_cat_asks_for_the_piece_with_its_space(shared):
     some = Dataset(data.name, data.shape, data.items[:1])
     golds = {}
     for name in ("cat", "cat@nadeem2021"):
-        planned = sentences.plan(model, LIKELIHOOD[name], some)
+        planned = planning.plan(model, LIKELIHOOD[name], some)
         golds[name] = model.codec.tokenizer.convert_ids_to_tokens([q.gold for q in planned.queries])
     assert any(t.startswith("Ġ") for t in golds["cat"])
     assert not any(t.startswith("Ġ") for t in golds["cat@nadeem2021"])
@@ -130,7 +131,7 @@ def test_cat_asks_for_the_piece_with_its_space(shared):
 
 def test_cat_is_mean_probability_by_hand():
     model = tiny("bert")
-    item = contrasts.bundled_pairs().items[0]
+    item = bundled_pairs().items[0]
     some = Dataset("one", "triplets", (item,))
     frame = frames(model, some, ["cat"])["cat"].set_index("label").score
     tokenizer, text = model.codec.tokenizer, item.texts["stereotype"]

@@ -8,10 +8,12 @@ import torch
 
 import plain
 from conftest import tiny
-from unmask import sentences
-from unmask.data import contrasts
-from unmask.evaluate import evaluate
+from unmask.api import evaluate
+from unmask.data.templates import template_test
+from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
+from unmask.stats.log_odds import log_odds
+from unmask.types import Text
 
 TEST = {
     "name": "t",
@@ -21,11 +23,11 @@ TEST = {
 
 
 def run(model, name, test=TEST):
-    data = contrasts.template_test(test)
-    planned = sentences.plan(model, LIKELIHOOD[name], data)
+    data = template_test(test)
+    planned = planning.plan(model, LIKELIHOOD[name], data)
     stream = planned.measure.stream
-    readings = sentences.ask({stream: model.engine(stream)}, [planned])[0]
-    return sentences.sentence_frame(model, planned, readings).set_index(["item", "label"])
+    readings = likelihood.ask({stream: model.engine(stream)}, [planned])[0]
+    return likelihood.sentence_frame(model, planned, readings).set_index(["item", "label"])
 
 
 def rows_for(model, target, attribute):
@@ -96,13 +98,14 @@ def test_variants_read_the_prior_where_the_release_does(name, place):
 def test_ceat_lpbs_draws_one_template_a_word():
     """With one template it is LPBS itself in every sample; with two the samples differ."""
     model = tiny("bert")
-    one = evaluate(model, "ceat-lpbs", contrasts.template_test(TEST)).overall
-    d = evaluate(model, "lpbs", contrasts.template_test(TEST)).overall.value
+    one = evaluate(model, "ceat-lpbs", template_test(TEST)).overall
+    d = evaluate(model, "lpbs", template_test(TEST)).overall.value
     assert one.value == pytest.approx(d)
     assert one.more["sd"] == pytest.approx(0, abs=1e-9)
     more = {**TEST["templates"][0], "text": "so {target} met the {attribute} today."}
-    two = evaluate(model, "ceat-lpbs", contrasts.template_test({**TEST, "templates": [
-        TEST["templates"][0], more]})).overall  # fmt: skip
+    two = evaluate(
+        model, "ceat-lpbs", template_test({**TEST, "templates": [TEST["templates"][0], more]})
+    ).overall
     assert two.more["sd"] > 0
 
 
@@ -110,14 +113,12 @@ def test_log_odds_by_hand():
     labels = ["x:a", "y:b", "y:c"]
     values, priors = np.log([0.2, 0.1, 0.3]), np.log([0.5, 0.2, 0.2])
     expected = math.log(0.2 / 0.4) - math.log(0.5 / 0.4)
-    assert sentences.log_odds(labels, values, priors) == pytest.approx(expected)
+    assert log_odds(labels, values, priors) == pytest.approx(expected)
 
 
 def test_rare_words_never_give_nan():
     labels = ["x:a", "y:b"]
-    assert sentences.log_odds(labels, np.array([-4000.0, -4010.0]), np.zeros(2)) == pytest.approx(
-        10
-    )
+    assert log_odds(labels, np.array([-4000.0, -4010.0]), np.zeros(2)) == pytest.approx(10)
 
 
 def test_swapping_targets_or_attributes_flips_the_sign():
@@ -130,7 +131,7 @@ def test_swapping_targets_or_attributes_flips_the_sign():
     }
     swapped_sets = {**TEST, "attributes": dict(reversed(TEST["attributes"].items()))}
     d = [
-        evaluate(model, "lpbs", contrasts.template_test(t)).overall.value
+        evaluate(model, "lpbs", template_test(t)).overall.value
         for t in (TEST, swapped_targets, swapped_sets)
     ]
     assert d[0] == pytest.approx(-d[1]) == pytest.approx(-d[2])
@@ -145,7 +146,7 @@ def test_causal_is_bayes(family):
         "templates": [{"text": "so {target} likes the {attribute}.", "x": ["he"], "y": ["she"]}],
     }
     frame = run(model, "lpbs", test)
-    found = sentences.log_odds(
+    found = log_odds(
         ["x:he", "y:she"],
         frame.score["0/nurse"][["x:he", "y:she"]].to_numpy(),
         frame.prior["0/nurse"][["x:he", "y:she"]].to_numpy(),
@@ -154,7 +155,7 @@ def test_causal_is_bayes(family):
     def attribute_given(target):
         text = f"So {target} likes the nurse."
         encoded = model.codec.encode_text(
-            contrasts.Text(text, {"a": ((text.index("nurse"), text.index("nurse") + 5),)})
+            Text(text, {"a": ((text.index("nurse"), text.index("nurse") + 5),)})
         )
         with torch.no_grad():
             logits = model.net(input_ids=torch.tensor([encoded.ids])).logits[0].double()
@@ -176,7 +177,7 @@ def test_causal_attribute_first_is_the_definition():
     frame = run(model, "lpbs", test)
     text = "The nurse said that he was tired."
     at = text.index(" he ") + 1
-    encoded = model.codec.encode_text(contrasts.Text(text, {"t": ((at, at + 2),)}))
+    encoded = model.codec.encode_text(Text(text, {"t": ((at, at + 2),)}))
     with torch.no_grad():
         logp = torch.log_softmax(model.net(input_ids=torch.tensor([encoded.ids])).logits[0], -1)
     expected = sum(logp[i - 1, encoded.ids[i]].item() for i in encoded.roles["t"])

@@ -1,26 +1,33 @@
 """The papers: published values, whole studies on tiny models, the sweep of design choices."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from conftest import tiny
-from unmask import cli, own_scores, sentences, vary
-from unmask.corpus import frequencies
-from unmask.data import contrasts
-from unmask.data.stimuli import stimuli
+from conftest import invoke, tiny
+from unmask.api import evaluate
+from unmask.data.packaged import bundled_pairs, published
 from unmask.data.templates import from_stimuli
+from unmask.data.wordsets import stimuli
 from unmask.errors import ModelError, NameUnknown
-from unmask.evaluate import Options, evaluate
+from unmask.flow import planning, scores
+from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import LIKELIHOOD
-from unmask.papers import husse2022, husse2022_tables, pages
-from unmask.papers.husse2022_tables import MAIN
-from unmask.papers.pages import published
-from unmask.papers.reproduce import MODELS, reproduce
-from unmask.types import Dataset, Estimate
+from unmask.options import Options
+from unmask.report import page as pages
+from unmask.stats.shares import decompose
+from unmask.studies import frequency, multiverse
+from unmask.studies.papers import beside, husse2022, husse2022_tables
+from unmask.studies.papers.husse2022_tables import MAIN
+from unmask.studies.papers.reproduce import MODELS
+from unmask.studies.papers.reproduce import reproduce as run_paper
+from unmask.studies.papers.request import Request
+from unmask.types import Dataset, Estimate, Text
+
+
+def reproduce(paper, models, folder, options, **request):
+    return run_paper(paper, models, folder, Request(options, **request))
+
 
 # ---------------------------------------------------------------- published values
 
@@ -57,7 +64,7 @@ def test_table_2_follows_from_its_words():
     """With the printed order as counts, our table gives the printed mean ranks."""
     for category, words in PRINTED.items():
         counts = {w: 8 - i for i, w in enumerate(words.split())}
-        line = frequencies.table(counts).set_index("category").loc[category]
+        line = frequency.table(counts).set_index("category").loc[category]
         assert [line.advantaged, line.disadvantaged] == published("kaneko2022")["table2"][category]
 
 
@@ -80,8 +87,13 @@ def test_husse_values():
     # the released Reddit LPBS is not a number for capitalised names, with p = 0 beside it
     broken = every[every.d.isna()]
     assert set(broken.metric) == {"probability"}
-    seat = every[(every.method == "SEAT") & (every.model == "bert") & (every.test == "C1")
-                 & (every.context == "template") & (every.level == "word-average")]  # fmt: skip
+    seat = every[
+        (every.method == "SEAT")
+        & (every.model == "bert")
+        & (every.test == "C1")
+        & (every.context == "template")
+        & (every.level == "word-average")
+    ]
     assert seat.d.iloc[0] == pytest.approx(1.077, abs=0.001)
     values = published("husse2022")
     assert len(values["table4"]) == 8
@@ -91,9 +103,14 @@ def test_husse_values():
 def test_stereoset_rows_from_published_predictions_are_exact(shared):
     """thys2025's bert-base-cased CAT row is the authors' own prediction file, to the digit."""
     path = shared("stereoset/predictions/predictions_bert-base-cased_BertNextSentence_BertLM.json")
-    found = own_scores.score_file(path, "stereoset")
-    stated = dict(zip(published("thys2025")["columns"],
-                      published("thys2025")["table4"]["bert-base-cased"], strict=True))  # fmt: skip
+    found = scores.score_file(path, "stereoset")
+    stated = dict(
+        zip(
+            published("thys2025")["columns"],
+            published("thys2025")["table4"]["bert-base-cased"],
+            strict=True,
+        )
+    )
     assert round(found.by_category["gender"].value - 50, 3) == stated["CAT"]
     assert round(found.extras["lms:gender"].value, 3) == stated["lms"]
 
@@ -103,13 +120,13 @@ def test_stereoset_rows_from_published_predictions_are_exact(shared):
 
 def test_a_row_says_how_it_agrees():
     found = Estimate(50.0, 48, 52, 0.95, "m", 10, 50.0)
-    assert pages.row({}, 50.0, found)["agrees"] == "exact"
-    assert pages.row({}, 51.0, found)["agrees"] == "inside"
-    assert pages.row({}, 55.0, found)["agrees"] == "outside"
-    assert pages.row({}, 55.0, found)["difference"] == -5
-    assert "measured" not in pages.row({}, 55.0, None)
+    assert beside.row({}, 50.0, found)["agrees"] == "exact"
+    assert beside.row({}, 51.0, found)["agrees"] == "inside"
+    assert beside.row({}, 55.0, found)["agrees"] == "outside"
+    assert beside.row({}, 55.0, found)["difference"] == -5
+    assert "measured" not in beside.row({}, 55.0, None)
     # another model's number that happens to be equal is no agreement
-    assert "agrees" not in pages.row({}, 50.0, found, same=False)
+    assert "agrees" not in beside.row({}, 50.0, found, same=False)
 
 
 def test_pages_are_written_whole(tmp_path):
@@ -132,8 +149,9 @@ def test_kaneko_on_a_tiny_model(shared, tmp_path):
     shared("crows-pairs/crows_pairs_anonymized.csv")
     text = tmp_path / "c.txt"
     text.write_text("he and she and the american")
-    study = reproduce("kaneko2022", [tiny("bert")], tmp_path / "k", Options(), quick=True,
-                      corpus=[str(text)])  # fmt: skip
+    study = reproduce(
+        "kaneko2022", [tiny("bert")], tmp_path / "k", Options(), quick=True, corpus=[str(text)]
+    )
     titles = [t.title[:7] for t in study.tables]
     assert titles == ["Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "What th", "Figure "]
     for table in study.tables:
@@ -174,11 +192,19 @@ def test_kaneko_on_a_causal_model(shared, tmp_path):
 def store(tmp_path):
     """Natural contexts for C6 and C1 only."""
     rows = [
-        {"stimulus": w, "sentence": f"We saw that {w} was in the {n} room at last.", "start": 12,
-         "end": 12 + len(w), "source": "s", "hash": n}
+        {
+            "stimulus": w,
+            "sentence": f"We saw that {w} was in the {n} room at last.",
+            "start": 12,
+            "end": 12 + len(w),
+            "source": "s",
+            "hash": n,
+        }
         for name in ("husse-c6-name", "husse-c1-name")
-        for ws in stimuli()[name].sets.values() for w in ws for n in range(3)
-    ]  # fmt: skip
+        for ws in stimuli()[name].sets.values()
+        for w in ws
+        for n in range(3)
+    ]
     folder = tmp_path / "store"
     folder.mkdir()
     pd.DataFrame(rows).drop_duplicates().to_parquet(folder / "contexts.parquet")
@@ -186,8 +212,9 @@ def store(tmp_path):
 
 
 def test_husse_on_a_tiny_model(tmp_path, store):
-    study = reproduce("husse2022", [tiny("bert")], tmp_path / "h", Options(), quick=True,
-                      contexts=store)  # fmt: skip
+    study = reproduce(
+        "husse2022", [tiny("bert")], tmp_path / "h", Options(), quick=True, contexts=store
+    )
     tables = {t.name: t.frame for t in study.tables}
     assert set(tables) == {"runtimes", *(f"table{n}" for n in (1, 3, 4, 5, 6, 10, 11, 12, 13, 14))}
     assert tables["table3"]["tiny-bert"].notna().all()
@@ -211,9 +238,12 @@ def test_husse_on_a_tiny_model(tmp_path, store):
 def test_husse_shares_sentences_and_agrees_with_single_runs(tmp_path):
     """One pass for all levels gives what each level alone gives."""
     model = tiny("bert")
-    results: dict = {}
-    options = Options(samples=50)
-    husse2022._templates(model, ["husse-c6-name"], options, results, {})
+    specs = [
+        s
+        for s in husse2022._templates(model, ["husse-c6-name"], 50)
+        if s.data.name == "husse-c6-name"
+    ]
+    results = beside.by_tags(evaluate_specs(specs), *husse2022_tables.KEY)
     alone = evaluate(model, "w-seat", "husse-c6-name", pool="word-first").overall
     found = results["tiny-bert", "SEAT", "husse-c6-name", "word-start", "template"].overall
     assert (found.value, found.low) == pytest.approx((alone.value, alone.low), abs=1e-12)
@@ -231,8 +261,9 @@ def test_table_10_names_word_tests_that_exist():
 def test_models_that_cannot_be_loaded_are_listed(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match="none of the models"):
         reproduce("thys2025", ["no-such-model-here"], tmp_path, Options())
-    done = CliRunner().invoke(cli.app, ["reproduce", "kaneko2023"])
-    assert isinstance(done.exception, NameUnknown)
+    status, _, err = invoke("reproduce", "kaneko2023")
+    assert status == 2
+    assert "did you mean 'kaneko2022'" in err
 
 
 # ---------------------------------------------------------------- the multiverse
@@ -246,12 +277,13 @@ def test_a_sweep_runs_each_distinct_sentence_once():
         lambda module, args, kwargs, out: runs.append(kwargs["input_ids"].shape[0]),
         with_kwargs=True,
     )
-    sweep = vary.associations(model, "c6", Options(), layers=[0, 1, 2])
+    specs = list(multiverse.by_cosine(model, "c6", layers=[0, 1, 2]))
+    sweep = multiverse.sweep(specs, Options())
     handle.remove()
     from unmask.text import contexts
 
     distinct = {
-        model.codec.encode_text(contrasts.Text(m.text)).ids
+        model.codec.encode_text(Text(m.text)).ids
         for kind in ("name", "name-reduced", "term", "term-reduced", "term-simplified")
         for source in (contexts.templates, contexts.bare)
         for ms in source(stimuli()[f"husse-c6-{kind}"]).values()
@@ -264,31 +296,37 @@ def test_a_sweep_runs_each_distinct_sentence_once():
 
 def test_a_sweep_by_probability_asks_each_distinct_row_once():
     model = tiny("bert")
-    sweep = vary.probabilities(model, "c6", Options())
+    sweep = multiverse.sweep(list(multiverse.by_probability(model, "c6")), Options())
     assert set(sweep.frame.variant) == {"lpbs", "lpbs@husse2022"}
     assert set(sweep.frame.sets) == {"full", "reduced", "simplified"}
     rows = set()
-    for _, _, test in vary._tests("c6"):
+    for test in multiverse._tests("c6"):
         for name in ("lpbs", "lpbs@husse2022"):
-            planned = sentences.plan(model, LIKELIHOOD[name], from_stimuli(test))
+            planned = planning.plan(model, LIKELIHOOD[name], from_stimuli(test))
             mask = model.codec.mask_id
-            rows |= {tuple(mask if i in q.hidden else t for i, t in enumerate(q.row))
-                     for q in planned.queries}  # fmt: skip
+            rows |= {
+                tuple(mask if i in q.hidden else t for i, t in enumerate(q.row))
+                for q in planned.queries
+            }
     assert sweep.rows == len(rows)
-    whole = vary.concept_sweep(model, "c6", Options())
-    shares = vary.decompose(whole).set_index("choice").share
+    whole = multiverse.sweep(multiverse.concept_specs(model, "c6"), Options())
+    shares = decompose(whole.frame, whole.factors).set_index("choice").share
     assert shares.sum() == pytest.approx(100)
     assert len(whole.frame) > 100
     alone = evaluate(model, "lpbs", from_stimuli(stimuli()["husse-c6-name"])).overall.value
-    chosen = sweep.frame.query("targets == 'name' and sets == 'full' and variant == 'lpbs'")
+    chosen = sweep.frame.query("targets == 'names' and sets == 'full' and variant == 'lpbs'")
     assert chosen.score.item() == pytest.approx(alone)
 
 
 def test_decomposition_adds_up_and_finds_what_matters():
-    frame = pd.DataFrame([{"a": a, "b": b, "score": 3.0 * a + 0.1 * b, "low": 0, "high": 1}
-                          for a in range(3) for b in range(4)])  # fmt: skip
-    sweep = vary.Sweep(frame, ("a", "b"), 1, 0.0)
-    shares = vary.decompose(sweep).set_index("choice").share
+    frame = pd.DataFrame(
+        [
+            {"a": a, "b": b, "score": 3.0 * a + 0.1 * b, "low": 0, "high": 1}
+            for a in range(3)
+            for b in range(4)
+        ]
+    )
+    shares = decompose(frame, ("a", "b")).set_index("choice").share
     assert shares.sum() == pytest.approx(100)
     # by hand: variance of 3a is 9 x 2/3 = 6, of 0.1 b 0.01 x 5/4 = 0.0125
     assert shares["a"] == pytest.approx(100 * 6 / 6.0125)
@@ -296,21 +334,37 @@ def test_decomposition_adds_up_and_finds_what_matters():
 
 
 def test_preference_sweep_and_study(tmp_path):
-    data = contrasts.bundled_pairs()
+    data = bundled_pairs()
     some = Dataset(data.name, data.shape, data.items[::7], data.cluster)
-    sweep = vary.preferences(tiny("bert"), some, Options())
+    sweep = multiverse.sweep(list(multiverse.by_likelihood(tiny("bert"), some)), Options())
     assert len(sweep.frame) == 8 * 2 * 2 * 3
     strict = sweep.frame.query("variant == 'aul' and ties == 'strict' and case == 'as written'")
     half = sweep.frame.query("variant == 'aul' and ties == 'half' and case == 'as written'")
     assert np.all(half.score.to_numpy() >= strict.score.to_numpy())
-    pages.write(pages.Study("v", [], [vary.curve(sweep, "some curve")]), tmp_path)
+    pages.write(pages.Study("v", [], [multiverse.curve(sweep, "some curve")]), tmp_path)
     assert (tmp_path / "some-curve.svg").is_file()
     with pytest.raises(NameUnknown, match="c6"):
-        vary.associations(tiny("bert"), "c66", Options())
+        list(multiverse.by_cosine(tiny("bert"), "c66"))
 
 
 def test_published_files_are_json_and_complete():
     for paper in ("kaneko2022", "thys2025", "husse2022"):
         values = published(paper)
         assert values["source"] == paper
-        assert json.dumps(values)
+        tables = {k: v for k, v in values.items() if k.startswith(("table", "figure"))}
+        assert tables
+        for name, table in tables.items():
+            assert len(table) > 0, (paper, name)
+            assert all(_finite(v) for v in _leaves(table)), (paper, name)
+
+
+def _leaves(value):
+    if isinstance(value, dict | list):
+        return [
+            x for v in (value.values() if isinstance(value, dict) else value) for x in _leaves(v)
+        ]
+    return [value]
+
+
+def _finite(value):
+    return value is None or isinstance(value, str | bool) or abs(value) < 1000

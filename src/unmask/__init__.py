@@ -1,44 +1,53 @@
 """Measure social bias in language models, and say how far each number can be trusted."""
 
-from unmask.errors import DataError as DataError
-from unmask.errors import ModelError as ModelError
-from unmask.errors import NameUnknown as NameUnknown
-from unmask.errors import NotApplicable as NotApplicable
-from unmask.errors import UnmaskError as UnmaskError
-from unmask.evaluate import evaluate as evaluate
-from unmask.evaluate import run as run
-from unmask.measures import LIKELIHOOD as LIKELIHOOD
-from unmask.measures import Likelihood as Likelihood
-from unmask.results import load as load
-from unmask.results import save as save
-from unmask.results import table as table
-from unmask.types import Contrast as Contrast
-from unmask.types import Dataset as Dataset
-from unmask.types import Estimate as Estimate
-from unmask.types import Query as Query
-from unmask.types import Result as Result
-from unmask.types import Stimuli as Stimuli
-from unmask.types import Text as Text
+import importlib
+from typing import Any
+
+# Where each public name lives; imported at its first use, since pandas and torch are heavy.
+_HOME = {
+    "ASSOCIATION": "measures",
+    "Association": "measures",
+    "Contrast": "types",
+    "Coverage": "types",
+    "DataError": "errors",
+    "Dataset": "types",
+    "Estimate": "types",
+    "LIKELIHOOD": "measures",
+    "Likelihood": "measures",
+    "ModelError": "errors",
+    "NameUnknown": "errors",
+    "NotApplicable": "errors",
+    "Options": "options",
+    "Query": "types",
+    "Resampling": "options",
+    "Result": "types",
+    "Results": "types",
+    "Spec": "options",
+    "Stimuli": "types",
+    "Text": "types",
+    "UnmaskError": "errors",
+    "WordTest": "text.contexts",
+    "check_data": "complete",
+    "check_measure": "complete",
+    "evaluate": "api",
+    "evaluate_specs": "api",
+    "load": "report.results",
+    "run": "api",
+    "save": "report.results",
+    "table": "report.columns",
+}
 
 __version__ = "0.1.0"
-__all__ = [
-    "LIKELIHOOD",
-    "Contrast",
-    "DataError",
-    "Dataset",
-    "Estimate",
-    "Likelihood",
-    "ModelError",
-    "NameUnknown",
-    "NotApplicable",
-    "Query",
-    "Result",
-    "Stimuli",
-    "Text",
-    "UnmaskError",
-    "evaluate",
-    "load",
-    "run",
-    "save",
-    "table",
-]
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'unmask' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"unmask.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

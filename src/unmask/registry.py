@@ -23,7 +23,13 @@ class Registry(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         if name in self._rows:
             return self._rows[name]
-        raise NameUnknown(unknown(self._what, name, self._rows))
+        return self.among(name, ())
+
+    def among(self, name: str, others: Iterable[str]) -> T:
+        """The row of a name; `others` are right names of another place, offered for a wrong one."""
+        if name in self._rows:
+            return self._rows[name]
+        raise NameUnknown(unknown(self._what, name, [*self._rows, *others]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows

@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmask.errors import DataError
+from unmask.options import Spec
 
 Span: TypeAlias = tuple[int, int]
 Kind: TypeAlias = Literal["masked", "causal", "permutation", "encoder", "static", "elmo"]
@@ -58,11 +59,26 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Stimuli:
-    """Two target sets X, Y and two attribute sets A, B of words, each with its label."""
+    """Two target sets X, Y and two attribute sets A, B of words, each with its label.
+
+    What is known of a test stands in columns: `source` (a key of the bibliography, or `user`),
+    `concept` (C6, Dis, ... of husse2022), `named` (are the targets `names` or `terms`?), `size` of
+    the sets (`full`, `reduced`, `simplified`), `edition` (a published form other than the plain
+    one). `forms` gives the grammatical form of a word, `adjectives` those that may stand for the
+    nouns of an attribute set. `unequal` target sets are allowed where a published file has them.
+    """
 
     name: str
     targets: Mapping[str, tuple[str, ...]]
     attributes: Mapping[str, tuple[str, ...]]
+    source: str = "user"
+    concept: str = ""
+    named: str = ""
+    size: str = "full"
+    edition: str = ""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    adjectives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unequal: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -184,7 +200,10 @@ class Codec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval, its method and its n. `ideal` is the value without bias."""
+    """A number with its interval, its method and its n. `ideal` is the value without bias.
+
+    `se` is its standard error, NaN where none can be given; `more` has what belongs to the method.
+    """
 
     value: float
     low: float
@@ -194,6 +213,7 @@ class Estimate:
     n: int
     ideal: float | None = None
     p: float | None = None
+    se: float = math.nan
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -209,20 +229,97 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many items (or words) there are, how many could be scored, and why the others not.
+
+    `lost` names the words that had to go, with the reason; `unused` counts scores of a file that
+    belong to no item.
+    """
+
+    items: int
+    scored: int
+    ties: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    unused: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.scored <= self.items:
+            raise ValueError(f"{self.scored} of {self.items} items cannot have been scored")
+
+    @property
+    def share(self) -> float:
+        """Per cent of the items that could be scored."""
+        return 100 * self.scored / self.items
+
+
+Compared: TypeAlias = Literal["preference", "log-odds", "association"]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One measure on one data set for one model: the score and all that explains it.
 
-    `items` has one row for each sentence (or each word of an association test).
+    `spec` says in names what was measured; `compared` how: the share of items that prefer the
+    stereotype, an effect size of log-odds, or one of word associations. `shown` names the extras
+    that belong beside the score. `items` has one row for each sentence (or each word of an
+    association test). `kept` holds what `Options.keep` asked for, and is not saved.
     """
 
-    model: str
-    measure: str
-    data: str
+    spec: Spec
+    compared: Compared
     overall: Estimate
     by_category: Mapping[str, Estimate]
     extras: Mapping[str, Estimate]
     accuracy: Estimate | None
-    coverage: Mapping[str, Any]
+    coverage: Coverage
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
     items: Any
+    notes: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    kept: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return str(self.spec.model)
+
+    @property
+    def measure(self) -> str:
+        """The measure's name."""
+        return str(self.spec.measure)
+
+    @property
+    def data(self) -> str:
+        """The data's name."""
+        return str(self.spec.data)
+
+    @property
+    def title(self) -> str:
+        """Measure and data in words, for notes."""
+        return self.spec.title
+
+
+class Results(Sequence[Result]):
+    """The results of a run, in order, and notes on what was asked for and could not be done."""
+
+    def __init__(self, results: Iterable[Result], notes: Iterable[str] = ()) -> None:
+        self._results, self.notes = tuple(results), tuple(notes)
+
+    @overload
+    def __getitem__(self, place: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "Results": ...
+
+    def __getitem__(self, place: int | slice) -> "Result | Results":
+        if isinstance(place, slice):
+            return Results(self._results[place], self.notes)
+        return self._results[place]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __repr__(self) -> str:
+        return f"Results({', '.join(r.title for r in self._results)})"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from unmask.data.contrasts import bundled_pairs
+from unmask.data.packaged import bundled_pairs
 
 SIZE = 1_000_000
 

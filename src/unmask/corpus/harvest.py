@@ -59,8 +59,12 @@ class Plan:
 def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0) -> Plan:
     """All stimuli of some word tests; names are matched in case, other words are not."""
     tests = list(tests)
-    words = {w: test.meta.get("forms", {}).get(w, "") for test in tests
-             for ws in test.sets.values() for w in ws}  # fmt: skip
+    words = {
+        w: test.meta.get("forms", {}).get(w, "")
+        for test in tests
+        for ws in test.sets.values()
+        for w in ws
+    }
     exact = frozenset(w for w, form in words.items() if form == "name")
     doubles = {
         t.name: (
@@ -205,10 +209,15 @@ class Matcher:
         target, attribute = target[fits], attribute[fits]
         left = np.where(hits.start[target] < hits.start[attribute], target, attribute)
         right = np.where(left == target, attribute, target)
-        gaps = zip(hits.sentence[left].tolist(), hits.end[left].tolist(),
-                   hits.start[right].tolist(), strict=True)  # fmt: skip
-        near = np.array([b <= c and len(lines.bare[n][b:c].split()) <= APART for n, b, c in gaps],
-                        dtype=bool)  # fmt: skip
+        gaps = zip(
+            hits.sentence[left].tolist(),
+            hits.end[left].tolist(),
+            hits.start[right].tolist(),
+            strict=True,
+        )
+        near = np.array(
+            [b <= c and len(lines.bare[n][b:c].split()) <= APART for n, b, c in gaps], dtype=bool
+        )
         target, attribute = target[near], attribute[near]
         words = self.plan.stimuli
         both = zip(hits.word[target].tolist(), hits.word[attribute].tolist(), strict=True)
@@ -217,8 +226,14 @@ class Matcher:
         _offer(into, into.numbers(names), some, lines, sentences, source)
 
 
-def _offer(into: Sample, name: NDArray[np.int64], hits: _Hits, lines: _Lines, sentences: pa.Array,
-           source: str) -> None:  # fmt: skip
+def _offer(
+    into: Sample,
+    name: NDArray[np.int64],
+    hits: _Hits,
+    lines: _Lines,
+    sentences: pa.Array,
+    source: str,
+) -> None:
     """Rows for a sample: only those that it may keep are cut out of the text."""
     key = lines.key[hits.sentence]
     good = key <= into.limit[name]

@@ -141,5 +141,7 @@ def _odd_lines(block: bytes) -> Iterator[dict[str, str | None]]:
         if isinstance(row, dict):
             found = {k: row.get(k) for k in _SCHEMA.names}
             # Half an emoji is valid JSON and no valid text.
-            yield {k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else None
-                   for k, v in found.items()}  # fmt: skip
+            yield {
+                k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else None
+                for k, v in found.items()
+            }

@@ -81,8 +81,9 @@ class Sample:
         """Sort by name and hash, drop repeats, keep the least of each name."""
         if not self._columns:
             return
-        table = dict(zip(_COLUMNS, map(np.concatenate, zip(*self._columns, strict=True)),
-                         strict=True))  # fmt: skip
+        table = dict(
+            zip(_COLUMNS, map(np.concatenate, zip(*self._columns, strict=True)), strict=True)
+        )
         # Of the same sentence from two places the first by name stays, whatever came first.
         order = {n: i for i, n in enumerate(sorted(self.sources))}
         rank = np.array([order[n] for n in self.sources])[table["source"]]
@@ -104,8 +105,9 @@ class Sample:
         """Take in the rows of another sample's table."""
         if not table.num_rows:
             return
-        names, sources = (table[c].combine_chunks().dictionary_encode()
-                          for c in ("stimulus", "source"))  # fmt: skip
+        names, sources = (
+            table[c].combine_chunks().dictionary_encode() for c in ("stimulus", "source")
+        )
         name = self.numbers(names.dictionary.to_pylist())[names.indices.to_numpy()]
         source = np.array([self.source(s) for s in sources.dictionary.to_pylist()])
         start, end, key = (table[c].to_numpy() for c in ("start", "end", "hash"))

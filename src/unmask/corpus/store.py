@@ -50,8 +50,13 @@ def build(
     parts.mkdir(parents=True, exist_ok=True)
     total = sum(f.stat().st_size for f in files)
     run = _ray if engine == "ray" else _local
-    run(files, plan, parts, workers or os.cpu_count() or 1,
-        lambda: progress(_bytes_read(files, parts), total))  # fmt: skip
+    run(
+        files,
+        plan,
+        parts,
+        workers or os.cpu_count() or 1,
+        lambda: progress(_bytes_read(files, parts), total),
+    )
     singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
     broken = []
     for file in files:
@@ -66,8 +71,13 @@ def build(
     stimuli = len(pc.unique(found["stimulus"]))
     report = Report(len(files), total, stimuli, found.num_rows, tuple(broken))
     facts = {k: getattr(report, k) for k in Report.__slots__}
-    facts |= {"format": FORMAT, "seed": plan.seed, "keep": plan.keep, "window": words,
-              "asked": list(plan.stimuli)}  # fmt: skip
+    facts |= {
+        "format": FORMAT,
+        "seed": plan.seed,
+        "keep": plan.keep,
+        "window": words,
+        "asked": list(plan.stimuli),
+    }
     (folder / REPORT).write_text(json.dumps(facts, indent=1))
     return report
 
@@ -112,8 +122,15 @@ def counts(folder: Path) -> dict[str, int]:
 
 
 def _plan_id(plan: Plan) -> str:
-    facts = (FORMAT, plan.stimuli, sorted(plan.exact), plan.keep, plan.longest, plan.seed,
-             sorted((k, sorted(a), sorted(b)) for k, (a, b) in plan.doubles.items()))  # fmt: skip
+    facts = (
+        FORMAT,
+        plan.stimuli,
+        sorted(plan.exact),
+        plan.keep,
+        plan.longest,
+        plan.seed,
+        sorted((k, sorted(a), sorted(b)) for k, (a, b) in plan.doubles.items()),
+    )
     return blake2b(repr(facts).encode(), digest_size=6).hexdigest()
 
 

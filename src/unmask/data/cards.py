@@ -6,8 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unmask.data import contrasts, occupations, stereoset
+from unmask.data import templates, wordsets
+from unmask.data.packaged import bundled_pairs, packaged
+from unmask.data.readers import occupations, pairs, seat, stereoset
 from unmask.registry import Registry
+from unmask.text.contexts import WordTest
 from unmask.types import Dataset
 
 
@@ -24,7 +27,7 @@ class Card:
 
     name: str
     about: str
-    read: Callable[[Path], Dataset]
+    read: Callable[[Path], Dataset | WordTest]
     cite: tuple[str, ...]
     licence: str
     language: str = "en"
@@ -54,6 +57,8 @@ _GITHUB = "https://raw.githubusercontent.com"
 _STEREOSET = (
     f"{_GITHUB}/moinnadeem/StereoSet/ead7d086a64a192a1eca88e0dd2fd163de375218/data/dev.json"
 )
+# Meade et al.'s copy has May et al.'s files unchanged, and the religion tests beside them.
+_SEAT = f"{_GITHUB}/McGill-NLP/bias-bench/aba440322fb38600f7790e457a17941f0b12bf20/data/seat"
 
 
 def _own(
@@ -69,21 +74,44 @@ def _template_cards() -> list[Card]:
             test["name"],
             f"template test, {' against '.join(test['attributes'])} ({test['source']})",
             (test["source"],),
-            lambda test=test: contrasts.template_test(test),  # type: ignore[misc]
+            lambda test=test: templates.template_test(test),  # type: ignore[misc]
         )
-        for test in contrasts.packaged("templates.json")["tests"]
+        for test in packaged("templates.json")["tests"]
     ]
 
 
 @cache
-def catalogue() -> Registry[Card]:
+def seat_files() -> Registry[Card]:
+    """The sentence files of SEAT, by name without ending."""
+    return Registry("data set", ((c.name, c) for c in map(_seat, packaged("seat.json")["files"])))
+
+
+def _seat(row: Mapping[str, Any]) -> Card:
+    name = str(row["file"]).removesuffix(".jsonl")
+    words = wordsets.stimuli().get(row.get("words", ""))
+    religion = "words" not in row
+    return Card(
+        name,
+        "sentences of a SEAT test",
+        lambda path: seat.read_file(path, name, words),
+        ("meade2022",) if religion else ("may2019",),
+        "none stated" if religion else "CC BY-NC 4.0 (not for commercial use)",
+        path=f"seat/{row['file']}",
+        url=f"{_SEAT}/{row['file']}",
+        checksum=f"git:{row['blob']}",
+        size=int(row["size"]),
+    )
+
+
+@cache
+def sentence_sets() -> Registry[Card]:
     """All data sets of sentences."""
     cards = [
         _own(
             "bundled-pairs",
             "sentence triplets of our own over the nine bias types of CrowS-Pairs; for first steps",
             ("unmask",),
-            contrasts.bundled_pairs,
+            bundled_pairs,
             "Written by hand from frames: each of two group words with each of a few words that "
             "a common stereotype gives to one of the two. Few words and plain frames, Western and "
             "English stereotypes, no human ratings: good for first steps, tests and teaching, not "
@@ -93,7 +121,7 @@ def catalogue() -> Registry[Card]:
         Card(
             "crows-pairs",
             "1508 sentence pairs in nine bias types, written by crowd workers",
-            contrasts.read_crows_pairs,
+            pairs.read_crows_pairs,
             ("nangia2020",),
             "CC BY-SA 4.0",
             path="crows-pairs/crows_pairs_anonymized.csv",
@@ -222,7 +250,7 @@ def _translated() -> list[Card]:
 
 def _translated_card(language: str, file: str, url: str, cite: str, blob: str, about: str) -> Card:
     name = f"crows-pairs-{language}"
-    read = contrasts.read_crows_pairs if file.endswith(".csv") else contrasts.read_translated
+    read = pairs.read_crows_pairs if file.endswith(".csv") else pairs.read_translated
     return Card(
         name,
         f"CrowS-Pairs: {about}",

@@ -1,101 +1,147 @@
-"""Where the file of a data set is: a local copy, the cache, or its source."""
+"""The one catalogue: a name, a path or an object to the data it stands for.
 
-import hashlib
-import os
-from collections.abc import Callable, Sequence
+Sentence sets, word tests, SEAT's files, groups of them, what installed packages offer, and users'
+own files are all resolved here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import platformdirs
-
-from unmask.data import contrasts
-from unmask.data.cards import Card, catalogue
-from unmask.data.fetch import download
-from unmask.errors import DataError, NameUnknown
+from unmask.data import controls, defects, templates, wordsets
+from unmask.data.cards import Card, seat_files, sentence_sets
+from unmask.data.fetch import locate
+from unmask.data.readers.pairs import read_pairs
+from unmask.errors import DataError, NameUnknown, UnmaskError
+from unmask.plugins import Offered
 from unmask.registry import Registry, unknown
-from unmask.types import Dataset
+from unmask.text.contexts import WordTest
+from unmask.types import Dataset, Stimuli
 
 SUFFIXES = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"}
+OFFERED = Offered("unmask.data")
+SUITE = (
+    "bundled-pairs",
+    "kurita-career",
+    "kurita-math",
+    "kurita-science",
+    "weat-1",
+    "weat-6",
+    "weat-7",
+    "weat-8",
+)
+Data: TypeAlias = Dataset | WordTest
 
 
-def cache_folder() -> Path:
-    """Where fetched files are kept: `UNMASK_CACHE`, or the user's cache directory."""
-    return Path(os.environ.get("UNMASK_CACHE") or platformdirs.user_cache_dir("unmask"))
+def shape(data: Data) -> str:
+    """What measures look at: the shape of a sentence set, or `word tests`."""
+    return "word tests" if isinstance(data, WordTest) else data.shape
 
 
-def local_copy(card: Card) -> Path | None:
-    """The file of a card in `UNMASK_DATA`, if that folder has it."""
-    if not (folder := os.environ.get("UNMASK_DATA")):
-        return None
-    if not Path(folder).is_dir():
-        raise DataError(
-            f"UNMASK_DATA is {folder!r}, which is no folder; set it to one or unset it."
-        )
-    found = (Path(folder) / p for p in (card.path, *card.alias))
-    return next((p for p in found if p.is_file()), None)
+def renamed(data: Data, name: str) -> Data:
+    """The same data under another name."""
+    if isinstance(data, WordTest):
+        return replace(data, stimuli=replace(data.stimuli, name=name))
+    return replace(data, name=name)
 
 
-def checksum(path: Path, like: str) -> str:
-    """The checksum of a file, of the same sort as `like`."""
-    data = path.read_bytes()
-    if like.startswith("git:"):
-        return "git:" + hashlib.sha1(b"blob %d\x00" % len(data) + data).hexdigest()
-    return "sha256:" + hashlib.sha256(data).hexdigest()
+def known() -> list[str]:
+    """Every name that stands for data."""
+    return [*sentence_sets(), *wordsets.stimuli(), *wordsets.groups(), *seat_files(), *OFFERED]
+
+
+def card(name: str) -> Card:
+    """The card of a sentence set or of a sentence file of SEAT."""
+    every = Registry("data set", [*sentence_sets().items(), *seat_files().items()])
+    return every.among(name, known())
 
 
 def cards(names: Sequence[str] | None = None) -> list[Card]:
-    """Cards by name, those of SEAT's sentence files among them; all without names."""
-    from unmask.data.seat import files  # which itself builds on cards
-
-    every = Registry("data set", [*catalogue().items(), *files().items()])
-    return [every[n] for n in names] if names else list(every.values())
+    """Cards by name; all without names."""
+    return [card(n) for n in names or [*sentence_sets(), *seat_files()]]
 
 
-def locate(
-    card: Card, progress: Callable[[int, int], None] = lambda done, total: None
-) -> tuple[Path, dict[str, Any]]:
-    """The file of a data set, fetched if need be, and a note on where it comes from."""
-    if card.packaged:
-        return Path(), {"source": "packaged"}
-    if (copy := local_copy(card)) is not None:
-        agrees = None if card.by_hand else checksum(copy, card.checksum) == card.checksum
-        return copy, {"source": "UNMASK_DATA", "file": copy.name, "as_pinned": agrees}
-    if card.by_hand:
-        files = " and ".join([Path(card.path).name, *card.beside])
-        raise DataError(
-            f"{card.name!r} cannot be fetched, since no checksum of it is known; download {files} "
-            f"from {card.url} into {Path(card.path).parent}/ in a folder, and set UNMASK_DATA to "
-            "that folder."
-        )
-    target = cache_folder() / card.path
-    if not target.is_file():
-        download(card.url, target, lambda p: checksum(p, card.checksum) == card.checksum, progress)
-    return target, {"source": card.url, "file": target.name, "as_pinned": True}
+def resolve(data: Any, *, exclude_flagged: bool = False) -> list[Data]:
+    """All that a name, path or object stands for: one thing, or the members of a group.
 
-
-def verify(card: Card) -> list[tuple[Path, bool]]:
-    """Each local file of a card, and whether it is the pinned one; none if no pin is known."""
-    if card.by_hand:
-        return []
-    files = [p for p in (local_copy(card), cache_folder() / card.path) if p and p.is_file()]
-    return [(p, checksum(p, card.checksum) == card.checksum) for p in files]
-
-
-def read(name: str, others: Sequence[str] = ()) -> tuple[Dataset, dict[str, Any]]:
-    """A data set by name, or a user's file by path, with a note on where it comes from.
-
-    `others` are names that are allowed elsewhere, to be offered for a wrong one.
+    A word test that templates fit is both a word test and a sentence set. With `exclude_flagged`
+    a sentence set comes a second time, without the items that have visible defects.
     """
+    if isinstance(data, Dataset | WordTest | Stimuli):
+        return _object(data)
+    name = str(data)
+    if name in wordsets.groups():
+        return [d for member in wordsets.groups()[name] for d in resolve(member)]
+    if name in wordsets.stimuli():
+        return _object(wordsets.stimuli()[name])
+    if name in seat_files():
+        return [_read(seat_files()[name])]
+    if name.endswith(".json"):
+        return _object(_word_file(Path(name)))
+    if name in OFFERED:
+        return _offered(name)
+    base, _, control = name.partition(":")
+    found = defects.flagged(sentences(base))
+    sets: list[Data] = [controls.controlled(found, control) if control else found]
+    return sets + ([defects.without_flagged(found)] if exclude_flagged else [])
+
+
+def word_sets(names: Sequence[str]) -> list[Stimuli]:
+    """The word sets that some names stand for, those of groups among them."""
+    members = [n for name in names for n in wordsets.groups().get(name, (name,))]
+    return [wordsets.stimuli().among(n, wordsets.groups()) for n in members]
+
+
+def sentences(name: str) -> Dataset:
+    """A sentence set by name, or a user's file by path; `about` says where it comes from."""
     path = Path(name)
-    if path.suffix in SUFFIXES and name not in catalogue():
+    if path.suffix in SUFFIXES and name not in sentence_sets():
         if not path.is_file():
             raise DataError(
                 f"there is no file {name!r}; give the path of a CSV, TSV, JSON-lines or parquet "
                 "file."
             )
-        return contrasts.read_pairs(path), {"source": "file", "file": path.name}
-    if name not in catalogue():
-        raise NameUnknown(unknown("data set", name, [*catalogue(), *others]))
-    card = catalogue()[name]
+        return _noted(read_pairs(path), {"source": "file", "file": path.name})
+    if name not in sentence_sets():
+        raise NameUnknown(unknown("data set", name, known()))
+    found = _read(sentence_sets()[name])
+    assert isinstance(found, Dataset)
+    return found
+
+
+def _read(card: Card) -> Any:
     path, note = locate(card)
-    return card.read(path), note
+    return _noted(card.read(path), {**note, "cite": list(card.cite)})
+
+
+def _noted(data: Any, note: Mapping[str, Any]) -> Any:
+    return replace(data, about={**data.about, **note})
+
+
+def _object(data: Data | Stimuli) -> list[Data]:
+    if not isinstance(data, Stimuli):
+        return [data]
+    cite = [] if data.source == "user" else [data.source]
+    test = WordTest(data, about={"source": data.source, "cite": cite})
+    if not templates.has_templates(data):
+        return [test]
+    return [test, _noted(templates.from_stimuli(data), {"cite": cite})]
+
+
+def _word_file(path: Path) -> Stimuli:
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}; give the path of a word test in JSON.")
+    return wordsets.read_stimuli(path)
+
+
+def _offered(name: str) -> list[Data]:
+    """Data of an installed package: an object, or a function without arguments that makes it."""
+    made = OFFERED.load(name)
+    made = made() if callable(made) and not isinstance(made, type) else made
+    if not isinstance(made, Dataset | WordTest | Stimuli):
+        raise UnmaskError(
+            f"the data {name!r} of the package {OFFERED.package(name)!r} is a "
+            f"{type(made).__name__}; it must be a Dataset, a WordTest or Stimuli."
+        )
+    return _object(made)

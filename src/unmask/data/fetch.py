@@ -1,12 +1,20 @@
-"""Fetching files: streamed, resumed, verified, and never seen half-written."""
+"""Where the file of a data set is: a local copy, the cache, or its source.
 
+Fetched files are streamed, resumed, verified, and never seen half-written.
+"""
+
+import hashlib
 import os
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import platformdirs
+
+from unmask.data.cards import Card
 from unmask.errors import DataError
 
 CHUNK = 1 << 16
@@ -33,11 +41,8 @@ def download(
                 _stream(url, part, progress)
                 break
             except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-                refused = isinstance(error, urllib.error.HTTPError) and error.code in (
-                    403,
-                    404,
-                    410,
-                )
+                code = error.code if isinstance(error, urllib.error.HTTPError) else 0
+                refused = code in (403, 404, 410)
                 if refused or attempt == TRIES - 1:
                     raise DataError(
                         f"cannot fetch {url} ({error}); check the network, or put a copy in a "
@@ -67,3 +72,58 @@ def _stream(url: str, part: Path, progress: Callable[[int, int], None]) -> None:
                 progress(done, total)
     if total and done < total:
         raise ConnectionError(f"{done} of {total} bytes came")
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: `UNMASK_CACHE`, or the user's cache directory."""
+    return Path(os.environ.get("UNMASK_CACHE") or platformdirs.user_cache_dir("unmask"))
+
+
+def local_copy(card: Card) -> Path | None:
+    """The file of a card in `UNMASK_DATA`, if that folder has it."""
+    if not (folder := os.environ.get("UNMASK_DATA")):
+        return None
+    if not Path(folder).is_dir():
+        raise DataError(
+            f"UNMASK_DATA is {folder!r}, which is no folder; set it to one or unset it."
+        )
+    found = (Path(folder) / p for p in (card.path, *card.alias))
+    return next((p for p in found if p.is_file()), None)
+
+
+def checksum(path: Path, like: str) -> str:
+    """The checksum of a file, of the same sort as `like`."""
+    data = path.read_bytes()
+    if like.startswith("git:"):
+        return "git:" + hashlib.sha1(b"blob %d\x00" % len(data) + data).hexdigest()
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def locate(
+    card: Card, progress: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[Path, dict[str, Any]]:
+    """The file of a data set, fetched if need be, and a note on where it comes from."""
+    if card.packaged:
+        return Path(), {"source": "packaged"}
+    if (copy := local_copy(card)) is not None:
+        agrees = None if card.by_hand else checksum(copy, card.checksum) == card.checksum
+        return copy, {"source": "UNMASK_DATA", "file": copy.name, "as_pinned": agrees}
+    if card.by_hand:
+        files = " and ".join([Path(card.path).name, *card.beside])
+        raise DataError(
+            f"{card.name!r} cannot be fetched, since no checksum of it is known; download {files} "
+            f"from {card.url} into {Path(card.path).parent}/ in a folder, and set UNMASK_DATA to "
+            "that folder."
+        )
+    target = cache_folder() / card.path
+    if not target.is_file():
+        download(card.url, target, lambda p: checksum(p, card.checksum) == card.checksum, progress)
+    return target, {"source": card.url, "file": target.name, "as_pinned": True}
+
+
+def verify(card: Card) -> list[tuple[Path, bool]]:
+    """Each local file of a card, and whether it is the pinned one; none if no pin is known."""
+    if card.by_hand:
+        return []
+    files = [p for p in (local_copy(card), cache_folder() / card.path) if p and p.is_file()]
+    return [(p, checksum(p, card.checksum) == card.checksum) for p in files]

@@ -2,26 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from unmask.errors import NotApplicable
 from unmask.registry import Registry
-from unmask.types import Kind
+from unmask.types import Compared, Kind
 
 Pool: TypeAlias = Literal[
     "cls", "last", "mean", "mean-all", "first", "word-mean", "word-first", "word-last", "after-word"
 ]
-POOLS: dict[str, str] = {
-    "cls": "the [CLS] token's state (BERT's stands first, XLNet's last)",
-    "last": "the last token's state",
-    "mean": "the mean over all tokens that are not special",
-    "mean-all": "the mean over all tokens, specials among them",
-    "first": "the first token's state, whatever it is",
-    "word-mean": "the mean over the word's pieces",
-    "word-first": "the word's first piece",
-    "word-last": "the word's last piece",
-    "after-word": "the place behind the word's first piece",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +23,13 @@ class Association:
     each draw independent, else without replacement where a word has enough contexts).
     `encode`: `usual` with the model's special tokens; published code does otherwise.
     `subsample`: of unequal target sets the larger is cut at random, instead of being refused.
+    `bibtex` is an entry of its own for a reference that unmask lacks.
     """
+
+    family: ClassVar[str] = "association"
+    ideal: ClassVar[float] = 0.0
+    compared: ClassVar[Compared] = "association"
+    shapes: ClassVar[tuple[str, ...]] = ("word tests",)
 
     name: str
     about: str
@@ -51,6 +46,7 @@ class Association:
     subsample: bool = False
     kinds: tuple[Kind, ...] = field(default=("masked", "causal", "permutation", "encoder", "elmo"))
     deviation: str = ""
+    bibtex: str = ""
 
     def __post_init__(self) -> None:
         if not (self.about and self.formula and self.cite and self.criticism):
@@ -59,8 +55,6 @@ class Association:
             raise ValueError(f"{self.name!r}: a variant, and only a variant, states its deviation")
         if (self.samples > 0) != (self.test == "random-effects"):
             raise ValueError(f"{self.name!r}: samples go with random effects")
-
-    ideal = 0.0
 
     def pool_for(self, kind: Kind) -> Pool:
         """The vector taken from a kind of model; refused where the measure does not apply."""

@@ -7,67 +7,28 @@ the paper's definition; `name@source` reproduces released code with its quirks.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from unmask.errors import NotApplicable
 from unmask.measures import plans
 from unmask.measures.plans import Plan
+from unmask.measures.reduce import (
+    Reduce,
+    all_lowered,
+    as_written,
+    attended,
+    geometric,
+    lowered,
+    mean,
+    mean_probability,
+    total,
+    uncapitalised,
+    without_period,
+)
 from unmask.registry import Registry, choice
-from unmask.types import Floats, Kind, Readings
-
-Reduce: TypeAlias = Callable[[Readings], float]
-
-
-def total(r: Readings) -> float:
-    """Sum of log-probabilities."""
-    return float(r.logp.sum())
-
-
-def mean(r: Readings) -> float:
-    """Mean log-probability; NaN if nothing was asked."""
-    return float(r.logp.mean()) if len(r.logp) else float("nan")
-
-
-def attended(r: Readings) -> float:
-    """Mean of log-probability times attention received; the weights are not renormalised."""
-    return float((r.logp * r.attention).mean()) if len(r.logp) else float("nan")
-
-
-def mean_probability(r: Readings) -> float:
-    """Arithmetic mean of the probabilities."""
-    return float(np.exp(r.logp).mean()) if len(r.logp) else float("nan")
-
-
-def geometric(r: Readings) -> float:
-    """2 to the mean log2 probability: the inverse of the perplexity."""
-    return float(np.exp(mean(r)))
-
-
-def lowered(string: str, family: str) -> str:
-    """Lower case for BERT and ALBERT, as Nangia et al.'s script does."""
-    return string.lower() if family in {"bert", "albert"} else string
-
-
-def all_lowered(string: str, family: str) -> str:
-    """Lower case whatever the model, as Kurita et al.'s token indexer does."""
-    return string.lower()
-
-
-def uncapitalised(string: str, family: str) -> str:
-    """A small first letter, as Thys' templates have it ("he likes ...") for cased models too."""
-    return string[:1].lower() + string[1:]
-
-
-def without_period(string: str, family: str) -> str:
-    """The sentence less its final period, as Husse and Spitz encode it."""
-    return string.removesuffix(".")
-
-
-def as_written(string: str, family: str) -> str:
-    """The sentence as it is."""
-    return string
+from unmask.types import Compared, Floats, Kind, Readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +43,11 @@ class Likelihood:
     `empty`: an item with nothing to ask is `unscored`, or counts as `lost` (published code).
     `stream`: `own`; `written`: hidden places are written as mask tokens and read off a plain
     forward pass, which only differs for permutation models; `next`: the next-sentence head.
+    `shows` names the extras that belong beside the score. A `baseline` is not expected to predict
+    the tokens it asks for. `bibtex` is an entry of its own for a reference that unmask lacks.
     """
+
+    family: ClassVar[str] = "likelihood"
 
     name: str
     about: str
@@ -103,7 +68,10 @@ class Likelihood:
     empty: Literal["unscored", "lost"] = "unscored"
     stream: Literal["own", "written", "next"] = "own"
     text: Callable[[str, str], str] = as_written
+    shows: tuple[str, ...] = ()
+    baseline: bool = False
     deviation: str = ""
+    bibtex: str = ""
 
     def __post_init__(self) -> None:
         if not (self.plans and self.cite and self.about and self.formula and self.criticism):
@@ -115,6 +83,28 @@ class Likelihood:
     def ideal(self) -> float:
         """The value of a model without the bias."""
         return 50.0 if self.compare == "preference" else 0.0
+
+    @property
+    def compared(self) -> Compared:
+        """How its sentence scores become a number."""
+        return self.compare
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of model it applies to."""
+        return tuple(self.plans)
+
+    def asks(self, kind: Kind) -> tuple[object, ...]:
+        """What decides its queries: measures that agree in this ask the same and share answers."""
+        return (
+            self.plan_for(kind),
+            self.prior.get(kind),
+            self.text,
+            self.stream,
+            self.attention,
+            self.empty,
+            self.needs,
+        )
 
     @property
     def shapes(self) -> tuple[str, ...]:
@@ -220,6 +210,7 @@ CAT = Likelihood(
     reduce_causal=geometric,
     average="macro",
     needs=("fill",),
+    shows=("lms", "icat"),
     cite=("nadeem2021",),
     criticism="Compares fillers of different length and frequency; many items do not contrast "
     "what they mean to (Blodgett et al. 2021).",
@@ -234,6 +225,7 @@ CONTINUATION = Likelihood(
     reduce=geometric,
     average="macro",
     needs=("continuation",),
+    shows=("lms", "icat"),
     cite=("nadeem2021",),
     criticism="Not the published route, which needs a next-sentence head (cat-nsp). A masked model "
     "is asked for each token with the rest of the same sentence in sight, so the context counts "
@@ -340,6 +332,7 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 about="How likely are the tokens when everything is hidden? A baseline.",
                 formula="mean over tokens w of log p(w | length of the sentence)",
                 plans=_both(plans.everything),
+                baseline=True,
                 criticism="Sees only frequency and place: what it finds is not association.",
             ),
             CAT,

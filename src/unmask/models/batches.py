@@ -1,7 +1,10 @@
 """Batches by token budget, the same for every engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
+
+Progress: TypeAlias = Callable[[int, int], None]  # rows just done, rows in all
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,18 @@ three layers, the two directions side by side.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unmask.errors import DataError, ModelError
-from unmask.models.vectors import Progress
+from unmask.errors import DataError, ModelError, NotApplicable
+from unmask.models.batches import Budget, Progress
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
@@ -175,6 +175,30 @@ class ElmoModel:
 
     kind: Kind = "elmo"
 
+    def accepts(self, option: str) -> tuple[Any, ...]:
+        """The values that an option may have here; without a layer, their sum is taken."""
+        if option == "pool":
+            return ("mean", "last", "word-mean", "word-first", "word-last")
+        return tuple(range(len(self.net.forwards) + 1))
+
+    def vectors(
+        self,
+        *,
+        layer: int | None = None,
+        budget: Budget | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> "ElmoModel":
+        """The same network, reading one layer and showing its progress."""
+        return replace(self, layer="sum" if layer is None else layer, progress=progress)
+
+    def engine(self, stream: str = "own", **_: Any) -> NoReturn:
+        """ELMo's own language models are not read."""
+        raise NotApplicable(f"{self.name!r} gives vectors only; use 'w-seat' or 'ceat'.")
+
+    def has(self, words: Iterable[str]) -> set[str]:
+        """The words that the model has: all, by their characters."""
+        return set(words)
+
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
         """A vector for each wanted [n, 2 x size]."""
         texts = list(dict.fromkeys(_shown(w) for w in wanted))
@@ -188,11 +212,18 @@ class ElmoModel:
             for start in range(0, len(group), size):
                 block = group[start : start + size]
                 found = self.net.states([[t[a:b] for a, b in spans[t]] for t in block])
-                chosen = found.sum(0) if self.layer == "sum" else found[int(self.layer)]
-                states |= dict(zip(block, chosen, strict=True))
+                for n, text in enumerate(block):
+                    states[text] = found[:, n]
                 self.progress(len(block), len(texts))
-        rows = [self._pooled(w, states[_shown(w)], spans[_shown(w)]) for w in wanted]
+        rows = [
+            self._pooled(w, self._layer(w, states[_shown(w)]), spans[_shown(w)]) for w in wanted
+        ]
         return torch.stack(rows).double().numpy()
+
+    def _layer(self, want: Wanted, states: Tensor) -> Tensor:
+        """[layers, tokens, size] to [tokens, size]: one layer, or the sum of all."""
+        layer = self.layer if want.layer is None else want.layer
+        return states.sum(0) if layer == "sum" else states[int(layer)]
 
     def _pooled(self, want: Wanted, states: Tensor, spans: list[tuple[int, int]]) -> Tensor:
         start, end = want.mention.span

@@ -12,21 +12,16 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.batches import Budget
+from unmask.models.batches import Budget, Progress
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.elmo import ElmoModel, load_elmo
 from unmask.models.journal import Journal
 from unmask.models.known import BUNDLED, KNOWN
-from unmask.models.logprobs import (
-    Engine,
-    Progress,
-    causal_show,
-    masked_show,
-    permutation_show,
-)
+from unmask.models.logprobs import Engine, causal_show, masked_show, permutation_show
 from unmask.models.next_sentence import NextSentence
 from unmask.models.static import SUFFIXES, StaticVectors, load_static
 from unmask.models.vectors import TransformerVectors
+from unmask.options import POOLS
 from unmask.registry import unknown
 from unmask.types import Kind
 
@@ -55,22 +50,22 @@ class Model:
         """The architecture's short name, such as `bert`."""
         return str(self.net.config.model_type)
 
+    def accepts(self, option: str) -> tuple[Any, ...]:
+        """The values that an option of word vectors may have here: `pool` or `layer`."""
+        depth = int(self.net.config.num_hidden_layers)
+        return tuple(POOLS) if option == "pool" else tuple(range(-depth - 1, depth + 1))
+
     def vectors(
         self,
         *,
-        layer: int = -1,
+        layer: int | None = None,
         budget: Budget | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> TransformerVectors:
-        """The embedding engine."""
-        depth = int(self.net.config.num_hidden_layers)
-        if not -depth - 1 <= layer <= depth:
-            raise ModelError(
-                f"{self.name!r} has no layer {layer}; it has 0 (embeddings) to {depth}, or -1 for "
-                "the last."
-            )
+        """The embedding engine; without a layer, the last."""
+        chosen = -1 if layer is None else layer
         return TransformerVectors(
-            self.net, self.codec, self.limit, layer, budget or Budget(), progress
+            self.net, self.codec, self.limit, chosen, budget or Budget(), progress
         )
 
     def engine(
@@ -100,11 +95,14 @@ def load_any(
 ) -> Model | StaticVectors | ElmoModel:
     """A transformer, a vectors file, or ELMo as `OPTIONS.json+WEIGHTS.hdf5`."""
     options, _, weights = name.partition("+")
-    if weights and options.endswith(".json"):
-        return load_elmo(Path(options), Path(weights), name)
-    if Path(name).suffix in SUFFIXES:
-        return load_static(name)
-    return load(name, dtype=dtype, device=device)
+    elmo = bool(weights) and options.endswith(".json")
+    if not elmo and Path(name).suffix not in SUFFIXES:
+        return load(name, dtype=dtype, device=device)
+    if dtype != "float32" or device not in (None, "cpu"):
+        raise NotApplicable(
+            f"{name!r} is read as it is, on the CPU; leave out --dtype and --device for it."
+        )
+    return load_elmo(Path(options), Path(weights), name) if elmo else load_static(name)
 
 
 def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Model:

@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.batches import Budget, batches
+from unmask.models.batches import Budget, Progress, batches
 from unmask.models.journal import Journal
+from unmask.models.padding import device_of, padded
 from unmask.types import Floats, Query, Readings
 
 Row: TypeAlias = tuple[tuple[int, ...], frozenset[int]]
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +195,8 @@ class Engine:
         self, rows: list[Row], places: list[list[int]], weighted: bool
     ) -> tuple[torch.Tensor, Floats]:
         """Logits [places, vocabulary] and the attention that each place receives [places]."""
-        width = max(len(r[0]) for r in rows)
-        ids = torch.full((len(rows), width), self.pad)
-        real = torch.zeros(len(rows), width, dtype=torch.long)
-        for i, (tokens, _) in enumerate(rows):
-            ids[i, : len(tokens)] = torch.tensor(tokens)
-            real[i, : len(tokens)] = 1
-        device = next(self.net.parameters()).device
+        ids, real = padded([tokens for tokens, _ in rows], self.pad)
+        device = device_of(self.net)
         row = torch.tensor([i for i, p in enumerate(places) for _ in p], device=device)
         at = torch.tensor([k for p in places for k in p], device=device)
         nth = torch.tensor([n for p in places for n in range(len(p))], device=device)
@@ -209,7 +204,7 @@ class Engine:
             out = self.net(
                 input_ids=ids.to(device),
                 attention_mask=real.to(device),
-                **self.show.inputs(rows, places, width),
+                **self.show.inputs(rows, places, ids.shape[1]),
                 **({"output_attentions": True} if weighted else {}),
             )
         if out.logits.shape[:2] != (1, len(row)):

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from unmask.errors import ModelError
-from unmask.models.batches import Budget, batches
-from unmask.models.logprobs import Progress
+from unmask.models.batches import Budget, Progress, batches
+from unmask.models.padding import device_of, padded
 from unmask.types import Query, Readings
 
 
@@ -51,14 +51,11 @@ class NextSentence:
     @torch.inference_mode()
     def _forward(self, rows: Sequence[tuple[tuple[int, ...], int]]) -> Any:
         """Log-probabilities of the two classes [rows, 2]."""
-        width = max(len(ids) for ids, _ in rows)
-        ids, real, types = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(3))
-        ids += self.pad
+        ids, real = padded([tokens for tokens, _ in rows], self.pad)
+        types = torch.zeros_like(ids)
         for i, (tokens, second) in enumerate(rows):
-            ids[i, : len(tokens)] = torch.tensor(tokens)
-            real[i, : len(tokens)] = 1
             types[i, second : len(tokens)] = 1
-        device = next(self.net.parameters()).device
+        device = device_of(self.net)
         out = self.net(
             input_ids=ids.to(device),
             attention_mask=real.to(device),

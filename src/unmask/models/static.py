@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from unmask.errors import ModelError
+from unmask.errors import ModelError, NotApplicable
+from unmask.models.batches import Budget, Progress
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
@@ -27,6 +28,24 @@ class StaticVectors:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     kind: Kind = "static"
+
+    def accepts(self, option: str) -> tuple[Any, ...]:
+        """The values that an option may have here: a word has one vector and no layers."""
+        return ("word-mean",) if option == "pool" else ()
+
+    def vectors(
+        self,
+        *,
+        layer: int | None = None,
+        budget: Budget | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> "StaticVectors":
+        """It is its own engine: vectors are looked up."""
+        return self
+
+    def engine(self, stream: str = "own", **_: Any) -> NoReturn:
+        """Vectors answer no questions."""
+        raise NotApplicable(f"{self.name!r} has vectors and no probabilities; use 'weat'.")
 
     def lookup(self, words: Iterable[str]) -> dict[str, Floats]:
         """The vectors of the words that the file has, as they are written there.

@@ -3,7 +3,7 @@
 Each distinct sentence goes through the model once, for all poolings and all tests of a run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from unmask.errors import DataError
-from unmask.models.batches import Budget, batches
+from unmask.models.batches import Budget, Progress, batches
 from unmask.models.codec import TokenizerCodec
+from unmask.models.padding import device_of, padded
 from unmask.text.contexts import Mention, Wanted
 from unmask.types import Encoded, Floats, Text
 
-Progress: TypeAlias = Callable[[int, int], None]
 Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
 
 
@@ -105,6 +105,10 @@ class TransformerVectors:
     budget: Budget = Budget()
     progress: Progress = lambda rows, total: None
 
+    def has(self, words: Iterable[str]) -> set[str]:
+        """The words that the model has: all, in pieces."""
+        return set(words)
+
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
         """A vector for each wanted [n, d]; NaN where the sentence is longer than the limit."""
         rows: dict[tuple[int, ...], int] = {}
@@ -145,13 +149,8 @@ class TransformerVectors:
     @torch.inference_mode()
     def _pooled(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:
         """One vector for each question asked of these rows, in order."""
-        width = max(map(len, rows))
-        device = next(self.net.parameters()).device
-        ids = torch.full((len(rows), width), self.codec.pad_id)
-        real = torch.zeros(len(rows), width, dtype=torch.long)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = torch.tensor(row)
-            real[i, : len(row)] = 1
+        ids, real = padded(rows, self.codec.pad_id)
+        device = device_of(self.net)
         wanted = {layer for questions in asked for _, _, layer in questions}
         out = self.net.base_model(
             input_ids=ids.to(device),

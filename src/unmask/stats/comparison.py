@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from scipy.stats import norm
 from statsmodels.stats.contingency_tables import mcnemar
 
 from unmask.errors import DataError
-from unmask.stats.intervals import LEVEL, RESAMPLES, resampled
+from unmask.options import Resampling
+from unmask.stats.effects import effect_size
+from unmask.stats.intervals import USUAL, bootstrap, codes
 from unmask.types import Estimate, Floats
 
 
@@ -21,8 +24,7 @@ def paired_difference(
     *,
     macro: bool = False,
     scale: float = 1.0,
-    draws: int = RESAMPLES,
-    seed: int = 0,
+    how: Resampling = USUAL,
 ) -> Estimate:
     """The mean of `second - first` over the same items, with its paired cluster bootstrap.
 
@@ -33,20 +35,9 @@ def paired_difference(
     if len(first) != len(second):
         raise DataError(f"paired items are needed; here are {len(first)} and {len(second)}.")
     difference = scale * (second - first)
-    found = resampled(difference, clusters, macro=macro, draws=draws, seed=seed)
-    estimate = found.estimate(lambda means: means[:, 0], ideal=0.0)
-    p = sign_flip(difference, clusters, macro=macro, draws=draws, seed=seed)
-    return Estimate(
-        estimate.value,
-        estimate.low,
-        estimate.high,
-        estimate.level,
-        "paired " + estimate.method,
-        len(first),
-        0.0,
-        p,
-        estimate.more,
-    )
+    estimate = bootstrap(difference, clusters, ideal=0.0, macro=macro, how=how)
+    p = sign_flip(difference, clusters, macro=macro, how=how)
+    return replace(estimate, method="paired " + estimate.method, p=p)
 
 
 def sign_flip(
@@ -54,11 +45,10 @@ def sign_flip(
     clusters: Sequence[Any] | NDArray[Any],
     *,
     macro: bool = False,
-    draws: int = RESAMPLES,
-    seed: int = 0,
+    how: Resampling = USUAL,
 ) -> float:
     """Paired permutation test: signs flipped by cluster; exact when there are few clusters."""
-    number = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    number, draws = codes(clusters), how.draws
     sums = np.bincount(number, weights=difference)
     if macro:
         sums = sums / np.bincount(number).astype(float)
@@ -68,7 +58,7 @@ def sign_flip(
     if 2**count <= draws:
         every = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
         return float(np.mean(np.abs(every @ sums) >= observed - slack))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(how.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(draws, count))
     hits = int(np.count_nonzero(np.abs(signs @ sums) >= observed - slack))
     return (hits + 1) / (draws + 1)
@@ -86,8 +76,8 @@ def exact_mcnemar(first: Floats, second: Floats) -> tuple[float, int, int]:
 
 def equivalence(difference: Estimate, margin: float) -> float:
     """TOST: p that the true difference lies outside of plus or minus `margin`."""
-    se = difference.more.get("se")
-    if not se or math.isnan(se):
+    se = difference.se
+    if not se > 0:
         return 1.0 if abs(difference.value) >= margin else 0.0
     below = norm.sf((difference.value + margin) / se)
     above = norm.sf((margin - difference.value) / se)
@@ -96,10 +86,45 @@ def equivalence(difference: Estimate, margin: float) -> float:
 
 def unpaired_p(first: Estimate, second: Estimate) -> float:
     """The z-test that ignores the pairing, to be shown beside the right one."""
-    spread = math.hypot(first.more["se"], second.more["se"])
+    spread = math.hypot(first.se, second.se)
     return float(2 * norm.sf(abs(first.value - second.value) / spread)) if spread else 1.0
 
 
-__all__ = [
-    "LEVEL", "equivalence", "exact_mcnemar", "paired_difference", "sign_flip", "unpaired_p",
-]  # fmt: skip
+def effect_difference(
+    first: Floats, second: Floats, side: NDArray[np.int64], how: Resampling = USUAL
+) -> Estimate:
+    """Effect size of `second` less that of `first`, both over the same words.
+
+    `side` is 0 for a word of X and 1 for one of Y; scores should be standardised, so that two
+    models can exchange theirs. The interval resamples words within their sets; p exchanges the
+    two runs' scores word by word at random.
+    """
+    scores = np.stack([first, second])
+    value = _d(scores[1], side) - _d(scores[0], side)
+    rng = np.random.default_rng(how.seed)
+    draws, flips = [], []
+    halves = [np.flatnonzero(side == k) for k in (0, 1)]
+    for _ in range(how.draws // 5):
+        drawn = np.concatenate([rng.choice(h, len(h)) for h in halves])
+        draws.append(_d(scores[1][drawn], side[drawn]) - _d(scores[0][drawn], side[drawn]))
+        swap = rng.random(len(side)) < 0.5
+        mixed = np.where(swap, scores[::-1], scores)
+        flips.append(_d(mixed[1], side) - _d(mixed[0], side))
+    finite = np.array(draws)[np.isfinite(draws)]
+    low, high = (float(v) for v in np.quantile(finite, [how.tail, 1 - how.tail]))
+    p = float((np.sum(np.abs(flips) >= abs(value)) + 1) / (len(flips) + 1))
+    method, se = "paired bootstrap over words", float(finite.std(ddof=1))
+    return Estimate(value, low, high, how.level, method, len(side), 0.0, p, se)
+
+
+def standardised(scores: Floats) -> Floats:
+    """Scores with mean 0 and standard deviation 1."""
+    values = np.asarray(scores, float)
+    return (values - values.mean()) / values.std(ddof=1)
+
+
+def _d(scores: Floats, side: NDArray[np.int64]) -> float:
+    try:
+        return effect_size(scores[side == 0], scores[side == 1])
+    except DataError:
+        return float("nan")

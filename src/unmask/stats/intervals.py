@@ -10,10 +10,10 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 from unmask.errors import DataError
+from unmask.options import Resampling
 from unmask.types import Estimate, Floats
 
-LEVEL = 0.95
-RESAMPLES = 10_000
+USUAL = Resampling()
 
 
 def codes(clusters: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
@@ -21,13 +21,13 @@ def codes(clusters: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
     return np.unique(np.asarray(clusters), return_inverse=True)[1].astype(np.int64)
 
 
-def resample(sums: Floats, draws: int, seed: int) -> Floats:
-    """Bootstrap over rows: the column sums of `draws` resamples [draws, k] of `sums` [c, k].
+def resample(sums: Floats, how: Resampling) -> Floats:
+    """Bootstrap over rows: the column sums of `how.draws` resamples [draws, k] of `sums` [c, k].
 
     Only how often each row came is needed, so all resamples together are one matrix product.
     """
-    rng = np.random.default_rng(seed)
-    count = len(sums)
+    rng = np.random.default_rng(how.seed)
+    count, draws = len(sums), how.draws
     out = np.empty((draws, sums.shape[1]))
     block = max(1, 2_000_000 // count)
     lanes = np.arange(block)[:, None] * count
@@ -51,26 +51,23 @@ class Resampled:
     items: int
     clusters: int
     spread: Floats
+    level: float
 
     def estimate(
-        self,
-        statistic: Callable[[Floats], Floats],
-        *,
-        ideal: float | None = None,
-        level: float = LEVEL,
+        self, statistic: Callable[[Floats], Floats], *, ideal: float | None = None
     ) -> Estimate:
         """A statistic of the means [draws, k] -> [draws], with its percentile interval."""
         value = float(statistic(self.point[None])[0])
         values = statistic(self.draws)
         values = values[np.isfinite(values)]
-        low = high = float("nan")
-        more: dict[str, Any] = {"clusters": self.clusters, "se": None}
+        low = high = se = float("nan")
         if self.clusters > 1 and len(values) > 1:
-            tail = (1 - level) / 2
+            tail = (1 - self.level) / 2
             low, high = (float(v) for v in np.quantile(values, [tail, 1 - tail]))
-            more["se"] = float(values.std(ddof=1))
+            se = float(values.std(ddof=1))
         method = "cluster bootstrap" if self.clusters < self.items else "bootstrap"
-        return Estimate(value, low, high, level, method, self.items, ideal, None, more)
+        more = {"clusters": self.clusters}
+        return Estimate(value, low, high, self.level, method, self.items, ideal, None, se, more)
 
 
 def resampled(
@@ -78,8 +75,7 @@ def resampled(
     clusters: Sequence[Any] | NDArray[Any],
     *,
     macro: bool = False,
-    draws: int = RESAMPLES,
-    seed: int = 0,
+    how: Resampling = USUAL,
 ) -> Resampled:
     """Resample clusters of items. `columns` [n, k]; NaN means that a column does not count there.
 
@@ -99,12 +95,12 @@ def resampled(
         units = np.column_stack([means, some])
     with np.errstate(invalid="ignore", divide="ignore"):
         point = units[:, :width].sum(0) / units[:, width:].sum(0)
-        sums = resample(units, draws, seed)
+        sums = resample(units, how)
         drawn = sums[:, :width] / sums[:, width:]
     filled = np.where(counted, columns, np.nan)
     n = counted.sum(0)
     spread = np.array([np.nanvar(c) if k else np.nan for c, k in zip(filled.T, n, strict=True)])
-    return Resampled(point, drawn, len(columns), len(units), spread / np.maximum(n, 1))
+    return Resampled(point, drawn, len(columns), len(units), spread / np.maximum(n, 1), how.level)
 
 
 def first(means: Floats) -> Floats:
@@ -119,15 +115,14 @@ def bootstrap(
     *,
     ideal: float | None = None,
     macro: bool = False,
-    draws: int = RESAMPLES,
-    seed: int = 0,
+    how: Resampling = USUAL,
 ) -> Estimate:
     """A statistic of column means with its percentile cluster-bootstrap interval."""
-    found = resampled(columns, clusters, macro=macro, draws=draws, seed=seed)
+    found = resampled(columns, clusters, macro=macro, how=how)
     return found.estimate(statistic, ideal=ideal)
 
 
-def wilson(wins: float, n: int, level: float = LEVEL) -> tuple[float, float]:
+def wilson(wins: float, n: int, level: float = USUAL.level) -> tuple[float, float]:
     """Wilson's score interval of a percentage, items taken as independent."""
     low, high = proportion_confint(wins, n, alpha=1 - level, method="wilson")
     return 100 * float(low), 100 * float(high)
@@ -142,13 +137,14 @@ def as_share(found: Resampled, column: int, wins: Floats, ideal: float | None = 
     """
     estimate = found.estimate(lambda means: 100 * means[:, column], ideal=ideal)
     wins = wins[~np.isnan(wins)]
-    low, high = wilson(float(wins.sum()), len(wins))
-    se, spread = estimate.more["se"], float(found.spread[column])
+    low, high = wilson(float(wins.sum()), len(wins), found.level)
+    se, spread = estimate.se, float(found.spread[column])
+    known = se > 0  # neither NaN nor a spread of 0
     more = {
         **estimate.more,
         "wilson": [low, high],
-        "design_effect": (se / 100) ** 2 / spread if se and spread else None,
-        "detectable": detectable(se, estimate.level) if se else None,
+        "design_effect": (se / 100) ** 2 / spread if known and spread else None,
+        "detectable": detectable(se, estimate.level) if known else None,
     }
     estimate = replace(estimate, n=len(wins), more=more)
     if np.isnan(estimate.low) or wins.min() == wins.max():
@@ -162,13 +158,13 @@ def share(
     *,
     ideal: float | None = None,
     macro: bool = False,
-    seed: int = 0,
+    how: Resampling = USUAL,
 ) -> Estimate:
     """The percentage of `wins`, clustered."""
     wins = np.asarray(wins, float)
-    return as_share(resampled(wins, clusters, macro=macro, seed=seed), 0, wins, ideal)
+    return as_share(resampled(wins, clusters, macro=macro, how=how), 0, wins, ideal)
 
 
-def detectable(se: float, level: float = LEVEL, power: float = 0.8) -> float:
+def detectable(se: float, level: float = USUAL.level, power: float = 0.8) -> float:
     """The smallest difference from a fixed value found with this power at this level."""
     return float((norm.ppf(1 - (1 - level) / 2) + norm.ppf(power)) * se)

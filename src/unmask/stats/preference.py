@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from unmask.errors import DataError
-from unmask.stats.intervals import as_share, resampled
+from unmask.options import Resampling
+from unmask.stats.intervals import USUAL, as_share, resampled
 from unmask.types import Estimate, Floats
 
 Ties: TypeAlias = Literal["strict", "half", "drop"]
@@ -34,7 +35,7 @@ def summarise(
     *,
     ties: Ties = "strict",
     macro: bool = False,
-    seed: int = 0,
+    how: Resampling = USUAL,
 ) -> dict[str, Estimate]:
     """All estimates of a set of items: `score`, `log_ratio`, and for triplets `lms` and `icat`.
 
@@ -51,7 +52,7 @@ def summarise(
         other = scores["unrelated"]
         meaning = (preferred(pro, other) + preferred(anti, other)) / 2
         columns += [meaning, preferred(pro, anti)]
-    found = resampled(np.column_stack(columns), clusters, macro=macro, seed=seed)
+    found = resampled(np.column_stack(columns), clusters, macro=macro, how=how)
     out = {"score": as_share(found, 0, wins, ideal=50.0)}
     if np.isfinite(pro - anti).any():
         out["log_ratio"] = found.estimate(lambda m: m[:, 1], ideal=0.0)

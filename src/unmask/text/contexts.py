@@ -6,24 +6,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow.parquet as pq
+
 from unmask.errors import DataError
 from unmask.text.roles import find_word
 from unmask.types import Span, Stimuli
 
 SLOT = "{word}"
+_THIS = ("This is {word}.", "That is {word}.")
+_THERE = ("There is {word}.", "Here is {word}.")
 TEMPLATES: Mapping[str, tuple[str, ...]] = {
-    "name": ("This is {word}.", "That is {word}.", "There is {word}.", "Here is {word}.",
-             "{word} is here.", "{word} is there."),
-    "singular": ("This is a {word}.", "That is a {word}.", "There is a {word}.",
-                 "Here is a {word}.", "The {word} is here.", "The {word} is there."),
-    "plural": ("These are {word}.", "Those are {word}.", "They are {word}.",
-               "Here are {word}.", "The {word} are here.", "The {word} are there."),
-    "bare": ("This is {word}.", "That is {word}.", "It is {word}.", "There is {word}.",
-             "Here is {word}.", "We speak of {word}."),
-    "adjective": ("This is {word}.", "That is {word}.", "It is {word}.", "They are {word}."),
-    "phrase": ("This is {word}.", "That is {word}.", "There is {word}.", "Here is {word}.",
-               "It is {word}."),
-}  # fmt: skip
+    "name": (*_THIS, *_THERE, "{word} is here.", "{word} is there."),
+    "singular": (
+        "This is a {word}.",
+        "That is a {word}.",
+        "There is a {word}.",
+        "Here is a {word}.",
+        "The {word} is here.",
+        "The {word} is there.",
+    ),
+    "plural": (
+        "These are {word}.",
+        "Those are {word}.",
+        "They are {word}.",
+        "Here are {word}.",
+        "The {word} are here.",
+        "The {word} are there.",
+    ),
+    "bare": (*_THIS, "It is {word}.", *_THERE, "We speak of {word}."),
+    "adjective": (*_THIS, "It is {word}.", "They are {word}."),
+    "phrase": (*_THIS, *_THERE, "It is {word}."),
+}
 
 # Written with a vowel and spoken without, or the other way round.
 _A = ("uni", "use", "usu", "euro", "ewe", "one", "ukrain", "uti")
@@ -89,24 +102,38 @@ def bare(test: Stimuli) -> Contexts:
 
 def templates(test: Stimuli, by_form: Mapping[str, Iterable[str]] = TEMPLATES) -> Contexts:
     """Each word in the templates of its grammatical form."""
-    forms = test.meta.get("forms", {})
     return {
-        w: tuple(fill(t, w) for t in by_form[forms.get(w, "bare")])
+        w: tuple(fill(t, w) for t in by_form[test.forms.get(w, "bare")])
         for words in test.sets.values()
         for w in words
     }
 
 
-SOURCES: Mapping[str, Callable[[Stimuli], Contexts]] = {"bare": bare, "templates": templates}
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where words are met, under a name: `of(test)` gives the contexts of each word it has."""
+
+    name: str
+    of: Callable[[Stimuli], Contexts]
+
+
+SOURCES: Mapping[str, Source] = {
+    "bare": Source("bare", bare),
+    "templates": Source("templates", templates),
+}
+
+
+def source(name: str) -> Source:
+    """Contexts by name: `bare`, `templates`, or the path of a store."""
+    return SOURCES[name] if name in SOURCES else stored(Path(name))
 
 
 @dataclass(frozen=True, slots=True)
 class WordTest:
-    """Word sets with the contexts they are met in; without any, the measure's own are taken."""
+    """Word sets, with the sentences that a file gives them if it does (SEAT)."""
 
     stimuli: Stimuli
-    contexts: Callable[[Stimuli], Contexts] | None = None
-    source: str = "templates"
+    given: Source | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -114,14 +141,8 @@ class WordTest:
         """The name of its word sets."""
         return self.stimuli.name
 
-    def met(self, usual: str) -> tuple[Contexts, str]:
-        """The contexts, and where they come from; `usual` names a measure's own."""
-        if self.contexts is not None:
-            return self.contexts(self.stimuli), self.source
-        return SOURCES[usual](self.stimuli), usual
 
-
-def stored(path: Path) -> Callable[[Stimuli], Contexts]:
+def stored(path: Path) -> Source:
     """Natural sentences from a context store: JSON lines or parquet with stimulus, sentence, span.
 
     The span is two columns `start` and `end`, or a list `span`. A folder holds a store written by
@@ -144,7 +165,7 @@ def stored(path: Path) -> Callable[[Stimuli], Contexts]:
         words = {w for words in test.sets.values() for w in words}
         return {w: tuple(found[w]) for w in words if w in found}
 
-    return contexts
+    return Source(f"natural ({path.name})", contexts)
 
 
 def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
@@ -155,9 +176,7 @@ def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
             f"there is no context store {str(path)!r}; give a JSON-lines or parquet file."
         )
     if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        return pyarrow.parquet.read_table(path).to_pylist()
+        return pq.read_table(path).to_pylist()
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 

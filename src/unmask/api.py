@@ -1,0 +1,146 @@
+"""The Python door: models, measures and data by name or as objects; results out."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from unmask.data import catalogue
+from unmask.data.catalogue import Data
+from unmask.errors import NotApplicable, UnmaskError
+from unmask.flow.evaluate import evaluate as evaluate_specs
+from unmask.measures import MEASURES, SUITE, Association, Measure, find
+from unmask.options import Options, Spec
+from unmask.text import contexts
+from unmask.types import Result, Results
+
+# Choices that only association measures have.
+_CHOICES = ("pool", "layer", "contexts", "samples")
+
+
+def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
+    """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
+
+    `model` is a name or a loaded model; `measure` a name or a row; `data` a name, a path, a
+    `Dataset` or `Stimuli`. What cannot be scored is an error.
+    """
+    return run([model], [measure], [data], **options)[0]
+
+
+def run(
+    models: Any = ("bundled",), measures: Any = None, data: Any = None, **options: Any
+) -> Results:
+    """All measures on all data that they fit, for all models.
+
+    Rows and sentences are shared between the measures of a model. Without measures the standard
+    suite, without data the package's own sets. Keyword arguments are those of `Options`. What was
+    asked for and could not be done is in `notes`; nothing done at all is an error.
+    """
+    try:
+        settings = Options(**options)
+    except TypeError as error:
+        raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
+    asked, given = _several(measures), _several(data)
+    rows = _distinct([find(m) for m in asked or SUITE])
+    sets = _told_apart(
+        d
+        for name in given or catalogue.SUITE
+        for d in catalogue.resolve(name, exclude_flagged=settings.exclude_flagged)
+    )
+    pairs = [(m, d) for d in sets for m in rows if catalogue.shape(d) in m.shapes]
+    notes = _unmatched(rows, sets, pairs, bool(asked), bool(given)) + _unused(settings, pairs)
+    pairs.sort(key=lambda pair: isinstance(pair[0], Association))
+    specs = [spec(model, m, d, settings) for model in _several(models) for m, d in pairs]
+    failures: list[tuple[Spec, UnmaskError]] = []
+    found = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
+    if not found:
+        raise failures[0][1]
+    notes += [
+        f"{s.title} was not scored for {s.in_names().model}: {error}"
+        for s, error in failures
+        if asked or not isinstance(error, NotApplicable)
+    ]
+    return Results(found, notes)
+
+
+def spec(model: Any, measure: Measure, data: Data, options: Options) -> Spec:
+    """A spec with the choices of some options, where they apply to the measure."""
+    if not isinstance(measure, Association):
+        return Spec(model, measure, data)
+    source = None if options.contexts is None else contexts.source(options.contexts)
+    samples = options.samples if measure.test == "random-effects" else None
+    return Spec(model, measure, data, options.pool, options.layer, source, samples)
+
+
+def _several(given: Any) -> list[Any]:
+    """One thing or many, each once: a name, a path or an object stands for itself."""
+    if given is None:
+        return []
+    many = isinstance(given, Iterable) and not isinstance(given, str | Path)
+    things = list(given) if many else [given]
+    keys = [str(t) if isinstance(t, str | Path) else id(t) for t in things]
+    return list(dict(zip(keys, things, strict=True)).values())
+
+
+def _distinct(rows: Iterable[Measure]) -> list[Measure]:
+    """Each row once; two different rows of one name could not be told apart."""
+    found: dict[str, Measure] = {}
+    for row in rows:
+        if found.setdefault(row.name, row) != row:
+            raise UnmaskError(f"two measures are named {row.name!r}; give them different names.")
+    return list(found.values())
+
+
+def _told_apart(sets: Iterable[Data]) -> list[Data]:
+    """Sets of one name and shape get a number, so that their results can be told apart."""
+    seen: Counter[tuple[str, str]] = Counter()
+    out = []
+    for data in sets:
+        key = (data.name, catalogue.shape(data))
+        seen[key] += 1
+        out.append(catalogue.renamed(data, f"{data.name}#{seen[key]}") if seen[key] > 1 else data)
+    return out
+
+
+def _unmatched(
+    rows: Sequence[Measure],
+    sets: Sequence[Data],
+    pairs: Sequence[tuple[Measure, Data]],
+    asked: bool,
+    given: bool,
+) -> list[str]:
+    """A note for each measure and data set that found no partner; none at all is an error.
+
+    Of the standard suite only what fits is run, and the rest needs no note.
+    """
+    shapes = ", ".join(f"{d.name!r} ({catalogue.shape(d)})" for d in sets)
+    if not pairs:
+        kinds = " or ".join(dict.fromkeys(s for m in rows for s in m.shapes))
+        every = [m.name for m in MEASURES.values() if {*m.shapes} & {*map(catalogue.shape, sets)}]
+        raise NotApplicable(
+            f"{', '.join(repr(m.name) for m in rows)} needs {kinds}, which is not what {shapes} "
+            f"has; measures that fit: {', '.join(every)}."
+        )
+    used = {id(thing) for pair in pairs for thing in pair}
+    matched = {d.name for _, d in pairs}
+    notes = [
+        f"{m.name} was not run: it needs {' or '.join(m.shapes)}, and the data are {shapes}."
+        for m in rows
+        if asked and id(m) not in used
+    ]
+    return notes + [
+        f"{d.name} was not used: no measure that was asked for takes {catalogue.shape(d)}."
+        for d in sets
+        if given and id(d) not in used and d.name not in matched
+    ]
+
+
+def _unused(options: Options, pairs: Sequence[tuple[Measure, Data]]) -> list[str]:
+    """A note for each choice that none of the measures has."""
+    tests = {m.test for m, _ in pairs if isinstance(m, Association)}
+    notes = []
+    for name in _CHOICES:
+        takes = "random-effects" in tests if name == "samples" else bool(tests)
+        if getattr(options, name) is not None and not takes:
+            notes.append(f"{name} was not used: no measure that was run takes it.")
+    return notes

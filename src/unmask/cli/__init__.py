@@ -1,0 +1,1 @@
+"""The command line. Nothing but argument handling: the work is done elsewhere."""

@@ -1,0 +1,100 @@
+"""`unmask list`: what there is, one line each, and the card of one thing."""
+
+from collections.abc import Callable, Mapping
+
+from rich.console import Console
+
+from unmask.cli.terminal import print_lines
+from unmask.data import catalogue
+from unmask.data.cards import sentence_sets
+from unmask.data.wordsets import groups, stimuli
+from unmask.measures import MEASURES, Measure, find, table
+from unmask.models.known import KNOWN
+from unmask.registry import Registry
+from unmask.report.cite import bibtex
+from unmask.types import Stimuli
+
+
+def measures(console: Console, name: str | None) -> None:
+    """All measures, or the card of one."""
+    if name is None:
+        print_lines(console, [(m.name, m.deviation or m.about) for m in MEASURES.values()])
+        offered = [(n, f"of the package {table.OFFERED.package(n)}") for n in table.OFFERED]
+        print_lines(console, offered)
+        return
+    row = find(name)
+    print_lines(console, measure_card(row))
+    _print_sources(console, bibtex(row.cite, [row.bibtex] if row.bibtex else []))
+
+
+def measure_card(row: Measure) -> list[tuple[str, str]]:
+    """The facts of a measure."""
+    facts = [
+        ("measure", row.name),
+        ("asks", row.about),
+        ("formula", row.formula),
+        ("ideal", f"{row.ideal:g}"),
+        ("criticism", row.criticism),
+        ("models", ", ".join(row.kinds)),
+        ("data", ", ".join(row.shapes)),
+    ]
+    return facts + ([("deviation", row.deviation)] if row.deviation else [])
+
+
+def _print_sources(console: Console, text: str) -> None:
+    console.print("\n" + text, markup=False, highlight=False, soft_wrap=True)
+
+
+def data_sets(console: Console, name: str | None) -> None:
+    """All data sets, or the card of one."""
+    if name is not None:
+        _data_card(console, name)
+        return
+    print_lines(console, [(c.name, f"{c.about} ({c.licence})") for c in sentence_sets().values()])
+    console.print("\nWord tests:", style="bold")
+    print_lines(console, [(s.name, _sides(s)) for s in stimuli().values()])
+    console.print("\nGroups of word tests:", style="bold")
+    print_lines(console, [(g, ", ".join(names)) for g, names in groups().items()])
+    offered = [(n, f"of the package {catalogue.OFFERED.package(n)}") for n in catalogue.OFFERED]
+    print_lines(console, offered)
+
+
+def _data_card(console: Console, name: str) -> None:
+    if name in stimuli():
+        _stimuli_card(console, stimuli()[name])
+        return
+    if name in groups():
+        print_lines(console, [("group", name), ("word tests", ", ".join(groups()[name]))])
+        return
+    card = catalogue.card(name)
+    facts = [("data set", card.name), ("what", card.about), ("licence", card.licence)]
+    facts += [("source", card.url)] if card.url else []
+    facts += [("known defects", card.defects)] if card.defects else []
+    print_lines(console, facts)
+    _print_sources(console, bibtex(card.cite))
+
+
+def _sides(test: Stimuli) -> str:
+    targets, attributes = (" / ".join(s) for s in (test.targets, test.attributes))
+    return f"{targets} by {attributes} ({test.source})"
+
+
+def _stimuli_card(console: Console, test: Stimuli) -> None:
+    facts = [("word test", test.name)]
+    facts += [(label, ", ".join(words)) for label, words in test.sets.items()]
+    facts += [(k, str(test.meta[k])) for k in ("note", "defects", "published") if k in test.meta]
+    print_lines(console, facts)
+    _print_sources(console, bibtex([test.source]))
+
+
+def models(console: Console, name: str | None) -> None:
+    """Models known by name; any other name is looked for on the hub."""
+    known = Registry("model", KNOWN.items())
+    print_lines(console, list(known.items()) if name is None else [(name, known[name])])
+    if name is None:
+        console.print("Any other name is a folder, a GGUF file or a model of the hub.", style="dim")
+
+
+VIEWS: Mapping[str, Callable[[Console, str | None], None]] = Registry(
+    "list", [("measures", measures), ("data", data_sets), ("models", models)]
+)

@@ -1,0 +1,152 @@
+"""The entry point, and the commands `run`, `score`, `list` and `cite`."""
+
+import sys
+import warnings
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli import corpus, studies
+from unmask.cli.arguments import ByCategory, Level, Out, Seed, Tokens, split
+from unmask.cli.later import later
+from unmask.errors import UnmaskError
+
+api = later("unmask.api")
+cite_ = later("unmask.report.cite")
+listing = later("unmask.cli.listing")
+options = later("unmask.options")
+results = later("unmask.report.results")
+scores = later("unmask.flow.scores")
+terminal = later("unmask.cli.terminal")
+types = later("unmask.types")
+
+app = typer.Typer(
+    name="unmask",
+    help="Measure social bias in language models, and say how far each number can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.add_typer(corpus.contexts_app, name="contexts")
+app.add_typer(corpus.data_app, name="data")
+studies.add_to(app)
+console = Console()
+
+
+def main() -> None:
+    """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
+    warnings.filterwarnings("ignore", module="transformers")
+    errors = Console(stderr=True)
+    try:
+        app()
+    except UnmaskError as error:
+        errors.print(f"[bold red]unmask:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        errors.print("unmask: stopped; the same command goes on where it was.")
+        sys.exit(130)
+
+
+@app.command()
+def run(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m", "--model", help="Hub name, name@revision, folder, GGUF file, or 'bundled'."
+        ),
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option("-x", "--measure", help="Measure, or several with commas.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("-d", "--data", help="Data set, group or CSV file; commas.")
+    ] = None,
+    out: Out = None,
+    by_category: ByCategory = False,
+    dtype: Annotated[str, typer.Option(help="float32, float64, bfloat16 or float16.")] = "float32",
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
+    tokens: Tokens = 4096,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="Vector taken: cls, last, mean, word-mean, word-first or word-last."),
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option(help="Layer of word vectors; -1 is the last (default).")
+    ] = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(help="Contexts of words: bare, templates, or a file or folder of sentences."),
+    ] = None,
+    samples: Annotated[int | None, typer.Option(help="Samples of CEAT.")] = None,
+    exclude_flagged: Annotated[
+        bool, typer.Option(help="Also run without the items that have visible defects.")
+    ] = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Measure: without arguments the bundled model on the bundled data with the standard suite."""
+    chosen = {
+        "seed": seed,
+        "level": level,
+        "dtype": dtype,
+        "device": device,
+        "tokens": tokens,
+        "pool": pool,
+        "layer": layer,
+        "contexts": contexts,
+        "samples": samples,
+        "exclude_flagged": exclude_flagged,
+    }
+    options.Options(**chosen)  # checked before a folder is made
+    folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    results.make_folder(folder)
+    journal = folder / ".answers"
+    names = (split(model, ("bundled",)), split(measure) or None, split(data) or None)
+    with terminal.progress(console) as progress:
+        found = api.run(*names, **chosen, journal=journal, progress=progress)
+    results.save(found, folder)
+    journal.unlink(missing_ok=True)
+    terminal.print_results(console, found, by_category)
+    console.print(f"Results and all items: [bold]{escape(str(folder))}[/]")
+
+
+@app.command()
+def score(
+    file: Annotated[Path, typer.Argument(help="JSON, CSV, JSON lines or parquet: id, score.")],
+    data: Annotated[str, typer.Option("-d", "--data", help="The data set that was scored.")],
+    out: Out = None,
+    by_category: ByCategory = True,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Sentence scores made elsewhere: the same results and statistics."""
+    how = options.Resampling(seed=seed, level=level)
+    found = types.Results([scores.score_file(file, data, how=how)])
+    if out is not None:
+        results.save(found, out)
+    terminal.print_results(console, found, by_category)
+
+
+@app.command(name="list")
+def list_(
+    what: Annotated[str, typer.Argument(help="measures, data or models")],
+    name: Annotated[str | None, typer.Argument(help="One of them: its whole card.")] = None,
+) -> None:
+    """What there is, one line each; with a name, its card."""
+    listing.VIEWS[what](console, name)
+
+
+@app.command()
+def cite(folder: Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]) -> None:
+    """BibTeX of what was run."""
+    text = cite_.cited(results.load(folder))
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The commands `compare`, `reproduce` and `vary`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli.arguments import Level, Out, Seed, Tokens, split
+from unmask.cli.later import later
+
+comparing = later("unmask.studies.compare")
+load = later("unmask.models.load")
+multiverse = later("unmask.studies.multiverse")
+options = later("unmask.options")
+page = later("unmask.report.page")
+papers = later("unmask.studies.papers.reproduce")
+request = later("unmask.studies.papers.request")
+results = later("unmask.report.results")
+terminal = later("unmask.cli.terminal")
+
+console = Console()
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for command in (compare, reproduce, vary):
+        app.command()(command)
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")],
+    margin: Annotated[
+        float | None, typer.Option(help="Test equivalence within plus or minus this much.")
+    ] = None,
+    top: Annotated[
+        int, typer.Option(help="Items that changed side to show, most changed first.")
+    ] = 5,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder for CSV files.")] = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Two or more runs on the same items: paired differences, tests, items that changed side."""
+    how = options.Resampling(seed=seed, level=level)
+    frame, changed = comparing.compare(comparing.read_runs(folders), margin=margin, how=how)
+    terminal.print_comparison(console, frame, changed, top)
+    if out is not None:
+        results.make_folder(out)
+        frame.to_csv(out / "comparison.csv", index=False)
+        changed.to_csv(out / "changed.csv", index=False)
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--model", "--models", help="Other models than the paper's."),
+    ] = None,
+    out: Out = None,
+    quick: Annotated[bool, typer.Option(help="A declared sub-sample of the items.")] = False,
+    corpus: Annotated[
+        list[str] | None, typer.Option(help="Corpus files for word frequencies (kaneko2022).")
+    ] = None,
+    contexts: Annotated[
+        str | None, typer.Option(help="Store of natural contexts (husse2022).")
+    ] = None,
+    tokens: Tokens = 4096,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """A paper's tables and figures, published and measured side by side."""
+    _ = papers.PAPERS[paper]
+    folder = out or Path("unmask-results") / paper
+    results.make_folder(folder)
+    journal = folder / ".answers"
+    with terminal.progress(console) as progress:
+        chosen = options.Options(
+            seed=seed, level=level, tokens=tokens, progress=progress, journal=journal
+        )
+        asked = request.Request(chosen, quick, corpus or (), contexts)
+        made = papers.reproduce(paper, split(model), folder, asked)
+    journal.unlink(missing_ok=True)
+    terminal.print_study(console, made, folder)
+
+
+def vary(
+    model: Annotated[str, typer.Argument(help="A model.")] = "bundled",
+    concept: Annotated[
+        list[str] | None, typer.Option(help="Concepts of husse2022: c3, c6, occ, i1, i2.")
+    ] = None,
+    data: Annotated[list[str] | None, typer.Option("-d", "--data", help="Sentence sets.")] = None,
+    contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
+    out: Out = None,
+    tokens: Tokens = 4096,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Design-choice sweep: how far does the score move, and what moves it?"""
+    folder = out or Path("unmask-results") / "vary"
+    results.make_folder(folder)
+    with terminal.progress(console) as progress:
+        chosen = options.Options(seed=seed, level=level, tokens=tokens, progress=progress)
+        concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
+        made = multiverse.study(
+            load.load(model), chosen, concepts=concepts, data=sets, store=contexts
+        )
+    page.write(made, folder)
+    for remark in made.remarks:
+        console.print(remark, highlight=False, markup=False)
+    for title, frame in multiverse.summary(made).items():
+        console.print(f"\n[bold]{escape(title)}[/]")
+        terminal.print_frame(console, frame.round(1))
+    console.print(f"Page: [bold]{escape(str(folder / 'index.html'))}[/]")

@@ -1,0 +1,139 @@
+"""What the terminal shows: progress, result tables, notes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+from unmask.report.columns import COMPARISON, RUN, UNITS, Column, laid_out, table
+from unmask.report.page import Study
+from unmask.types import Result, Results
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for each model, counting the distinct rows that went through it."""
+    bars: dict[str, object] = {}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as view:
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                bars[what] = view.add_task(escape(what), total=total)
+            view.update(bars[what], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield advance
+
+
+@contextmanager
+def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """A bar that counts bytes."""
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as view:
+        bar = view.add_task("", total=None)
+        yield lambda done, total: view.update(bar, completed=done, total=total or None)
+
+
+def print_results(console: Console, results: Results, by_category: bool) -> None:
+    """A table for each model and unit, and the notes."""
+    frame = table(results, by_category)
+    frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
+    for (model, _), part in frame.groupby(["model", "unit"], sort=False):
+        ideal = UNITS[part.compared.iloc[0]].ideal
+        console.print(_drawn(part, RUN, f"{model}, ideal {ideal:g}"))
+    for result in results:
+        _print_notes(console, result)
+    for note in results.notes:
+        console.print(escape(note), style="yellow")
+
+
+def _drawn(frame: pd.DataFrame, columns: Iterable[Column], title: str) -> Table:
+    view = Table(
+        title=escape(title),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    heads, rows = laid_out(frame, columns)
+    for head in heads:
+        side = "left" if head.left else "right"
+        view.add_column(head.text, justify=side, no_wrap=not head.left, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        view.add_row(*(f"[bold]{escape(c.text)}[/]" if c.strong else escape(c.text) for c in row))
+    return view
+
+
+def _print_notes(console: Console, result: Result) -> None:
+    for name in result.shown:
+        found = result.extras[name]
+        span = f"[{found.low:.2f}, {found.high:.2f}]"
+        console.print(escape(f"{result.title}: {name} {found.value:.2f} {span}"), style="dim")
+    for reason, count in result.coverage.reasons.items():
+        console.print(escape(f"{result.title}: {count} not scored: {reason}"), style="yellow")
+    for note in result.notes:
+        console.print(escape(f"{result.title}: {note}"), style="yellow")
+
+
+def print_comparison(
+    console: Console, frame: pd.DataFrame, changed: pd.DataFrame, top: int
+) -> None:
+    """Differences with their paired tests; a bold one survives Holm's correction at .05."""
+    for (first, second), part in frame.groupby(["first", "second"], sort=False):
+        console.print(_drawn(part, COMPARISON, f"{second} less {first}"))
+    for row in frame.to_dict("records"):
+        apart = row["only_first"] + row["only_second"]
+        if apart:
+            said = f"{row['measure']} on {row['data']}: {apart} items are in one run only"
+            console.print(escape(f"{said} and left out"), style="yellow")
+    keys = ["first", "second", "measure", "data"]
+    for names, items in changed.groupby(keys, sort=False):
+        shown = ", ".join(f"{i} ({m:+.2f})" for i, m in items[["item", "moved"]].head(top).values)
+        if shown:
+            console.print(escape(f"{names[2]} on {names[3]}: most changed {shown}"), style="dim")
+
+
+def print_study(console: Console, study: Study, folder: Path) -> None:
+    """The tables of a reproduced paper, and where its pages are."""
+    for part in study.tables:
+        console.print(f"\n[bold]{escape(part.title)}[/]")
+        print_frame(console, part.frame.round(2), max_colwidth=40)
+    for name, reason in study.skipped.items():
+        console.print(escape(f"left out: {name}: {reason}"), style="yellow")
+    console.print(f"\nPage: [bold]{escape(str(folder / 'index.html'))}[/]")
+
+
+def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:
+    """A frame as plain text, lines as long as they are."""
+    text = frame.to_string(index=False, na_rep="", **options)  # type: ignore[call-overload]
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:
+    """Names in bold, with what they are."""
+    view = Table(box=None, show_header=False, pad_edge=False)
+    view.add_column(no_wrap=True, style="bold")
+    view.add_column()
+    for name, about in rows:
+        view.add_row(escape(name), escape(about))
+    console.print(view)

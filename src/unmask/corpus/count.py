@@ -1,0 +1,28 @@
+"""How often a corpus has each of some words."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from unmask.corpus.harvest import FOLD
+from unmask.corpus.readers import Broken, blocks, documents, is_json
+
+
+def count(files: Iterable[Path], words: Iterable[str]) -> Counter[str]:
+    """Occurrences of each word, whatever its case."""
+    wanted = {w: w.lower().encode() for w in words}
+    total: Counter[str] = Counter()
+    for file in files:
+        json_lines = is_json(file)
+        try:
+            for block in blocks(file):
+                here = Counter(split(documents(block, json_lines)))
+                total.update({w: here[b] for w, b in wanted.items()})
+        except Broken:
+            continue
+    return Counter({w: total[w] for w in wanted})
+
+
+def split(text: bytes) -> list[bytes]:
+    """The words of a text, in small letters."""
+    return text.lower().translate(FOLD).split()

@@ -1,0 +1,57 @@
+"""The package's own data: word lists, published values, and sentence triplets made from frames."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from io import StringIO
+from typing import Any
+
+import pandas as pd
+
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Text
+
+BLANK = "BLANK"
+
+
+def packaged(name: str) -> Any:
+    """A data file of the package."""
+    return json.loads(resources.files("unmask.data").joinpath("sets", name).read_text("utf-8"))
+
+
+def published(name: str) -> Any:
+    """The published values of a paper."""
+    folder = resources.files("unmask.data").joinpath("published")
+    if name.endswith(".csv"):
+        text = folder.joinpath(name).read_text("utf-8")
+        # Only numbers may be missing; an empty note or level is a value.
+        missing = {"d": ["nan", ""], "p": ["nan", ""]}
+        return pd.read_csv(StringIO(text), keep_default_na=False, na_values=missing)
+    return json.loads(folder.joinpath(f"{name}.json").read_text("utf-8"))
+
+
+def bundled_pairs() -> Dataset:
+    """unmask's own triplets: each frame with each word, the fill stereotypical or not."""
+    items: list[Contrast] = []
+    for family in packaged("pairs.json")["families"]:
+        for side in ("first", "second"):
+            fills = family["fills"] if side == "first" else family["fills"][::-1]
+            for word in family[side]:
+                items.extend(_framed(family, word, (*fills, family["unrelated"])))
+    return Dataset("bundled-pairs", "triplets", tuple(items), "word")
+
+
+def _framed(family: Mapping[str, Any], word: str, fills: Sequence[str]) -> Iterator[Contrast]:
+    for number, frame in enumerate(family["frames"]):
+        context = frame.format(word=word)
+        at = context.index(BLANK)
+        texts = {}
+        for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
+            here = ((at, at + len(fill)),)
+            texts[label] = Text(context.replace(BLANK, fill), {"fill": here, "word": here})
+        yield Contrast(
+            f"{family['name']}/{word}/{number}",
+            texts,
+            family["category"],
+            f"{family['name']}/{word}",
+            {"context": context},
+        )

@@ -1,0 +1,218 @@
+"""Gender and occupation as likelihood contrasts: WinoBias, Winogender and BEC-Pro."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from unmask.data.readers.table import read_table
+from unmask.errors import DataError
+from unmask.text.roles import find_word
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset, Span, Text
+
+_MARKED = re.compile(r"\[([^\]]*)\]")
+_WORD = re.compile(r"\w+|[^\w\s]")
+_HIS = {"he", "him", "his", "himself"}
+_PRONOUNS = _HIS | {"she", "her", "hers", "herself"}
+HALF = 50.0  # per cent of women from which an occupation counts as a woman's
+GENDERS = {"male": "male", "m": "male", "female": "female", "f": "female"}
+
+
+# ---------------------------------------------------------------- WinoBias
+
+
+def read_winobias(path: Path, name: str) -> Dataset:
+    """WinoBias (Zhao et al. 2018), one type: the pronoun agrees with the occupation or does not.
+
+    `path` is one of `pro_stereotyped_typeN.txt.dev|test`; the `anti_` file beside it has the same
+    sentences in the same order with the other pronoun. Both splits are read where both are
+    there. Pairs that do not differ, or in more than pronouns, are left out and counted. The
+    category is the gender of the stereotypical pronoun, the cluster the occupation.
+    """
+    items: list[Contrast] = []
+    left = {"same sentence twice": 0, "more than the pronoun differs": 0}
+    for split in ("dev", "test"):
+        pro = path.with_name(re.sub(r"(dev|test)$", split, path.name))
+        if not pro.is_file():
+            continue
+        for number, (one, two) in enumerate(_parallel(pro)):
+            if reason := _unlike(one, two):
+                left[reason] += 1
+            else:
+                items.append(_winobias_item(f"{split}/{number}", one, two))
+    if sum(left.values()) > len(items):
+        raise DataError(
+            f"{path.name} and its partner differ in more than pronouns; give the files of one "
+            "version."
+        )
+    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
+
+
+def _parallel(pro: Path) -> list[tuple[str, str]]:
+    """The lines of a file beside those of its `anti_` partner."""
+    anti = pro.with_name(pro.name.replace("pro_", "anti_", 1))
+    if not anti.is_file():
+        raise DataError(f"{anti} is missing beside {pro.name}; WinoBias needs both files.")
+    one, two = _lines(pro), _lines(anti)
+    if len(one) != len(two):
+        raise DataError(
+            f"{pro.name} has {len(one)} sentences and {anti.name} {len(two)}; they must be "
+            "parallel, give the original files."
+        )
+    return list(zip(one, two, strict=True))
+
+
+def _unlike(pro: str, anti: str) -> str:
+    """Why two lines are no pair that differs in its pronouns only, or nothing."""
+    one, two = (_WORD.findall(line) for line in (pro, anti))
+    changed = [{a.lower(), b.lower()} for a, b in zip(one, two, strict=False) if a != b]
+    if len(one) != len(two) or not all(words <= _PRONOUNS for words in changed):
+        return "more than the pronoun differs"
+    return "" if changed else "same sentence twice"
+
+
+def _lines(path: Path) -> list[str]:
+    """Sentences with their marks; some copies number them."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [re.sub(r"^\d+\s+", "", line.strip()) for line in lines if line.strip()]
+
+
+def _winobias_item(number: str, pro: str, anti: str) -> Contrast:
+    marked = _MARKED.findall(pro)
+    if len(marked) < 2:
+        raise DataError(
+            f"WinoBias: {pro!r} has not both the occupation and the pronoun in brackets; give the "
+            "original files."
+        )
+    gender = "male" if marked[-1].lower() in _HIS else "female"
+    occupation = re.sub(r"^(the|a|an)\s+", "", marked[0].lower())
+    texts = {
+        STEREOTYPE: Text(_MARKED.sub(r"\1", pro)),
+        ANTISTEREOTYPE: Text(_MARKED.sub(r"\1", anti)),
+    }
+    return Contrast(number, texts, gender, occupation)
+
+
+# ---------------------------------------------------------------- Winogender
+
+
+def read_winogender(path: Path, name: str = "winogender") -> Dataset:
+    """Winogender (Rudinger et al. 2018): his or her, where the pronoun means the occupation.
+
+    `path` is all_sentences.tsv; occupations-stats.tsv beside it says which share of an
+    occupation's people are women (US labour statistics): the stereotypical pronoun is that of
+    the majority. The category is that gender, the cluster the occupation. Sentences with a
+    neutral pronoun, or whose pronoun means the other participant, are left out and counted.
+    """
+    stats = path.with_name("occupations-stats.tsv")
+    if not stats.is_file():
+        raise DataError(f"{stats} is missing beside {path.name}; Winogender needs both files.")
+    share = {
+        r["occupation"]: float(r["bls_pct_female"])
+        for r in read_table(stats, ["occupation", "bls_pct_female"])
+    }
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    left = {"neutral pronoun": 0, "pronoun means the participant": 0}
+    for row in read_table(path, ["sentid", "sentence"]):
+        occupation, other, answer, gender = row["sentid"].removesuffix(".txt").split(".")
+        if answer != "0":
+            left["pronoun means the participant"] += 1
+        elif gender not in GENDERS:
+            left["neutral pronoun"] += 1
+        else:
+            found.setdefault((occupation, other), {})[gender] = row["sentence"]
+    items = [_winogender_item(key, said, share) for key, said in found.items()]
+    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
+
+
+def _winogender_item(
+    key: tuple[str, str], said: Mapping[str, str], share: Mapping[str, float]
+) -> Contrast:
+    occupation, other = key
+    if occupation not in share or len(said) != 2:
+        raise DataError(
+            f"Winogender: {occupation}/{other} lacks its statistics or one of its sentences; give "
+            "the original files."
+        )
+    usual = "female" if share[occupation] >= HALF else "male"
+    rare = "male" if usual == "female" else "female"
+    texts = {STEREOTYPE: Text(said[usual]), ANTISTEREOTYPE: Text(said[rare])}
+    meta = {"women": share[occupation]}
+    return Contrast(f"{occupation}/{other}", texts, usual, occupation, meta)
+
+
+# ---------------------------------------------------------------- BEC-Pro
+
+_BEC = ("Sentence", "Template", "Person", "Gender", "Profession", "Prof_Gender")
+
+
+def read_bec_pro(path: Path, name: str = "bec-pro") -> Dataset:
+    """BEC-Pro (Bartl et al. 2020) as pairs: the n-th man's word against the n-th woman's.
+
+    The stereotype has the gender that most people of the profession have; professions held by
+    both alike are left out and counted. The category is that gender, the cluster the profession.
+    """
+    items, left = [], 0
+    for (template, profession), rows in _frames(path):
+        side = GENDERS.get(rows[0]["Prof_Gender"].lower())
+        if side is None:
+            left += len(rows)
+            continue
+        men, women = _by_gender(rows)
+        for man, woman in zip(men, women, strict=True):
+            usual, rare = (man, woman) if side == "male" else (woman, man)
+            texts = {STEREOTYPE: Text(usual["Sentence"]), ANTISTEREOTYPE: Text(rare["Sentence"])}
+            key = f"{template}/{profession}/{man['Person']}"
+            items.append(Contrast(key, texts, side, profession))
+    return Dataset(name, "pairs", tuple(items), "profession", {"left_out": {"balanced": left}})
+
+
+def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:
+    """BEC-Pro as a template test for `lpbs`: men's against women's words, by profession."""
+    items = []
+    for (template, profession), rows in _frames(path):
+        side = GENDERS.get(rows[0]["Prof_Gender"].lower())
+        if side is None:
+            continue
+        men, women = _by_gender(rows)
+        texts = {
+            f"{half}:{row['Person']}": _bec_text(row)
+            for half, some in (("x", men), ("y", women))
+            for row in some
+        }
+        meta = {"side": "A" if side == "male" else "B", "template": template}
+        items.append(Contrast(f"{template}/{profession}", texts, side, profession, meta))
+    return Dataset(name, "templates", tuple(items), "profession")
+
+
+def _frames(path: Path) -> list[tuple[tuple[int, str], list[Mapping[str, Any]]]]:
+    """Rows by template (numbered) and profession, in the order of the file within each."""
+    rows = read_table(path, _BEC)
+    templates = {t: n for n, t in enumerate(dict.fromkeys(r["Template"] for r in rows))}
+
+    def key(row: Mapping[str, Any]) -> tuple[int, str]:
+        return templates[row["Template"]], row["Profession"]
+
+    return [(k, list(some)) for k, some in groupby(sorted(rows, key=key), key)]
+
+
+def _by_gender(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
+    men, women = (
+        [r for r in rows if GENDERS.get(r["Gender"].lower()) == g] for g in ("male", "female")
+    )
+    if len(men) != len(women) or not men:
+        raise DataError(
+            f"BEC-Pro: {rows[0]['Profession']} has {len(men)} sentences with a man's word and "
+            f"{len(women)} with a woman's; they must pair, give the original file."
+        )
+    return men, women
+
+
+def _bec_text(row: Mapping[str, Any]) -> Text:
+    spans: dict[str, tuple[Span, ...]] = {}
+    for role, column in (("target", "Person"), ("attribute", "Profession")):
+        span = find_word(row["Sentence"], row[column])
+        if span is not None:
+            spans[role] = (span,)
+    return Text(row["Sentence"], spans)

@@ -1,0 +1,108 @@
+"""Readers of sentence pairs: CrowS-Pairs and its translations, and users' own files."""
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unmask.data.readers.table import read_json, read_table
+from unmask.errors import DataError
+from unmask.text.roles import find_word
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
+
+
+def read_crows_pairs(path: Path, name: str = "crows-pairs") -> Dataset:
+    """CrowS-Pairs (Nangia et al. 2020): stereotype is `sent_more`, whatever the direction.
+
+    The cluster is the writer. `meta` keeps the direction (`stereo` is about a disadvantaged
+    group) and how many of the annotators named the item's own bias type. Rows of a translation
+    that lack a sentence are left out, and `about` counts them.
+    """
+    rows = read_table(path, ["sent_more", "sent_less", "stereo_antistereo", "bias_type"])
+    items, empty = [], 0
+    for number, row in enumerate(rows):
+        if not (row["sent_more"].strip() and row["sent_less"].strip()):
+            empty += 1
+            continue
+        ratings = _ratings(row.get("annotations", ""))
+        items.append(
+            Contrast(
+                id=str(row.get("") or row.get("index") or number),
+                texts={
+                    STEREOTYPE: Text(row["sent_more"]),
+                    ANTISTEREOTYPE: Text(row["sent_less"]),
+                },
+                category=row["bias_type"],
+                cluster=row.get("anon_writer") or f"item {number}",
+                meta={
+                    "direction": row["stereo_antistereo"],
+                    "ratings": ratings,
+                    "agreement": sum(row["bias_type"] in r for r in ratings),
+                    "biased": sum(bool(r) for r in ratings),
+                },
+            )
+        )
+    cluster = "writer" if "anon_writer" in rows[0] else "item"
+    about = {"left_out": {"empty sentence": empty}} if empty else {}
+    return Dataset(name, "pairs", tuple(items), cluster, about)
+
+
+def read_translated(path: Path, name: str = "translated") -> Dataset:
+    """The translated gender pairs of Kaneko et al. (2022), a JSON list."""
+    try:
+        items = [
+            Contrast(
+                str(number),
+                {STEREOTYPE: Text(row["stereotype"]), ANTISTEREOTYPE: Text(row["anti-stereotype"])},
+                row["bias_type"],
+                f"item {number}",
+                {"direction": row["direction"]},
+            )
+            for number, row in enumerate(read_json(path))
+        ]
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} has not the form of translated pairs (no {error}); give the original file."
+        ) from error
+    return Dataset(name, "pairs", tuple(items))
+
+
+def _ratings(text: str) -> list[list[str]]:
+    """The annotators' bias types: a Python list of lists in the published file."""
+    try:
+        found = ast.literal_eval(text) if text else []
+    except (ValueError, SyntaxError):
+        return []
+    return [list(r) for r in found]
+
+
+def read_pairs(path: Path) -> Dataset:
+    """A user's CSV, TSV, JSON lines or parquet with `stereotype` and `antistereotype`.
+
+    Optional columns: `unrelated`, `id`, `category`, `cluster`, and `fill` (the word that differs,
+    for CAT; with it give `unrelated` too).
+    """
+    rows = read_table(path, ["stereotype", "antistereotype"])
+    triplets = all(r.get("unrelated") for r in rows)
+    items = [_user_item(row, number, path) for number, row in enumerate(rows)]
+    return Dataset(
+        path.stem,
+        "triplets" if triplets else "pairs",
+        tuple(items),
+        "cluster" if "cluster" in rows[0] else "item",
+    )
+
+
+def _user_item(row: Mapping[str, Any], number: int, path: Path) -> Contrast:
+    texts = {}
+    for label in (STEREOTYPE, ANTISTEREOTYPE, UNRELATED):
+        sentence = row.get(label)
+        if sentence is None or not str(sentence).strip():
+            if label == UNRELATED:
+                continue
+            raise DataError(f"{path}, row {number + 1}: the column {label!r} is empty; fill it in.")
+        found = find_word(sentence, row[f"{label}_fill"]) if row.get(f"{label}_fill") else None
+        spans: dict[str, tuple[Span, ...]] = {"fill": (found,), "word": (found,)} if found else {}
+        texts[label] = Text(str(sentence), spans)
+    name = str(row.get("id") or number)
+    return Contrast(name, texts, str(row.get("category") or "all"), str(row.get("cluster") or name))

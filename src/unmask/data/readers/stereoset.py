@@ -1,0 +1,104 @@
+"""StereoSet (Nadeem et al. 2021): triplets within a sentence, and triplets of continuations."""
+
+import string
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from unmask.data.packaged import BLANK
+from unmask.data.readers.table import read_json
+from unmask.errors import DataError
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
+
+_LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
+
+
+def read_intrasentence(path: Path, name: str = "stereoset") -> Dataset:
+    """The triplets that differ in one word, from dev.json or its intrasentence half.
+
+    The cluster is the target term. Spans: `fill` is what the sentence puts for BLANK; `word` is
+    what the authors' code takes for it (one item of the sentence split at white space, less
+    punctuation).
+    """
+    return Dataset(name, "triplets", _items(path, "intrasentence", _fill_spans), "target term")
+
+
+def read_intersentence(path: Path, name: str = "stereoset-intersentence") -> Dataset:
+    """A context and three sentences that may follow it; needs the original dev.json.
+
+    Spans: `context` and `continuation`; the text of an item is both with a space between.
+    """
+    return Dataset(name, "continuations", _items(path, "intersentence", None), "target term")
+
+
+def _items(
+    path: Path, half: str, spans: Callable[[str, str], dict[str, tuple[Span, ...]]] | None
+) -> tuple[Contrast, ...]:
+    content = read_json(path)
+    try:
+        found = tuple(_item(row, spans) for row in content["data"][half])
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} has not the form of StereoSet's {half} part (no {error}); give the original "
+            "dev.json."
+        ) from error
+    if not found:
+        raise DataError(f"{path} has no {half} items; give the original dev.json.")
+    return found
+
+
+def _item(
+    row: Mapping[str, Any], spans: Callable[[str, str], dict[str, tuple[Span, ...]]] | None
+) -> Contrast:
+    texts, ids = {}, {}
+    context = row["context"]
+    for sentence in row["sentences"]:
+        label, said = _LABELS[sentence["gold_label"]], sentence["sentence"]
+        texts[label] = Text(said, spans(context, said)) if spans else _after(context, said)
+        ids[label] = sentence["id"]
+    meta = {"context": context, "target": row["target"], "ids": ids}
+    return Contrast(row["id"], texts, row["bias_type"], row["target"], meta)
+
+
+def _after(context: str, sentence: str) -> Text:
+    first, second = context.strip(), sentence.strip()
+    start = len(first) + 1
+    spans = {"context": ((0, len(first)),), "continuation": ((start, start + len(second)),)}
+    return Text(f"{first} {second}", spans)
+
+
+def _fill_spans(context: str, sentence: str) -> dict[str, tuple[Span, ...]]:
+    spans: dict[str, tuple[Span, ...]] = {}
+    if (word := _word_span(context, sentence)) is not None:
+        spans["word"] = spans["fill"] = (word,)
+    if (fill := _between(context, sentence)) is not None:
+        spans["fill"] = (fill,)
+    return spans
+
+
+def _between(context: str, sentence: str) -> Span | None:
+    """The part of the sentence that stands where the context has BLANK, if the rest agrees."""
+    before, _, after = context.partition(BLANK)
+    end = len(sentence) - len(after)
+    same = sentence.lower().startswith(before.lower()) and sentence.lower().endswith(after.lower())
+    return _trim(sentence, (len(before), end)) if same and len(before) < end else None
+
+
+def _word_span(context: str, sentence: str) -> Span | None:
+    """The authors' rule: the item of the sentence at the index of the item with BLANK."""
+    number = next((i for i, w in enumerate(context.split(" ")) if BLANK in w), None)
+    words = sentence.split(" ")
+    if number is None or number >= len(words):
+        return None
+    start = sum(len(w) + 1 for w in words[:number])
+    return _trim(sentence, (start, start + len(words[number])))
+
+
+def _trim(sentence: str, span: Span) -> Span | None:
+    start, end = span
+    skip = string.punctuation + string.whitespace
+    while start < end and sentence[start] in skip:
+        start += 1
+    while start < end and sentence[end - 1] in skip:
+        end -= 1
+    return (start, end) if start < end else None

@@ -1,0 +1,96 @@
+"""Word sets of association tests, by name and by group."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from unmask.data.packaged import packaged
+from unmask.data.readers.table import read_json
+from unmask.errors import DataError
+from unmask.registry import Registry
+from unmask.types import Stimuli
+
+# Adjectives stand beside nouns of the same meaning in some sets; a test uses one or the other.
+ASIDE = "adjective"
+FACTS = ("source", "concept", "named", "size", "edition")  # columns of a record
+
+
+@cache
+def stimuli() -> Registry[Stimuli]:
+    """All word sets."""
+    return Registry("word test", ((t["name"], _build(t)) for t in packaged("words.json")["tests"]))
+
+
+@cache
+def groups() -> dict[str, tuple[str, ...]]:
+    """Groups of word tests that run as one family."""
+    return {name: tuple(names) for name, names in packaged("words.json")["groups"].items()}
+
+
+def chosen(**facts: str) -> list[Stimuli]:
+    """The word sets whose columns have these values, in the order of the file."""
+    return [t for t in stimuli().values() if all(getattr(t, k) == v for k, v in facts.items())]
+
+
+def _build(test: Mapping[str, Any]) -> Stimuli:
+    forms: dict[str, str] = {}
+    sides = []
+    for side in ("targets", "attributes"):
+        chosen = {}
+        for label, by_form in test[side].items():
+            used = {f: w for f, w in by_form.items() if f != ASIDE} or by_form
+            chosen[label] = tuple(dict.fromkeys(w for words in used.values() for w in words))
+            # A word of two sets keeps its first form; the sets of a test do not disagree.
+            for form, words in used.items():
+                forms |= {w: form for w in words if w not in forms}
+        sides.append(chosen)
+    adjectives = {
+        label: tuple(by_form[ASIDE])
+        for label, by_form in test["attributes"].items()
+        if ASIDE in by_form
+    }
+    facts = {k: test[k] for k in FACTS if k in test}
+    meta = {k: v for k, v in test.items() if k not in {"name", "targets", "attributes", *facts}}
+    return Stimuli(
+        test["name"], sides[0], sides[1], forms=forms, adjectives=adjectives, meta=meta, **facts
+    )
+
+
+def read_stimuli(path: Path) -> Stimuli:
+    """A user's word test: JSON with `targets` and `attributes`, two labelled lists of words each.
+
+    Optional: `name`.
+    """
+    content = read_json(path)
+    try:
+        sides = [
+            {str(k): _given(v) for k, v in content[side].items()}
+            for side in ("targets", "attributes")
+        ]
+        if sides[0].keys() & sides[1].keys():
+            raise ValueError("a label stands for a target set and an attribute set")
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(
+            f"{path} is no word test ({error}); it needs 'targets' and 'attributes', each with two "
+            "labelled lists of words."
+        ) from error
+    return Stimuli(str(content.get("name") or path.stem), sides[0], sides[1])
+
+
+def _given(words: Any) -> tuple[str, ...]:
+    if not isinstance(words, list) or not all(isinstance(w, str) and w.strip() for w in words):
+        raise ValueError(f"{words!r:.40} is no list of words")
+    return tuple(words)
+
+
+def check_sizes(test: Stimuli) -> None:
+    """Target sets must be of equal size, unless a published file has them otherwise."""
+    if test.unequal:
+        return
+    (x, xs), (y, ys) = test.targets.items()
+    if len(xs) != len(ys):
+        raise DataError(
+            f"{test.name}: {x} has {len(xs)} words and {y} has {len(ys)}; target sets must be of "
+            "equal size, or use a variant that draws a sub-sample ('w-seat@husse2022')."
+        )

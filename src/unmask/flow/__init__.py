@@ -1,0 +1,1 @@
+"""From specs to results: one loop for likelihoods, one for associations."""

@@ -1,0 +1,75 @@
+"""Specs to results: the whole flow on one screen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from unmask.data import catalogue
+from unmask.errors import NotApplicable
+from unmask.flow import association, likelihood
+from unmask.flow.progress import Failed, refuse
+from unmask.measures import Association, find
+from unmask.options import Options, Spec
+from unmask.text import contexts
+from unmask.types import Result
+
+USUAL = Options()
+
+
+def evaluate(
+    specs: Sequence[Spec], options: Options = USUAL, failed: Failed = refuse
+) -> list[Result]:
+    """Results in the order of the specs; rows and sentences are shared within a model.
+
+    Models, measures and data may be names or objects. What cannot be scored is an error, or is
+    told to `failed`, and the rest is done.
+    """
+    ready = [resolved(spec) for spec in specs]
+    found: dict[int, Result] = {}
+    for model, places in _by_model(ready).items():
+        loaded = _load(ready[places[0]].model, options) if isinstance(model, str) else None
+        mine = {i: replace(ready[i], model=loaded or ready[i].model) for i in places}
+        for part, loop in ((False, likelihood.run), (True, association.run)):
+            chosen = {i: s for i, s in mine.items() if isinstance(s.measure, Association) == part}
+            if chosen:
+                found |= _run(loop, chosen, options, failed)
+    return [found[i] for i in sorted(found)]
+
+
+def _run(
+    loop: Any, specs: Mapping[int, Spec], options: Options, failed: Failed
+) -> Iterator[tuple[int, Result]]:
+    return loop(next(iter(specs.values())).model, specs, options, failed)
+
+
+def resolved(spec: Spec) -> Spec:
+    """Names to objects; a name that stands for several things gives the one that the measure fits.
+
+    The model stays as it is: it is loaded when its turn comes.
+    """
+    measure = find(spec.measure)
+    fitting = [d for d in catalogue.resolve(spec.data) if catalogue.shape(d) in measure.shapes]
+    if not fitting:
+        shapes = {catalogue.shape(d) for d in catalogue.resolve(spec.data)}
+        raise NotApplicable(
+            f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {spec.title} has "
+            f"{' and '.join(sorted(shapes))}."
+        )
+    source = contexts.source(spec.contexts) if isinstance(spec.contexts, str) else spec.contexts
+    return replace(spec, measure=measure, data=fitting[0], contexts=source)
+
+
+def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
+    """Places of the specs of each model: by name, or by identity if it is loaded already."""
+    groups: dict[str | int, list[int]] = {}
+    for place, spec in enumerate(specs):
+        given = isinstance(spec.model, str | Path)
+        groups.setdefault(str(spec.model) if given else id(spec.model), []).append(place)
+    return groups
+
+
+def _load(name: Any, options: Options) -> Any:
+    from unmask.models.load import load_any  # torch is heavy: only when a model is needed
+
+    return load_any(str(name), dtype=options.dtype, device=options.device)

@@ -1,0 +1,40 @@
+"""The items table: one row for each sentence, or for each word of an association test."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from unmask.types import Contrast, Dataset
+
+
+def facts(model: str, measure: str, data: str, item: str, category: str, cluster: str) -> Any:
+    """The columns that say what a row belongs to."""
+    return {
+        "model": model,
+        "data": data,
+        "measure": measure,
+        "item": item,
+        "category": category,
+        "cluster": cluster,
+    }
+
+
+def sentence_rows(
+    model: str,
+    measure: str,
+    data: Dataset,
+    values: Callable[[Contrast, str], Mapping[str, Any]],
+) -> pd.DataFrame:
+    """A row for each sentence of each item; `values(item, label)` gives score and reason."""
+    rows = [
+        {
+            **facts(model, measure, data.name, item.id, item.category, item.cluster),
+            "label": label,
+            "sentence": text.string,
+            **values(item, label),
+        }
+        for item in data.items
+        for label, text in item.texts.items()
+    ]
+    return pd.DataFrame(rows).astype({"score": float, "reason": object})

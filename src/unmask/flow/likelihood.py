@@ -1,0 +1,249 @@
+"""The likelihood loop: plan, ask, score."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError, NotApplicable
+from unmask.flow.items import sentence_rows
+from unmask.flow.planning import Cache, Planned, SentenceModel, plan
+from unmask.flow.progress import Failed, bar
+from unmask.measures.likelihood import Likelihood
+from unmask.models.batches import Budget
+from unmask.models.journal import Journal
+from unmask.options import Options, Resampling, Spec
+from unmask.stats import log_odds
+from unmask.stats.intervals import bootstrap
+from unmask.stats.preference import Ties, summarise
+from unmask.types import Contrast, Coverage, Dataset, Estimate, LogProbs, Readings, Result
+
+LOW_ACCURACY = 10.0
+ACCURACY_DRAWS = 2000
+_Estimates: TypeAlias = tuple[Estimate, dict[str, Estimate], dict[str, Estimate], int]
+
+
+def run(
+    model: Any, specs: Mapping[int, Spec], options: Options, failed: Failed
+) -> Iterator[tuple[int, Result]]:
+    """Results of likelihood measures, by the place of their spec.
+
+    Measures that ask the same of the same data share one plan, and all share their rows. What
+    cannot be planned or scored is told to `failed`, and the rest goes on.
+    """
+    cache: Cache = {}
+    plans: dict[tuple[object, ...], Planned] = {}
+    asked: dict[int, tuple[object, ...]] = {}
+    for place, spec in specs.items():
+        try:
+            key = (id(spec.data), *spec.measure.asks(model.kind))
+            if key not in plans:
+                plans[key] = plan(model, spec.measure, spec.data, cache)
+            asked[place] = key
+        except (DataError, NotApplicable) as error:
+            failed(spec, error)
+    if not plans:
+        return
+    answering = engines(model, (p.measure.stream for p in plans.values()), options)
+    answers = dict(zip(plans, ask(answering, list(plans.values())), strict=True))
+    for place, key in asked.items():
+        spec = specs[place]
+        planned = replace(plans[key], measure=spec.measure)
+        try:
+            yield place, score(model, spec, planned, answers[key], options)
+        except DataError as error:
+            failed(spec, error)
+
+
+def engines(model: Any, streams: Iterable[str], options: Options) -> dict[str, LogProbs]:
+    """The model's engine for each stream; with a journal, a killed run goes on where it was."""
+    budget, progress = Budget(options.tokens), bar(model, options)
+    made = {}
+    for stream in sorted(set(streams)):
+        journal = None
+        if options.journal is not None:
+            # The streams of a permutation model answer the same row differently.
+            facts = (model.provenance["weights"], model.provenance["dtype"], stream)
+            journal = Journal(options.journal, " ".join(facts))
+        made[stream] = model.engine(stream, budget=budget, journal=journal, progress=progress)
+    return made
+
+
+def ask(engines: Mapping[str, LogProbs], planned: Sequence[Planned]) -> list[Readings]:
+    """Answer the queries of all measures together, so that each distinct row is run once."""
+    out: dict[int, Readings] = {}
+    for stream in sorted({p.measure.stream for p in planned}):
+        chosen = [i for i, p in enumerate(planned) if p.measure.stream == stream]
+        queries = [q for i in chosen for q in planned[i].queries]
+        wanted = [planned[i].measure.attention for i in chosen for _ in planned[i].queries]
+        readings = engines[stream].ask(queries, wanted)
+        start = 0
+        for i in chosen:
+            out[i] = readings[start : start + len(planned[i].queries)]
+            start += len(planned[i].queries)
+    return [out[i] for i in range(len(planned))]
+
+
+def score(
+    model: SentenceModel, spec: Spec, planned: Planned, readings: Readings, options: Options
+) -> Result:
+    """Sentence scores, then the estimates and all that explains them."""
+    measure, data, how = planned.measure, planned.data, options.resampling
+    if not planned.parts:
+        reasons = ", ".join(sorted(set(planned.reasons.values())))
+        raise DataError(f"no item of {data.name!r} could be scored by {measure.name!r}: {reasons}.")
+    frame = sentence_frame(model, planned, readings)
+    accuracy = None if measure.stream == "next" else _accuracy(frame, how)
+    compared = _log_odds if measure.compare == "log-odds" else _preferences
+    overall, categories, extras, ties = compared(frame, data, measure, how)
+    reasons_by_count = pd.Series(planned.reasons, dtype=object).value_counts()
+    return Result(
+        spec=spec.in_names(),
+        compared=measure.compared,
+        overall=overall,
+        by_category=categories,
+        extras=extras,
+        accuracy=accuracy,
+        coverage=Coverage(
+            items=len(data.items),
+            scored=len(planned.parts),
+            ties=ties,
+            reasons={str(k): int(v) for k, v in reasons_by_count.items()},
+        ),
+        settings=_settings(planned, readings, how),
+        provenance=_provenance(model, measure, data),
+        items=frame,
+        notes=_warn(accuracy) if measure.compare == "preference" and not measure.baseline else (),
+        shown=tuple(name for name in measure.shows if name in extras),
+        kept={"tokens": tokens(planned, readings)} if "tokens" in options.keep else {},
+    )
+
+
+def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str, Any]:
+    measure = planned.measure
+    settings: dict[str, Any] = {
+        "seed": how.seed,
+        "ties": measure.ties,
+        "decimals": measure.decimals,
+        "average": measure.average,
+        "cluster": planned.data.cluster,
+        "stream": measure.stream,
+        "queries": len(planned.queries),
+        "rows": readings.rows,
+    }
+    return settings | ({"deviation": measure.deviation} if measure.deviation else {})
+
+
+def _provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:
+    about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
+    return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}
+
+
+def _warn(accuracy: Estimate | None) -> tuple[str, ...]:
+    if accuracy is None or accuracy.value >= LOW_ACCURACY:
+        return ()
+    return (
+        f"the model predicts only {accuracy.value:.1f} % of the tokens asked for: where it does "
+        "not know the words, preferring one sentence over the other means little.",
+    )
+
+
+def sentence_frame(model: SentenceModel, planned: Planned, readings: Readings) -> pd.DataFrame:
+    """One row for each sentence: its score, prior, tokens asked for and tokens hit."""
+
+    def values(item: Contrast, label: str) -> dict[str, Any]:
+        flags = "; ".join(item.meta.get("flags", ()))
+        row = {"score": np.nan, "prior": np.nan, "tokens": 0, "hits": 0, "flags": flags}
+        asked = planned.parts.get(item.id)
+        if asked is None:
+            return row | {"reason": planned.reasons[item.id]}
+        value, prior = asked[label]
+        here = readings[value]
+        row |= {"score": planned.measure.score(here, model.kind)}
+        row |= {"tokens": len(here.logp), "hits": int(here.hit.sum())}
+        if planned.measure.prior:
+            row["prior"] = float(readings[prior].logp.sum())
+        return row | {"reason": None}
+
+    return sentence_rows(model.name, planned.measure.name, planned.data, values)
+
+
+def tokens(planned: Planned, readings: Readings) -> pd.DataFrame:
+    """The answer to every query of the value: item, label, place, gold token, and what was read."""
+    rows = []
+    for item, labels in planned.parts.items():
+        for label, (value, _) in labels.items():
+            rows += [(item, label, i) for i in range(value.start, value.stop)]
+    frame = pd.DataFrame(rows, columns=["item", "label", "query"])
+    chosen = frame.pop("query").to_numpy()
+    asked = [planned.queries[i] for i in chosen]
+    return frame.assign(
+        place=[q.at for q in asked],
+        gold=[q.gold for q in asked],
+        logp=readings.logp[chosen],
+        hit=readings.hit[chosen],
+        attention=readings.attention[chosen],
+    )
+
+
+def _accuracy(frame: pd.DataFrame, how: Resampling) -> Estimate | None:
+    """Token prediction accuracy in per cent, resampled over items."""
+    by_item = frame.groupby("item", sort=False)[["hits", "tokens"]].sum()
+    by_item = by_item[by_item.tokens > 0]
+    if not len(by_item):
+        return None
+    return bootstrap(
+        by_item.to_numpy(float),
+        np.arange(len(by_item)),
+        lambda means: 100 * means[:, 0] / means[:, 1],
+        how=replace(how, draws=ACCURACY_DRAWS),
+    )
+
+
+def _preferences(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
+) -> _Estimates:
+    rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float)))
+    return preferences(rounded, ties=measure.ties, macro=measure.average == "macro", how=how)
+
+
+def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling) -> _Estimates:
+    """Share of items whose stereotypical sentence scores higher, over all and by category.
+
+    For triplets lms and icat come with it, by category as `lms:CATEGORY`.
+    """
+    scored = frame[frame.reason.isna()]
+    wide = scored.pivot(index="item", columns="label", values="score")
+    facts = scored.drop_duplicates("item").set_index("item").loc[wide.index]
+
+    def estimates(chosen: pd.Series) -> dict[str, Estimate]:
+        scores = {str(k): wide.loc[chosen, k].to_numpy(float) for k in wide.columns}
+        clusters = facts.cluster[chosen].tolist()
+        return summarise(scores, clusters, ties=ties, macro=macro, how=how)
+
+    extras = estimates(pd.Series(True, index=wide.index))
+    overall = extras.pop("score")
+    categories = {}
+    for name in sorted(facts.category.unique()):
+        found = estimates(facts.category == name)
+        categories[name] = found.pop("score")
+        extras |= {f"{key}:{name}": value for key, value in found.items()}
+    count = int((wide["stereotype"] == wide["antistereotype"]).sum())
+    return overall, categories, extras, count
+
+
+def _log_odds(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
+) -> _Estimates:
+    """Effect size between the two attribute sets of the log-odds of the two target sides."""
+    values = log_odds.by_item(frame)
+    halves: dict[str, log_odds.Half] = {}
+    for side in ("A", "B"):
+        items = [i for i in data.items if i.meta["side"] == side]
+        kept = [i for i in items if i.id in values]
+        scores = np.array([values[i.id] for i in kept])
+        halves[items[-1].category] = (scores, [i.cluster for i in kept])
+    overall, means, _ = log_odds.summarise(halves, samples=measure.samples, how=how)
+    return overall, {}, {f"log_odds:{name}": found for name, found in means.items()}, 0

@@ -1,0 +1,165 @@
+"""Items to queries: what a measure asks of a model about each sentence of a data set."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from unmask.errors import DataError, NotApplicable
+from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.text.roles import with_pair_roles
+from unmask.types import Codec, Contrast, Dataset, Encoded, Kind, Query, Text
+
+# Encoded sentences by text function, sort of encoding, and the identity of the item: two data
+# sets may have the same name and the same ids.
+Cache: TypeAlias = dict[tuple[Callable[[str, str], str], bool, int], dict[str, Encoded]]
+
+
+class TextCodec(Codec, Protocol):
+    """A codec that also turns character spans into roles."""
+
+    def encode_text(self, text: Text, focus: tuple[str, str, str] = ...) -> Encoded:
+        """Ids with a role for each span."""
+        ...
+
+    def encode_two(self, first: str, second: str) -> Encoded:
+        """Ids of two segments, the places of the second under the role `second`."""
+        ...
+
+
+class SentenceModel(Protocol):
+    """What the flow needs of a model; `models.load.Model` is one, tests pass fakes."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """What it can answer."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Its architecture's short name."""
+        ...
+
+    @property
+    def codec(self) -> TextCodec:
+        """Its tokenizer."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The longest row it takes, in tokens."""
+        ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What it is, for the record."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The queries of one measure on one data set, and where each sentence's answers will be.
+
+    `parts[item][label]` are the slices of the value's and the prior's queries; an item that
+    cannot be asked has a reason instead.
+    """
+
+    measure: Likelihood
+    data: Dataset
+    queries: list[Query]
+    parts: dict[str, dict[str, tuple[slice, slice]]]
+    reasons: dict[str, str]
+
+
+def check(measure: Likelihood, data: Dataset, kind: Kind) -> None:
+    """Refuse a measure on a model or on data that it does not fit."""
+    measure.plan_for(kind)
+    if data.shape not in measure.shapes:
+        fit = [m.name for m in LIKELIHOOD.values() if data.shape in m.shapes and kind in m.plans]
+        raise NotApplicable(
+            f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {data.name!r} has "
+            f"{data.shape}; measures that fit it: {', '.join(fit)}."
+        )
+
+
+def plan(
+    model: SentenceModel, measure: Likelihood, data: Dataset, cache: Cache | None = None
+) -> Planned:
+    """All queries of a measure on a data set; measures that share a `cache` encode it once."""
+    check(measure, data, model.kind)
+    cache = {} if cache is None else cache
+    ask, prior = measure.plan_for(model.kind), measure.prior.get(model.kind)
+    queries: list[Query] = []
+    parts: dict[str, dict[str, tuple[slice, slice]]] = {}
+    reasons: dict[str, str] = {}
+    for item in data.items:
+        key = (measure.text, measure.stream == "next", id(item))
+        if key not in cache:
+            cache[key] = encode(model, measure, item)
+        encoded = cache[key]
+        if reason := _obstacle(encoded, measure, model.limit):
+            reasons[item.id] = reason
+            continue
+        asked = {}
+        for label, sentence in encoded.items():
+            value = ask(sentence, model.codec)
+            before = prior(sentence, model.codec) if prior else []
+            middle = len(queries) + len(value)
+            asked[label] = (slice(len(queries), middle), slice(middle, middle + len(before)))
+            queries += value + before
+        if any(s.start == s.stop for s, _ in asked.values()) and measure.empty == "unscored":
+            del queries[min(s.start for s, _ in asked.values()) :]
+            reasons[item.id] = "nothing to ask in one of its sentences (empty difference)"
+            continue
+        parts[item.id] = asked
+    if len(parts) + len(reasons) != len(data.items):
+        raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
+    return Planned(measure, data, queries, parts, reasons)
+
+
+def encode(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
+    """The sentences of an item as the measure wants them, with roles."""
+    out = {}
+    for label, text in item.texts.items():
+        string = measure.text(text.string, model.family)
+        spans = {k: tuple(s for s in v if s[1] <= len(string)) for k, v in text.spans.items()}
+        if measure.stream == "next":
+            (a, b), (c, d) = spans["context"][0], spans["continuation"][0]
+            out[label] = model.codec.encode_two(string[a:b], string[c:d])
+            continue
+        shown = Text(string, spans)
+        out[label] = model.codec.encode_text(shown, _focus(shown, item))
+    return out if measure.stream == "next" else with_pair_roles(out)
+
+
+def _focus(text: Text, item: Contrast) -> tuple[str, str, str]:
+    """The text before, of and after the word that the item is about."""
+    for role in ("word", "target"):
+        if spans := text.spans.get(role):
+            start, end = spans[0]
+            word = text.string[start:end]
+            if context := item.meta.get("context"):
+                before, _, after = context.partition("BLANK")
+                return before, word, after
+            return text.string[:start], word, text.string[end:]
+    return "", "", ""
+
+
+def _obstacle(encoded: Mapping[str, Encoded], measure: Likelihood, limit: int) -> str:
+    """Why an item cannot be asked, or nothing."""
+    if max(len(e.ids) for e in encoded.values()) > limit:
+        return f"longer than the model's {limit} tokens"
+    for role in measure.needs:
+        if not all(e.roles.get(role) for e in encoded.values()):
+            return f"the place of its {role} is not marked"
+        if not all(_neighbours(e.roles[role]) for e in encoded.values()):
+            return f"its {role} is in more than one place"
+    return ""
+
+
+def _neighbours(places: tuple[int, ...]) -> bool:
+    return places == tuple(range(places[0], places[-1] + 1))

@@ -1,0 +1,119 @@
+"""Bring your own scores: sentence scores made elsewhere, with unmask's results and statistics."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from unmask.data import catalogue
+from unmask.data.readers.table import read_json, read_table
+from unmask.errors import DataError
+from unmask.flow.items import sentence_rows
+from unmask.flow.likelihood import preferences
+from unmask.options import Resampling, Spec
+from unmask.stats.intervals import USUAL
+from unmask.types import Contrast, Coverage, Dataset, Result
+
+_CROWS = {"stereotype": "sent_more", "antistereotype": "sent_less"}
+
+
+def score_file(
+    path: Path, data: str, *, name: str | None = None, how: Resampling = USUAL
+) -> Result:
+    """A result from a file of sentence scores.
+
+    JSON as the StereoSet authors' predictions (`{"intrasentence": [{"id", "score"}]}`), or CSV,
+    JSON lines or parquet with `id` and `score`. A sentence's id is the data set's own, or
+    `ITEM/LABEL` (for CrowS-Pairs also `ITEM/sent_more`). Triplets are averaged over target terms.
+    """
+    found = catalogue.sentences(data)
+    scores = read_scores(path)
+    model = name or path.stem
+    frame = _frame(found, scores, model)
+    known = {i for item in found.items for i in _ids(item).values()}
+    known |= {i for item in found.items for i in _ids(item, _CROWS).values()}
+    missing = frame.loc[frame.reason.notna(), "item"].nunique()
+    if missing == len(found.items):
+        example = next(iter(_ids(found.items[0]).values()))
+        raise DataError(
+            f"no id in {path} belongs to {data!r}; ids look like {example!r} there and like "
+            f"{next(iter(scores))!r} in the file."
+        )
+    macro = found.shape == "triplets"
+    overall, categories, extras, ties = preferences(frame, ties="strict", macro=macro, how=how)
+    average = "macro" if macro else "micro"
+    settings = {"ties": "strict", "decimals": None, "average": average, "cluster": found.cluster}
+    return Result(
+        spec=Spec(model, "scores", found.name),
+        compared="preference",
+        overall=overall,
+        by_category=categories,
+        extras=extras,
+        accuracy=None,
+        coverage=Coverage(
+            items=len(found.items),
+            scored=len(found.items) - missing,
+            ties=ties,
+            reasons={"no score in the file": missing} if missing else {},
+            unused=len(scores.keys() - known),
+        ),
+        settings={"seed": how.seed, **settings},
+        provenance={"file": path.name, "data": dict(found.about), "measure": {"cite": []}},
+        items=frame,
+        shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "icat")),
+    )
+
+
+def read_scores(path: Path) -> dict[str, float]:
+    """Sentence scores by id."""
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
+    rows = _rows(path)
+    try:
+        scores = {str(row["id"]): float(row["score"]) for row in rows}
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{path} has a score that is no number ({error}); mend that row."
+        ) from error
+    if not scores:
+        raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")
+    return scores
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        frame = pd.read_parquet(path)
+        missing = {"id", "score"} - set(frame.columns)
+        if missing:
+            raise DataError(f"{path} has no column {', '.join(sorted(missing))}; it is needed.")
+        return list(frame[["id", "score"]].to_dict("records"))
+    if path.suffix != ".json":
+        return read_table(path, ["id", "score"])
+    if not path.read_bytes().strip():
+        raise DataError(f"{path} is empty; give a file with 'id' and 'score'.")
+    content = read_json(path)
+    lists = content.values() if isinstance(content, dict) else [content]
+    rows = [row for part in lists if isinstance(part, list) for row in part]
+    if not all(isinstance(r, dict) and {"id", "score"} <= r.keys() for r in rows):
+        shown = json.dumps(rows[0])[:60] if rows else "nothing"
+        raise DataError(f"{path} should hold rows with 'id' and 'score'; it holds {shown}.")
+    return rows
+
+
+def _ids(item: Contrast, names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The id of each of an item's sentences, by label."""
+    if "ids" in item.meta:
+        return dict(item.meta["ids"])
+    return {label: f"{item.id}/{(names or {}).get(label, label)}" for label in item.texts}
+
+
+def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFrame:
+    def values(item: Contrast, label: str) -> dict[str, Any]:
+        one, two = _ids(item), _ids(item, _CROWS)
+        found = {k: scores.get(one[k], scores.get(two[k])) for k in item.texts}
+        whole = None not in found.values()
+        return {"score": found[label], "reason": None if whole else "no score in the file"}
+
+    return sentence_rows(name, "scores", data, values)

@@ -1,0 +1,35 @@
+"""All measures by name: the two tables, and those that installed packages offer."""
+
+from typing import Any, TypeAlias
+
+from unmask.errors import UnmaskError
+from unmask.measures.association import ASSOCIATION, Association
+from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.plugins import Offered
+from unmask.registry import Registry
+
+Measure: TypeAlias = Likelihood | Association
+MEASURES: Registry[Measure] = Registry("measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()])
+OFFERED = Offered("unmask.measures")
+SUITE = ("pll", "cps", "sss", "aul", "aula", "all-masked", "cat", "lpbs", "w-seat")
+
+
+def find(measure: Any) -> Measure:
+    """A measure by name, of ours or of an installed package; a row is taken as it is."""
+    if isinstance(measure, Likelihood | Association):
+        return measure
+    name = str(measure)
+    if name in MEASURES or name not in OFFERED:
+        return MEASURES.among(name, OFFERED)
+    row = OFFERED.load(name)
+    if not isinstance(row, Likelihood | Association):
+        raise UnmaskError(
+            f"the measure {name!r} of the package {OFFERED.package(name)!r} is a "
+            f"{type(row).__name__}; it must be a Likelihood or an Association."
+        )
+    return row
+
+
+def fits(measure: Measure, shape: str) -> bool:
+    """Whether a measure applies to data of a shape."""
+    return shape in measure.shapes

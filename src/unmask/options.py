@@ -1,0 +1,154 @@
+"""What to measure and how: `Spec`, `Options`, `Resampling`. Each checks itself."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.registry import unknown
+
+DTYPES = ("float32", "float64", "bfloat16", "float16")
+POOLS: Mapping[str, str] = {
+    "cls": "the [CLS] token's state (BERT's stands first, XLNet's last)",
+    "last": "the last token's state",
+    "mean": "the mean over all tokens that are not special",
+    "mean-all": "the mean over all tokens, specials among them",
+    "first": "the first token's state, whatever it is",
+    "word-mean": "the mean over the word's pieces",
+    "word-first": "the word's first piece",
+    "word-last": "the word's last piece",
+    "after-word": "the place behind the word's first piece",
+}
+KEEP = ("tokens", "samples")
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How uncertainty is computed: one argument for every estimator.
+
+    `draws` resamples of the items or words, `splits` random splits of a permutation test (0: no
+    test), the `seed` of both, and the `level` of the interval.
+    """
+
+    draws: int = 10_000
+    seed: int = 0
+    level: float = 0.95
+    splits: int = 100_000
+
+    def __post_init__(self) -> None:
+        _whole("draws", self.draws, 1)
+        _whole("seed", self.seed, 0)
+        _whole("splits", self.splits, 0)
+        if not isinstance(self.level, int | float) or not 0 < self.level < 1:
+            raise UnmaskError(
+                f"level is {self.level!r}; give the share of intervals that should hold the true "
+                "value, between 0 and 1, such as 0.95."
+            )
+
+    @property
+    def tail(self) -> float:
+        """The probability left out on each side of an interval."""
+        return (1 - self.level) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is to be measured: a measure on data for a model, and the choices that go with it.
+
+    `model`, `measure` and `data` are names or objects. `pool`, `layer`, `contexts` and `samples`
+    stand for the measure's own where they are given. `tags` are the columns that a study reads
+    its results by.
+    """
+
+    model: Any
+    measure: Any
+    data: Any
+    pool: str | None = None
+    layer: int | None = None
+    contexts: Any = None
+    samples: int | None = None
+    tags: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _association_choices(self.pool, self.layer, self.samples)
+
+    @property
+    def title(self) -> str:
+        """Measure and data in words, for notes."""
+        return f"{named(self.measure)} on {named(self.data)}"
+
+    def in_names(self) -> "Spec":
+        """The same with names for objects, as a result keeps it."""
+        return replace(
+            self,
+            model=named(self.model),
+            measure=named(self.measure),
+            data=named(self.data),
+            contexts=None if self.contexts is None else named(self.contexts),
+        )
+
+
+def named(thing: Any) -> str:
+    """The name of a thing that may be given by name."""
+    return str(getattr(thing, "name", thing))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run.
+
+    `pool`, `layer`, `contexts` and `samples` override the choice of an association measure;
+    `layer` counts from the embeddings (0) or from the end (-1). `tokens` bounds one forward pass.
+    `keep` asks for `tokens` (the answer to every query) or `samples` (the effect size of every
+    draw) in `Result.kept`. `journal` is the file that answers are kept in while a run goes on.
+    """
+
+    seed: int = 0
+    level: float = 0.95
+    dtype: str = "float32"
+    device: str | None = None
+    tokens: int = 4096
+    pool: str | None = None
+    layer: int | None = None
+    contexts: str | None = None
+    samples: int | None = None
+    splits: int = 100_000
+    exclude_flagged: bool = False
+    keep: tuple[str, ...] = ()
+    journal: Path | None = None
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+
+    def __post_init__(self) -> None:
+        _ = self.resampling
+        _whole("tokens", self.tokens, 1)
+        _association_choices(self.pool, self.layer, self.samples)
+        _one_of("dtype", self.dtype, DTYPES)
+        for name in self.keep:
+            _one_of("keep", name, KEEP)
+
+    @property
+    def resampling(self) -> Resampling:
+        """Seed, level and splits as the estimators take them."""
+        return Resampling(seed=self.seed, level=self.level, splits=self.splits)
+
+
+def _association_choices(pool: Any, layer: Any, samples: Any) -> None:
+    if pool is not None:
+        _one_of("pool", pool, POOLS)
+    if layer is not None:
+        _whole("layer", layer, -math.inf)
+    if samples is not None:
+        _whole("samples", samples, 2)
+
+
+def _one_of(what: str, value: Any, allowed: Any) -> None:
+    if value not in allowed:
+        raise UnmaskError(unknown(what, str(value), allowed))
+
+
+def _whole(what: str, value: Any, least: float) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        bound = "" if least == -math.inf else f" of at least {least:g}"
+        raise UnmaskError(f"{what} is {value!r}; give a whole number{bound}.")

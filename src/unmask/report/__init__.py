@@ -1,0 +1,1 @@
+"""Results to files, tables, pages and citations."""

@@ -1,0 +1,57 @@
+"""BibTeX of exactly what was run."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+
+from unmask.data import catalogue, wordsets
+from unmask.data.cards import sentence_sets
+from unmask.measures import MEASURES
+from unmask.types import Result
+
+_ENTRY = re.compile(r"@\w+\{([^,\s]+),")
+
+
+@cache
+def references() -> dict[str, str]:
+    """The entries of `references.bib` by key."""
+    text = resources.files("unmask.report").joinpath("references.bib").read_text("utf-8")
+    return dict(entries(text))
+
+
+def entries(text: str) -> Iterable[tuple[str, str]]:
+    """The entries of some BibTeX, each with its key; they are set apart by an empty line."""
+    for entry in text.strip().split("\n\n"):
+        if found := _ENTRY.match(entry.strip()):
+            yield found[1], entry.strip()
+
+
+def bibtex(keys: Iterable[str], more: Iterable[str] = ()) -> str:
+    """The entries of some keys, each once, in alphabetical order; `more` is BibTeX of users."""
+    known = {**references(), **dict(e for text in more for e in entries(text))}
+    wanted = [*keys, *(key for text in more for key, _ in entries(text))]
+    return "\n\n".join(known[k] for k in sorted(set(wanted)) if k in known)
+
+
+def cited(results: Iterable[Result]) -> str:
+    """BibTeX of unmask, and of the measures and data of some results."""
+    keys, more = ["unmask"], []
+    for result in results:
+        measure = result.provenance.get("measure", {})
+        keys += measure.get("cite") or _measure_keys(result.measure)
+        keys += result.provenance.get("data", {}).get("cite") or _data_keys(result.data)
+        more += [measure["bibtex"]] if measure.get("bibtex") else []
+    return bibtex(keys, more)
+
+
+def _measure_keys(name: str) -> tuple[str, ...]:
+    """For results that do not say what they rest on (the former form)."""
+    return MEASURES[name].cite if name in MEASURES else ()
+
+
+def _data_keys(name: str) -> tuple[str, ...]:
+    if name in wordsets.stimuli():
+        return (wordsets.stimuli()[name].source,)
+    base = name.partition(":")[0]
+    return catalogue.card(base).cite if base in sentence_sets() else ()

@@ -1,0 +1,235 @@
+"""The columns of every table, declared once for terminal, page, CSV and LaTeX."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from unmask.stats.families import corrected
+from unmask.types import Compared, Estimate, Result
+
+Row: TypeAlias = Mapping[str, Any]
+COARSE = 5.0  # points that a set of items should be able to resolve
+SURE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How scores of one sort are read: the head of their column, their ideal, their digits."""
+
+    head: str
+    ideal: float
+    digits: int
+
+
+UNITS: Mapping[Compared, Unit] = {
+    "preference": Unit("score", 50.0, 1),
+    "log-odds": Unit("d", 0.0, 2),
+    "association": Unit("d", 0.0, 2),
+}
+
+
+def _always(frame: pd.DataFrame) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its head, its value in a row of the frame, and how a person reads it.
+
+    `when` says for which frames it is shown; `left` aligns words; `strong` sets a cell in bold.
+    """
+
+    head: str | Callable[[pd.DataFrame], str]
+    value: Callable[[Row], Any]
+    format: Callable[[Any, Row], str]
+    when: Callable[[pd.DataFrame], bool] = _always
+    left: bool = False
+    strong: Callable[[Row], bool] = lambda row: False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a cell."""
+
+    text: str
+    left: bool
+    strong: bool
+
+
+def laid_out(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[list[Cell], list[list[Cell]]]:
+    """Heads and rows of the columns that a frame shows."""
+    shown = [c for c in columns if c.when(frame)]
+    heads = [
+        Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left, False) for c in shown
+    ]
+    rows = [
+        [Cell(c.format(c.value(row), row), c.left, c.strong(row)) for c in shown]
+        for row in frame.to_dict("records")
+    ]
+    return heads, rows
+
+
+# ---------------------------------------------------------------- formats
+
+
+def missing(value: Any) -> bool:
+    """Whether there is nothing to show."""
+    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
+
+
+def words(value: Any, row: Row) -> str:
+    """Text as it is."""
+    return "" if missing(value) else str(value)
+
+
+def p_value(value: Any, row: Row) -> str:
+    """Four decimals, and never 0: no test gives that."""
+    if missing(value):
+        return ""
+    return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
+
+
+def per_cent(value: Any, row: Row) -> str:
+    """Whole per cents."""
+    return "" if missing(value) else f"{value:.0f} %"
+
+
+def number(value: Any, row: Row) -> str:
+    """Two decimals; three significant digits where that would show nothing; text as it is."""
+    if missing(value):
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if value and abs(value) < 1e-3 else f"{value:.2f}"
+
+
+def signed(value: Any, row: Row) -> str:
+    """Two decimals with their sign."""
+    return f"{value:+.2f}"
+
+
+def _digits(row: Row) -> int:
+    return UNITS[row["compared"]].digits
+
+
+def _score(value: Any, row: Row) -> str:
+    return f"{value:.{_digits(row)}f}"
+
+
+def _interval(value: Any, row: Row) -> str:
+    low, high = value
+    digits = _digits(row) if "compared" in row else 2
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _detect(value: Any, row: Row) -> str:
+    return "" if missing(value) else f"{value:.1f}" + "!" * (value > COARSE)
+
+
+# ---------------------------------------------------------------- the tables
+
+
+def _of(name: str) -> Callable[[Row], Any]:
+    return lambda row: row.get(name)
+
+
+def _level(frame: pd.DataFrame) -> str:
+    level = frame.level.iloc[0] if "level" in frame else 0.95
+    return f"{100 * level:g} % interval"
+
+
+def _bounds(row: Row) -> tuple[float, float]:
+    return row["low"], row["high"]
+
+
+def _shares(frame: pd.DataFrame) -> bool:
+    return bool((frame.compared == "preference").all())
+
+
+def _effects(frame: pd.DataFrame) -> bool:
+    return not _shares(frame)
+
+
+RUN: Sequence[Column] = (
+    Column("measure", lambda r: "" if r["category"] else r["measure"], words, left=True),
+    Column(
+        "data", lambda r: f"  {r['category']}" if r["category"] else r["data"], words, left=True
+    ),
+    Column(
+        lambda frame: UNITS[frame.compared.iloc[0]].head,
+        _of("score"),
+        _score,
+        strong=lambda r: not r["low"] <= r["ideal"] <= r["high"],
+    ),
+    Column(_level, _bounds, _interval),
+    Column("n", _of("n"), words),
+    Column("detect", _of("detectable"), _detect, when=_shares),
+    Column("cover", _of("coverage"), per_cent, when=_shares),
+    Column("acc.", _of("accuracy"), per_cent, when=_shares),
+    Column("p", _of("p"), p_value, when=_effects),
+    Column("p Holm", _of("p_holm"), p_value, when=_effects),
+    Column("SE", _of("se"), number, when=_effects),
+)
+COMPARISON: Sequence[Column] = (
+    Column("measure", _of("measure"), words, left=True),
+    Column("data", _of("data"), words, left=True),
+    Column("diff.", _of("difference"), signed, strong=lambda r: r["p_holm"] <= SURE),
+    Column(_level, _bounds, _interval),
+    Column("n", _of("n"), words),
+    Column("p", _of("p"), p_value),
+    Column("p Holm", _of("p_holm"), p_value),
+    Column("p equiv.", _of("p_equivalent"), p_value, when=lambda f: "p_equivalent" in f),
+)
+
+
+def plain(frame: pd.DataFrame) -> list[Column]:
+    """A column for each of a frame's, numbers with two decimals."""
+    return [
+        Column(str(name), _of(name), number, left=frame[name].map(type).eq(str).any())
+        for name in frame.columns
+    ]
+
+
+# ---------------------------------------------------------------- the frame of a run
+
+
+def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
+    """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
+
+    Where results carry p-values, `p_holm` corrects those of one model and measure as a family.
+    """
+    rows = []
+    for result in results:
+        parts = {"": result.overall} | (dict(result.by_category) if by_category else {})
+        rows += [_row(result, category, estimate) for category, estimate in parts.items()]
+    frame = pd.DataFrame(rows)
+    if len(frame) and frame.p.notna().any():
+        family = frame.groupby(["model", "measure", "category"])["p"]
+        frame["p_holm"] = family.transform(lambda p: corrected(p.to_numpy(float)))
+    return frame
+
+
+def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
+    whole = category == ""
+    return {
+        "model": result.model,
+        "data": result.data,
+        "measure": result.measure,
+        "category": category,
+        "score": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "level": estimate.level,
+        "ideal": estimate.ideal,
+        "n": estimate.n,
+        "coverage": result.coverage.share if whole else np.nan,
+        "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
+        "se": estimate.se,
+        "p": np.nan if estimate.p is None else estimate.p,
+        "detectable": estimate.more.get("detectable"),
+        "method": estimate.method,
+        "compared": result.compared,
+    }

@@ -1,0 +1,252 @@
+"""Results to files and back.
+
+`results.json` follows `results.schema.json` and names the digest of the `items.parquet` that
+belongs to it, so that a file of another run beside it is noticed.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError
+from unmask.measures import MEASURES
+from unmask.options import Spec
+from unmask.types import Coverage, Estimate, Result, Results
+
+RESULTS, ITEMS = "results.json", "items.parquet"
+SCHEMA = 2  # the version that is written; version 1 is read
+_UNSAVED = {"items", "kept"}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of `results.json`."""
+    text = resources.files("unmask.report").joinpath("results.schema.json").read_text("utf-8")
+    return dict(json.loads(text))
+
+
+# ---------------------------------------------------------------- writing
+
+
+def save(results: Iterable[Result], folder: Path | str) -> None:
+    """Write `results.json` and `items.parquet`; each appears only when whole."""
+    folder, found = Path(folder), list(results)
+    if not found:
+        raise DataError("there are no results to save; run a measure first.")
+    make_folder(folder)
+    frame = pd.concat(
+        [r.items.assign(result=place) for place, r in enumerate(found)], ignore_index=True
+    )
+    _atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
+    content = {
+        "schema": SCHEMA,
+        "notes": list(getattr(results, "notes", ())),
+        "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
+        "results": [to_record(r) for r in found],
+    }
+    text = json.dumps(content, indent=1, allow_nan=False)
+    _atomically(folder / RESULTS, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_folder(folder: Path) -> None:
+    """Make sure that results can be written, before anything long begins."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(13, "no permission to write")
+    except OSError as error:
+        raise DataError(
+            f"cannot write to {str(folder)!r} ({error.strerror}); name another folder with -o."
+        ) from error
+
+
+def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    part = path.with_name(f".{path.name}.part")
+    write(part)
+    part.replace(path)
+
+
+def to_record(result: Result) -> dict[str, Any]:
+    """A result without its items, as plain JSON values; NaN becomes null."""
+    names = (f.name for f in fields(result) if f.name not in _UNSAVED)
+    return {name: _plain(getattr(result, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Estimate | Coverage | Spec):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+# ---------------------------------------------------------------- reading
+
+
+def load(folder: Path | str) -> Results:
+    """Results of an earlier run, checked against the schema."""
+    folder = Path(folder)
+    content = _content(folder / RESULTS)
+    frame = read_items(folder, content.get("items", {}).get("sha256"))
+    if content.get("schema", 1) == 1:
+        content = _former(content, folder / RESULTS)
+        frame = _numbered(frame, content)
+    _check(content, folder / RESULTS)
+    parts = dict(tuple(frame.groupby("result", sort=False))) if "result" in frame else {}
+    if set(parts) != set(range(len(content["results"]))):
+        raise DataError(
+            f"{str(folder)!r}: {ITEMS} does not hold the items of {RESULTS}; run again into "
+            "another folder."
+        )
+    found = [
+        from_record(record, parts[place].drop(columns="result").reset_index(drop=True))
+        for place, record in enumerate(content["results"])
+    ]
+    return Results(found, content.get("notes", ()))
+
+
+def _content(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise DataError(
+            f"{str(path.parent)!r} holds no {RESULTS}; give a folder that 'unmask run -o' wrote."
+        )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not a whole JSON file ({error}); run again.") from error
+    if not isinstance(content, dict) or not isinstance(content.get("results"), list):
+        raise DataError(f"{path} has no list of results; give a file that 'unmask run' wrote.")
+    if content.get("schema", 1) not in (1, SCHEMA):
+        raise DataError(
+            f"{path} is of version {content['schema']!r}, and this unmask reads 1 to {SCHEMA}; "
+            "use the version that wrote it, or a newer one."
+        )
+    return content
+
+
+def read_items(folder: Path, expected: str | None = None) -> pd.DataFrame:
+    """The items table of a folder of results, checked against its digest where one is known."""
+    path = folder / ITEMS
+    if not path.is_file():
+        raise DataError(f"{str(folder)!r} holds no {ITEMS}; give a folder that 'run' wrote.")
+    if expected is not None and digest(path) != expected:
+        raise DataError(
+            f"{path} is not the file that {RESULTS} belongs to: a run was stopped while it wrote, "
+            "or a file was changed; run again."
+        )
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is not a whole parquet file ({error}); run again.") from error
+
+
+def _check(content: Mapping[str, Any], path: Path) -> None:
+    found = jsonschema.Draft202012Validator(schema())
+    error = jsonschema.exceptions.best_match(found.iter_errors(content))
+    if error is not None:
+        where = "/".join(map(str, error.absolute_path)) or "the top"
+        raise DataError(
+            f"{path} is not of the form that unmask writes: at {where}, {error.message[:150]}; "
+            "give the file as it was written, or run again."
+        )
+
+
+def from_record(record: Mapping[str, Any], items: pd.DataFrame) -> Result:
+    """A result from its record and its items."""
+    estimates: dict[str, Any] = {
+        key: {name: _estimate(value) for name, value in record[key].items()}
+        for key in ("by_category", "extras")
+    }
+    return Result(
+        spec=Spec(**record["spec"]),
+        overall=_estimate(record["overall"]),
+        accuracy=None if record["accuracy"] is None else _estimate(record["accuracy"]),
+        coverage=Coverage(**record["coverage"]),
+        notes=tuple(record["notes"]),
+        shown=tuple(record["shown"]),
+        items=items,
+        **{key: record[key] for key in ("compared", "settings", "provenance")},
+        **estimates,
+    )
+
+
+def _estimate(record: Mapping[str, Any]) -> Estimate:
+    missing = {k: math.nan for k in ("value", "low", "high", "se") if record.get(k) is None}
+    return Estimate(**{**record, **missing})
+
+
+# ---------------------------------------------------------------- the former form
+
+
+def _former(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Version 1 (no version, names at the top of a result, `se` among `more`) as version 2."""
+    try:
+        records = [_former_record(r) for r in content["results"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path} is not of the form that unmask writes (no {error}); run again."
+        ) from error
+    return {"schema": SCHEMA, "notes": [], "results": records}
+
+
+def _former_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    row, settings = MEASURES.get(record["measure"]), dict(record["settings"])
+    names = ("overall", "accuracy")
+    many = {
+        k: {n: _former_estimate(e) for n, e in record[k].items()} for k in ("by_category", "extras")
+    }
+    spec = {k: record[k] for k in ("model", "measure", "data")}
+    return {
+        "spec": {
+            **spec,
+            "pool": None,
+            "layer": None,
+            "contexts": None,
+            "samples": None,
+            "tags": {},
+        },
+        "compared": row.compared if row else "preference",
+        **{k: record[k] and _former_estimate(record[k]) for k in names},
+        **many,
+        "coverage": record["coverage"],
+        "notes": settings.pop("notes", []),
+        "settings": settings,
+        "provenance": record["provenance"],
+        "shown": [],
+    }
+
+
+def _former_estimate(record: Mapping[str, Any]) -> dict[str, Any]:
+    more = dict(record["more"])
+    return {**record, "se": more.pop("se", None), "more": more}
+
+
+def _numbered(frame: pd.DataFrame, content: Mapping[str, Any]) -> pd.DataFrame:
+    """The items of version 1 by the names of their result."""
+    names = ["model", "measure", "data"]
+    if not {*names} <= set(frame.columns):
+        return frame
+    place = {tuple(r["spec"][k] for k in names): i for i, r in enumerate(content["results"])}
+    number = [place.get(key, -1) for key in frame[names].itertuples(index=False, name=None)]
+    return frame.assign(result=number).query("result >= 0")

@@ -1,0 +1,68 @@
+"""Log-odds of two sides of targets, and the effect size between two attribute sets (LPBS)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+
+from unmask.options import Resampling
+from unmask.stats.effects import Samples, effect_estimate, random_effects
+from unmask.stats.intervals import USUAL, bootstrap
+from unmask.types import Estimate, Floats
+
+
+def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:
+    """log of summed probabilities of side x less side y, each less its prior."""
+    x = np.array([label.startswith("x:") for label in labels])
+    priors = np.nan_to_num(priors)
+    value = logsumexp(values[x]) - logsumexp(values[~x])
+    return float(value - (logsumexp(priors[x]) - logsumexp(priors[~x])))
+
+
+def by_item(frame: pd.DataFrame) -> dict[str, float]:
+    """The log-odds of each scored item of an items table."""
+    scored = frame[frame.reason.isna()]
+    return {
+        str(item): log_odds(
+            rows.label.tolist(), rows.score.to_numpy(float), rows.prior.to_numpy(float)
+        )
+        for item, rows in scored.groupby("item", sort=False)
+    }
+
+
+Half = tuple[Floats, list[str]]  # log-odds, and the attribute word of each
+
+
+def summarise(
+    halves: Mapping[str, Half], *, samples: int = 0, how: Resampling = USUAL
+) -> tuple[Estimate, dict[str, Estimate], Floats | None]:
+    """The effect size between the two attribute sets, each set's mean, and the drawn effects.
+
+    `halves` are the sets by name, A first. With `samples` one of each word's scores is drawn as
+    often, and the effect sizes are combined by random effects; else there are no drawn effects.
+    """
+    (a, a_words), (b, b_words) = halves.values()
+    drawn = None
+    if samples:
+        found = _draw((a, a_words), (b, b_words), samples, how.seed)
+        overall, drawn = random_effects(found, how=how), found.effects
+    else:
+        overall = effect_estimate(a, b, a_words, b_words, sided="two", how=how)
+    means = {
+        name: bootstrap(scores, words, ideal=0.0, how=how)
+        for name, (scores, words) in halves.items()
+    }
+    return overall, means, drawn
+
+
+def _draw(a: Half, b: Half, samples: int, seed: int) -> Samples:
+    rng = np.random.default_rng(seed)
+    halves = []
+    for scores, words in (a, b):
+        by_word = pd.Series(scores).groupby(words).agg(list)
+        drawn = [rng.choice(np.array(options), samples) for options in by_word]
+        halves.append(np.stack(drawn, axis=1))
+    spread = np.concatenate(halves, axis=1).std(axis=1, ddof=1)
+    effects = (halves[0].mean(1) - halves[1].mean(1)) / spread
+    return Samples(effects, spread**2)

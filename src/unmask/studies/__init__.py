@@ -1,0 +1,1 @@
+"""Studies over many specs: comparison, design choices, word frequency, the papers."""

@@ -1,0 +1,181 @@
+"""Paired comparison of runs on the same items."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError
+from unmask.options import Resampling
+from unmask.report.results import load
+from unmask.stats import log_odds
+from unmask.stats.comparison import (
+    effect_difference,
+    equivalence,
+    exact_mcnemar,
+    paired_difference,
+    standardised,
+)
+from unmask.stats.families import corrected
+from unmask.stats.intervals import USUAL
+from unmask.stats.preference import preferred
+from unmask.types import Estimate, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The results of one model, under the name that a comparison shows."""
+
+    name: str
+    results: Mapping[tuple[str, str], Result]
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """One run for each model of each folder; names are made unique by the folder."""
+    found = []
+    for folder in folders:
+        by_model: dict[str, dict[tuple[str, str], Result]] = {}
+        for result in load(folder):
+            by_model.setdefault(result.model, {})[result.measure, result.data] = result
+        found += [(model, folder, results) for model, results in by_model.items()]
+    names = [model for model, _, _ in found]
+    runs = [
+        Run(model if names.count(model) == 1 else f"{model} ({folder})", results)
+        for model, folder, results in found
+    ]
+    if len(runs) < 2:
+        raise DataError("a comparison needs two runs; give two folders, or one with two models.")
+    return runs
+
+
+def compare(
+    runs: Sequence[Run], *, margin: float | None = None, how: Resampling = USUAL
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All pairs of runs on all measures and data they share: differences, and items that changed.
+
+    p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table.
+    """
+    rows, changed = [], []
+    for a, b in itertools.combinations(runs, 2):
+        shared = [key for key in a.results if key in b.results]
+        if not shared:
+            raise DataError(
+                f"{a.name} and {b.name} share no measure and data set; run the same on both."
+            )
+        for key in shared:
+            row, items = _pair(a.name, b.name, a.results[key], b.results[key], margin, how)
+            rows.append(row)
+            changed.append(items)
+    frame = pd.DataFrame(rows)
+    frame["p_holm"] = corrected(frame.p.tolist())
+    frame["p_bh"] = corrected(frame.p.tolist(), "bh")
+    return frame, pd.concat(changed, ignore_index=True)
+
+
+def _pair(
+    first: str, second: str, a: Result, b: Result, margin: float | None, how: Resampling
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    if a.compared != b.compared:
+        raise DataError(f"{a.title} was scored in two ways ({a.compared} and {b.compared}).")
+    paired = _preferences if a.compared == "preference" else _effects
+    found, items, more = paired(a, b, how)
+    row = {
+        "first": first,
+        "second": second,
+        "measure": a.measure,
+        "data": a.data,
+        "a": a.overall.value,
+        "b": b.overall.value,
+        "difference": found.value,
+        "low": found.low,
+        "high": found.high,
+        "level": found.level,
+        "n": found.n,
+        "p": found.p,
+        **more,
+    }
+    if margin is not None:
+        row["p_equivalent"] = equivalence(found, margin)
+    items = items.assign(first=first, second=second, measure=a.measure, data=a.data)
+    return row, items
+
+
+def _common(a: pd.DataFrame, b: pd.DataFrame, where: str) -> tuple[pd.Index, dict[str, int]]:
+    shared = a.index.intersection(b.index)
+    if not len(shared):
+        raise DataError(f"the two runs have no item of {where} in common; they cannot be paired.")
+    return shared, {"only_first": len(a) - len(shared), "only_second": len(b) - len(shared)}
+
+
+def wide(result: Result) -> pd.DataFrame:
+    """Items as rows, labels as columns: scores as the measure compares them, and the cluster."""
+    frame = result.items
+    frame = frame[frame.reason.isna()]
+    scores = frame.pivot(index="item", columns="label", values="score")
+    decimals = result.settings.get("decimals")
+    if decimals is not None:
+        scores = scores.apply(lambda c: np.round(c.to_numpy(float), decimals))
+    clusters = frame.drop_duplicates("item").set_index("item").cluster
+    return scores.assign(cluster=clusters)
+
+
+_Paired = tuple[Estimate, pd.DataFrame, dict[str, Any]]
+
+
+def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
+    one, two = wide(a), wide(b)
+    shared, left = _common(one, two, a.data)
+    one, two = one.loc[shared], two.loc[shared]
+    clusters = one.cluster.tolist()
+    wins = [preferred(t["stereotype"], t["antistereotype"]) for t in (one, two)]
+    macro = a.settings.get("average") == "macro"
+    found = paired_difference(wins[0], wins[1], clusters, macro=macro, scale=100.0, how=how)
+    p, lost, won = exact_mcnemar(wins[0], wins[1])
+    margins = [(t["stereotype"] - t["antistereotype"]).to_numpy(float) for t in (one, two)]
+    ratio = paired_difference(
+        np.nan_to_num(margins[0]), np.nan_to_num(margins[1]), clusters, how=how
+    )
+    items = pd.DataFrame(
+        {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
+    )
+    items = _most_moved(items[items.before != items.after])
+    more = {"p_mcnemar": p, "lost": lost, "won": won, "log_ratio": ratio.value}
+    return found, items, more | {"p_log_ratio": ratio.p, **left}
+
+
+def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
+    return items.reindex(items.moved.abs().sort_values(ascending=False).index)
+
+
+def word_scores(result: Result) -> pd.DataFrame:
+    """Associations of target words, or log-odds of attribute words: score and side, 0 or 1."""
+    frame = result.items
+    if result.compared == "association":
+        chosen = frame[frame.label.isin(["X", "Y"])]
+        return pd.DataFrame(
+            {"score": chosen.score.to_numpy(), "side": (chosen.label == "Y").to_numpy(int)},
+            index=chosen.item,
+        )
+    values = log_odds.by_item(frame)
+    categories = frame.drop_duplicates("item").set_index("item").category
+    names = list(dict.fromkeys(categories))
+    return pd.DataFrame(
+        {"score": pd.Series(values), "side": categories.map(names.index).loc[list(values)]}
+    )
+
+
+def _effects(a: Result, b: Result, how: Resampling) -> _Paired:
+    """Difference of effect sizes over the same words, words resampled within their sets."""
+    one, two = word_scores(a), word_scores(b)
+    shared, left = _common(one, two, a.data)
+    one, two = one.loc[shared], two.loc[shared]
+    before, after = (standardised(t.score.to_numpy(float)) for t in (one, two))
+    found = effect_difference(before, after, one.side.to_numpy(), how)
+    items = pd.DataFrame(
+        {"item": shared, "before": before, "after": after, "moved": after - before}
+    )
+    return found, _most_moved(items).head(20), left

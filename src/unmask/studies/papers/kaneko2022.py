@@ -1,0 +1,266 @@
+"""Unmasking the Mask (Kaneko and Bollegala 2022): Tables 1 to 5 and Figure 1."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.corpus import harvest
+from unmask.corpus.count import count
+from unmask.data import catalogue, controls
+from unmask.data.packaged import published
+from unmask.flow.evaluate import evaluate
+from unmask.options import Spec
+from unmask.report.page import Figure, Study, Table
+from unmask.stats.agreement import auc, auc_difference, roc
+from unmask.stats.comparison import exact_mcnemar
+from unmask.studies import frequency
+from unmask.studies.compare import wide
+from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
+from unmask.studies.papers.request import Request
+from unmask.types import Dataset, Result
+
+MAJORITY = 3
+ASKED = {
+    "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula"],
+    "crows-pairs:direction": ["all-masked", "aul", "aula"],
+    "crows-pairs:shuffled": ["aul"],
+    "stereoset": ["sss", "sss@kaneko2022", "aul", "aula"],
+    "stereoset:shuffled": ["aul"],
+    "stereoset:unrelated": ["aul"],
+}
+# A causal model hides nothing but what comes later: one measure stands for all of them.
+CAUSAL = {name: ["ll"] for name in ASKED}
+
+
+TABLE1 = {"crows-pairs": ["cps", "aul"], "stereoset": ["sss", "aul"]}
+TABLE5 = {"crows-pairs": ["cps", "aul", "aula"], "stereoset": ["sss", "aul", "aula"]}
+
+
+def _some(data: Dataset, quick: bool) -> Dataset:
+    """Every tenth item for a quick look."""
+    if not quick:
+        return data
+    return replace(data, items=data.items[::10])
+
+
+def specs(models: Sequence[Any], quick: bool) -> list[Spec]:
+    """Each measure of the tables on its data, for each model."""
+    base = {name: _some(catalogue.sentences(name), quick) for name in ("crows-pairs", "stereoset")}
+    sets = {
+        name: controls.controlled(base[data], control) if control else base[data]
+        for name in ASKED
+        for data, _, control in (name.partition(":"),)
+    }
+    return [
+        Spec(model, m, sets[d], tags={"model": model.name, "measure": m, "data": d})
+        for model in models
+        for d, names in (CAUSAL if model.kind == "causal" else ASKED).items()
+        for m in names
+    ]
+
+
+def run(models: Sequence[Any], request: Request) -> Study:
+    """All tables for the given loaded models; a corpus gives Table 2 its counts."""
+    values = published("kaneko2022")
+    asked = specs(models, request.quick)
+    made = evaluate(asked, replace(request.options, keep=("tokens",)))
+    results = by_tags(made, "model", "measure", "data")
+    names = [m.name for m in models]
+    tables = [
+        _table1(names, results, values),
+        _table2(request.corpus, values),
+        _table3(names, results, values),
+        _table4(names, results, values),
+        _table5(names, results, values),
+        _explain(names, results),
+    ]
+    pairs = next(s.data for s in asked if s.tags["data"] == "crows-pairs")
+    roc_table, figure = _roc(names, results, pairs)
+    remarks = _remarks(request.quick) + _causal_remark(models)
+    title = "Unmasking the Mask (kaneko2022)"
+    return Study(title, [*tables, roc_table], [figure], remarks, results=made)
+
+
+def _remarks(quick: bool) -> list[str]:
+    remarks = [
+        "50 is ideal for bias scores. 'inside' means that the published value lies in our interval."
+    ]
+    return remarks + (["A quick run: every tenth item only."] if quick else [])
+
+
+def _causal_remark(models: Sequence[Any]) -> list[str]:
+    named = [m.name for m in models if m.kind == "causal"]
+    if not named:
+        return []
+    return [f"{', '.join(named)}: a causal model, for which 'll' stands for every measure."]
+
+
+def _names(models: Sequence[str], values: Mapping[str, Any]) -> dict[str, str]:
+    """Rows to show: the paper's models, and any other that was measured."""
+    known = {hub: label for label, hub in values["models"].items()}
+    return {**values["models"], **{m: m for m in models if m not in known}}
+
+
+def _columns(
+    hub: str, results: Found, columns: Sequence[tuple[str, str]]
+) -> list[tuple[int, str, str]]:
+    """The paper's columns for a model: number, measure, data; for a causal model `ll` for all."""
+    if (hub, "ll", "crows-pairs") not in results:
+        return [(i, m, d) for i, (m, d) in enumerate(columns)]
+    return [(-1, "ll", d) for d in dict.fromkeys(d for _, d in columns)]
+
+
+def _at(stated: Sequence[Any] | None, i: int) -> Any:
+    return stated[i] if stated is not None and i >= 0 else None
+
+
+def _table1(models: Sequence[str], results: Found, values: Any) -> Table:
+    columns = [(m, d) for d, some in TABLE1.items() for m in some]
+    rows = []
+    for label, hub in _names(models, values).items():
+        for i, m, d in _columns(hub, results, columns):
+            stated = _at(values["table1"].get(label), i)
+            found = results.get((hub, m, d))
+            keys = {"model": label, "measure": m, "data": d}
+            line = row(keys, stated, found.accuracy if found else None)
+            if found and m in ("cps", "sss"):
+                line["p McNemar vs aul"] = token_mcnemar(found, results[hub, "aul", d])
+            rows.append(line)
+    note = (
+        "Share of tokens asked for that are the model's first choice; McNemar on the tokens "
+        "that both measures ask for."
+    )
+    return Table("table1", "Table 1: token prediction accuracy", frame(rows), note)
+
+
+def token_mcnemar(first: Result, second: Result) -> float:
+    """Exact McNemar on the tokens that two measures both asked for in the same sentence."""
+    where = ["item", "label", "place"]
+    hits = [r.kept["tokens"].drop_duplicates(where, keep="last") for r in (first, second)]
+    both = hits[0].merge(hits[1], on=where)
+    return exact_mcnemar(both.hit_x.to_numpy(), both.hit_y.to_numpy())[0]
+
+
+def _table2(corpus: Sequence[str], values: Any) -> Table:
+    made = None
+    if corpus:
+        counted = count(harvest.expand(corpus), frequency.group_words())
+        made = frequency.table(counted).set_index("category")
+    rows = []
+    for category, (adv, dis) in values["table2"].items():
+        line = {"category": category, "published adv": adv, "published dis": dis}
+        if made is not None:
+            line |= {
+                "measured adv": made.advantaged[category],
+                "measured dis": made.disadvantaged[category],
+                "words": made.words[category],
+            }
+        rows.append(line)
+    note = "Mean frequency rank of each group's words; lower is more frequent."
+    note += "" if corpus else " No corpus was given: name one with --corpus to count yours."
+    return Table("table2", "Table 2: frequency ranks by group", frame(rows), note)
+
+
+def _table3(models: Sequence[str], results: Found, values: Any) -> Table:
+    rows = []
+    for label, hub in _names(models, values).items():
+        names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
+        for k, m, _ in _columns(hub, results, names):
+            found = results.get((hub, m, "crows-pairs:direction"))
+            stated = values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3] or [None] * 3
+            for j, side in enumerate(("advantaged", "disadvantaged")):
+                estimate = found.by_category[side] if found else None
+                rows.append(row({"model": label, "measure": m, "group": side}, stated[j], estimate))
+            gap = None
+            if found:
+                a, d = (found.by_category[s].value for s in ("advantaged", "disadvantaged"))
+                gap = abs(a - d)
+            keys = {"model": label, "measure": m, "group": "|difference|"}
+            rows.append(keys | {"published": stated[2], "measured": gap})
+    note = "All tokens masked, against none masked."
+    return Table("table3", "Table 3: advantaged and disadvantaged groups", frame(rows), note)
+
+
+def _table4(models: Sequence[str], results: Found, values: Any) -> Table:
+    columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
+    rows = []
+    for label, hub in _names(models, values).items():
+        for i, (d, control) in enumerate(columns):
+            m = "ll" if (hub, "ll", d) in results else "aul"
+            found, plain = results.get((hub, m, f"{d}:{control}")), results.get((hub, m, d))
+            stated = values["table4"].get(label, [None] * 3)[i]
+            keys = {"model": label, "data": d, "control": control}
+            line = row(keys, stated, found.accuracy if found else None)
+            if found and plain and plain.accuracy and found.accuracy:
+                line["drop"] = plain.accuracy.value - found.accuracy.value
+            rows.append(line)
+    note = (
+        "Token accuracy of AUL; words are shuffled here, tokens in the paper. For 'unrelated' "
+        "the nonsense sentence stands for the stereotype."
+    )
+    return Table("table4", "Table 4: shuffled and unrelated", frame(rows), note)
+
+
+def _table5(models: Sequence[str], results: Found, values: Any) -> Table:
+    columns = [(m, d) for d, some in TABLE5.items() for m in some]
+    rows = []
+    for label, hub in _names(models, values).items():
+        for i, m, d in _columns(hub, results, columns):
+            found = results.get((hub, m, d))
+            stated = _at(values["table5"].get(label), i)
+            keys = {"model": label, "measure": m, "data": d}
+            rows.append(row(keys, stated, found.overall if found else None))
+    return Table("table5", "Table 5: bias scores", frame(rows))
+
+
+def _explain(models: Sequence[str], results: Found) -> Table:
+    """What each deviation of the released code does to the score, on the model at hand."""
+    rows = []
+    pairs = (("cps", "cps@kaneko2022", "crows-pairs"), ("sss", "sss@kaneko2022", "stereoset"))
+    for model in models:
+        for plain, variant, data in pairs:
+            if (model, plain, data) not in results:
+                continue  # a causal model has no variants of these
+            pair = results[model, plain, data], results[model, variant, data]
+            rows.append(deviation(*pair, {"model": model}))
+    return Table("variants", "What the released code does otherwise", pd.DataFrame(rows))
+
+
+def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, Figure]:
+    rows, curves = [], {}
+    biased = {i.id: float(i.meta["agreement"] >= MAJORITY) for i in data.items}
+    for model in models:
+        scores = {}
+        for m in ("cps", "sss", "aul", "aula", "ll"):
+            if (model, m, "crows-pairs") not in results:
+                continue
+            table = wide(results[model, m, "crows-pairs"])
+            scores[m] = (table.stereotype - table.antistereotype).dropna()
+        shared = sorted(set.intersection(*(set(s.index) for s in scores.values())))
+        labels = np.array([biased[i] for i in shared])
+        for m, values in scores.items():
+            chosen = values.loc[shared].to_numpy(float)
+            found = auc(labels, chosen)
+            line = {"model": model, "measure": m, "AUC": found.value}
+            line |= {"low": found.low, "high": found.high, "n": found.n}
+            if "cps" in scores:
+                gap = auc_difference(labels, scores["cps"].loc[shared].to_numpy(float), chosen)
+                line |= {"less cps": gap.value, "p": gap.p}
+            rows.append(line)
+            curves[model, m] = (roc(labels, chosen), found)
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        for (model, m), (points, found) in curves.items():
+            axes.plot(points["false"], points["true"], label=f"{model}, {m}: {found.value:.3f}")
+        axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8, linestyle="--")
+        axes.set(xlabel="false positive rate", ylabel="true positive rate")
+        axes.legend(frameon=False, fontsize=8)
+
+    note = f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type. 0.5 is chance."
+    title = "Figure 1: agreement with people (area under the curve)"
+    drawn = Figure("roc", "Figure 1: ROC curves against human ratings", draw, (6, 5.5))
+    return Table("figure1", title, frame(rows), note), drawn
