@@ -1,5 +1,6 @@
 """Generate the reference pages from the tables and the command line, so that they stay true."""
 
+import dataclasses
 import inspect
 import typing
 from importlib import resources
@@ -87,6 +88,12 @@ def command_line() -> str:
     return "\n".join(lines)
 
 
+def field(one: dataclasses.Field) -> str:
+    missing = one.default is dataclasses.MISSING
+    shown = "" if missing else "a function" if callable(one.default) else repr(one.default)
+    return f"| `{one.name}` | {shown} |"
+
+
 def python() -> str:
     lines = []
     for name in unmask.__all__:
@@ -95,6 +102,13 @@ def python() -> str:
         if callable(thing) and not isinstance(thing, type):
             lines += [f"```python\n{name}{inspect.signature(thing)}\n```", ""]
         lines += [inspect.getdoc(thing) or "", ""]
+        if name in ("Options", "Resampling", "Spec"):
+            lines += [
+                "| field | default |",
+                "|---|---|",
+                *map(field, dataclasses.fields(thing)),
+                "",
+            ]
     return "\n".join(lines)
 
 

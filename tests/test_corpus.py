@@ -301,7 +301,7 @@ def test_frequencies(tmp_path):
     counted = count.count([path], frequency.group_words())
     assert counted["he"] == 7
     assert counted["women"] == 1
-    frame = frequency.table(counted).set_index("category")
+    frame = frequency.ranks(counted).set_index("category")
     assert frame.loc["gender", "words"].startswith("he ")
     assert frame.loc["gender", "advantaged"] < frame.loc["gender", "disadvantaged"]
 

@@ -64,7 +64,7 @@ def test_table_2_follows_from_its_words():
     """With the printed order as counts, our table gives the printed mean ranks."""
     for category, words in PRINTED.items():
         counts = {w: 8 - i for i, w in enumerate(words.split())}
-        line = frequency.table(counts).set_index("category").loc[category]
+        line = frequency.ranks(counts).set_index("category").loc[category]
         assert [line.advantaged, line.disadvantaged] == published("kaneko2022")["table2"][category]
 
 

@@ -157,7 +157,7 @@ def data_frequencies(
 
     files = harvest.expand(corpus)
     if join is None:
-        frame = shown = frequency.table(count.count(files, frequency.group_words()))
+        frame = shown = frequency.ranks(count.count(files, frequency.group_words()))
     else:
         items = results.read_items(join)
         wanted = set().union(*frequency.own_words(items))

@@ -16,13 +16,13 @@ def count(files: Iterable[Path], words: Iterable[str]) -> Counter[str]:
         json_lines = is_json(file)
         try:
             for block in blocks(file):
-                here = Counter(split(documents(block, json_lines)))
+                here = Counter(words_of(documents(block, json_lines)))
                 total.update({w: here[b] for w, b in wanted.items()})
         except Broken:
             continue
     return Counter({w: total[w] for w in wanted})
 
 
-def split(text: bytes) -> list[bytes]:
+def words_of(text: bytes) -> list[bytes]:
     """The words of a text, in small letters."""
     return text.lower().translate(FOLD).split()

@@ -7,7 +7,7 @@ reproduce published code may also ask the codec how that code would have tokenis
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from unmask.text.roles import fill
+from unmask.text.roles import refilled
 from unmask.types import NOTHING, Codec, Encoded, Hidden, Query
 
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
@@ -123,7 +123,7 @@ def reveal_fill(sentence: Encoded, codec: Codec) -> list[Query]:
     pieces = [sentence.ids[i] for i in sentence.roles["fill"]]
     queries = []
     for k in range(len(pieces)):
-        shown = fill(sentence, "fill", pieces[: k + 1])
+        shown = refilled(sentence, "fill", pieces[: k + 1])
         at = shown.roles["fill"][-1]
         queries.append(Query(shown.ids, frozenset((at,)), at, pieces[k]))
     return queries
@@ -189,14 +189,14 @@ def causal_prior(sentence: Encoded, codec: Codec) -> list[Query]:
 
 
 def _one_mask(sentence: Encoded, golds: Iterable[int]) -> list[Query]:
-    one = fill(sentence, "target", (0,))
+    one = refilled(sentence, "target", (0,))
     at = one.roles["target"][0]
     return [Query(one.ids, frozenset((at,)), at, g) for g in golds]
 
 
 def _two_masks(sentence: Encoded, golds: Iterable[int], place: str) -> list[Query]:
     """Target and attribute one mask each; the answer read at `place`."""
-    both = fill(fill(sentence, "target", (0,)), "attribute", (0,))
+    both = refilled(refilled(sentence, "target", (0,)), "attribute", (0,))
     t, a = both.roles["target"][0], both.roles["attribute"][0]
     at = {"target": t, "last": max(t, a), "before last": max(t, a) - 1}[place]
     return [Query(both.ids, frozenset((t, a)), at, g) for g in golds]

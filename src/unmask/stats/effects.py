@@ -96,38 +96,15 @@ def _exact_sums(scores: Floats, n: int) -> Floats:
 
 
 def sampled_sums(scores: Floats, n: int, draws: int, seed: int) -> Floats:
-    """Sums of `draws` random n-subsets: a Fisher-Yates shuffle of many copies side by side.
-
-    Only the smaller half is drawn. A block of copies is small enough to stay in the cache; its
-    copies are columns, so that the card to be swapped away is one contiguous row. Blocks have
-    random streams of their own, so the result does not depend on the number of threads.
-    """
-    size = len(scores)
-    take = min(n, size - n)
-    block = max(1, 300_000 // size)
-    starts = range(0, draws, block)
-    streams = np.random.SeedSequence(seed).spawn(len(starts))
-    full = np.repeat(scores, block).reshape(size, block)
-    widths = np.arange(size, size - take, -1, dtype=np.uint64)[:, None]
-    offset = np.arange(take * block, dtype=np.uint64).reshape(take, block)
-
-    def work(stream: np.random.SeedSequence) -> Floats:
-        # 32 random bits r give the card floor(r width / 2^32), even to 1 part in 10^8.
-        raw = np.random.SFC64(stream).random_raw((take * block + 1) // 2).view(np.uint32)
-        drawn = raw[: take * block].reshape(take, block) * widths
-        drawn >>= np.uint64(32)
-        drawn *= np.uint64(block)
-        drawn += offset
-        deck = full.copy()
-        flat, cards = deck.reshape(-1), drawn.view(np.int64)
-        sums = np.zeros(block)
-        for i in range(take):
-            sums += flat.take(cards[i])
-            flat[cards[i]] = deck[i]
-        return sums
-
-    with ThreadPoolExecutor(2) as pool:
-        out = np.concatenate(list(pool.map(work, streams)))[:draws]
+    """Sums of `draws` random n-subsets, drawn as the smaller half of a shuffled deck."""
+    rng = np.random.default_rng(seed)
+    take = min(n, len(scores) - n)
+    block = max(1, 2_000_000 // len(scores))
+    out = np.empty(draws)
+    for start in range(0, draws, block):
+        part = out[start : start + block]
+        decks = np.tile(scores, (len(part), 1))
+        part[:] = rng.permuted(decks, axis=1, out=decks)[:, :take].sum(1)
     return out if take == n else float(scores.sum()) - out
 
 

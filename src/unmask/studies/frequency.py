@@ -9,26 +9,26 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from unmask.corpus.count import split
+from unmask.corpus.count import words_of
 from unmask.data.packaged import packaged
 from unmask.stats.agreement import correlation
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE
 
 
-def groups() -> Mapping[str, Mapping[str, list[str]]]:
+def word_groups() -> Mapping[str, Mapping[str, list[str]]]:
     """Words of the two groups by bias type, from kaneko2022's Table 2."""
     return packaged("groups.json")["categories"]
 
 
 def group_words() -> list[str]:
     """The words of all groups."""
-    return [w for sides in groups().values() for some in sides.values() for w in some]
+    return [w for sides in word_groups().values() for some in sides.values() for w in some]
 
 
-def table(counts: Mapping[str, int]) -> pd.DataFrame:
+def ranks(counts: Mapping[str, int]) -> pd.DataFrame:
     """For each bias type the mean rank of both groups and the words by frequency."""
     rows = []
-    for category, sides in groups().items():
+    for category, sides in word_groups().items():
         side = {w: name for name, words in sides.items() for w in words}
         order = sorted(side, key=lambda w: (-counts.get(w, 0), w))
         rank = {w: i + 1 for i, w in enumerate(order)}
@@ -42,7 +42,7 @@ def own_words(items: pd.DataFrame) -> pd.Series:
 
     The pair is stereotype and antistereotype; an unrelated sentence shares little with anything.
     """
-    words = items.sentence.map(lambda s: {w.decode() for w in split(s.encode())})
+    words = items.sentence.map(lambda s: {w.decode() for w in words_of(s.encode())})
     own = pd.Series(index=items.index, dtype=object)
     paired = items.label.isin([STEREOTYPE, ANTISTEREOTYPE])
     for _, some in words.groupby([items[k] for k in ("model", "data", "measure", "item")]):

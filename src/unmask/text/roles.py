@@ -60,7 +60,7 @@ def with_pair_roles(encoded: Mapping[str, Encoded]) -> dict[str, Encoded]:
     return out
 
 
-def fill(encoded: Encoded, role: str, ids: Sequence[int]) -> Encoded:
+def refilled(encoded: Encoded, role: str, ids: Sequence[int]) -> Encoded:
     """The sentence with the places of `role` replaced by `ids`; later places move along.
 
     The places of the role must be neighbours.

@@ -181,9 +181,9 @@ def _tables(
         tables.table6(names, results, values),
         _runtimes(values, timing),
         tables.table10(values),
-        tables.choice(names, results, every, "targets"),
-        tables.choice(names, results, every, "contexts"),
-        tables.choice(names, results, every, "level"),
+        tables.design_table(names, results, every, "targets"),
+        tables.design_table(names, results, every, "contexts"),
+        tables.design_table(names, results, every, "level"),
         tables.table14(names, results, values),
     ]
 

@@ -209,7 +209,7 @@ def table6(models: Sequence[str], results: Results, values: Any) -> Table:
     return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows))
 
 
-def choice(models: Sequence[str], results: Results, every: pd.DataFrame, which: str) -> Table:
+def design_table(models: Sequence[str], results: Results, every: pd.DataFrame, which: str) -> Table:
     """Tables 11 (names or terms), 12 (template or natural) and 13 (encoding level)."""
     title = {
         "targets": "Table 11: names or group terms",

@@ -148,7 +148,7 @@ def _table2(corpus: Sequence[str], values: Any) -> Table:
     made = None
     if corpus:
         counted = count(harvest.expand(corpus), frequency.group_words())
-        made = frequency.table(counted).set_index("category")
+        made = frequency.ranks(counted).set_index("category")
     rows = []
     for category, (adv, dis) in values["table2"].items():
         line = {"category": category, "published adv": adv, "published dis": dis}

@@ -1,0 +1,35 @@
+"""How long a user waits for `unmask --help`, against importing typer and rich alone.
+
+Both are started as processes of their own, in turns; the medians are compared. Also prints what
+`import unmask` loads of the heavy packages (nothing, until it is needed).
+"""
+
+import statistics
+import subprocess
+import sys
+import time
+
+ROUNDS = 15
+HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "statsmodels")
+
+
+def seconds(*command):
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def main():
+    ours, theirs = [], []
+    for _ in range(ROUNDS):
+        theirs.append(seconds("-c", "import typer, rich.console"))
+        ours.append(seconds("-m", "unmask", "--help"))
+    a, b = statistics.median(ours), statistics.median(theirs)
+    print(f"unmask --help {a:.3f} s, import of typer and rich {b:.3f} s: ratio {a / b:.2f}")
+    code = f"import sys, unmask; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    print(f"import unmask loads of the heavy packages: {done.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    main()
