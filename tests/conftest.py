@@ -170,9 +170,10 @@ def made_tokenizer(sort: str):
 def finish(raw, names, shape: str, **more):
     """Wrap a raw tokenizer, with specials around (BERT), at the end (XLNet) or none (GPT)."""
     cls, sep = names["cls_token"], names["sep_token"]
-    single = {"around": f"{cls} $A {sep}", "end": f"$A {sep} {cls}", "none": "$A"}[shape]
+    single = {"around": f"{cls} $A {sep}", "end": f"$A:0 {sep}:0 {cls}:2", "none": "$A"}[shape]
+    pair = {"end": f"$A:0 {sep}:0 $B:1 {sep}:1 {cls}:2"}.get(shape)
     ids = [(t, raw.token_to_id(t)) for t in (cls, sep)]
-    raw.post_processor = processors.TemplateProcessing(single=single, special_tokens=ids)
+    raw.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=raw, model_max_length=128, **names, **more
     )

@@ -6,6 +6,7 @@ the last token, difflib for alignment, one forward pass a sentence or a masked c
 
 import difflib
 import math
+import string
 
 import torch
 
@@ -49,6 +50,11 @@ class Plain:
     def ids(self, sentence):
         return self.tok(sentence)["input_ids"]
 
+    def places(self, s, other, want, first):
+        """Places of `s` that `other` shares or lacks; the stereotype always comes first."""
+        pair = (self.ids(s), self.ids(other)) if first else (self.ids(other), self.ids(s))
+        return spans(*pair, want)[0 if first else 1]
+
     def masked(self, ids, hidden):
         return [self.tok.mask_token_id if i in hidden else t for i, t in enumerate(ids)]
 
@@ -62,18 +68,18 @@ class Plain:
             out.append(self.seen[key])
         return out
 
-    def pll(self, s, other):
+    def pll(self, s, other, first=True):
         ids = self.ids(s)
         return sum(self.each(ids, range(1, len(ids) - 1)))
 
     @torch.no_grad()
-    def aul(self, s, other):
+    def aul(self, s, other, first=True):
         ids = self.ids(s)
         found = gold(self.net(input_ids=torch.tensor([ids])).logits[0], ids)
         return sum(found[i].item() for i in range(1, len(ids) - 1)) / (len(ids) - 2)
 
     @torch.no_grad()
-    def aula(self, s, other):
+    def aula(self, s, other, first=True):
         ids = self.ids(s)
         before = self.net.config._attn_implementation
         self.net.set_attn_implementation("eager")
@@ -84,43 +90,44 @@ class Plain:
         places = range(1, len(ids) - 1)
         return sum((found[i] * weights[i]).item() for i in places) / (len(ids) - 2)
 
-    def all_masked(self, s, other):
+    def all_masked(self, s, other, first=True):
         ids = self.ids(s)
         places = list(range(1, len(ids) - 1))
         return sum(self.each(ids, places, set(places))) / len(places)
 
-    def cps(self, s, other):
+    def cps(self, s, other, first=True):
         ids = self.ids(s)
-        places = spans(ids, self.ids(other), "equal")[0][1:-1]
+        places = self.places(s, other, "equal", first)[1:-1]
         return sum(self.each(ids, places))
 
-    def sss(self, s, other):
+    def sss(self, s, other, first=True):
         ids = self.ids(s)
-        places = spans(ids, self.ids(other), "diff")[0]
+        places = self.places(s, other, "diff", first)
         if not places:
             return math.nan
         return sum(self.each(ids, places, set(places))) / len(places)
 
-    def sss_kaneko(self, s, other):
+    def sss_kaneko(self, s, other, first=True):
         ids = self.ids(s)
-        places = spans(ids, self.ids(other), "diff")[0]
+        places = self.places(s, other, "diff", first)
         if not places:
             return math.nan
         found = logp(self.net, self.masked(ids, set(places)))
         values = [found[i, ids[j]].item() for i in places for j in places]
         return sum(values) / len(values)
 
-    def cps_biasbench(self, s, other):
+    def cps_biasbench(self, s, other, first=True):
         ids = self.ids(s)
-        places = spans(ids, self.ids(other), "diff")[0]
+        places = self.places(s, other, "diff", first)
         return sum(self.each(ids, places)) / len(places) if places else math.nan
 
     def cat_nadeem(self, context, word):
         """Mean probability of the word's pieces, each after the earlier ones, through text."""
+        word = "".join(c for c in word if c not in string.punctuation)
         pieces = self.tok(word, add_special_tokens=False)["input_ids"]
         total = 0.0
         for k, piece in enumerate(pieces):
             fill = self.tok.decode(pieces[:k]) + self.tok.mask_token
-            ids = self.ids(context.replace("BLANK", fill, 1))
+            ids = self.ids(context.replace("BLANK", fill))
             total += logp_at(self.net, ids, ids.index(self.tok.mask_token_id))[piece].exp().item()
         return total / len(pieces)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from unmask.api import evaluate
-from unmask.errors import DataError, ModelError
+from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.models.elmo import load_elmo
 from unmask.models.load import load_any
 from unmask.text.contexts import Mention, Wanted
@@ -152,6 +152,34 @@ def test_a_string_is_refused_where_tokens_are_needed(files):
     model = load_elmo(files[0], files[1], "tiny")
     with pytest.raises(DataError, match="list of tokens"):
         model.net.states(["The nurse."])
+
+
+def test_the_released_options_say_one_character_more(files, tmp_path):
+    """AllenNLP's options have `n_characters: 262` for a table of 261 rows and one more."""
+    options, weights, _ = files
+    content = json.loads(options.read_text())
+    content["char_cnn"]["n_characters"] = 262
+    other = tmp_path / "released.json"
+    other.write_text(json.dumps(content))
+    want = [Wanted(Mention("The nurse was late.", (4, 9)), "word-mean")]
+    one, two = (load_elmo(o, weights, "x").embed(want) for o in (options, other))
+    assert np.array_equal(one, two)
+
+
+def test_layers_are_honoured_and_recorded(files):
+    test = Stimuli(
+        "t",
+        {"x": ("nurse", "maid"), "y": ("judge", "man")},
+        {"a": ("kind", "soft"), "b": ("strong", "hard")},
+    )
+    name = f"{files[0]}+{files[1]}"
+    found = {layer: evaluate(name, "w-seat", test, layer=layer) for layer in (None, 0, 2)}
+    assert len({r.overall.value for r in found.values()}) == 3
+    assert [r.settings["layer"] for r in found.values()] == ["usual", 0, 2]
+    with pytest.raises(NotApplicable, match="no layer 7; it has 0 to 2"):
+        evaluate(name, "w-seat", test, layer=7)
+    with pytest.raises(NotApplicable, match="does not apply to elmo"):
+        evaluate(name, "s-seat@biasbench", test)
 
 
 def test_a_whole_measure_runs(files):

@@ -1,6 +1,7 @@
 """The engine: distinct rows once; batch size, padding and order change nothing."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -202,7 +203,10 @@ def test_xlnet_hides_by_permutation_mask():
         shut[0, :, [2, 4]] = 1
         wanted = torch.zeros(1, 1, n)
         wanted[0, 0, 4] = 1
-        out = model.net(torch.tensor([row]), perm_mask=shut, target_mapping=wanted).logits[0, 0]
+        types = torch.tensor([[*[0] * (n - 1), 2]])
+        out = model.net(
+            torch.tensor([row]), perm_mask=shut, target_mapping=wanted, token_type_ids=types
+        ).logits[0, 0]
     expected = torch.log_softmax(out, -1)[row[4]].item()
     assert ask(hidden[:1], [False]).logp[0] == pytest.approx(expected, abs=1e-5)
 
@@ -224,6 +228,40 @@ def test_xlnet_published_slices_drop_a_word_and_keep_sep():
     # and the answers are those of a plain forward pass, without target_mapping
     readings = likelihood.ask({"written": model.engine("written")}, [planned])[0]
     with torch.no_grad():
-        found = torch.log_softmax(model.net(torch.tensor([row.ids])).logits[0], -1)
+        types = torch.tensor([[*[0] * (len(row.ids) - 1), 2]])
+        logits = model.net(torch.tensor([row.ids]), token_type_ids=types).logits[0]
+    found = torch.log_softmax(logits, -1)
     expected = [found[i, row.ids[i]].item() for i in asked]
     assert readings.logp[: len(asked)] == pytest.approx(expected, abs=1e-5)
+
+
+def test_xlnet_is_told_its_segments():
+    """<cls> is of segment 2, and what follows a first <sep> of segment 1, as its tokenizer says."""
+    model = tiny("xlnet")
+    tokenizer = model.codec.tokenizer
+    for texts in (("The nurse was late.",), ("The nurse was late.", "She sat down.")):
+        batch = tokenizer(*texts, return_tensors="pt", return_token_type_ids=True)
+        ours = model.codec.segments(batch["input_ids"])["token_type_ids"]
+        assert torch.equal(ours, batch["token_type_ids"])
+    assert tiny("bert").codec.segments(batch["input_ids"]) == {}
+
+
+def test_xlnet_reads_the_paragraph_of_the_release():
+    """cat@nadeem2021: the sentence is the second segment; the answer is read at its mask."""
+    model = tiny("xlnet")
+    long = replace(model, limit=10_000)
+    item = SOME.items[0]
+    planned = planning.plan(long, LIKELIHOOD["cat@nadeem2021"], Dataset("d", "triplets", (item,)))
+    first = planned.queries[0]
+    tokenizer = model.codec.tokenizer
+    seps = [i for i, t in enumerate(first.row) if t == tokenizer.sep_token_id]
+    assert len(seps) == 2
+    assert seps[0] < first.at < seps[1]
+    assert seps[0] > 100
+    readings = likelihood.ask({"written": long.engine("written")}, [planned])[0]
+    shown = [tokenizer.mask_token_id if i == first.at else t for i, t in enumerate(first.row)]
+    types = [0] * (seps[0] + 1) + [1] * (seps[1] - seps[0]) + [2]
+    with torch.no_grad():
+        logits = model.net(torch.tensor([shown]), token_type_ids=torch.tensor([types])).logits
+    expected = torch.log_softmax(logits[0, first.at], -1)[first.gold].item()
+    assert readings.logp[0] == pytest.approx(expected, abs=1e-5)

@@ -1,17 +1,21 @@
 """Every likelihood measure against a slow plain loop, on the published tokenizers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import plain
+import unmask
 from conftest import tiny, tiny_real
+from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers import pairs, stereoset
 from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
-from unmask.types import Dataset
+from unmask.text.roles import with_pair_roles
+from unmask.types import Contrast, Dataset, Encoded, Text
 
 FAMILIES = ["bert", "roberta", "albert"]
 LOOPS = {
@@ -59,7 +63,7 @@ def compare(model, data, names):
         for item in data.items:
             pair = item.texts["stereotype"].string, item.texts["antistereotype"].string
             for label, (s, other) in {"stereotype": pair, "antistereotype": pair[::-1]}.items():
-                expected = getattr(loop, LOOPS[name])(s, other)
+                expected = getattr(loop, LOOPS[name])(s, other, label == "stereotype")
                 got = scores[item.id, label]
                 if math.isnan(expected):
                     assert math.isnan(got)
@@ -105,7 +109,18 @@ def test_cat_through_text(family, shared):
     """cat@nadeem2021 is the loop through decoded text, on items with fills of many pieces."""
     model = tiny_real(family)
     data = stereoset.read_intrasentence(shared("stereoset/dev_intrasentence.json"))
-    some = Dataset(data.name, data.shape, data.items[:60])
+    odd = [
+        i
+        for i in data.items[60:]
+        if i.meta["context"].count("BLANK") > 1
+        or any(
+            "-" in t.string[slice(*t.spans["word"][0])]
+            for t in i.texts.values()
+            if "word" in t.spans
+        )
+    ]
+    assert odd
+    some = Dataset(data.name, data.shape, (*data.items[:40], *odd[:12]))
     frame = frames(model, some, ["cat@nadeem2021"])["cat@nadeem2021"]
     scores = frame.set_index(["item", "label"]).score
     loop = plain.Plain(model.net, model.codec.tokenizer)
@@ -154,11 +169,114 @@ def test_cat_is_mean_probability_by_hand():
     assert frame["stereotype"] == pytest.approx(total / len(pieces), abs=1e-12)
 
 
+def made(*rows):
+    items = [
+        Contrast(str(n), {"stereotype": Text(a), "antistereotype": Text(b)}, "c", "c")
+        for n, (a, b) in enumerate(rows)
+    ]
+    return Dataset("made", "pairs", tuple(items))
+
+
+def test_a_pair_is_aligned_once():
+    """difflib is not symmetric: (1, 2, 3, 4) and (3, 2, 1, 4) share 3 or 2 or 1, not both ways."""
+    ids = {"stereotype": (9, 1, 2, 3, 4, 8), "antistereotype": (9, 3, 2, 1, 4, 8)}
+    encoded = {k: Encoded(v, frozenset({0, 5})) for k, v in ids.items()}
+    roles = with_pair_roles(encoded)
+    shared = {k: [ids[k][i] for i in roles[k].roles["shared"]] for k in ids}
+    assert shared["stereotype"] == shared["antistereotype"]
+    for name in ("shared", "changed"):
+        assert len(roles["stereotype"].roles[name]) == len(roles["antistereotype"].roles[name])
+    # "women than men" against "men than women", the case of CrowS-Pairs 1129
+    model = tiny("bert")
+    data = made(("women are kind than men.", "men are kind than women."))
+    planned = planning.plan(model, LIKELIHOOD["cps"], data)
+    by_label = [[q.gold for q in planned.queries[v]] for v, _ in planned.parts["0"].values()]
+    assert by_label[0] == by_label[1]
+
+
+def test_every_pair_of_a_data_set_shares_the_same_tokens(shared):
+    """Also in Russian, where 23 of 262 pairs had shared tokens that differed."""
+    model = tiny_real("bert")
+    for name in ("crows-pairs", "crows-pairs-ru"):
+        shared("multilingual/russian.json")
+        data = catalogue.sentences(name)
+        for item in data.items:
+            found = planning.encode(model, LIKELIHOOD["cps"], item)
+            tokens = [[e.ids[i] for i in e.roles["shared"]] for e in found.values()]
+            assert tokens[0] == tokens[1], item.id
+
+
+def test_pairs_with_nothing_to_ask():
+    """No shared token: a tie in the releases (0 = 0), a true reason in the plain measures."""
+    model = tiny("bert")
+    rows = [("She was tired.", "He was tired."), ("she", "was")]
+    both = evaluate_all(model, ["cps", "cps@nangia2020", "cps@kaneko2022"], made(*rows))
+    assert both["cps"].coverage.reasons == {"its sentences share no token": 1}
+    for name in ("cps@nangia2020", "cps@kaneko2022"):
+        assert both[name].coverage.scored == 2
+        assert both[name].coverage.ties == 1
+        assert "1 items are ties, which count as not stereotypical" in both[name].notes[0]
+    empty = evaluate_all(model, ["sss", "sss@kaneko2022"], made(*rows, ("A maid.", "A maid maid.")))
+    assert "empty difference" in next(iter(empty["sss"].coverage.reasons))
+    assert empty["sss@kaneko2022"].coverage.scored == 3
+
+
+def evaluate_all(model, names, data):
+    return {r.measure: r for r in unmask.run(model, names, data)}
+
+
+def test_a_tie_is_a_half_in_plain_measures():
+    model = tiny("bert")
+    data = made(("She was tired.", "She was tired."), ("nurse was late", "judge was late"))
+    plain_, strict = (
+        unmask.evaluate(model, m, data) for m in ("aul", replace(LIKELIHOOD["aul"], ties="strict"))
+    )
+    assert plain_.overall.value - strict.overall.value == 25
+    assert "ties, which count a half" in plain_.notes[0]
+
+
+def test_causal_routes_of_the_releases():
+    """The first token after the start token alone, the others in the sentence without it."""
+    model = tiny("gpt2")
+    data = made(("The nurse was late.", "The judge was late."))
+    result = unmask.evaluate(model, "cps@biasbench", data)
+    start = model.codec.tokenizer.bos_token_id
+    for row in result.items.itertuples():
+        ids = model.codec.tokenizer(row.sentence)["input_ids"]
+        first = plain.logp(model.net, [start])[0, ids[0]].item()
+        rest = plain.logp(model.net, ids)
+        values = [first, *(rest[i - 1, ids[i]].item() for i in range(1, len(ids)))]
+        # 2 to the mean log2 is e to the mean log, and it is not rounded
+        assert row.score == pytest.approx(math.exp(sum(values) / len(values)), rel=1e-9)
+    assert result.settings["decimals"] is None
+    masked = unmask.evaluate(tiny("bert"), "cps@biasbench", data)
+    assert masked.settings["decimals"] == 3
+
+
+def test_cat_fills_the_context_as_it_was_written():
+    """StereoSet lower-cases names in `sentence`; the fill word goes into `context`."""
+    spans = {"fill": ((4, 9),), "word": ((4, 9),)}
+    texts = {
+        "stereotype": Text("the nurse met john.", spans),
+        "antistereotype": Text("the judge met john.", spans),
+        "unrelated": Text("the spoon met john.", spans),
+    }
+    item = Contrast("1", texts, "c", "c", {"context": "The BLANK met John."})
+    found = planning.encode(tiny("roberta"), LIKELIHOOD["cat"], item)
+    assert found["stereotype"].text.string == "The nurse met John."
+    assert planning.encode(tiny("roberta"), LIKELIHOOD["pll"], item)["stereotype"].text.string == (
+        "the nurse met john."
+    )
+    twice = replace(item, id="2", meta={"context": "The BLANK met the BLANK."})
+    result = unmask.evaluate(tiny("bert"), "cat", Dataset("d", "triplets", (item, twice), "c"))
+    assert result.coverage.reasons == {"its fill is in more than one place": 1}
+
+
 def test_rounding_makes_ties_and_nan_loses():
     """cps@nangia2020 rounds to 3 decimals; sss@kaneko2022 counts an empty difference as lost."""
     cps = LIKELIHOOD["cps@nangia2020"]
     assert np.array_equal(cps.rounded(np.array([-1.23449, -1.23451])), [-1.234, -1.235])
     assert cps.rounded(np.array([-1.23441]))[0] == cps.rounded(np.array([-1.23449]))[0]
-    assert LIKELIHOOD["sss@kaneko2022"].empty == "lost"
+    assert LIKELIHOOD["sss@kaneko2022"].empty == "kept"
     assert LIKELIHOOD["cps@nangia2020"].text("The MAN", "bert") == "the man"
     assert LIKELIHOOD["cps@nangia2020"].text("The MAN", "roberta") == "The MAN"

@@ -95,6 +95,22 @@ def test_variants_read_the_prior_where_the_release_does(name, place):
         )
 
 
+def test_thys_tokenises_the_masked_sentence_anew():
+    """XLNet: the row is that of the text with the mask in it, not of the sentence with a hole."""
+    model = tiny("xlnet")
+    data = template_test(TEST)
+    planned = planning.plan(model, LIKELIHOOD["lpbs@thys2025"], data)
+    value, prior = planned.parts["0/nurse"]["x:he"]
+    ids = model.codec.tokenizer("<mask> likes the nurse.")["input_ids"]
+    both = model.codec.tokenizer("<mask> likes the <mask>.")["input_ids"]
+    mask = model.codec.mask_id
+    (query,), (before,) = planned.queries[value], planned.queries[prior]
+    assert list(query.row) == ids
+    assert query.at == ids.index(mask)
+    assert list(before.row) == both
+    assert before.at == len(both) - 1 - both[::-1].index(mask)
+
+
 def test_ceat_lpbs_draws_one_template_a_word():
     """With one template it is LPBS itself in every sample; with two the samples differ."""
     model = tiny("bert")

@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import plain
+import unmask
 from conftest import invoke, tiny
 from unmask.api import evaluate
+from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs, published
 from unmask.data.templates import from_stimuli
 from unmask.data.wordsets import stimuli
@@ -17,8 +20,14 @@ from unmask.options import Options
 from unmask.report import page as pages
 from unmask.stats.shares import decompose
 from unmask.studies import frequency, multiverse
-from unmask.studies.papers import beside, husse2022, husse2022_tables
-from unmask.studies.papers.husse2022_tables import MAIN
+from unmask.studies.papers import (
+    beside,
+    husse2022,
+    husse2022_printed,
+    husse2022_tables,
+    kaneko2022,
+)
+from unmask.studies.papers.husse2022_printed import MAIN
 from unmask.studies.papers.reproduce import MODELS
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
@@ -142,6 +151,24 @@ def test_pages_are_written_whole(tmp_path):
     assert "| x% | 1.50 |" in (tmp_path / "index.md").read_text()
 
 
+def test_no_name_becomes_markup(tmp_path):
+    """Names from files and models are text in every format, and no attribute of the page."""
+    bad = '<b>|x|</b>"onerror="alert(1)'
+    frame = pd.DataFrame({bad: [bad], "p": [0.0], "p McNemar": [3e-9]})
+    figure = pages.Figure(bad, bad, lambda made: made.subplots())
+    pages.write(pages.Study(bad, [pages.Table(bad, bad, frame, bad)], [figure], [bad]), tmp_path)
+    page, text = (tmp_path / "index.html").read_text(), (tmp_path / "index.md").read_text()
+    assert "<b>" not in page
+    assert 'onerror="' not in page
+    assert "<b>" not in text.replace("\\<b\\>", "")
+    row = next(line for line in text.split("\n") if "3e-09" in line)
+    assert row.replace("\\|", "").count("|") == 4
+    assert "0.00" not in row
+    assert all(
+        set(p.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.") for p in tmp_path.iterdir()
+    )
+
+
 # ---------------------------------------------------------------- studies
 
 
@@ -152,38 +179,96 @@ def test_kaneko_on_a_tiny_model(shared, tmp_path):
     study = reproduce(
         "kaneko2022", [tiny("bert")], tmp_path / "k", Options(), quick=True, corpus=[str(text)]
     )
-    titles = [t.title[:7] for t in study.tables]
-    assert titles == ["Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "What th", "Figure "]
-    for table in study.tables:
-        assert len(table.frame)
-        assert (tmp_path / "k" / f"{table.name}.csv").is_file()
-    ours = study.tables[4].frame.query("model == 'tiny-bert'")
+    tables = {t.name: t.frame for t in study.tables}
+    printed = {"table1-printed", "table5-printed"}
+    assert set(tables) == {*(f"table{n}" for n in range(1, 6)), *printed, "variants", "figure1"}
+    for name, frame in tables.items():
+        assert len(frame)
+        assert (tmp_path / "k" / f"{name}.csv").is_file()
+    ours = tables["table5"].query("model == 'tiny-bert'")
     assert ours.measured.notna().all()
     assert len(ours) == 6
-    why = study.tables[5].frame
+    why = tables["variants"]
     assert (why["moves by"] == why["variant score"] - why["score"]).all()
     assert (tmp_path / "k" / "roc.png").is_file()
+    # a quick run is declared, and never called inside
+    assert any("quick run" in r for r in study.remarks)
+    assert not any("agrees" in frame for frame in tables.values())
+    assert {r.spec.tags["measure"] for r in unmask.load(tmp_path / "k")} >= {"cps", "aul", "aula"}
+    assert "kaneko2022" in invoke("cite", tmp_path / "k")[1]
+
+
+def kaneko_tokens(model, items):
+    """By hand, one sentence at a time: hits and tokens with and without the special tokens."""
+    counts = dict.fromkeys(("all", "content", "unrelated"), (0, 0))
+    for item in items:
+        for label, text in item.texts.items():
+            ids = model.codec.tokenizer(text.string)["input_ids"]
+            hit = plain.logp(model.net, ids).argmax(-1).tolist()
+            right = [a == b for a, b in zip(hit, ids, strict=True)]
+            where = {"unrelated": right[1:-1]}
+            if label != "unrelated":
+                where = {"all": right, "content": right[1:-1]}
+            for key, some in where.items():
+                counts[key] = (counts[key][0] + sum(some), counts[key][1] + len(some))
+    return {k: 100 * a / b for k, (a, b) in counts.items()}
+
+
+def test_kaneko_counts_tokens_as_the_release_and_as_the_definition(shared):
+    """Stereotype and anti-stereotype only; the release counts special tokens too."""
+    shared("stereoset/dev_intrasentence.json")
+    model = tiny("bert")
+    specs = [
+        s
+        for s in kaneko2022.specs([model], quick=True)
+        if s.tags["data"].startswith("stereoset") and s.tags["measure"] in ("aul", *kaneko2022.OWN)
+    ]
+    found = beside.by_tags(evaluate_specs(specs, Options(keep=("tokens",))), "measure", "data")
+    expected = kaneko_tokens(model, catalogue.sentences("stereoset").items[::10])
+    assert found["aul", "stereoset"].accuracy.value == pytest.approx(expected["content"])
+    released = found[kaneko2022.ALL_PLACES.name, "stereoset"]
+    assert released.accuracy.value == pytest.approx(expected["all"])
+    alone = found["aul", "stereoset:unrelated"]
+    assert alone.accuracy.value == pytest.approx(expected["unrelated"])
+    # tokens are shuffled, none is lost, and each is paired with itself
+    moved, still = (found[m, "stereoset"].kept["tokens"] for m in (kaneko2022.SHUFFLED.name, "aul"))
+    assert moved.gold.tolist() == still.gold.tolist()
+    assert moved.place.tolist() != still.place.tolist()
 
 
 def test_thys_on_tiny_models(shared, tmp_path):
     shared("stereoset/dev_intrasentence.json")
     study = reproduce("thys2025", [tiny("bert"), tiny("xlnet")], tmp_path, Options(), quick=True)
-    table = study.tables[1].frame
+    tables = {t.name: t.frame for t in study.tables}
+    table = tables["table4"]
     assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet"}
     assert table[table.model == "tiny-xlnet"].measured.notna().all()
-    variants = study.tables[2].frame
+    variants = tables["variants"]
     assert set(variants.variant) >= {"cps@thys2025", "aul@thys2025", "lpbs@thys2025"}
+    means = variants[variants.variant == "lpbs@thys2025"]
+    assert (means.tests == 3).all()
+    assert (means.data == "mean").all()
+    assert len(tables["table1"]) == 8  # a line a model, published and measured side by side
+    assert len(tables["table2"]) == 6
+    assert len(tables["table3"]) == 3
+    matrix = tables["figure3"]
+    assert len(matrix) == 7 * 8 / 2  # the triangle of 7 x 7
+    stated = matrix.dropna(subset="printed in the figure")
+    assert len(stated) == 12
+    gap = (stated["printed in the figure"] - stated["from Table 4"]).abs()
+    assert gap.max() < 0.0015
 
 
 def test_kaneko_on_a_causal_model(shared, tmp_path):
     """`ll` stands for every measure, and no published value is set beside it."""
     shared("crows-pairs/crows_pairs_anonymized.csv")
     study = reproduce("kaneko2022", [tiny("gpt2")], tmp_path, Options(), quick=True)
-    ours = study.tables[4].frame.query("model == 'tiny-gpt2'")
+    tables = {t.name: t.frame for t in study.tables}
+    ours = tables["table5"].query("model == 'tiny-gpt2'")
     assert ours[["measure", "data"]].values.tolist() == [["ll", "crows-pairs"], ["ll", "stereoset"]]
     assert ours.measured.notna().all()
     assert ours.published.isna().all()
-    sides = study.tables[2].frame.query("model == 'tiny-gpt2'")
+    sides = tables["table3"].query("model == 'tiny-gpt2'")
     assert sides.group.tolist() == ["advantaged", "disadvantaged", "|difference|"]
     assert any("causal" in r for r in study.remarks)
 
@@ -211,28 +296,83 @@ def store(tmp_path):
     return str(folder)
 
 
-def test_husse_on_a_tiny_model(tmp_path, store):
+HUSSE = {*(f"table{n}" for n in range(1, 15)), *(f"table{n}-printed" for n in (3, 11, 12, 13))}
+
+
+def test_husse_on_a_tiny_model(tmp_path, store, shared):
+    shared("wordsets/husse2022/C6_name_word.jsonl")
     study = reproduce(
         "husse2022", [tiny("bert")], tmp_path / "h", Options(), quick=True, contexts=store
     )
     tables = {t.name: t.frame for t in study.tables}
-    assert set(tables) == {"runtimes", *(f"table{n}" for n in (1, 3, 4, 5, 6, 10, 11, 12, 13, 14))}
-    assert tables["table3"]["tiny-bert"].notna().all()
-    assert len(tables["table3"]) == 24
-    assert "tiny-bert, CEAT simplified (word-average) on husse-c3-term-simplified" in study.skipped
-    natural = tables["table12"].query("context == 'natural'")
-    assert set(zip(natural.test, natural.method, strict=True)) == {
+    assert set(tables) == {*HUSSE, "release"}
+    three = tables["table3"]
+    ours = three[three.model == "tiny-bert"]
+    assert set(ours[ours.method != "CEAT"].test) == set(MAIN)
+    # the paper's CEAT is on natural sentences: ours only where the store has the words
+    assert set(ours[ours.method == "CEAT"].test) == {"C1", "C6"}
+    assert ours.published.isna().all()
+    assert set(three[three.which == "orig"].model) == {"ELMo", "BERT", "GPT-2"}
+    natural = tables["table12"].query("context == 'natural' and model == 'tiny-bert'")
+    assert {(t, m) for t, m in zip(natural.test, natural.method, strict=True) if m != "LPBS"} == {
         (t, m) for t in ("C1", "C6") for m in ("s-SEAT", "w-SEAT", "CEAT")
     }
-    assert {k.split(", ")[1] for k in study.skipped if k.endswith("natural")} == {
-        n for t, n in MAIN.items() if t not in ("C1", "C6")
-    }
-    levels = tables["table13"].query("method != 'CEAT'").groupby("test")["level"].nunique()
-    assert (levels == 4).all()
-    simplified = tables["table14"].query("sets == 'simplified' and test == 'C6'")
-    assert simplified.measured.notna().all()
-    for name in ("retained", "distribution", "windows", "scatter"):
+    levels = tables["table13"].query("method == 'SEAT' and model == 'tiny-bert'")
+    assert (levels.groupby("test")["level"].nunique() == 4).all()
+    assert "words lost" in three
+    released = tables["release"]
+    assert set(released.method) == {"SEAT", "CEAT", "LPBS"}
+    assert released.measured.notna().all()
+    for number in (7, 8):
+        assert {"LPBS", "CEAT"} <= set(tables[f"table{number}"].method)
+    for name in ("significant", "retained", "distribution", "windows", "scatter"):
         assert (tmp_path / "h" / f"{name}.png").is_file()
+    assert any("quick run" in r for r in study.remarks)
+
+
+def test_husse_sets_each_model_beside_its_own_column():
+    assert husse2022_printed.column("gpt2", "causal", "CEAT") == "gpt2"
+    assert husse2022_printed.column("bert-base-cased", "masked", "SEAT") == "bert"
+    assert husse2022_printed.column("bert-base-cased", "masked", "LPBS") is None
+    assert husse2022_printed.column("bert-base-uncased", "masked", "LPBS") == "bert"
+    assert husse2022_printed.column("x.json+y.hdf5", "elmo", "CEAT") == "elmo"
+    assert husse2022_printed.column("bundled", "masked", "CEAT") is None
+
+
+def test_husse_prints_the_papers_digits_and_notes_the_release():
+    where = {"context": "template", "level": "word-average", "targets": "names"}
+    found = husse2022_printed.printed(12, "Occ", "CEAT", "bert", "template", **where)
+    assert (found.value, found.release) == (0.69, 0.6596)
+    found = husse2022_printed.printed(12, "C3", "CEAT", "gpt2", "template", **where)
+    assert (found.value, found.release) == (0.55, 0.5724)
+    reddit = {**where, "context": "reddit", "level": "word-average"}
+    found = husse2022_printed.printed(11, "C3", "CEAT", "bert", "names", **reddit)
+    assert (found.value, found.significant, found.release) == (0.20, True, None)
+
+
+def test_every_printed_value_is_in_the_release_or_noted():
+    """892 numbers of Tables 3, 11, 12 and 13 against the result files: 16 differ."""
+    rows = published("husse2022_printed.csv")
+    assert rows.groupby("table").size().to_dict() == {3: 161, 11: 192, 12: 251, 13: 288}
+    every = published("husse2022.csv")
+    keys = ["method", "test", "model", "sets", "metric", "context", "level", "targets", "note"]
+    assert not every.duplicated(keys).any()
+    bloom = every[(every.model == "bloom") & (every.note == "")]
+    assert {"C9", "Dis", "I1"} <= set(bloom[bloom.method == "CEAT"].test)
+    modified = every[(every.model == "bloom") & (every.note == "modified")]
+    assert set(modified.test) == {"C9", "Dis"}
+
+
+def test_published_tables_are_written_without_any_model(tmp_path):
+    """No model can be loaded here: one short line each, and the tables all the same."""
+    for paper in ("kaneko2022", "thys2025", "husse2022"):
+        study = reproduce(paper, [], tmp_path / paper, Options())
+        assert set(study.skipped) >= set(MODELS[paper])
+        assert all(len(why) < 80 for name, why in study.skipped.items() if name in MODELS[paper])
+        assert not (tmp_path / paper / "results.json").exists()
+        for table in study.tables:
+            assert (tmp_path / paper / f"{pages.safe(table.name)}.csv").is_file()
+    assert {t.name for t in study.tables} == HUSSE
 
 
 def test_husse_shares_sentences_and_agrees_with_single_runs(tmp_path):
@@ -254,13 +394,16 @@ def test_table_10_names_word_tests_that_exist():
     rows = published("husse2022")["table10"]
     assert len(rows) == 28
     assert {n for r in rows for n in r[5]} <= set(stimuli())
-    assert {r[0] for r in rows if r[4]} == set(husse2022_tables.TESTS) - {"Dis"}
+    assert {r[0] for r in rows if r[4]} == set(husse2022_printed.TESTS) - {"Dis"}
     assert sum(r[3] for r in rows) == 49
 
 
-def test_models_that_cannot_be_loaded_are_listed(tmp_path, monkeypatch):
-    with pytest.raises(ModelError, match="none of the models"):
+def test_a_model_that_is_named_must_load(tmp_path):
+    with pytest.raises(ModelError, match="no hub answers"):
         reproduce("thys2025", ["no-such-model-here"], tmp_path, Options())
+    with pytest.raises(ModelError) as error:
+        reproduce("thys2025", ["gpt2"], tmp_path, Options())
+    assert "did you mean" not in str(error.value)
     status, _, err = invoke("reproduce", "kaneko2023")
     assert status == 2
     assert "did you mean 'kaneko2022'" in err

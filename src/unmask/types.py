@@ -120,9 +120,9 @@ class Dataset:
 class Encoded:
     """What plans see: token ids, the places of special tokens, places by role, word of a place.
 
-    `words[i]` numbers the word that place i belongs to (-1 for specials). `focus` is the text
-    before, of, and after the word that the sentence is about (the target or the fill word), for
-    plans that repeat how published code tokenised it.
+    `words[i]` numbers the word that place i belongs to (-1 for specials). `text` is the sentence
+    itself; `focus` is the text before, of, and after the word that it is about (the target or the
+    fill word). Both are for plans that repeat how published code tokenised it.
     """
 
     ids: tuple[int, ...]
@@ -130,6 +130,7 @@ class Encoded:
     roles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     words: tuple[int, ...] = ()
     focus: tuple[str, str, str] = ("", "", "")
+    text: Text | None = None
 
     @property
     def content(self) -> tuple[int, ...]:
@@ -195,6 +196,10 @@ class Codec(Protocol):
     @property
     def mask(self) -> str:
         """The mask token as text."""
+        ...
+
+    def encode_after_paragraph(self, string: str) -> Encoded:
+        """Ids of the string as a second segment behind a long paragraph (XLNet)."""
         ...
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from unmask.data import templates, wordsets
 from unmask.data.packaged import bundled_pairs, packaged
-from unmask.data.readers import occupations, pairs, seat, stereoset
+from unmask.data.readers import husse2022, occupations, pairs, seat, stereoset
 from unmask.registry import Registry
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset
@@ -23,11 +23,12 @@ class Card:
     address. `size` in bytes, 0 where it is not known. `alias` are other names of a local copy.
     A set `by_hand` has no known checksum, so it is never fetched: the user puts `path`, and the
     files of `beside` next to it, into `UNMASK_DATA`; `url` is then the page to get them from.
+    `needs` are files that are read with it: `read` takes their paths behind its own.
     """
 
     name: str
     about: str
-    read: Callable[[Path], Dataset | WordTest]
+    read: Callable[..., Dataset | WordTest | list[Dataset | WordTest]]
     cite: tuple[str, ...]
     licence: str
     language: str = "en"
@@ -39,6 +40,7 @@ class Card:
     alias: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     by_hand: bool = False
+    needs: tuple["Card", ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,7 @@ _STEREOSET = (
     f"{_GITHUB}/moinnadeem/StereoSet/ead7d086a64a192a1eca88e0dd2fd163de375218/data/dev.json"
 )
 # Meade et al.'s copy has May et al.'s files unchanged, and the religion tests beside them.
+_HUSSE = f"{_GITHUB}/SilkeHusse/Re-Evaluating-Bias/9edbf43f7b87cb508870e30cf195b4a806efd99e/data"
 _SEAT = f"{_GITHUB}/McGill-NLP/bias-bench/aba440322fb38600f7790e457a17941f0b12bf20/data/seat"
 
 
@@ -89,7 +92,7 @@ def seat_files() -> Registry[Card]:
 def _seat(row: Mapping[str, Any]) -> Card:
     name = str(row["file"]).removesuffix(".jsonl")
     words = wordsets.stimuli().get(row.get("words", ""))
-    religion = "words" not in row
+    religion = str(row.get("words", "")).startswith("religion")
     return Card(
         name,
         "sentences of a SEAT test",
@@ -101,6 +104,47 @@ def _seat(row: Mapping[str, Any]) -> Card:
         checksum=f"git:{row['blob']}",
         size=int(row["size"]),
     )
+
+
+def _release_file(row: Mapping[str, Any], name: str, about: str, **more: Any) -> Card:
+    file = str(row["file"])
+    return Card(
+        name,
+        about,
+        cite=("husse2022",),
+        licence="none stated",
+        path=f"wordsets/husse2022/{file}",
+        url=f"{_HUSSE}/{file}",
+        checksum=f"git:{row['blob']}",
+        size=int(row["size"]),
+        **{"read": lambda path: [], **more},
+    )
+
+
+@cache
+def release_files() -> Registry[Card]:
+    """The tests of Husse and Spitz's release, its own words in its own sentences."""
+    content = packaged("release.json")
+    needs = tuple(_release_file(r, str(r["file"]), "templates") for r in content["templates"])
+    return Registry(
+        "data set", ((c.name, c) for c in (_release(r, needs) for r in content["files"]))
+    )
+
+
+def _release(row: Mapping[str, Any], needs: tuple[Card, ...]) -> Card:
+    *folder, file = str(row["file"]).split("/")
+    size = folder[-1] if folder else "full"
+    concept, named, *edition = file.removesuffix("_word.jsonl").split("_")
+    parts = [concept.lower(), named, *edition, *(folder[-1:])]
+    name = "-".join(["husse2022", *parts])
+    facts = {"source": "husse2022", "concept": concept, "named": f"{named}s", "size": size}
+    facts["edition"] = " ".join(["release", *edition])
+
+    def read(path: Path, *more: Path) -> list[Dataset | WordTest]:
+        return husse2022.read_release(path, more[0], more[1], name, facts)
+
+    about = f"the release's own words and sentences: {concept}, {named}s, {size} sets"
+    return _release_file(row, name, about, read=read, needs=needs)
 
 
 @cache

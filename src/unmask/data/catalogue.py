@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unmask.data import controls, defects, templates, wordsets
-from unmask.data.cards import Card, seat_files, sentence_sets
+from unmask.data.cards import Card, release_files, seat_files, sentence_sets
 from unmask.data.fetch import locate
 from unmask.data.readers.pairs import read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
@@ -48,18 +48,21 @@ def renamed(data: Data, name: str) -> Data:
 
 def known() -> list[str]:
     """Every name that stands for data."""
-    return [*sentence_sets(), *wordsets.stimuli(), *wordsets.groups(), *seat_files(), *OFFERED]
+    return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *OFFERED]
+
+
+def _files() -> dict[str, Card]:
+    return {**sentence_sets(), **seat_files(), **release_files()}
 
 
 def card(name: str) -> Card:
     """The card of a sentence set or of a sentence file of SEAT."""
-    every = Registry("data set", [*sentence_sets().items(), *seat_files().items()])
-    return every.among(name, known())
+    return Registry("data set", _files().items()).among(name, known())
 
 
 def cards(names: Sequence[str] | None = None) -> list[Card]:
     """Cards by name; all without names."""
-    return [card(n) for n in names or [*sentence_sets(), *seat_files()]]
+    return [card(n) for n in names or _files()]
 
 
 def resolve(data: Any, *, exclude_flagged: bool = False) -> list[Data]:
@@ -75,8 +78,8 @@ def resolve(data: Any, *, exclude_flagged: bool = False) -> list[Data]:
         return [d for member in wordsets.groups()[name] for d in resolve(member)]
     if name in wordsets.stimuli():
         return _object(wordsets.stimuli()[name])
-    if name in seat_files():
-        return [_read(seat_files()[name])]
+    if name in seat_files() or name in release_files():
+        return _read(card(name))
     if name.endswith(".json"):
         return _object(_word_file(Path(name)))
     if name in OFFERED:
@@ -105,14 +108,17 @@ def sentences(name: str) -> Dataset:
         return _noted(read_pairs(path), {"source": "file", "file": path.name})
     if name not in sentence_sets():
         raise NameUnknown(unknown("data set", name, known()))
-    found = _read(sentence_sets()[name])
+    (found,) = _read(sentence_sets()[name])
     assert isinstance(found, Dataset)
     return found
 
 
-def _read(card: Card) -> Any:
+def _read(card: Card) -> list[Any]:
+    """What a card's file holds, with a note on where it comes from."""
     path, note = locate(card)
-    return _noted(card.read(path), {**note, "cite": list(card.cite)})
+    made = card.read(path, *(locate(needed)[0] for needed in card.needs))
+    some = made if isinstance(made, list) else [made]
+    return [_noted(data, {**note, "cite": list(card.cite)}) for data in some]
 
 
 def _noted(data: Any, note: Mapping[str, Any]) -> Any:

@@ -1,10 +1,13 @@
 """Template tests: two slots, a hidden target and an attribute (LPBS)."""
 
+import random
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from unmask.errors import DataError
+from unmask.text.contexts import Contexts, Mention
+from unmask.text.roles import find_word
 from unmask.types import Contrast, Dataset, Stimuli, Text
 
 # Templates by grammatical form of the target, for attributes that are adjectives, things one may
@@ -13,12 +16,16 @@ _ADJECTIVE = {
     "name": ("{target} is {attribute}.",),
     "singular": ("the {target} is {attribute}.",),
     "plural": ("{target} are {attribute}.",),
-    "bare": ("{target} is {attribute}.",),
     "phrase": ("{target} is {attribute}.",),
+    "person": ("the {target} person is {attribute}.",),
+    "disease": ("the {target} disease is {attribute}.",),
 }
+# A disease is named by a noun or by how one feels: one template for both, as the release has it.
+_ANY = dict.fromkeys(("name", "singular", "bare", "adjective"), ("{target} is {attribute}.",))
+_DISEASE = {**_ANY, "disease": _ADJECTIVE["disease"]}
 _LIKED = {
     "name": ("{target} likes the {attribute}.", "{target} is interested in the {attribute}."),
-    "bare": (
+    "singular": (
         "the {target} likes the {attribute}.",
         "the {target} is interested in the {attribute}.",
     ),
@@ -26,15 +33,15 @@ _LIKED = {
 }
 _WORK = {
     "name": ("{target} is a {attribute}.",),
-    "bare": ("the {target} is a {attribute}.",),
+    "singular": ("the {target} is a {attribute}.",),
     "plural": ("{target} all know a {attribute}.",),
 }
 _STYLE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("C1", "C3", "C9", "Dis", "I1", "I2"), _ADJECTIVE),
+    **dict.fromkeys(("C1", "C3", "Dis", "I1", "I2"), _ADJECTIVE),
     "C6": _LIKED,
+    "C9": _DISEASE,
     "Occ": _WORK,
 }
-_PRONOUNS = {"he", "she", "him", "her", "his", "hers"}
 
 
 def has_templates(test: Stimuli) -> bool:
@@ -45,47 +52,102 @@ def has_templates(test: Stimuli) -> bool:
 def from_stimuli(test: Stimuli, *, nouns: bool = False) -> Dataset:
     """A template test: the targets fill the slot that is hidden, the attributes the other.
 
-    Attributes are the adjectives of a set where it has some, unless `nouns` are wanted. Pronouns
-    are left out: they do not fit after an article.
+    Attributes are the adjectives of a set where it has some, unless `nouns` are wanted. Words
+    whose form has no template are left out, such as pronouns, which do not fit after an article.
     """
     style, forms = _STYLE.get(test.concept, _ADJECTIVE), test.forms
     (x, xs), (y, ys) = test.targets.items()
     made: list[dict[str, Any]] = []
-    for form in dict.fromkeys(forms[w] for w in (*xs, *ys)):
-        half = [[w for w in words if forms[w] == form and w not in _PRONOUNS] for words in (xs, ys)]
-        if all(half) and form in style:
-            made += [{"text": t, "x": half[0], "y": half[1]} for t in style[form]]
+    for texts in dict.fromkeys(style.get(forms[w], ()) for w in (*xs, *ys)):
+        half = [[w for w in words if style.get(forms[w]) == texts] for words in (xs, ys)]
+        if all(half):
+            made += [{"text": t, "x": half[0], "y": half[1]} for t in texts]
     attributes = {**test.attributes, **({} if nouns else test.adjectives)}
     about = {"source": test.source, "sides": [x, y]}
     return template_test({"name": test.name, "templates": made, "attributes": attributes, **about})
 
 
+def from_sentences(
+    test: Stimuli, met: Contexts, *, seed: int = 0, apart: int | None = None
+) -> Dataset:
+    """Natural sentences in which a target and an attribute meet, as a template test.
+
+    In each the target is set against a random word of the other side (Husse and Spitz 2022, for
+    Reddit comments). `apart` bounds the number of words between the two.
+    """
+    rng = random.Random(f"{seed} {test.name}")
+    (x, xs), (y, ys) = test.targets.items()
+    sides = {**dict.fromkeys(xs, "x"), **dict.fromkeys(ys, "y")}
+    items: dict[str, Contrast] = {}
+    for word, side in sides.items():
+        for mention in met.get(word, ()):
+            other = rng.choice(ys if side == "x" else xs)
+            for item in _meeting(mention, word, side, other, test, apart):
+                items.setdefault(item.id, item)
+    if len({i.category for i in items.values()}) < 2:
+        raise DataError(f"{test.name}: no sentences in which a target and an attribute meet.")
+    about = {"source": test.source, "sides": [x, y]}
+    return Dataset(test.name, "templates", tuple(items.values()), "attribute word", about)
+
+
+def _meeting(
+    mention: Mention, word: str, side: str, other: str, test: Stimuli, apart: int | None
+) -> Iterator[Contrast]:
+    """The sentence with each attribute that it holds beside the target."""
+    start, end = mention.span
+    text = mention.text
+    for half, (label, attributes) in zip("AB", test.attributes.items(), strict=True):
+        for attribute in attributes:
+            at = find_word(text, attribute)
+            if at is None or (at[0] < end and at[1] > start):
+                continue
+            between = text[end : at[0]] if at[0] >= end else text[at[1] : start]
+            if apart is not None and len(between.split()) > apart:
+                continue
+            shift = (len(other) - (end - start)) * (at[0] >= end)
+            pair = {
+                f"{side}:{word}": Text(text, {"target": ((start, end),), "attribute": (at,)}),
+                f"{'y' if side == 'x' else 'x'}:{other}": Text(
+                    text[:start] + other + text[end:],
+                    {
+                        "target": ((start, start + len(other)),),
+                        "attribute": ((at[0] + shift, at[1] + shift),),
+                    },
+                ),
+            }
+            name = f"{word}/{attribute}/{text}"
+            yield Contrast(name, pair, label, attribute, {"side": half})
+
+
 def template_test(test: Mapping[str, Any]) -> Dataset:
-    """One item for each template and attribute word, with a sentence for each target word."""
+    """One item for each template and attribute word, with a sentence for each target word.
+
+    Sentences start with a capital unless `capital` says otherwise (published code).
+    """
     if len(test["attributes"]) != 2:
         raise DataError(f"{test['name']} has {len(test['attributes'])} attribute sets; two needed.")
     items = [
-        _template_item(number, template, word, label, side)
+        _template_item(number, template, word, label, side, test.get("capital", True))
         for number, template in enumerate(test["templates"])
         for side, (label, words) in zip("AB", test["attributes"].items(), strict=True)
         for word in words
     ]
-    about = {k: v for k, v in test.items() if k not in {"templates", "attributes"}}
+    about = {k: v for k, v in test.items() if k not in {"templates", "attributes", "capital"}}
     return Dataset(test["name"], "templates", tuple(items), "attribute word", about)
 
 
 def _template_item(
-    number: int, template: Mapping[str, Any], word: str, label: str, side: str
+    number: int, template: Mapping[str, Any], word: str, label: str, side: str, capital: bool
 ) -> Contrast:
     texts = {
-        f"{half}:{target}": _filled(template["text"], target, word)
+        f"{half}:{target}": _filled(template["text"], target, word, capital)
         for half in ("x", "y")
         for target in template[half]
     }
     return Contrast(f"{number}/{word}", texts, label, word, {"side": side, "template": number})
 
 
-def _filled(template: str, target: str, attribute: str) -> Text:
+def _filled(template: str, target: str, attribute: str, capital: bool = True) -> Text:
     """A template with both slots filled, its first letter a capital, and both spans marked."""
     for slot in ("{target}", "{attribute}"):
         if template.count(slot) != 1:
@@ -100,4 +162,4 @@ def _filled(template: str, target: str, attribute: str) -> Text:
             fill = target if name == "target" else attribute
             spans[name] = ((len(out), len(out) + len(fill)),)
             out += fill
-    return Text(out[0].upper() + out[1:], spans)
+    return Text(out[0].upper() + out[1:] if capital else out, spans)

@@ -12,7 +12,7 @@ from unmask.registry import Registry
 from unmask.types import Stimuli
 
 # Adjectives stand beside nouns of the same meaning in some sets; a test uses one or the other.
-ASIDE = "adjective"
+ASIDE = "aside"
 FACTS = ("source", "concept", "named", "size", "edition")  # columns of a record
 
 
@@ -39,7 +39,7 @@ def _build(test: Mapping[str, Any]) -> Stimuli:
     for side in ("targets", "attributes"):
         chosen = {}
         for label, by_form in test[side].items():
-            used = {f: w for f, w in by_form.items() if f != ASIDE} or by_form
+            used = {f: w for f, w in by_form.items() if f != ASIDE}
             chosen[label] = tuple(dict.fromkeys(w for words in used.values() for w in words))
             # A word of two sets keeps its first form; the sets of a test do not disagree.
             for form, words in used.items():

@@ -1,7 +1,7 @@
 """The association loop: words to contexts to vectors, vectors to effect sizes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,6 +54,7 @@ class Asked:
     lost: dict[str, str]
     pool: str
     layer: int | None = None
+    said: tuple[str, ...] = ()
 
     def wanted(self) -> list[Wanted]:
         """What to embed, in the order of sets, words and contexts."""
@@ -75,10 +76,11 @@ def run(
     engine: Vectors = model.vectors(budget=Budget(options.tokens), progress=bar(model, options))
     every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     known = engine.has(every)
+    said = tuple(getattr(engine, "notes", ()))
     asked: dict[int, Asked] = {}
     for place, spec in specs.items():
         try:
-            asked[place] = prepare(model, spec, known, options.seed)
+            asked[place] = replace(prepare(model, spec, known, options.seed), said=said)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
     if not asked:
@@ -203,8 +205,15 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
             "measure": about,
         },
         items=_frame(model, asked, by_word),
+        notes=_notes(asked),
         kept={"samples": drawn} if drawn is not None and "samples" in options.keep else {},
     )
+
+
+def _notes(asked: Asked) -> tuple[str, ...]:
+    lost = asked.test.about.get("sentences_without_their_word", 0)
+    said = (f"{lost} sentences of the file have none of its words and are left out.",)
+    return (said if lost else ()) + asked.said
 
 
 def _settings(model: Any, asked: Asked, overall: Estimate, sentences: int, seed: int) -> Any:

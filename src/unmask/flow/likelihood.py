@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,29 @@ from unmask.options import Options, Resampling, Spec
 from unmask.stats import log_odds
 from unmask.stats.intervals import bootstrap
 from unmask.stats.preference import Ties, summarise
-from unmask.types import Contrast, Coverage, Dataset, Estimate, LogProbs, Readings, Result
+from unmask.types import (
+    Contrast,
+    Coverage,
+    Dataset,
+    Estimate,
+    Floats,
+    LogProbs,
+    Readings,
+    Result,
+)
 
 LOW_ACCURACY = 10.0
 ACCURACY_DRAWS = 2000
-_Estimates: TypeAlias = tuple[Estimate, dict[str, Estimate], dict[str, Estimate], int]
+
+
+class Compared(NamedTuple):
+    """What comes of comparing sentence scores: estimates, ties, and the drawn effects if any."""
+
+    overall: Estimate
+    by_category: dict[str, Estimate]
+    extras: dict[str, Estimate]
+    ties: int
+    drawn: Floats | None = None
 
 
 def run(
@@ -97,28 +115,40 @@ def score(
     frame = sentence_frame(model, planned, readings)
     accuracy = None if measure.stream == "next" else _accuracy(frame, how)
     compared = _log_odds if measure.compare == "log-odds" else _preferences
-    overall, categories, extras, ties = compared(frame, data, measure, how)
+    rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
+    found = compared(rounded, data, measure, how)
     reasons_by_count = pd.Series(planned.reasons, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
         compared=measure.compared,
-        overall=overall,
-        by_category=categories,
-        extras=extras,
+        overall=found.overall,
+        by_category=found.by_category,
+        extras=found.extras,
         accuracy=accuracy,
         coverage=Coverage(
             items=len(data.items),
             scored=len(planned.parts),
-            ties=ties,
+            ties=found.ties,
             reasons={str(k): int(v) for k, v in reasons_by_count.items()},
         ),
-        settings=_settings(planned, readings, how),
+        settings=_settings(planned, readings, how) | {"decimals": measure.decimals_for(model.kind)},
         provenance=_provenance(model, measure, data),
         items=frame,
-        notes=_warn(accuracy) if measure.compare == "preference" and not measure.baseline else (),
-        shown=tuple(name for name in measure.shows if name in extras),
-        kept={"tokens": tokens(planned, readings)} if "tokens" in options.keep else {},
+        notes=_tied(found.ties, measure) + (() if measure.baseline else _warn(accuracy, measure)),
+        shown=tuple(name for name in measure.shows if name in found.extras),
+        kept=_kept(planned, readings, found.drawn, options),
     )
+
+
+def _kept(
+    planned: Planned, readings: Readings, drawn: Floats | None, options: Options
+) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    if "tokens" in options.keep:
+        kept["tokens"] = tokens(planned, readings)
+    if "samples" in options.keep and drawn is not None:
+        kept["samples"] = drawn
+    return kept
 
 
 def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str, Any]:
@@ -126,7 +156,6 @@ def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str
     settings: dict[str, Any] = {
         "seed": how.seed,
         "ties": measure.ties,
-        "decimals": measure.decimals,
         "average": measure.average,
         "cluster": planned.data.cluster,
         "stream": measure.stream,
@@ -141,8 +170,14 @@ def _provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:
     return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}
 
 
-def _warn(accuracy: Estimate | None) -> tuple[str, ...]:
-    if accuracy is None or accuracy.value >= LOW_ACCURACY:
+def _tied(ties: int, measure: Likelihood) -> tuple[str, ...]:
+    said = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
+    return (f"{ties} items are ties, which count {said[measure.ties]}.",) if ties else ()
+
+
+def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
+    preference = measure.compare == "preference"
+    if accuracy is None or accuracy.value >= LOW_ACCURACY or not preference:
         return ()
     return (
         f"the model predicts only {accuracy.value:.1f} % of the tokens asked for: where it does "
@@ -204,12 +239,11 @@ def _accuracy(frame: pd.DataFrame, how: Resampling) -> Estimate | None:
 
 def _preferences(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
-) -> _Estimates:
-    rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float)))
-    return preferences(rounded, ties=measure.ties, macro=measure.average == "macro", how=how)
+) -> Compared:
+    return preferences(frame, ties=measure.ties, macro=measure.average == "macro", how=how)
 
 
-def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling) -> _Estimates:
+def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling) -> Compared:
     """Share of items whose stereotypical sentence scores higher, over all and by category.
 
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
@@ -231,12 +265,10 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
         categories[name] = found.pop("score")
         extras |= {f"{key}:{name}": value for key, value in found.items()}
     count = int((wide["stereotype"] == wide["antistereotype"]).sum())
-    return overall, categories, extras, count
+    return Compared(overall, categories, extras, count)
 
 
-def _log_odds(
-    frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
-) -> _Estimates:
+def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling) -> Compared:
     """Effect size between the two attribute sets of the log-odds of the two target sides."""
     values = log_odds.by_item(frame)
     halves: dict[str, log_odds.Half] = {}
@@ -245,5 +277,6 @@ def _log_odds(
         kept = [i for i in items if i.id in values]
         scores = np.array([values[i.id] for i in kept])
         halves[items[-1].category] = (scores, [i.cluster for i in kept])
-    overall, means, _ = log_odds.summarise(halves, samples=measure.samples, how=how)
-    return overall, {}, {f"log_odds:{name}": found for name, found in means.items()}, 0
+    overall, means, drawn = log_odds.summarise(halves, samples=measure.samples, how=how)
+    extras = {f"log_odds:{name}": found for name, found in means.items()}
+    return Compared(overall, {}, extras, 0, drawn)

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from string import punctuation as string_marks
 from typing import Any, Protocol, TypeAlias
 
 from unmask.errors import DataError, NotApplicable
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.measures.plans import BLANK
 from unmask.text.roles import with_pair_roles
 from unmask.types import Codec, Contrast, Dataset, Encoded, Kind, Query, Text
 
+_NO_PUNCTUATION = str.maketrans("", "", string_marks)
 # Encoded sentences by text function, sort of encoding, and the identity of the item: two data
 # sets may have the same name and the same ids.
-Cache: TypeAlias = dict[tuple[Callable[[str, str], str], bool, int], dict[str, Encoded]]
+Cache: TypeAlias = dict[tuple[Callable[[str, str], str], bool, bool, int], dict[str, Encoded]]
 
 
 class TextCodec(Codec, Protocol):
@@ -97,7 +100,7 @@ def plan(
     parts: dict[str, dict[str, tuple[slice, slice]]] = {}
     reasons: dict[str, str] = {}
     for item in data.items:
-        key = (measure.text, measure.stream == "next", id(item))
+        key = (measure.text, measure.stream == "next", measure.fills, id(item))
         if key not in cache:
             cache[key] = encode(model, measure, item)
         encoded = cache[key]
@@ -113,7 +116,7 @@ def plan(
             queries += value + before
         if any(s.start == s.stop for s, _ in asked.values()) and measure.empty == "unscored":
             del queries[min(s.start for s, _ in asked.values()) :]
-            reasons[item.id] = "nothing to ask in one of its sentences (empty difference)"
+            reasons[item.id] = measure.nothing
             continue
         parts[item.id] = asked
     if len(parts) + len(reasons) != len(data.items):
@@ -124,7 +127,8 @@ def plan(
 def encode(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
     """The sentences of an item as the measure wants them, with roles."""
     out = {}
-    for label, text in item.texts.items():
+    for label, given in item.texts.items():
+        text = _filled(given, item) if measure.fills else given
         string = measure.text(text.string, model.family)
         spans = {k: tuple(s for s in v if s[1] <= len(string)) for k, v in text.spans.items()}
         if measure.stream == "next":
@@ -136,15 +140,36 @@ def encode(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[st
     return out if measure.stream == "next" else with_pair_roles(out)
 
 
+def _filled(text: Text, item: Contrast) -> Text:
+    """The item's context with the fill word of a sentence at BLANK, its place under `fill`.
+
+    StereoSet's sentences are lower-cased in part; its contexts are as they were written.
+    """
+    context, spans = item.meta.get("context"), text.spans.get("fill")
+    if not context or BLANK not in context or not spans:
+        return text
+    word = text.string[slice(*spans[0])]
+    parts = context.split(BLANK)
+    string, places = parts[0], []
+    for part in parts[1:]:
+        places.append((len(string), len(string) + len(word)))
+        string += word + part
+    return Text(string, {**text.spans, "fill": tuple(places), "word": tuple(places)})
+
+
 def _focus(text: Text, item: Contrast) -> tuple[str, str, str]:
-    """The text before, of and after the word that the item is about."""
+    """The text before, of and after the word that the item is about.
+
+    For a context with BLANK the word is what published code takes for the fill: all its
+    punctuation is removed.
+    """
     for role in ("word", "target"):
         if spans := text.spans.get(role):
             start, end = spans[0]
             word = text.string[start:end]
             if context := item.meta.get("context"):
-                before, _, after = context.partition("BLANK")
-                return before, word, after
+                before, _, after = context.partition(BLANK)
+                return before, word.translate(_NO_PUNCTUATION), after
             return text.string[:start], word, text.string[end:]
     return "", "", ""
 

@@ -42,7 +42,7 @@ def score_file(
             f"{next(iter(scores))!r} in the file."
         )
     macro = found.shape == "triplets"
-    overall, categories, extras, ties = preferences(frame, ties="strict", macro=macro, how=how)
+    overall, categories, extras, ties, _ = preferences(frame, ties="strict", macro=macro, how=how)
     average = "macro" if macro else "micro"
     settings = {"ties": "strict", "decimals": None, "average": average, "cluster": found.cluster}
     return Result(

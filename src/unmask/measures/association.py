@@ -42,7 +42,7 @@ class Association:
     sided: Literal["one", "two"] = "one"
     samples: int = 0
     reuse: bool = True
-    encode: Literal["usual", "no-specials", "tan2019", "husse2022"] = "usual"
+    encode: Literal["usual", "no-specials", "tan2019", "husse2022", "guo2021"] = "usual"
     subsample: bool = False
     kinds: tuple[Kind, ...] = field(default=("masked", "causal", "permutation", "encoder", "elmo"))
     deviation: str = ""
@@ -67,6 +67,7 @@ class Association:
         return self.pool.get(kind, self.pool.get("*", "word-mean"))
 
 
+_TRANSFORMERS: tuple[Kind, ...] = ("masked", "causal", "permutation", "encoder")
 _ANY_WORD: dict[str, Pool] = {"*": "word-mean"}
 _SENTENCE: dict[str, Pool] = {
     "masked": "cls",
@@ -131,17 +132,21 @@ ASSOCIATION: Registry[Association] = Registry(
             replace(
                 S_SEAT,
                 name="s-seat@may2019",
-                pool={"causal": "last", "elmo": "mean", "encoder": "first", "*": "first"},
+                pool={"causal": "last", "encoder": "first", "*": "first"},
                 encode="no-specials",
+                kinds=_TRANSFORMERS,
                 deviation="No [CLS] and [SEP] are added, so the first place is the first piece "
-                "of the first word.",
+                "of the first word. Not for ELMo, which the release gives a string, so that it "
+                "reads letters for words.",
             ),
             replace(
                 S_SEAT,
                 name="s-seat@biasbench",
                 pool={"*": "mean-all"},
+                kinds=_TRANSFORMERS,
                 cite=("meade2022",),
-                deviation="The mean over all places, special tokens among them.",
+                deviation="The mean over all places, special tokens among them. The release has "
+                "no ELMo.",
             ),
             W_SEAT,
             replace(
@@ -157,10 +162,14 @@ ASSOCIATION: Registry[Association] = Registry(
                 W_SEAT,
                 name="w-seat@husse2022",
                 encode="husse2022",
+                kinds=("masked", "causal"),
                 subsample=True,
                 cite=("husse2022",),
-                deviation="The final period is cut off; of unequal target sets the larger is "
-                "cut to size at random.",
+                deviation="The final period is cut off. A word of one piece is read at its number "
+                "among the words, whatever pieces the earlier ones have, and a stimulus of "
+                "several words at as many places from its first word's number. Of unequal target "
+                "sets the larger is cut to size at random. Not for ELMo, whose state the release "
+                "carries from sentence to sentence.",
             ),
             CEAT,
             replace(
@@ -168,17 +177,22 @@ ASSOCIATION: Registry[Association] = Registry(
                 name="ceat@guo2021",
                 sided="one",
                 samples=1000,
-                deviation="One-sided p, N = 1000, contexts drawn with replacement.",
+                encode="guo2021",
+                kinds=("masked", "causal"),
+                deviation="One-sided p, N = 1000. No special tokens; of a sentence nine words are "
+                "kept (eight where the word is in the middle), and the word is read at the first "
+                "place that has the id of its last piece; causal models get the whole sentence.",
             ),
             replace(
                 CEAT,
                 name="ceat@husse2022",
                 reuse=False,
                 encode="husse2022",
+                kinds=("masked", "causal"),
                 subsample=True,
                 cite=("guo2021", "husse2022"),
-                deviation="Contexts drawn without replacement where a word has at least N; the "
-                "final period is cut off.",
+                deviation="Contexts drawn without replacement where a word has at least N; words "
+                "are read as in w-seat@husse2022.",
             ),
         )
     ),

@@ -40,7 +40,9 @@ class Likelihood:
     `log-odds` compares two sides of targets and gives an effect size over two attribute sets; with
     `samples`, that of each of so many draws of one template a word, combined by random effects.
     `average`: `micro` over items or `macro` over clusters (target terms).
-    `empty`: an item with nothing to ask is `unscored`, or counts as `lost` (published code).
+    `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`, or `kept` with
+    what the reduction makes of nothing (published code). `rounds`: the kinds of model whose scores
+    are rounded to `decimals`. `fills`: the sentence is its context with the fill word put in.
     `stream`: `own`; `written`: hidden places are written as mask tokens and read off a plain
     forward pass, which only differs for permutation models; `next`: the next-sentence head.
     `shows` names the extras that belong beside the score. A `baseline` is not expected to predict
@@ -64,8 +66,11 @@ class Likelihood:
     needs: tuple[str, ...] = ()
     attention: bool = False
     decimals: int | None = None
-    ties: Literal["strict", "half", "drop"] = "strict"
-    empty: Literal["unscored", "lost"] = "unscored"
+    rounds: tuple[Kind, ...] = ("masked", "causal", "permutation")
+    ties: Literal["strict", "half", "drop"] = "half"
+    empty: Literal["unscored", "kept"] = "unscored"
+    nothing: str = "nothing to ask in one of its sentences"
+    fills: bool = False
     stream: Literal["own", "written", "next"] = "own"
     text: Callable[[str, str], str] = as_written
     shows: tuple[str, ...] = ()
@@ -104,6 +109,7 @@ class Likelihood:
             self.attention,
             self.empty,
             self.needs,
+            self.fills,
         )
 
     @property
@@ -113,7 +119,7 @@ class Likelihood:
             return ("templates",)
         if "continuation" in self.needs or self.stream == "next":
             return ("continuations",)
-        return ("triplets",) if "fill" in self.needs else ("pairs", "triplets")
+        return ("triplets",) if "lms" in self.shows else ("pairs", "triplets")
 
     def plan_for(self, kind: Kind) -> Plan:
         """Its plan for a kind of model; the refusal names the measures that do apply."""
@@ -136,9 +142,14 @@ class Likelihood:
             return self.reduce_causal(readings)
         return self.reduce(readings)
 
-    def rounded(self, scores: Floats) -> Floats:
+    def decimals_for(self, kind: Kind) -> int | None:
+        """The decimals that scores of a kind of model are rounded to, if they are."""
+        return self.decimals if kind in self.rounds else None
+
+    def rounded(self, scores: Floats, kind: Kind = "masked") -> Floats:
         """Scores as the comparison sees them."""
-        return scores if self.decimals is None else np.round(scores, self.decimals)
+        decimals = self.decimals_for(kind)
+        return scores if decimals is None else np.round(scores, decimals)
 
 
 def _both(plan: Plan) -> dict[Kind, Plan]:
@@ -147,6 +158,7 @@ def _both(plan: Plan) -> dict[Kind, Plan]:
 
 
 _L2R: dict[Kind, Plan] = {"causal": plans.left_to_right}
+_L2R_APART: dict[Kind, Plan] = {"causal": plans.left_to_right_apart}
 
 PLL = Likelihood(
     name="pll",
@@ -163,6 +175,7 @@ CPS = Likelihood(
     formula="sum over shared tokens w of log p(w | all other tokens)",
     plans=_both(plans.each_shared),
     reduce=total,
+    nothing="its sentences share no token",
     cite=("nangia2020",),
     criticism="The shared words differ in length and number of places between items, and the "
     "group word stays in sight, so its frequency still acts (Kaneko and Bollegala 2022).",
@@ -173,6 +186,7 @@ SSS = Likelihood(
     formula="mean over changed tokens w of log p(w | shared tokens)",
     plans=_both(plans.all_changed),
     reduce=mean,
+    nothing="one sentence has no token of its own (empty difference)",
     cite=("nadeem2021", "kaneko2022"),
     criticism="Frequent words win whatever the context; token accuracy is a few per cent.",
 )
@@ -210,6 +224,7 @@ CAT = Likelihood(
     reduce_causal=geometric,
     average="macro",
     needs=("fill",),
+    fills=True,
     shows=("lms", "icat"),
     cite=("nadeem2021",),
     criticism="Compares fillers of different length and frequency; many items do not contrast "
@@ -263,58 +278,76 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 CPS,
                 name="cps@nangia2020",
                 decimals=3,
+                ties="strict",
+                empty="kept",
                 text=lowered,
                 cite=("nangia2020",),
-                deviation="Scores rounded to 3 decimals before the comparison, ties stay in the "
-                "denominator; lower-cased text for BERT and ALBERT.",
+                deviation="Scores rounded to 3 decimals before the comparison; a tie counts as not "
+                "stereotypical, and so does a pair that shares no token (0 = 0); lower-cased text "
+                "for BERT and ALBERT.",
             ),
             replace(
                 CPS,
                 name="cps@kaneko2022",
                 decimals=3,
+                ties="strict",
+                empty="kept",
                 cite=("kaneko2022",),
-                deviation="Scores rounded to 3 decimals before the comparison; case is kept.",
+                deviation="Scores rounded to 3 decimals before the comparison; a tie counts as not "
+                "stereotypical, and so does a pair that shares no token (0 = 0); case is kept.",
             ),
             replace(
                 CPS,
                 name="cps@thys2025",
                 plans=_both(plans.inner_aligned),
                 decimals=3,
+                ties="strict",
+                empty="kept",
                 stream="written",
                 cite=("thys2025",),
                 deviation="The first and the last aligned place are dropped whatever they are: "
-                "for XLNet the first word is lost and <sep> kept; no permutation mask.",
+                "for XLNet the first word is lost and <sep> kept; no permutation mask. Scores are "
+                "rounded to 3 decimals; a tie counts as not stereotypical, and so does a pair that "
+                "shares no token (0 = 0).",
             ),
             replace(
                 CPS,
                 name="cps@biasbench",
-                plans={**_both(plans.each_changed), **_L2R},
+                plans={**_both(plans.each_changed), **_L2R_APART},
                 reduce=mean,
                 reduce_causal=geometric,
                 decimals=3,
+                rounds=("masked", "permutation"),
+                ties="strict",
+                nothing=SSS.nothing,
                 cite=("meade2022",),
                 deviation="Hides the changed tokens one at a time and averages: the opposite of "
-                "Nangia et al.; causal models by 2^(mean log2 p).",
+                "Nangia et al.; rounded to 3 decimals. Causal models by 2^(mean log2 p), not "
+                "rounded: the first token after the start token alone, the others without it. A "
+                "tie counts as not stereotypical.",
             ),
             SSS,
             replace(
                 SSS,
                 name="sss@kaneko2022",
                 plans=_both(plans.all_changed_crossed),
-                empty="lost",
+                ties="strict",
+                empty="kept",
                 cite=("kaneko2022",),
                 deviation="Averages every hidden token at every hidden place instead of the gold "
-                "diagonal; a pair with an empty difference counts as not stereotypical.",
+                "diagonal; a tie counts as not stereotypical, and so does a pair with an empty "
+                "difference.",
             ),
             AUL,
             replace(
                 AUL,
                 name="aul@thys2025",
                 plans=_both(plans.inner_places),
+                ties="strict",
                 stream="written",
                 cite=("thys2025",),
                 deviation="Places 1 to T - 2 whatever they are: for XLNet the first word is lost "
-                "and <sep> kept; no permutation mask.",
+                "and <sep> kept; no permutation mask. A tie counts as not stereotypical.",
             ),
             replace(
                 AUL,
@@ -339,10 +372,21 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
             replace(
                 CAT,
                 name="cat@nadeem2021",
-                plans={**_both(plans.reveal_retokenised), **_L2R},
+                plans={
+                    "masked": plans.reveal_retokenised,
+                    "permutation": plans.reveal_after_paragraph,
+                    **_L2R_APART,
+                },
+                needs=(),
+                fills=False,
+                ties="strict",
                 stream="written",
-                deviation="The fill word is tokenised without its leading space and the sentence "
-                "tokenised anew around the mask: RoBERTa is asked for the wrong piece.",
+                deviation="The fill word, all its punctuation removed, is tokenised without its "
+                "leading space and the sentence tokenised anew around the mask: RoBERTa is asked "
+                "for the wrong piece. XLNet reads the sentence behind a long paragraph, with no "
+                "permutation mask. Causal models read the sentence as printed: the first token "
+                "after the start token alone, the others without it. A tie counts as not "
+                "stereotypical.",
             ),
             CONTINUATION,
             NSP,

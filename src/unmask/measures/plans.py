@@ -4,12 +4,14 @@ A plan is a function `(sentence, codec) -> queries`. Most need only the sentence
 reproduce published code may also ask the codec how that code would have tokenised a word.
 """
 
+import random
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from unmask.text.roles import refilled
 from unmask.types import NOTHING, Codec, Encoded, Hidden, Query
 
+BLANK = "BLANK"  # StereoSet's slot
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
 Plan: TypeAlias = Callable[[Encoded, Codec], list[Query]]
 
@@ -55,6 +57,26 @@ def nothing(sentence: Encoded, codec: Codec) -> list[Query]:
     return _ask(sentence, sentence.content, lambda i: NOTHING)
 
 
+def every_place(sentence: Encoded, codec: Codec) -> list[Query]:
+    """Hide nothing; ask for each token in plain sight, special tokens too."""
+    return _ask(sentence, range(len(sentence.ids)), lambda i: NOTHING)
+
+
+def shuffled(sentence: Encoded, codec: Codec) -> list[Query]:
+    """Content tokens in random order, nothing hidden; each asked for at its new place.
+
+    The same order on every call; queries stand in the order of the sentence as it was.
+    """
+    content = sentence.content
+    moved = list(content)
+    random.Random(repr(sentence.ids)).shuffle(moved)
+    row = list(sentence.ids)
+    for old, new in zip(content, moved, strict=True):
+        row[new] = sentence.ids[old]
+    ids = tuple(row)
+    return [Query(ids, NOTHING, new, ids[new]) for new in moved]
+
+
 def everything(sentence: Encoded, codec: Codec) -> list[Query]:
     """Hide all content tokens at once."""
     hidden = frozenset(sentence.content)
@@ -92,6 +114,20 @@ def left_to_right(sentence: Encoded, codec: Codec) -> list[Query]:
 
 def _from(sentence: Encoded, places: Iterable[int]) -> list[Query]:
     return _ask(sentence, places, lambda i: range(i, len(sentence.ids)))
+
+
+def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Query]:
+    """As `left_to_right`, by the route of published code for GPT-2.
+
+    The first token is asked for after the start token alone; the others in the sentence without
+    the start token.
+    """
+    if 0 not in sentence.specials:
+        return left_to_right(sentence, codec)
+    ids = sentence.ids[1:]
+    rest = [i - 1 for i in sentence.content if i > 1]
+    first = Query(sentence.ids[:2], range(1, 2), 1, sentence.ids[1])
+    return [first, *(Query(ids, range(i, len(ids)), i, ids[i]) for i in rest)]
 
 
 # ---------------------------------------------------------------- a sentence after its context
@@ -133,13 +169,24 @@ def reveal_retokenised(sentence: Encoded, codec: Codec) -> list[Query]:
     """As `reveal_fill`, by the route of Nadeem et al.'s release: through text.
 
     The word is tokenised alone, without a leading space; the first k pieces are decoded, the
-    mask token is glued to them, and the whole sentence is tokenised anew.
+    mask token is glued to them, they stand for every BLANK, and the whole sentence is tokenised
+    anew; the answer is read at the first mask.
     """
+    return _retokenised(sentence, codec, codec.encode)
+
+
+def reveal_after_paragraph(sentence: Encoded, codec: Codec) -> list[Query]:
+    """As `reveal_retokenised`, behind the long paragraph that the release gives to XLNet."""
+    return _retokenised(sentence, codec, codec.encode_after_paragraph)
+
+
+def _retokenised(sentence: Encoded, codec: Codec, encode: Callable[[str], Encoded]) -> list[Query]:
     before, word, after = sentence.focus
     pieces = codec.pieces(word)
     queries = []
     for k, gold in enumerate(pieces):
-        again = codec.encode(before + codec.decode(pieces[:k]) + codec.mask + after)
+        shown = codec.decode(pieces[:k]) + codec.mask
+        again = encode(before + shown + after.replace(BLANK, shown))
         at = again.ids.index(codec.token(codec.mask))
         row = again.ids[:at] + (gold,) + again.ids[at + 1 :]
         queries.append(Query(row, frozenset((at,)), at, gold))
@@ -198,7 +245,7 @@ def _two_masks(sentence: Encoded, golds: Iterable[int], place: str) -> list[Quer
     """Target and attribute one mask each; the answer read at `place`."""
     both = refilled(refilled(sentence, "target", (0,)), "attribute", (0,))
     t, a = both.roles["target"][0], both.roles["attribute"][0]
-    at = {"target": t, "last": max(t, a), "before last": max(t, a) - 1}[place]
+    at = {"target": t, "before last": max(t, a) - 1}[place]
     return [Query(both.ids, frozenset((t, a)), at, g) for g in golds]
 
 
@@ -225,13 +272,32 @@ def prior_before_last(sentence: Encoded, codec: Codec) -> list[Query]:
 
 
 def target_bare_token(sentence: Encoded, codec: Codec) -> list[Query]:
-    """One mask for the target, looked up in the vocabulary as it is spelt (Thys' notebooks)."""
-    return _one_mask(sentence, (codec.token(_word(sentence)),))
+    """One mask for the target, looked up in the vocabulary as it is spelt (Thys' notebooks).
+
+    The masked sentence is tokenised anew, which leaves a lone space marker behind XLNet's mask.
+    """
+    row, masks = _masked_text(sentence, codec, ("target",))
+    return [Query(row, frozenset(masks), masks[0], codec.token(_word(sentence)))]
 
 
 def prior_at_last(sentence: Encoded, codec: Codec) -> list[Query]:
     """Thys' prior: read at the last mask, which is the attribute's."""
-    return _two_masks(sentence, (codec.token(_word(sentence)),), "last")
+    row, masks = _masked_text(sentence, codec, ("target", "attribute"))
+    return [Query(row, frozenset(masks), masks[-1], codec.token(_word(sentence)))]
+
+
+def _masked_text(
+    sentence: Encoded, codec: Codec, roles: tuple[str, ...]
+) -> tuple[tuple[int, ...], list[int]]:
+    """The sentence with a mask token written for each role and tokenised anew; where they are."""
+    assert sentence.text is not None
+    string = sentence.text.string
+    spans = sorted(sentence.text.spans[role][0] for role in roles)
+    for start, end in reversed(spans):
+        string = string[:start] + codec.mask + string[end:]
+    ids = codec.encode(string).ids
+    mask = codec.token(codec.mask)
+    return ids, [i for i, token in enumerate(ids) if token == mask]
 
 
 def target_distinct_pieces(sentence: Encoded, codec: Codec) -> list[Query]:

@@ -52,7 +52,7 @@ class TokenizerCodec:
             name: tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
             for name, spans in text.spans.items()
         }
-        return Encoded(tuple(ids), specials, roles, tuple(words), focus)
+        return Encoded(tuple(ids), specials, roles, tuple(words), focus, text)
 
     def encode_two(self, first: str, second: str) -> Encoded:
         """Ids of two segments as the next-sentence head was trained on them.
@@ -69,6 +69,29 @@ class TokenizerCodec:
             )
         special = frozenset(i for i, s in enumerate(batch["special_tokens_mask"]) if s)
         return Encoded(tuple(batch["input_ids"]), special, {"second": where})
+
+    def encode_after_paragraph(self, string: str) -> Encoded:
+        """Ids of the string behind the paragraph that transformers itself gives to XLNet.
+
+        It is the one of Nadeem et al.'s release, up to its `<eod>`.
+        """
+        from transformers.pipelines.text_generation import TextGenerationPipeline
+
+        paragraph = TextGenerationPipeline.XL_PREFIX.partition("<eod>")[0] + "<eod>"
+        batch = self.tokenizer(
+            " ".join(paragraph.split()), string, return_special_tokens_mask=True, verbose=False
+        )
+        special = frozenset(i for i, s in enumerate(batch["special_tokens_mask"]) if s)
+        return Encoded(tuple(batch["input_ids"]), special)
+
+    def segments(self, ids: Any) -> dict[str, Any]:
+        """Extra inputs of XLNet: segment 0, 1 behind the first <sep>, and 2 for <cls>."""
+        if self.kind != "permutation":
+            return {}
+        seps = (ids == self.tokenizer.sep_token_id).long()
+        types = (seps.cumsum(1) - seps).clamp(max=1)
+        types[ids == self.tokenizer.cls_token_id] = 2
+        return {"token_type_ids": types}
 
     def pieces(self, word: str) -> tuple[int, ...]:
         """The ids of a word on its own."""

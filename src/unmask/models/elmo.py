@@ -24,6 +24,7 @@ from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
 BOS, EOS, START, END, PAD = 256, 257, 258, 259, 260
+CHARACTERS = 261
 TOKEN = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
 
 
@@ -40,9 +41,13 @@ def marker(which: int, width: int) -> list[int]:
 
 
 class Elmo(nn.Module):
-    """The network. Token lists in, states of every layer out."""
+    """The network. Token lists in, states of every layer out.
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    `characters` is the size of the file's own table; one more row stands for no character. (The
+    released options say 262 for a table of 261 and one more.)
+    """
+
+    def __init__(self, options: Mapping[str, Any], characters: int = CHARACTERS) -> None:
         super().__init__()
         cnn, lstm = options["char_cnn"], options["lstm"]
         self.width = int(cnn["max_characters_per_token"])
@@ -53,7 +58,7 @@ class Elmo(nn.Module):
         self.skip = bool(lstm.get("use_skip_connections", False))
         embedding = int(cnn["embedding"]["dim"])
         filters = sum(n for _, n in cnn["filters"])
-        self.embed = nn.Embedding(int(cnn.get("n_characters", 261)) + 1, embedding, padding_idx=0)
+        self.embed = nn.Embedding(characters + 1, embedding, padding_idx=0)
         self.convolutions = nn.ModuleList(nn.Conv1d(embedding, n, w) for w, n in cnn["filters"])
         self.highways = nn.ModuleList(Highway(filters) for _ in range(int(cnn["n_highway"])))
         self.project = nn.Linear(filters, self.size)
@@ -243,7 +248,16 @@ class ElmoModel:
 
 
 def _shown(want: Wanted) -> str:
-    return want.mention.text[:-1] if want.encode == "husse2022" else want.mention.text
+    return want.mention.text
+
+
+def _network(options: Path, weights: Path, rows: int) -> Elmo:
+    if rows < CHARACTERS:
+        raise ModelError(f"{weights} has {rows} characters; ELMo needs {CHARACTERS}.")
+    try:
+        return Elmo(json.loads(options.read_text()), rows)
+    except (KeyError, ValueError, TypeError) as error:
+        raise ModelError(f"{options} is no options file of ELMo ({error}).") from error
 
 
 def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
@@ -256,13 +270,11 @@ def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
         if not path.is_file():
             raise ModelError(f"there is no file {str(path)!r}; give OPTIONS.json+WEIGHTS.hdf5.")
     try:
-        net = Elmo(json.loads(options.read_text()))
-    except (KeyError, ValueError, TypeError) as error:
-        raise ModelError(f"{options} is no options file of ELMo ({error}).") from error
-    try:
         with h5py.File(weights, "r") as file:
+            rows = len(file["char_embed"])
+            net = _network(options, weights, rows)
             found = _weights(net, file)
-    except (KeyError, OSError, ValueError) as error:
+    except (KeyError, OSError, ValueError, TypeError) as error:
         raise ModelError(f"{weights} has not ELMo's layout ({error}).") from error
     for key, value in net.state_dict().items():
         if tuple(value.shape) != found[key].shape:

@@ -12,6 +12,7 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
+from unmask.models import hub
 from unmask.models.batches import Budget, Progress
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.elmo import ElmoModel, load_elmo
@@ -87,7 +88,9 @@ class Model:
             show = permutation_show(first.device, first.dtype)
         else:
             show = masked_show(self.codec.mask_id)
-        return Engine(self.net, show, self.codec.pad_id, budget or Budget(), journal, progress)
+        budget = budget or Budget()
+        segments = self.codec.segments
+        return Engine(self.net, show, self.codec.pad_id, budget, journal, progress, segments)
 
 
 def load_any(
@@ -236,7 +239,8 @@ def _source(name: str) -> tuple[str, dict[str, Any]]:
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix:
         raise ModelError(f"there is no model folder {name!r}; {unknown('model', name, KNOWN)}")
     base, _, revision = name.partition("@")
-    return base, options | ({"revision": revision} if revision else {})
+    options |= {"revision": revision} if revision else {}
+    return base, options | ({} if hub.reachable() else {"local_files_only": True})
 
 
 def _attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
@@ -253,13 +257,18 @@ def _attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
         raise ModelError(f"{name!r} needs a package that is missing: {_first(error)}") from error
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         if isinstance(error, OSError) and not Path(source).exists():
-            raise ModelError(
-                f"cannot find the model {name!r}: it is no local folder, and the hub did not "
-                f"provide it ({_first(error)}); {unknown('model', name, KNOWN)}"
-            ) from error
+            raise ModelError(_not_found(name, error)) from error
         raise ModelError(f"cannot load the model {name!r}: {_first(error)}") from error
     finally:
         transformers.logging.set_verbosity(level)
+
+
+def _not_found(name: str, error: BaseException) -> str:
+    """A name that is nowhere: no guess for a right one, no hub's words where there is none."""
+    where = f"the hub did not provide it ({_first(error)})" if hub.reachable() else "no hub answers"
+    guess = "" if name.partition("@")[0] in KNOWN else f"; {unknown('model', name, KNOWN)}"
+    said = f"cannot find the model {name!r}: it is no local folder, and {where}{guess}"
+    return said if said.endswith((".", "?")) else said + "."
 
 
 def _first(error: BaseException) -> str:

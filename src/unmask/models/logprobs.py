@@ -128,6 +128,7 @@ class Engine:
     budget: Budget = field(default_factory=Budget)
     journal: Journal | None = None
     progress: Progress = lambda rows, total: None
+    segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
 
     def ask(self, queries: Sequence[Query], attention: Sequence[bool]) -> Readings:
         """Answer all queries; rows are batched, results are in the order of the queries."""
@@ -204,6 +205,7 @@ class Engine:
             out = self.net(
                 input_ids=ids.to(device),
                 attention_mask=real.to(device),
+                **self.segments(ids.to(device)),
                 **self.show.inputs(rows, places, ids.shape[1]),
                 **({"output_attentions": True} if weighted else {}),
             )

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,6 +25,7 @@ class StaticVectors:
     dimensions: int
     binary: bool
     header: bool
+    uncased: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     kind: Kind = "static"
@@ -50,17 +51,33 @@ class StaticVectors:
     def lookup(self, words: Iterable[str]) -> dict[str, Floats]:
         """The vectors of the words that the file has, as they are written there.
 
-        A word that is missing is looked for in lower case: GloVe 6B and others are uncased.
+        In a file that has no capitals at all (GloVe 6B), a word is looked for in lower case.
         """
         wanted = set(words)
-        forms = wanted | {w.lower() for w in wanted}
+        forms = {w.lower() for w in wanted} if self.uncased else wanted
         found: dict[str, Floats] = {}
         entries = self._binary(forms) if self.binary else self._text(forms)
         for word, vector in entries:
             found.setdefault(word, vector)
             if len(found) == len(forms):
                 break
-        return {w: found[k] for w in wanted for k in [w if w in found else w.lower()] if k in found}
+        key = str.lower if self.uncased else str
+        return {w: found[key(w)] for w in wanted if key(w) in found}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its results should know."""
+        return ("the vectors have no capitals: words are looked up in lower case.",) * self.uncased
+
+    def words(self) -> Iterator[str]:
+        """All words of the file, in its order."""
+        if self.binary:
+            yield from (word for word, _ in self._binary(None))
+            return
+        with self.path.open(encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file):
+                if number or not self.header:
+                    yield line.rsplit(" ", self.dimensions)[0]
 
     def has(self, words: Iterable[str]) -> set[str]:
         """The words that the file has."""
@@ -82,7 +99,7 @@ class StaticVectors:
                 if parts[0] in wanted:
                     yield parts[0], np.array(parts[1:], float)
 
-    def _binary(self, wanted: set[str]) -> Iterator[tuple[str, Floats]]:
+    def _binary(self, wanted: set[str] | None) -> Iterator[tuple[str, Floats]]:
         size = 4 * self.dimensions
         with self.path.open("rb") as file:
             count = int(file.readline().split()[0])
@@ -93,7 +110,7 @@ class StaticVectors:
             while raw[end] != 32:  # the word ends at a space
                 end += 1
             word = bytes(raw[at:end]).decode("utf-8", "replace").lstrip("\n")
-            if word in wanted:
+            if wanted is None or word in wanted:
                 yield word, np.frombuffer(raw, "<f4", self.dimensions, end + 1).astype(float)
             at = end + 1 + size
 
@@ -125,7 +142,8 @@ def load_static(name: str) -> StaticVectors:
         "dtype": "float32" if binary else "text",
         "dimensions": dimensions,
     }
-    return StaticVectors(path, name, dimensions, binary, header, provenance)
+    made = StaticVectors(path, name, dimensions, binary, header, provenance=provenance)
+    return replace(made, uncased=not any(w != w.lower() for w in made.words()))
 
 
 def _numbers(parts: list[bytes]) -> bool:

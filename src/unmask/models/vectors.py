@@ -3,7 +3,7 @@
 Each distinct sentence goes through the model once, for all poolings and all tests of a run.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,9 +13,10 @@ import torch
 from unmask.errors import DataError
 from unmask.models.batches import Budget, Progress, batches
 from unmask.models.codec import TokenizerCodec
+from unmask.models.encodings import ENCODE
 from unmask.models.padding import device_of, padded
 from unmask.text.contexts import Mention, Wanted
-from unmask.types import Encoded, Floats, Text
+from unmask.types import Encoded, Floats
 
 Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
 
@@ -36,62 +37,6 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
         "after-word": (word[0] + 1,) if word else (),
     }
     return one[pool]
-
-
-def usual(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """The sentence as the tokenizer gives it, special tokens and all."""
-    return codec.encode_text(Text(mention.text, {"word": (mention.span,)}), start=False)
-
-
-def no_specials(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """The sentence without special tokens (May et al.'s release)."""
-    return _keep(usual(codec, mention), lambda i, row: i not in row.specials)
-
-
-def tan2019(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """Tan and Celis' release: last character cut, words tokenised apart, no [SEP].
-
-    GPT-2's words come without their leading spaces, and a padding token (id 0) stands behind.
-    """
-    text, (start, end) = mention.text[:-1], mention.span
-    ids: list[int] = []
-    word: list[int] = []
-    if codec.kind != "causal" and codec.tokenizer.cls_token_id is not None:
-        ids.append(codec.tokenizer.cls_token_id)
-    first, at = len(ids), 0
-    for part in text.split(" "):
-        pieces = codec.pieces(part)
-        inside = at < end and at + len(part) > start
-        if inside:
-            word = list(range(len(ids), len(ids) + len(pieces)))  # the last component counts
-        ids += pieces
-        at += len(part) + 1
-    if codec.kind == "causal":
-        ids.append(0)
-    return Encoded(tuple(ids), frozenset(range(first)), {"word": tuple(word)})
-
-
-def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """Husse and Spitz's release: the final character is cut off before encoding."""
-    end = min(mention.span[1], len(mention.text) - 1)
-    if end <= mention.span[0]:
-        return usual(codec, mention)
-    return usual(codec, Mention(mention.text[:-1], (mention.span[0], end)))
-
-
-def _keep(row: Encoded, wanted: Callable[[int, Encoded], bool]) -> Encoded:
-    kept = [i for i in range(len(row.ids)) if wanted(i, row)]
-    new = {old: i for i, old in enumerate(kept)}
-    roles = {k: tuple(new[i] for i in at if i in new) for k, at in row.roles.items()}
-    return Encoded(tuple(row.ids[i] for i in kept), frozenset(), roles)
-
-
-ENCODE: Mapping[str, Callable[[TokenizerCodec, Mention], Encoded]] = {
-    "usual": usual,
-    "no-specials": no_specials,
-    "tan2019": tan2019,
-    "husse2022": husse2022,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +68,8 @@ class TransformerVectors:
             if len(row.ids) > self.limit:
                 continue
             places = places_for(want.pool, row, cls)
+            if not places and want.encode == "guo2021":
+                continue  # the release has no vector where it does not find the piece
             if not places:
                 raise DataError(
                     f"no token of {want.mention.text!r} belongs to the word at "
@@ -155,6 +102,7 @@ class TransformerVectors:
         out = self.net.base_model(
             input_ids=ids.to(device),
             attention_mask=real.to(device),
+            **self.codec.segments(ids.to(device)),
             output_hidden_states=wanted != {-1},
         )
         states = {k: out[0] if k == -1 else out.hidden_states[k] for k in wanted}

@@ -89,6 +89,8 @@ def p_value(value: Any, row: Row) -> str:
     """Four decimals, and never 0: no test gives that."""
     if missing(value):
         return ""
+    if value == 0:
+        return "< 1e-300"
     return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
 
 
@@ -185,10 +187,20 @@ COMPARISON: Sequence[Column] = (
 )
 
 
-def plain(frame: pd.DataFrame) -> list[Column]:
-    """A column for each of a frame's, numbers with two decimals."""
+def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
+    """A column for each of a frame's, numbers with so many decimals."""
+
+    def shown(value: Any, row: Row) -> str:
+        rounded = isinstance(value, float) and not missing(value) and abs(value) >= 1e-3
+        return f"{value:.{digits}f}" if rounded else number(value, row)
+
     return [
-        Column(str(name), _of(name), number, left=frame[name].map(type).eq(str).any())
+        Column(
+            str(name),
+            _of(name),
+            p_value if str(name) == "p" or str(name).startswith("p ") else shown,
+            left=bool(frame[name].map(type).eq(str).any()),
+        )
         for name in frame.columns
     ]
 

@@ -24,17 +24,18 @@ _TEX = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a study: a frame under a title."""
+    """A table of a study: a frame under a title, numbers with so many digits."""
 
     name: str
     title: str
     frame: pd.DataFrame
     note: str = ""
+    digits: int = 2
 
     @property
     def cells(self) -> tuple[list[Cell], list[list[Cell]]]:
         """Heads and rows as a person reads them."""
-        return laid_out(self.frame, plain(self.frame))
+        return laid_out(self.frame, plain(self.frame, self.digits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,9 @@ def summarise(
     columns = [wins, pro - anti]
     if "unrelated" in scores:
         other = scores["unrelated"]
-        meaning = (preferred(pro, other) + preferred(anti, other)) / 2
-        columns += [meaning, preferred(pro, anti)]
+        rule: Ties = "half" if ties == "drop" else ties
+        meaning = (preferred(pro, other, rule) + preferred(anti, other, rule)) / 2
+        columns += [meaning, preferred(pro, anti, rule)]
     found = resampled(np.column_stack(columns), clusters, macro=macro, how=how)
     out = {"score": as_share(found, 0, wins, ideal=50.0)}
     if np.isfinite(pro - anti).any():

@@ -1,6 +1,7 @@
 """Paired comparison of runs on the same items."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from unmask.stats.comparison import (
 )
 from unmask.stats.families import corrected
 from unmask.stats.intervals import USUAL
-from unmask.stats.preference import preferred
+from unmask.stats.preference import Ties, preferred
 from unmask.types import Estimate, Result
 
 
@@ -31,17 +32,17 @@ class Run:
     """The results of one model, under the name that a comparison shows."""
 
     name: str
-    results: Mapping[tuple[str, str], Result]
+    results: Mapping[tuple[str, ...], Result]
 
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:
     """One run for each model of each folder; names are made unique by the folder."""
     found = []
     for folder in folders:
-        by_model: dict[str, dict[tuple[str, str], Result]] = {}
+        by_model: dict[str, list[Result]] = {}
         for result in load(folder):
-            by_model.setdefault(result.model, {})[result.measure, result.data] = result
-        found += [(model, folder, results) for model, results in by_model.items()]
+            by_model.setdefault(result.model, []).append(result)
+        found += [(model, folder, _keyed(results)) for model, results in by_model.items()]
     names = [model for model, _, _ in found]
     runs = [
         Run(model if names.count(model) == 1 else f"{model} ({folder})", results)
@@ -50,6 +51,19 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")
     return runs
+
+
+def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
+    """Results by measure and data; where those are not unique, by all that was chosen too."""
+    names = Counter((r.measure, r.data) for r in results)
+    keyed = {}
+    for r in results:
+        key: tuple[str, ...] = (r.measure, r.data)
+        if names[r.measure, r.data] > 1:
+            chosen = (r.spec.pool, r.spec.layer, r.spec.contexts, *sorted(r.spec.tags.items()))
+            key = (*key, *map(str, chosen))
+        keyed[key] = r
+    return keyed
 
 
 def compare(
@@ -131,7 +145,8 @@ def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
     shared, left = _common(one, two, a.data)
     one, two = one.loc[shared], two.loc[shared]
     clusters = one.cluster.tolist()
-    wins = [preferred(t["stereotype"], t["antistereotype"]) for t in (one, two)]
+    ties: Ties = "half" if a.settings.get("ties") == "half" else "strict"
+    wins = [preferred(t["stereotype"], t["antistereotype"], ties) for t in (one, two)]
     macro = a.settings.get("average") == "macro"
     found = paired_difference(wins[0], wins[1], clusters, macro=macro, scale=100.0, how=how)
     p, lost, won = exact_mcnemar(wins[0], wins[1])

@@ -36,6 +36,28 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "bare": (*_THIS, "It is {word}.", *_THERE, "We speak of {word}."),
     "adjective": (*_THIS, "It is {word}.", "They are {word}."),
     "phrase": (*_THIS, *_THERE, "It is {word}."),
+    "adverb": ("This is {word} so.", "That is {word} so.", "It is {word} so."),
+    "verb": ("This will {word}.", "That will {word}.", "It can {word}.", "They may {word}."),
+    "subject": ("{word} is here.", "{word} is there.", "Here {word} is.", "There {word} is."),
+    "object": (
+        "This is for {word}.",
+        "That is for {word}.",
+        "It is for {word}.",
+        "They are for {word}.",
+    ),
+    "possessive": (*_THIS, "It is {word}.", "They are {word}."),
+    "person": (
+        "This is a {word} person.",
+        "That is a {word} person.",
+        "There is a {word} person.",
+        "The {word} person is here.",
+    ),
+    "disease": (
+        "This is a {word} disease.",
+        "That is a {word} disease.",
+        "There is a {word} disease.",
+        "The {word} disease is here.",
+    ),
 }
 
 # Written with a vowel and spoken without, or the other way round.
@@ -181,22 +203,26 @@ def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
 
 
 def given(
-    sentences: Mapping[str, Iterable[str]], words: Mapping[str, Iterable[str]]
-) -> tuple[dict[str, tuple[str, ...]], Contexts]:
-    """Sentences of a file by set label; the word of each is found as the set's longest in it.
+    sentences: Mapping[str, Iterable[str]], words: Mapping[str, Mapping[str, str]]
+) -> tuple[dict[str, tuple[str, ...]], Contexts, int]:
+    """Sentences of a file by set label; the word of each is the set's longest form in it.
 
-    Returns the words of each set that occur, and the contexts. A sentence in which no word of
-    its set is found is its own stimulus, as a whole.
+    `words` gives for each label the forms to look for and the word that each is a form of.
+    Returns the words of each set that occur, their contexts, and how many sentences have none.
     """
     used: dict[str, tuple[str, ...]] = {}
     contexts: dict[str, tuple[Mention, ...]] = {}
+    lost = 0
     for label, lines in sentences.items():
-        known = sorted(words.get(label, ()), key=len, reverse=True)
-        chosen: dict[str, None] = {}
+        longest = sorted(words[label], key=len, reverse=True)
+        found: dict[str, None] = {}
         for line in lines:
-            hit = next(((w, s) for w in known if (s := find_word(line, w))), None)
-            word, span = hit or (line, (0, len(line)))
-            chosen[word] = None
-            contexts[word] = (*contexts.get(word, ()), Mention(line, span))
-        used[label] = tuple(chosen)
-    return used, contexts
+            hit = next(((f, s) for f in longest if (s := find_word(line, f))), None)
+            if hit is None:
+                lost += 1
+                continue
+            word = words[label][hit[0]]
+            found[word] = None
+            contexts[word] = (*contexts.get(word, ()), Mention(line, hit[1]))
+        used[label] = tuple(found)
+    return used, contexts, lost

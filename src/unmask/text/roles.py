@@ -40,24 +40,27 @@ def places(offsets: Sequence[Span], specials: frozenset[int], span: Span) -> tup
 def with_pair_roles(encoded: Mapping[str, Encoded]) -> dict[str, Encoded]:
     """Add the roles `shared`, `changed` and `aligned` to the sentences of a pair or triplet.
 
-    Each sentence is aligned with its opposite (stereotype with antistereotype; anything else
-    with the stereotype). `aligned` keeps special tokens, which published slices count on.
+    A pair is aligned once, the stereotype first: difflib is not symmetric, and two alignments in
+    opposite orders may call different tokens shared. Anything else is aligned with the
+    stereotype. `aligned` keeps special tokens, which published slices count on.
     """
-    out = {}
-    for label, sentence in encoded.items():
-        other = encoded.get(ANTISTEREOTYPE if label == STEREOTYPE else STEREOTYPE)
-        if other is None:
-            out[label] = sentence
-            continue
-        found = align(sentence.ids, other.ids)
-        keep = sentence.specials
-        roles = {
-            "aligned": found.same[0],
-            "shared": tuple(i for i in found.same[0] if i not in keep),
-            "changed": tuple(i for i in found.changed[0] if i not in keep),
-        }
-        out[label] = replace(sentence, roles={**sentence.roles, **roles})
-    return out
+    first = encoded.get(STEREOTYPE)
+    if first is None or len(encoded) < 2:
+        return dict(encoded)
+    found = {k: align(first.ids, e.ids) for k, e in encoded.items() if k != STEREOTYPE}
+    own = found.get(ANTISTEREOTYPE) or next(iter(found.values()))
+    out = {STEREOTYPE: _with_places(first, own.same[0], own.changed[0])}
+    out |= {k: _with_places(encoded[k], f.same[1], f.changed[1]) for k, f in found.items()}
+    return {k: out[k] for k in encoded}
+
+
+def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, ...]) -> Encoded:
+    roles = {
+        "aligned": same,
+        "shared": tuple(i for i in same if i not in sentence.specials),
+        "changed": tuple(i for i in changed if i not in sentence.specials),
+    }
+    return replace(sentence, roles={**sentence.roles, **roles})
 
 
 def refilled(encoded: Encoded, role: str, ids: Sequence[int]) -> Encoded:

@@ -6,6 +6,7 @@ from pathlib import Path
 from unmask.data.readers.table import read_json
 from unmask.errors import DataError
 from unmask.text.contexts import Source, WordTest, given
+from unmask.text.inflection import forms
 from unmask.types import Stimuli
 
 _KEYS = ("targ1", "targ2", "attr1", "attr2")
@@ -14,7 +15,8 @@ _KEYS = ("targ1", "targ2", "attr1", "attr2")
 def read_file(path: Path, name: str, known: Stimuli | None) -> WordTest:
     """A file of SEAT's form: each sentence belongs to the longest of its set's words in it.
 
-    `known` are the word sets that its sentences were made from.
+    `known` are the word sets that its sentences were made from; a word is found in singular and
+    plural, and both are the same word. `about` counts the sentences in which none was found.
     """
     content = read_json(path)
     try:
@@ -23,9 +25,13 @@ def read_file(path: Path, name: str, known: Stimuli | None) -> WordTest:
         raise DataError(
             f"{path} has not SEAT's form (no {error}); it needs targ1, targ2, attr1 and attr2."
         ) from error
-    listed = known.sets.values() if known else [()] * 4
-    words = {k: [f for w in ws for f in _forms(w)] for k, ws in zip(sets, listed, strict=True)}
-    used, met = given(sets, words)
+    if known is None:
+        raise DataError(f"{path}: no word sets are known for {name!r}.")
+    words = {
+        label: {form: w for w in some for form in forms(w)}
+        for label, some in zip(sets, known.sets.values(), strict=True)
+    }
+    used, met, lost = given(sets, words)
     labels = list(used)
     test = Stimuli(
         name,
@@ -34,13 +40,8 @@ def read_file(path: Path, name: str, known: Stimuli | None) -> WordTest:
         source="may2019",
         unequal=True,
     )
-    return WordTest(test, Source(path.name, lambda s: met))
-
-
-def _forms(word: str) -> list[str]:
-    """A word, its plural and its singular: the files use all three."""
-    odd = {"man": "men", "woman": "women", "child": "children", "salary": "salaries"}
-    return [word, word + "s", word.removesuffix("s"), odd.get(word, word)]
+    about = {"sentences_without_their_word": lost} if lost else {}
+    return WordTest(test, Source(path.name, lambda s: met), about)
 
 
 def _label(category: str) -> str:

@@ -16,12 +16,17 @@ def by_tags(results: Iterable[Result], *tags: str) -> Found:
 
 
 def row(
-    keys: Mapping[str, Any], value: float | None, found: Estimate | None, *, same: bool = True
+    keys: Mapping[str, Any],
+    value: float | None,
+    found: Estimate | None,
+    *,
+    same: bool = True,
+    digits: int = 2,
 ) -> dict[str, Any]:
     """A line of a table: published, measured, interval, difference, and whether it is inside.
 
-    `agrees`: `exact` to the digits printed, `inside` our interval, or `outside`. Two models that
-    are not the `same` neither agree nor disagree, whatever their numbers.
+    `agrees`: `exact` to the `digits` printed, `inside` our interval, or `outside`. Two models, or
+    two sets of items, that are not the `same` neither agree nor disagree, whatever their numbers.
     """
     out = {**keys, "published": value}
     if found is None:
@@ -29,7 +34,7 @@ def row(
     out |= {"measured": found.value, "low": found.low, "high": found.high, "n": found.n}
     if value is None or not same:
         return out
-    exact = round(found.value, 2) == round(value, 2)
+    exact = round(found.value, digits) == round(value, digits)
     inside = found.low <= value <= found.high
     agrees = "exact" if exact else "inside" if inside else "outside"
     return out | {"difference": found.value - value, "agrees": agrees}
@@ -52,3 +57,10 @@ def deviation(a: Result, b: Result, keys: Mapping[str, Any]) -> dict[str, Any]:
         "moves by": b.overall.value - a.overall.value,
         "why": b.settings["deviation"],
     }
+
+
+def signed(value: float | None, significant: bool | None = None, digits: int = 2) -> str:
+    """A number as a paper prints it, with a star where it is significant."""
+    if value is None or value != value:
+        return ""
+    return f"{value:.{digits}f}" + ("*" if significant else "")

@@ -1,35 +1,59 @@
 """Mind Your Bias (Husse and Spitz 2022): the tables, from results that are there already."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from unmask.data.wordsets import chosen, stimuli
+from unmask.data.wordsets import chosen
 from unmask.report.page import Table
 from unmask.stats.agreement import correlation
 from unmask.studies.papers.beside import frame, row
+from unmask.studies.papers.husse2022_printed import (
+    COLUMNS,
+    LPBS_MODEL,
+    MAIN,
+    NAMED,
+    SIGNIFICANT,
+    Printed,
+    column,
+    printed,
+    star,
+)
 from unmask.types import Estimate, Result
 
-TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
-# The paper's main table takes names where a test has them, terms for diseases and disability.
-NAMED = {t: "terms" if t in ("C9", "Dis") else "names" for t in TESTS}
-MAIN = {t: chosen(concept=t, named=n, size="full", edition="")[0].name for t, n in NAMED.items()}
 METHODS = {
     "s-SEAT": ("SEAT", "sent"),
     "w-SEAT": ("SEAT", "word-average"),
     "CEAT": ("CEAT", "word-average"),
     "LPBS": ("LPBS", "full"),
 }
-LPBS_MODEL = "bert-base-uncased"  # the model of the paper's LPBS scores
+LEVELS = ("sent", "word-average", "word-start", "word-end")
+SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
     "The interval of CEAT is that of a mean over samples: it shrinks with their number and "
     "says nothing about other words; those of SEAT do."
 )
+NATURAL = (
+    "The paper's CEAT is on Reddit comments: ours stands beside it where natural contexts were "
+    "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12."
+)
 # The tags by which the tables read results: `level` holds the sets for LPBS.
 KEY = ("model", "method", "test", "level", "context")
 Results = Mapping[tuple[Any, ...], Result]
+
+
+class Cell(NamedTuple):
+    """A place of a table: what it is about, the paper's number, and where ours is found."""
+
+    keys: dict[str, str]
+    model: str
+    number: Printed
+    name: str
+    method: str
+    level: str
+    context: str
 
 
 def _overall(results: Results, *key: str) -> Estimate | None:
@@ -37,121 +61,242 @@ def _overall(results: Results, *key: str) -> Estimate | None:
     return found.overall if found else None
 
 
-def _stated(every: pd.DataFrame, **chosen: str) -> float | None:
-    rows = every[every.note == ""]
-    for column, value in chosen.items():
-        rows = rows[rows[column] == value]
-    return float(rows.d.iloc[0]) if len(rows) else None
+def _lines(
+    cells: Sequence[Cell], kinds: Mapping[str, str], results: Results, judged: bool
+) -> pd.DataFrame:
+    """The long table: each of the paper's cells, with the model that belongs beside it or none.
 
-
-def table1(values: Any) -> Table:
-    """Sizes of the word sets."""
+    `kinds` are the models of this run. Those that are not the paper's get lines of their own.
+    """
     rows = []
-    for test, (targets, attributes) in values["table1"].items():
-        found = stimuli()[MAIN[test]]
-        forms = found.forms
-        first = next(iter(found.targets.values()))
-        rows.append(
-            {
-                "test": test,
-                "published targets": targets,
-                "ours": sum(forms[w] != "plural" for w in first),
-                "published attributes": attributes,
-                "ours ": sum(forms[w] != "plural" for w in next(iter(found.attributes.values()))),
-            }
-        )
-    return Table(
-        "table1",
-        "Table 1: sizes of the word sets",
-        frame(rows),
-        "Dis has 225 attributes a side in the release; the paper says 230.",
+    for place in dict.fromkeys(tuple(c.keys.values()) for c in cells):
+        here = [c for c in cells if tuple(c.keys.values()) == place]
+        beside = {m: column(m, kind, here[0].method) for m, kind in kinds.items()}
+        for c in here:
+            own = next((m for m, label in beside.items() if label == c.model), None)
+            rows += _line(c, own, COLUMNS[c.model], results, judged)
+        for m, label in beside.items():
+            if label is None:
+                rows += _line(here[0]._replace(number=Printed()), m, m, results, False)
+    return frame(rows)
+
+
+def _line(
+    cell: Cell, model: str | None, label: str, results: Results, judged: bool
+) -> list[dict[str, Any]]:
+    key = (model, cell.method, cell.name, cell.level, cell.context)
+    found = results.get(key) if model is not None else None
+    if found is None and cell.number.value is None:
+        return []
+    line = row(
+        {**cell.keys, "model": label},
+        cell.number.value,
+        found.overall if found else None,
+        same=judged,
     )
+    bold = {True: "yes", False: "no", None: ""}[cell.number.significant]
+    line |= {"bold there": bold, "in the release": cell.number.release}
+    if found is not None:
+        line |= {"p": found.overall.p, "words lost": found.coverage.items - found.coverage.scored}
+    return [line]
 
 
-def table10(values: Any) -> Table:
-    """The tests of the literature, with their names here."""
-    rows = [
-        {
-            "test": test,
-            "source": source,
-            "bias": bias,
-            "methods that used it": marks,
-            "in the paper": "yes" if used else "",
-            "here": ", ".join(names),
-        }
-        for test, source, bias, marks, used, names in values["table10"]
+def _wide(
+    cells: Sequence[Cell], names: Sequence[str], results: Results, index: Sequence[str], choice: str
+) -> pd.DataFrame:
+    """The table in the paper's shape, bold as a star, with a column for each model of this run."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for c in cells:
+        line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
+        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = star(c.number)
+    for c in cells:
+        line = rows[tuple(c.keys[k] for k in index)]
+        for m in names:
+            found = _overall(results, m, c.method, c.name, c.level, c.context)
+            if found is not None:
+                line[f"{m} {c.keys[choice]}"] = f"{found.value:.2f}"
+    made = pd.DataFrame(list(rows.values())).fillna("")
+    choices = list(dict.fromkeys(c.keys[choice] for c in cells))
+    heads = [f"{name} {c}" for name in (*COLUMNS.values(), *names) for c in choices]
+    return made[[*index, *(h for h in heads if h in made)]]
+
+
+def _both(
+    name: str,
+    title: str,
+    note: str,
+    cells: Sequence[Cell],
+    names: Mapping[str, str],
+    results: Results,
+    index: Sequence[str],
+    choice: str,
+    judged: bool,
+) -> list[Table]:
+    shape = "As the paper prints it; a star is bold there (p < 0.01), by the p of the release."
+    wide = _wide(cells, list(names), results, index, choice)
+    return [
+        Table(name, title, _lines(cells, names, results, judged), note),
+        Table(f"{name}-printed", f"{title}, in the paper's shape", wide, shape),
     ]
-    return Table(
-        "table10",
-        "Table 10: bias tests of the literature",
-        frame(rows),
-        "The four methods are s-SEAT, w-SEAT, CEAT and LPBS; where the last column is "
-        "empty, the words are not in the package.",
-    )
 
 
-def table3(models: Sequence[str], results: Results, every: pd.DataFrame) -> Table:
-    """Replication: three methods on eight tests."""
-    rows = []
-    for method, key, level in (
-        ("s-SEAT", "SEAT", "sent"),
-        ("w-SEAT", "SEAT", "word-average"),
-        ("CEAT", "CEAT", "word-average"),
-    ):
-        for test, name in MAIN.items():
-            targets = NAMED[test]
-            line: dict[str, Any] = {"method": method, "test": test}
-            for m in ("elmo", "bert", "gpt2", "opt", "bloom"):
-                context = "reddit" if key == "CEAT" else "template"
-                chosen = {"method": key, "test": test, "model": m, "level": level}
-                line[f"published {m}"] = _stated(
-                    every, **chosen, context=context, targets=targets, sets="full"
-                )
-            for m in models:
-                found = _overall(results, m, key, name, level, "template")
-                if found:
-                    line |= {m: found.value, f"{m} low": found.low, f"{m} high": found.high}
-            rows.append(line)
-    return Table(
+def _context(method: str) -> tuple[str, str]:
+    """Where the paper's main tables meet words: in our results, and in the release."""
+    return ("natural", "reddit") if method == "CEAT" else ("template", "template")
+
+
+def table3(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+    """Replication: three methods on eight tests, the original scores beside the paper's."""
+
+    def cells() -> Iterator[Cell]:
+        for method, test, model in _product(("s-SEAT", "w-SEAT", "CEAT"), MAIN, COLUMNS):
+            key, level = METHODS[method]
+            ours, theirs = _context(method)
+            where = {"context": theirs, "level": level, "targets": NAMED[test]}
+            for choice in ("orig", "ours"):
+                number = printed(3, test, method, model, choice, **where)
+                if number.value is None:
+                    continue
+                keys = {"method": method, "test": test, "which": choice}
+                found = key if choice == "ours" else "none"
+                yield Cell(keys, model, number, MAIN[test], found, level, ours)
+
+    note = f"'orig' is what the methods' authors report. {NATURAL} {SHRINKS}"
+    index = ("method", "test")
+    return _both(
         "table3",
         "Table 3: replication",
-        frame(rows),
-        "Published CEAT is on Reddit, ours here on templates; see Table 12. " + SHRINKS,
+        note,
+        list(cells()),
+        names,
+        results,
+        index,
+        "which",
+        judged,
     )
 
 
-def table4(models: Sequence[str], results: Results, values: Any) -> Table:
-    """LPBS with simplified, reduced and full sets."""
-    rows = []
-    for test, stated in values["table4"].items():
-        for i, sets in enumerate(("simplified", "reduced", "full")):
-            for m in models:
-                base = MAIN[test] if sets != "simplified" else _simplified(test)
-                found = _overall(results, m, "LPBS", base, sets, "template")
-                rows.append(
-                    row(
-                        {"test": test, "sets": sets, "model": m},
-                        stated[i],
-                        found,
-                        same=m == LPBS_MODEL,
-                    )
-                )
-    return Table(
-        "table4",
-        "Table 4: LPBS with simplified, reduced and full sets",
-        frame(rows),
-        "Published for bert-base-uncased.",
+def table11(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+    """Names or group terms."""
+
+    def cells() -> Iterator[Cell]:
+        for test, method, model in _product(MAIN, METHODS, COLUMNS):
+            key, level = METHODS[method]
+            ours, theirs = _context(method)
+            for named in ("names", "terms"):
+                tests = chosen(concept=test, named=named, size="full", edition="")
+                where = {"context": theirs, "level": "" if key == "LPBS" else level}
+                number = printed(11, test, method, model, named, targets=named, **where)
+                if tests and number.value is not None:
+                    keys = {"test": test, "method": method, "targets": named}
+                    yield Cell(keys, model, number, tests[0].name, key, level, ours)
+
+    index = ("test", "method")
+    return _both(
+        "table11",
+        "Table 11: names or group terms",
+        NATURAL,
+        list(cells()),
+        names,
+        results,
+        index,
+        "targets",
+        judged,
     )
 
 
-def _simplified(test: str) -> str:
+def table12(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+    """Template or natural sentences."""
+
+    def cells() -> Iterator[Cell]:
+        for test, method, model in _product(MAIN, METHODS, COLUMNS):
+            key, level = METHODS[method]
+            for context, theirs in (("template", "template"), ("natural", "reddit")):
+                where = {"level": "" if key == "LPBS" else level, "targets": NAMED[test]}
+                number = printed(12, test, method, model, theirs, context=theirs, **where)
+                if number.value is None and (model != "bert" or theirs == "template"):
+                    continue
+                keys = {"test": test, "method": method, "context": context}
+                yield Cell(keys, model, number, MAIN[test], key, level, context)
+
+    note = (
+        "The paper's natural sentences are Reddit comments, ours those of the store that was "
+        "named; our templates are our own. Natural LPBS takes stored sentences in which a target "
+        "and an attribute meet. " + SHRINKS
+    )
+    return _both(
+        "table12",
+        "Table 12: template or natural sentences",
+        note,
+        list(cells()),
+        names,
+        results,
+        ("test", "method"),
+        "context",
+        judged,
+    )
+
+
+def table13(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+    """Encoding levels."""
+
+    def cells() -> Iterator[Cell]:
+        for test, key, model in _product(MAIN, ("SEAT", "CEAT"), COLUMNS):
+            ours, theirs = _context(key)
+            for level in LEVELS:
+                where = {"context": theirs, "level": level, "targets": NAMED[test]}
+                number = printed(13, test, key, model, level, **where)
+                if number.value is not None:
+                    keys = {"test": test, "method": key, "level": level}
+                    yield Cell(keys, model, number, MAIN[test], key, level, ours)
+
+    return _both(
+        "table13",
+        "Table 13: encoding level",
+        NATURAL,
+        list(cells()),
+        names,
+        results,
+        ("test", "method"),
+        "level",
+        judged,
+    )
+
+
+def _product(*some: Any) -> Iterator[tuple[str, ...]]:
+    out: list[tuple[str, ...]] = [()]
+    for values in some:
+        out = [(*head, v) for head in out for v in values]
+    return iter(out)
+
+
+def _smallest(test: str) -> str:
     """The test whose simplified sets the paper shows: terms where names have none."""
     named = "terms" if test in ("C3", "C6", "Occ") else "names"
     found = chosen(concept=test, named=named, size="full", edition="")
     return found[0].name if found else MAIN[test]
 
 
-def table5(models: Sequence[str], results: Results, values: Any) -> Table:
+def _of_size(test: str, size: str) -> str:
+    return _smallest(test) if size == "simplified" else MAIN[test]
+
+
+def table4(names: Sequence[str], results: Results, values: Any, judged: bool) -> Table:
+    """LPBS with simplified, reduced and full sets."""
+    rows = []
+    for test, stated in values["table4"].items():
+        for i, size in enumerate(SIZES):
+            original = values["table4 orig"].get(test) if size == "simplified" else None
+            for m in names or [LPBS_MODEL]:
+                found = _overall(results, m, "LPBS", _of_size(test, size), size, "template")
+                keys = {"test": test, "sets": size, "model": m, "orig": original}
+                rows.append(row(keys, stated[i], found, same=judged and m == LPBS_MODEL))
+    note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
+    title = "Table 4: LPBS with simplified, reduced and full sets"
+    return Table("table4", title, frame(rows), note)
+
+
+def table5(names: Sequence[str], results: Results, values: Any) -> Table:
     """Correlations between methods over tests, all and significant ones."""
     rows = []
     for pair, stated in values["table5"].items():
@@ -161,126 +306,65 @@ def table5(models: Sequence[str], results: Results, values: Any) -> Table:
         line |= {
             f"published {c}": v for c, v in zip(values["table5"]["columns"], stated, strict=True)
         }
-        one, two = (METHODS[p] for p in pair.split(" | "))
-        for m in models:
-            found = [
-                [results.get((m, key, n, level, "template")) for key, level in (one, two)]
-                for n in MAIN.values()
-            ]
-            both = [(a.overall, b.overall) for a, b in found if a and b]
-            sure = [(a, b) for a, b in both if (a.p or 0) < 0.01 and (b.p or 0) < 0.01]
-            for label, kept in (("all", both), ("sig.", sure)):
-                if len(kept) > 2:
-                    r = correlation(
-                        np.array([a.value for a, _ in kept]), np.array([b.value for _, b in kept])
-                    )
-                    line |= {
-                        f"{m} {label}": r.value,
-                        f"{m} {label} low": r.low,
-                        f"{m} {label} high": r.high,
-                        f"{m} {label} n": r.n,
-                    }
+        for m in names:
+            line |= _correlated(m, [METHODS[p] for p in pair.split(" | ")], results)
         rows.append(line)
-    return Table(
-        "table5",
-        "Table 5: correlations between methods",
-        frame(rows),
-        "At most 8 tests: an interval from below 0 to near 1 is the rule.",
+    note = (
+        "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
+        "sentences in the paper, here on templates."
     )
+    return Table("table5", "Table 5: correlations between methods", frame(rows), note)
 
 
-def table6(models: Sequence[str], results: Results, values: Any) -> Table:
+def _correlated(model: str, methods: Any, results: Results) -> dict[str, Any]:
+    found = [
+        [results.get((model, key, n, level, "template")) for key, level in methods]
+        for n in MAIN.values()
+    ]
+    both = [(a.overall, b.overall) for a, b in found if a and b]
+    sure = [(a, b) for a, b in both if (a.p or 0) < SIGNIFICANT and (b.p or 0) < SIGNIFICANT]
+    line: dict[str, Any] = {}
+    for label, kept in (("all", both), ("sig.", sure)):
+        if len(kept) > 2:
+            x, y = (np.array([pair[k].value for pair in kept]) for k in (0, 1))
+            r = correlation(x, y)
+            head = f"{model} {label}"
+            line |= {head: r.value, f"{head} low": r.low, f"{head} high": r.high, f"{head} n": r.n}
+    return line
+
+
+def table6(names: Sequence[str], results: Results, values: Any, judged: bool) -> Table:
     """Nouns or adjectives as LPBS' attributes."""
     rows = []
     for test, stated in values["table6"].items():
-        for m in models:
-            found = _overall(results, m, "LPBS", _simplified(test), "simplified", "template")
-            rows.append(
-                row(
-                    {"test": test, "attributes": "adjective", "model": m},
-                    stated["adjective"],
-                    found,
-                    same=m == LPBS_MODEL,
-                )
-            )
-            noun = _overall(results, m, "LPBS nouns", _simplified(test), "simplified", "template")
-            keys = {"test": test, "attributes": "noun", "model": m}
-            rows.append(row(keys, stated["noun"], noun, same=m == LPBS_MODEL))
-    return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows))
+        for m in names or [LPBS_MODEL]:
+            same = judged and m == LPBS_MODEL
+            for method, which in (("LPBS", "adjective"), ("LPBS nouns", "noun")):
+                found = _overall(results, m, method, _smallest(test), "simplified", "template")
+                original = stated["original noun"] if which == "noun" else None
+                keys = {"test": test, "attributes": which, "model": m, "orig": original}
+                rows.append(row(keys, stated[which], found, same=same))
+    note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
+    return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows), note)
 
 
-def design_table(models: Sequence[str], results: Results, every: pd.DataFrame, which: str) -> Table:
-    """Tables 11 (names or terms), 12 (template or natural) and 13 (encoding level)."""
-    title = {
-        "targets": "Table 11: names or group terms",
-        "contexts": "Table 12: template or natural",
-        "level": "Table 13: encoding level",
-    }[which]
+def table14(names: Sequence[str], results: Results, values: Any) -> Table:
+    """Cosine or probability, by size of the sets; natural sentences where there are any."""
     rows = []
-    for (m, key, name, level, context), r in results.items():
-        test, targets, edition = (r.spec.tags[k] for k in ("concept", "named", "edition"))
-        if key not in ("SEAT", "CEAT", "LPBS") or m not in models or edition:
-            continue
-        if which != "level" and level not in ("sent", "word-average", "full"):
-            continue
-        if which != "contexts" and context != "template":
-            continue
-        if which == "level" and (key == "LPBS" or name != MAIN[test]):
-            continue
-        line: dict[str, Any] = {
-            "test": test,
-            "method": _method(key, level),
-            "targets": targets,
-            "context": context,
-            "level": level,
-            "model": m,
-        }
-        e = r.overall
-        line |= {"measured": e.value, "low": e.low, "high": e.high}
-        stated = _stated(
-            every,
-            method=key,
-            test=test,
-            model="bert",
-            targets=targets,
-            sets="full",
-            context="reddit" if context == "natural" else "template",
-            level="" if key == "LPBS" else level,
-        )
-        line["published (BERT)"] = stated
-        rows.append(line)
-    made = frame(rows)
-    drop = {"targets": ["context", "level"], "contexts": ["level"], "level": ["context"]}[which]
-    made = made.drop(columns=[c for c in drop if c in made])
-    name = {"targets": "table11", "contexts": "table12", "level": "table13"}[which]
-    return Table(name, title, made.sort_values(["test", "method", "targets"]))
-
-
-def _method(key: str, level: str) -> str:
-    return {"SEAT": "s-SEAT" if level == "sent" else "w-SEAT"}.get(key, key)
-
-
-def table14(models: Sequence[str], results: Results, values: Any) -> Table:
-    """Cosine or probability, by size of the sets."""
-    rows = []
+    natural = any(key[-1] == "natural" for key in results)
+    context = "natural" if natural else "template"
     for test, stated in values["table14"].items():
         if test == "columns":
             continue
-        for i, sets in enumerate(("simplified", "reduced", "full")):
-            for m in models:
-                base = MAIN[test] if sets != "simplified" else _simplified(test)
-                method = "CEAT" if sets == "full" else f"CEAT {sets}"
-                cosine = _overall(results, m, method, base, "word-average", "template")
-                chance = _overall(results, m, "CEAT-LPBS", base, sets, "template")
-                for metric, value, found in (
-                    ("cosine", stated[i], cosine),
-                    ("probability", stated[3 + i], chance),
-                ):
-                    keys = {"test": test, "sets": sets, "metric": metric, "model": m}
-                    rows.append(row(keys, value, found, same=False))  # other contexts
-    return Table(
-        "table14",
-        "Table 14: cosine or probability",
-        frame(rows),
-        f"Published for BERT on Reddit; ours on templates. {SHRINKS}",
-    )
+        for i, size in enumerate(SIZES):
+            base, method = _of_size(test, size), "CEAT" if size == "full" else f"CEAT {size}"
+            for m in names or ["bert-base-cased"]:
+                pair = (
+                    ("cosine", stated[i], (m, method, base, "word-average", context)),
+                    ("probability", stated[3 + i], (m, "CEAT-LPBS", base, size, context)),
+                )
+                for metric, value, key in pair:
+                    keys = {"test": test, "sets": size, "metric": metric, "model": m}
+                    rows.append(row(keys, value, _overall(results, *key), same=False))
+    note = f"Published for BERT on Reddit; ours on {context} sentences. {SHRINKS}"
+    return Table("table14", "Table 14: cosine or probability", frame(rows), note)

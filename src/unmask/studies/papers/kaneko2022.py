@@ -12,6 +12,7 @@ from unmask.corpus.count import count
 from unmask.data import catalogue, controls
 from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
+from unmask.measures import LIKELIHOOD, plans
 from unmask.options import Spec
 from unmask.report.page import Figure, Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
@@ -20,42 +21,72 @@ from unmask.studies import frequency
 from unmask.studies.compare import wide
 from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request
-from unmask.types import Dataset, Result
+from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset, Result
 
 MAJORITY = 3
+# The release's accuracy of AUL counts the special tokens; the paper shuffles tokens, not words.
+_AUL = LIKELIHOOD["aul"]
+ALL_PLACES = replace(
+    _AUL, name="aul, all places", plans=dict.fromkeys(_AUL.plans, plans.every_place)
+)
+SHUFFLED = replace(
+    _AUL, name="aul, tokens shuffled", plans=dict.fromkeys(_AUL.plans, plans.shuffled)
+)
+OWN = {r.name: r for r in (ALL_PLACES, SHUFFLED)}
 ASKED = {
-    "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula"],
+    "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula", *OWN],
     "crows-pairs:direction": ["all-masked", "aul", "aula"],
     "crows-pairs:shuffled": ["aul"],
-    "stereoset": ["sss", "sss@kaneko2022", "aul", "aula"],
+    "stereoset": ["sss", "sss@kaneko2022", "aul", "aula", *OWN],
     "stereoset:shuffled": ["aul"],
     "stereoset:unrelated": ["aul"],
 }
 # A causal model hides nothing but what comes later: one measure stands for all of them.
 CAUSAL = {name: ["ll"] for name in ASKED}
-
-
 TABLE1 = {"crows-pairs": ["cps", "aul"], "stereoset": ["sss", "aul"]}
 TABLE5 = {"crows-pairs": ["cps", "aul", "aula"], "stereoset": ["sss", "aul", "aula"]}
+AS_RELEASED = {"cps": "cps@kaneko2022", "sss": "sss@kaneko2022", "aul": ALL_PLACES.name}
 
 
 def _some(data: Dataset, quick: bool) -> Dataset:
     """Every tenth item for a quick look."""
-    if not quick:
-        return data
-    return replace(data, items=data.items[::10])
+    return replace(data, items=data.items[::10]) if quick else data
+
+
+def _pairs(data: Dataset) -> Dataset:
+    """Stereotype and anti-stereotype only: the tables count no token of the unrelated sentence."""
+
+    def kept(item: Contrast) -> Contrast:
+        return replace(item, texts={k: t for k, t in item.texts.items() if k != UNRELATED})
+
+    return replace(data, shape="pairs", items=tuple(map(kept, data.items)))
+
+
+def _unrelated(data: Dataset) -> Dataset:
+    """The unrelated sentence alone, under both labels: only its tokens are looked at."""
+
+    def alone(item: Contrast) -> Contrast:
+        labels = [k for k in item.texts if k != UNRELATED]
+        return replace(item, texts=dict.fromkeys(labels, item.texts[UNRELATED]))
+
+    name = f"{data.name}:unrelated"
+    return replace(data, name=name, shape="pairs", items=tuple(map(alone, data.items)))
 
 
 def specs(models: Sequence[Any], quick: bool) -> list[Spec]:
     """Each measure of the tables on its data, for each model."""
-    base = {name: _some(catalogue.sentences(name), quick) for name in ("crows-pairs", "stereoset")}
+    crows, triplets = (_some(catalogue.sentences(n), quick) for n in ("crows-pairs", "stereoset"))
+    pairs = _pairs(triplets)
     sets = {
-        name: controls.controlled(base[data], control) if control else base[data]
-        for name in ASKED
-        for data, _, control in (name.partition(":"),)
+        "crows-pairs": crows,
+        "crows-pairs:direction": controls.controlled(crows, "direction"),
+        "crows-pairs:shuffled": controls.controlled(crows, "shuffled"),
+        "stereoset": pairs,
+        "stereoset:shuffled": controls.controlled(pairs, "shuffled"),
+        "stereoset:unrelated": _unrelated(triplets),
     }
     return [
-        Spec(model, m, sets[d], tags={"model": model.name, "measure": m, "data": d})
+        Spec(model, OWN.get(m, m), sets[d], tags={"model": model.name, "measure": m, "data": d})
         for model in models
         for d, names in (CAUSAL if model.kind == "causal" else ASKED).items()
         for m in names
@@ -64,31 +95,39 @@ def specs(models: Sequence[Any], quick: bool) -> list[Spec]:
 
 def run(models: Sequence[Any], request: Request) -> Study:
     """All tables for the given loaded models; a corpus gives Table 2 its counts."""
-    values = published("kaneko2022")
-    asked = specs(models, request.quick)
+    values, judged = published("kaneko2022"), not request.quick
+    asked = specs(models, request.quick) if models else []
     made = evaluate(asked, replace(request.options, keep=("tokens",)))
     results = by_tags(made, "model", "measure", "data")
     names = [m.name for m in models]
     tables = [
-        _table1(names, results, values),
+        _table1(names, results, values, judged),
         _table2(request.corpus, values),
-        _table3(names, results, values),
-        _table4(names, results, values),
-        _table5(names, results, values),
-        _explain(names, results),
+        _table3(names, results, values, judged),
+        _table4(names, results, values, judged),
+        _table5(names, results, values, judged),
+        *_as_printed(names, results, values),
     ]
-    pairs = next(s.data for s in asked if s.tags["data"] == "crows-pairs")
-    roc_table, figure = _roc(names, results, pairs)
+    figures = []
+    if models:
+        pairs = next(s.data for s in asked if s.tags["data"] == "crows-pairs")
+        roc_table, figure = _roc(names, results, pairs)
+        tables += [_explain(names, results), roc_table]
+        figures.append(figure)
     remarks = _remarks(request.quick) + _causal_remark(models)
-    title = "Unmasking the Mask (kaneko2022)"
-    return Study(title, [*tables, roc_table], [figure], remarks, results=made)
+    return Study("Unmasking the Mask (kaneko2022)", tables, figures, remarks, results=made)
 
 
 def _remarks(quick: bool) -> list[str]:
-    remarks = [
+    if quick:
+        return [
+            "50 is ideal for bias scores.",
+            "A quick run: every tenth item only, so nothing is said about agreement with the "
+            "published values, which are of all items.",
+        ]
+    return [
         "50 is ideal for bias scores. 'inside' means that the published value lies in our interval."
     ]
-    return remarks + (["A quick run: every tenth item only."] if quick else [])
 
 
 def _causal_remark(models: Sequence[Any]) -> list[str]:
@@ -117,21 +156,28 @@ def _at(stated: Sequence[Any] | None, i: int) -> Any:
     return stated[i] if stated is not None and i >= 0 else None
 
 
-def _table1(models: Sequence[str], results: Found, values: Any) -> Table:
+def _table1(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
     columns = [(m, d) for d, some in TABLE1.items() for m in some]
     rows = []
     for label, hub in _names(models, values).items():
         for i, m, d in _columns(hub, results, columns):
             stated = _at(values["table1"].get(label), i)
+            mark = values["marks"]["table1"][i] if stated is not None else ""
             found = results.get((hub, m, d))
-            keys = {"model": label, "measure": m, "data": d}
-            line = row(keys, stated, found.accuracy if found else None)
+            released = results.get((hub, AS_RELEASED.get(m, m), d))
+            keys = {"model": label, "measure": m, "data": d, "printed mark": mark}
+            line = row(keys, stated, released.accuracy if released else None, same=judged)
+            if found and found.accuracy:
+                line["by the definition"] = found.accuracy.value
             if found and m in ("cps", "sss"):
                 line["p McNemar vs aul"] = token_mcnemar(found, results[hub, "aul", d])
             rows.append(line)
     note = (
-        "Share of tokens asked for that are the model's first choice; McNemar on the tokens "
-        "that both measures ask for."
+        "Share of tokens asked for that are the model's first choice, in per cent. 'measured' "
+        "counts as the release does: for AUL the special tokens too, for SSS every hidden token at "
+        "every hidden place; 'by the definition' only the tokens that the measure is about. "
+        "StereoSet's unrelated sentences do not count. McNemar on the tokens that both measures "
+        "ask for; the paper's mark is its own test at p < 0.01."
     )
     return Table("table1", "Table 1: token prediction accuracy", frame(rows), note)
 
@@ -142,6 +188,12 @@ def token_mcnemar(first: Result, second: Result) -> float:
     hits = [r.kept["tokens"].drop_duplicates(where, keep="last") for r in (first, second)]
     both = hits[0].merge(hits[1], on=where)
     return exact_mcnemar(both.hit_x.to_numpy(), both.hit_y.to_numpy())[0]
+
+
+def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
+    """Exact McNemar between a token in its own place and the same token in another."""
+    hits = [r.kept["tokens"].hit.to_numpy() for r in (plain, moved)]
+    return exact_mcnemar(hits[0], hits[1])[0]
 
 
 def _table2(corpus: Sequence[str], values: Any) -> Table:
@@ -164,7 +216,7 @@ def _table2(corpus: Sequence[str], values: Any) -> Table:
     return Table("table2", "Table 2: frequency ranks by group", frame(rows), note)
 
 
-def _table3(models: Sequence[str], results: Found, values: Any) -> Table:
+def _table3(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
     rows = []
     for label, hub in _names(models, values).items():
         names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
@@ -173,7 +225,8 @@ def _table3(models: Sequence[str], results: Found, values: Any) -> Table:
             stated = values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3] or [None] * 3
             for j, side in enumerate(("advantaged", "disadvantaged")):
                 estimate = found.by_category[side] if found else None
-                rows.append(row({"model": label, "measure": m, "group": side}, stated[j], estimate))
+                keys = {"model": label, "measure": m, "group": side}
+                rows.append(row(keys, stated[j], estimate, same=judged))
             gap = None
             if found:
                 a, d = (found.by_category[s].value for s in ("advantaged", "disadvantaged"))
@@ -184,27 +237,35 @@ def _table3(models: Sequence[str], results: Found, values: Any) -> Table:
     return Table("table3", "Table 3: advantaged and disadvantaged groups", frame(rows), note)
 
 
-def _table4(models: Sequence[str], results: Found, values: Any) -> Table:
+def _table4(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
     columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
     rows = []
     for label, hub in _names(models, values).items():
+        causal = (hub, "ll", "crows-pairs") in results
         for i, (d, control) in enumerate(columns):
-            m = "ll" if (hub, "ll", d) in results else "aul"
-            found, plain = results.get((hub, m, f"{d}:{control}")), results.get((hub, m, d))
             stated = values["table4"].get(label, [None] * 3)[i]
-            keys = {"model": label, "data": d, "control": control}
-            line = row(keys, stated, found.accuracy if found else None)
+            mark = values["marks"]["table4"][i] if stated is not None else ""
+            plain = results.get((hub, "ll" if causal else "aul", d))
+            words = results.get((hub, "ll" if causal else "aul", f"{d}:{control}"))
+            tokens = control == "shuffled" and not causal
+            found = results.get((hub, SHUFFLED.name, d)) if tokens else words
+            keys = {"model": label, "data": d, "control": control, "printed mark": mark}
+            line = row(keys, stated, found.accuracy if found else None, same=judged)
             if found and plain and plain.accuracy and found.accuracy:
                 line["drop"] = plain.accuracy.value - found.accuracy.value
+            if tokens and found and plain and words and words.accuracy:
+                line["p McNemar"] = _shuffled_mcnemar(plain, found)
+                line["words shuffled"] = words.accuracy.value
             rows.append(line)
     note = (
-        "Token accuracy of AUL; words are shuffled here, tokens in the paper. For 'unrelated' "
-        "the nonsense sentence stands for the stereotype."
+        "Token accuracy of AUL by its definition. Tokens are shuffled, as in the paper, and words "
+        "beside it; 'unrelated' counts the unrelated sentence alone. McNemar pairs each token with "
+        "itself in another place."
     )
     return Table("table4", "Table 4: shuffled and unrelated", frame(rows), note)
 
 
-def _table5(models: Sequence[str], results: Found, values: Any) -> Table:
+def _table5(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
     columns = [(m, d) for d, some in TABLE5.items() for m in some]
     rows = []
     for label, hub in _names(models, values).items():
@@ -212,8 +273,35 @@ def _table5(models: Sequence[str], results: Found, values: Any) -> Table:
             found = results.get((hub, m, d))
             stated = _at(values["table5"].get(label), i)
             keys = {"model": label, "measure": m, "data": d}
-            rows.append(row(keys, stated, found.overall if found else None))
+            rows.append(row(keys, stated, found.overall if found else None, same=judged))
     return Table("table5", "Table 5: bias scores", frame(rows))
+
+
+def _as_printed(models: Sequence[str], results: Found, values: Any) -> list[Table]:
+    """Tables 1 and 5 in the shape of the paper, its rows first and ours below."""
+    heads = {"cps": "CPS", "sss": "SSS", "aul": "AUL", "aula": "AULA"}
+    short = {"crows-pairs": "CP", "stereoset": "SS"}
+    out = []
+    for number, columns, caption in (
+        (1, TABLE1, "Token prediction accuracy of CPS, SSS and AUL on CP and SS"),
+        (5, TABLE5, "Bias scores by CPS, SSS, AUL and AULA on CP and SS"),
+    ):
+        flat = [(m, d) for d, some in columns.items() for m in some]
+        named = [heads[m] if m in ("cps", "sss") else f"{heads[m]} ({short[d]})" for m, d in flat]
+        rows = [
+            {"MLM": label, "of": "the paper", **dict(zip(named, stated, strict=True))}
+            for label, stated in values[f"table{number}"].items()
+        ]
+        for hub in models:
+            mine = {}
+            for head, (m, d) in zip(named, flat, strict=True):
+                found = results.get((hub, AS_RELEASED.get(m, m) if number == 1 else m, d))
+                estimate = found and (found.accuracy if number == 1 else found.overall)
+                mine[head] = estimate.value if estimate else None
+            rows.append({"MLM": hub, "of": "this run", **mine})
+        title = f"Table {number} as the paper prints it"
+        out.append(Table(f"table{number}-printed", title, frame(rows), caption + "."))
+    return out
 
 
 def _explain(models: Sequence[str], results: Found) -> Table:
@@ -238,7 +326,7 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
             if (model, m, "crows-pairs") not in results:
                 continue
             table = wide(results[model, m, "crows-pairs"])
-            scores[m] = (table.stereotype - table.antistereotype).dropna()
+            scores[m] = (table[STEREOTYPE] - table.antistereotype).dropna()
         shared = sorted(set.intersection(*(set(s.index) for s in scores.values())))
         labels = np.array([biased[i] for i in shared])
         for m, values in scores.items():

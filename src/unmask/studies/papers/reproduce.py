@@ -11,7 +11,10 @@ from unmask.registry import Registry
 from unmask.report.page import Study, write
 from unmask.report.results import save
 from unmask.studies.papers import husse2022, kaneko2022, thys2025
+from unmask.studies.papers.husse2022_printed import HUB, LPBS_MODEL
 from unmask.studies.papers.request import Request
+
+ELMO = "ELMo"
 
 PAPERS: Registry[Any] = Registry(
     "paper", [("kaneko2022", kaneko2022), ("thys2025", thys2025), ("husse2022", husse2022)]
@@ -19,32 +22,44 @@ PAPERS: Registry[Any] = Registry(
 MODELS = {
     "kaneko2022": list(published("kaneko2022")["models"].values()),
     "thys2025": list(published("thys2025")["sizes"]),
-    "husse2022": ["bert-base-cased", "gpt2", "facebook/opt-125m", "bigscience/bloom-560m"],
+    "husse2022": [LPBS_MODEL, *HUB, ELMO],
 }
 
 
 def reproduce(paper: str, models: Sequence[Any], folder: Path, request: Request) -> Study:
     """Run a paper's experiments on its models, or on others; write tables, figures and results.
 
-    Models that cannot be loaded are listed with the reason, and the rest is done.
+    Models that cannot be loaded are listed with the reason, and the rest is done; the published
+    tables are written even if none can. Models that the user names must load.
     """
-    from unmask.models.load import load  # torch is heavy: only when a model is needed
-
-    study, options = PAPERS[paper], request.options
-    loaded, failed = [], {}
-    for name in models or MODELS[paper]:
-        if not isinstance(name, str):
-            loaded.append(name)
-            continue
-        try:
-            loaded.append(load(name, dtype=options.dtype, device=options.device))
-        except ModelError as error:
-            failed[name] = str(error)
-    if not loaded:
-        listed = "; ".join(failed.values())
-        raise ModelError(f"none of the models can be loaded ({listed}); name others with --models.")
+    study = PAPERS[paper]
+    loaded, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
     made: Study = study.run(loaded, request)
     made = replace(made, skipped={**failed, **made.skipped})
     write(made, folder)
-    save(made.results, folder)
+    if made.results:
+        save(made.results, folder)
     return made
+
+
+def _loaded(
+    names: Sequence[Any], request: Request, strict: bool
+) -> tuple[list[Any], dict[str, str]]:
+    from unmask.models.load import load_any  # torch is heavy: only when a model is needed
+
+    loaded, failed = [], {}
+    for name in names:
+        if not isinstance(name, str):
+            loaded.append(name)
+            continue
+        if name == ELMO:
+            failed[name] = "has no name on a hub; give -m OPTIONS.json+WEIGHTS.hdf5"
+            continue
+        try:
+            options = request.options
+            loaded.append(load_any(name, dtype=options.dtype, device=options.device))
+        except ModelError as error:
+            if strict:
+                raise
+            failed[name] = "cannot be loaded" + (" (no hub)" if "hub" in str(error) else "")
+    return loaded, failed

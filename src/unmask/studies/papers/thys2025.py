@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.data import catalogue
-from unmask.data.packaged import published
+from unmask.data import catalogue, wordsets
+from unmask.data.packaged import packaged, published
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Spec
 from unmask.report.page import Figure, Study, Table
-from unmask.stats.agreement import correlation
+from unmask.stats.agreement import correlation, correlations
 from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request
 from unmask.types import Dataset, Estimate, Result
 
 LPBS = ("kurita-career", "kurita-math", "kurita-science")
+THYS_LPBS = ("kurita-career", "kurita-math@thys2025", "kurita-science@thys2025")
+DIGITS = 3  # what the paper prints
 ENCODED = ("s-seat", "s-seat@may2019", "s-seat@biasbench")
 PAIRS, TRIPLETS = "crows-pairs:gender", "stereoset:gender"
 BOTH = (
@@ -41,9 +43,11 @@ def gender(name: str, quick: bool) -> Dataset:
 def specs(models: Sequence[Any], words: Sequence[Any], quick: bool) -> list[Spec]:
     """The six measures on gender for each model, the definition and the author's variants."""
     pairs, triplets = gender("crows-pairs", quick), gender("stereoset", quick)
-    templates = [d for name in LPBS for d in catalogue.resolve(name)]
+    templates, own_lists = (
+        [d for name in names for d in catalogue.resolve(name)] for names in (LPBS, THYS_LPBS)
+    )
     masked = [
-        (("lpbs@thys2025",), templates),
+        (("lpbs@thys2025",), own_lists),
         (("cps", "cps@thys2025", "aul", "aul@thys2025"), [pairs]),
         (("cat", "cat@nadeem2021", "aul", "aul@thys2025"), [triplets]),
     ]
@@ -60,17 +64,27 @@ def specs(models: Sequence[Any], words: Sequence[Any], quick: bool) -> list[Spec
 
 def run(models: Sequence[Any], request: Request) -> Study:
     """Tables and figures for the given loaded models."""
-    values = published("thys2025")
-    words, remarks = _seat()
-    made = evaluate(specs(models, words, request.quick), request.options)
+    values, judged = published("thys2025"), not request.quick
+    words, remarks = _seat() if models else ([], [])
+    if request.quick:
+        remarks.append(
+            "A quick run: every fifth sentence pair only, so nothing is said about agreement with "
+            "the published values, which are of all items."
+        )
+    asked = specs(models, words, request.quick) if models else []
+    made = evaluate(asked, request.options)
     every = by_tags(made, "model", "measure", "data")
     found = {m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models}
     scores = {name: _scores(r) for name, r in found.items()}
     tables = [
         _table1(values, models),
-        _table4(values, scores),
-        _variants(found),
-        _correlations(values, scores, models),
+        _table2(),
+        _table3(),
+        _table4(values, scores, judged),
+        _as_printed(values, scores),
+        _figure3(values),
+        *([_variants(found)] if models else []),
+        *_own_correlations(scores, models),
     ]
     title = "Model size and gender bias (thys2025)"
     return Study(title, tables, [_sizes(values, scores, models)], remarks, results=made)
@@ -124,58 +138,128 @@ def _size(model: Any) -> float:
 
 
 def _table1(values: Any, models: Sequence[Any]) -> Table:
-    rows = [{"model": m, "published (million)": float(s)} for m, s in values["sizes"].items()]
-    rows += [{"model": m.name, "measured (million)": _size(m)} for m in models]
-    return Table("table1", "Table 1: sizes of the models", frame(rows))
+    mine = {m.name: _size(m) for m in models}
+    rows = [
+        {"model": m, "published": values["sizes"].get(m), "measured": mine.get(m)}
+        for m in dict.fromkeys([*values["sizes"], *mine])
+    ]
+    note = "In millions of parameters."
+    return Table("table1", "Table 1: sizes of the models", frame(rows), note)
 
 
-def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Table:
+def _table2() -> Table:
+    """The gender tests of SEAT, with their names here."""
+    rows = [
+        {
+            "test": test.name.removeprefix("weat-"),
+            "targets": " / ".join(test.targets),
+            "attributes": " / ".join(test.attributes),
+            "sentences here": sentences,
+            "words here": test.name,
+        }
+        for sentences, name in zip(
+            wordsets.groups()["thys2025-seat"], wordsets.groups()["thys2025-words"], strict=True
+        )
+        for test in (wordsets.stimuli()[name],)
+    ]
+    return Table("table2", "Table 2: targets and attributes of the SEAT tests", frame(rows))
+
+
+def _table3() -> Table:
+    """The templates of LPBS, from the test itself."""
+    test = next(t for t in packaged("templates.json")["tests"] if t["name"] == LPBS[0])
+    rows = [
+        {"targets": f"{', '.join(t['x'])} / {', '.join(t['y'])}", "template": t["text"]}
+        for t in test["templates"]
+    ]
+    note = (
+        f"With the attributes of {', '.join(LPBS)}; the author's lists: {', '.join(THYS_LPBS[1:])}."
+    )
+    return Table("table3", "Table 3: target words and templates of LPBS", frame(rows), note)
+
+
+def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]], judged: bool) -> Table:
     rows = []
     for model in dict.fromkeys([*values["table4"], *scores]):
         for i, column in enumerate(values["columns"]):
             stated = values["table4"].get(model, [None] * 7)[i]
             keys = {"model": model, "measure": column}
-            rows.append(row(keys, stated, scores.get(model, {}).get(column)))
+            found = scores.get(model, {}).get(column)
+            rows.append(row(keys, stated, found, same=judged, digits=DIGITS))
     note = "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms."
-    return Table("table4", "Table 4: bias scores", frame(rows), note)
+    return Table("table4", "Table 4: bias scores", frame(rows), note, DIGITS)
+
+
+def _as_printed(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Table:
+    """Table 4 in the shape of the paper, its rows first and ours below."""
+    names = values["columns"]
+    rows: list[dict[str, Any]] = [
+        {"model": m, "of": "the paper", **dict(zip(names, stated, strict=True))}
+        for m, stated in values["table4"].items()
+    ]
+    for model, found in scores.items():
+        rows.append({"model": model, "of": "this run", **{n: found[n].value for n in names}})
+    made = frame(rows)
+    made[names] = made[names].map(lambda v: f"{v:.{DIGITS}f}")
+    return Table("table4-printed", "Table 4 as the paper prints it", made)
 
 
 def _variants(found: Mapping[str, Found]) -> Table:
-    rows = [
-        deviation(results[plain, d], b, {"model": model, "data": d})
-        for model, results in found.items()
-        for plain, variant in BOTH
-        for (m, d), b in results.items()
-        if m == variant and (plain, d) in results
-    ]
-    return Table("variants", "What the author's code does otherwise", pd.DataFrame(rows))
-
-
-def _correlations(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Table:
-    """Recomputed from the published table, with intervals; from our models too if many."""
-    names = values["columns"]
-    printed = np.array(list(values["table4"].values()), float)
-    sizes = np.array([values["sizes"][m] for m in values["table4"]], float)
+    """What the author's code does to each number of Table 4: means where it holds means."""
     rows = []
-    for label, other in (("with lms", printed[:, names.index("lms")]), ("with size", sizes)):
-        for i, name in enumerate(names):
-            if name == "lms":
-                continue
-            found = correlation(printed[:, i], other)
-            keys = {"measure": name, "correlation": label}
-            line = row(keys, values["figure3"][label][name], found)
-            if len(models) > 2:
-                ours = [scores[m.name][name].value for m in models]
-                lms = [scores[m.name]["lms"].value for m in models]
-                mine = lms if label == "with lms" else [_size(m) for m in models]
-                line["your models"] = correlation(np.array(ours), np.array(mine)).value
-            rows.append(line)
+    for model, results in found.items():
+        for plain, variant in BOTH:
+            pairs = [
+                (results[plain, d.partition("@")[0]], b)
+                for (m, d), b in results.items()
+                if m == variant and (plain, d.partition("@")[0]) in results
+            ]
+            groups = [pairs] if plain in ("lpbs", "s-seat") else [[pair] for pair in pairs]
+            rows += [_moved(model, group) for group in groups if group]
+    note = "SEAT and LPBS are means over their tests, as in Table 4."
+    return Table("variants", "What the author's code does otherwise", pd.DataFrame(rows), note)
+
+
+def _moved(model: str, pairs: Sequence[tuple[Result, Result]]) -> dict[str, Any]:
+    many = len(pairs) > 1
+    line = deviation(*pairs[0], {"model": model, "data": "mean" if many else pairs[0][1].data})
+    if many:
+        a, b = (float(np.mean([p[k].overall.value for p in pairs])) for k in (0, 1))
+        line |= {"score": a, "variant score": b, "moves by": b - a}
+    return line | {"tests": len(pairs)}
+
+
+def _figure3(values: Any) -> Table:
+    """The whole matrix, recomputed from the printed Table 4, with what the figure prints."""
+    names = values["columns"]
+    printed = dict(zip(names, np.array(list(values["table4"].values()), float).T, strict=True))
+    columns = {"size": np.array([values["sizes"][m] for m in values["table4"]], float), **printed}
+    order = ["size", *(n for n in names if n != "lms"), "lms"]
+    rows = []
+    for i, one in enumerate(order[1:], 1):
+        for two in order[:i]:
+            found = correlation(columns[one], columns[two])
+            label, other = ("with size", one) if two == "size" else ("with lms", two)
+            shown = one == "lms" or two == "size"
+            stated = values["figure3"][label].get(other) if shown else None
+            line = {"of": one, "with": two, "printed in the figure": stated}
+            line |= {"from Table 4": found.value, "low": found.low, "high": found.high}
+            rows.append(line | {"n": found.n})
     note = (
-        "'measured' is recomputed from the published scores of 6 models: n = 6 is tiny, and "
+        "Pearson's r over the 6 models of the paper, computed from its Table 4. n = 6 is tiny: "
         "most intervals hold 0."
     )
-    title = "Figure 3: correlations with size and language modelling"
-    return Table("figure3", title, frame(rows), note)
+    return Table("figure3", "Figure 3: correlations between the measures", frame(rows), note)
+
+
+def _own_correlations(scores: Mapping[str, Any], models: Sequence[Any]) -> list[Table]:
+    """The same matrix over the models of this run, where there are at least four."""
+    if len(models) < 4:
+        return []
+    names = list(next(iter(scores.values())))
+    columns = {n: np.array([scores[m.name][n].value for m in models]) for n in names}
+    made = correlations({"size": np.array([_size(m) for m in models]), **columns})
+    return [Table("figure3-own", "Figure 3 on the models of this run", made)]
 
 
 def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Figure:
@@ -196,7 +280,9 @@ def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Fig
                 e = scores[model.name][name]
                 reach = [[e.value - e.low], [e.high - e.value]]
                 axes.errorbar([_size(model)], [e.value], reach, fmt="s", label=model.name)
+            axes.axhline(100 if name == "lms" else 0, color="grey", linewidth=0.8)
             axes.set_title(name, fontsize=9)
+            axes.set_xlabel("million parameters", fontsize=7)
             axes.tick_params(labelsize=7)
         grid.flat[7].axis("off")
         handles, labels = grid.flat[0].get_legend_handles_labels()

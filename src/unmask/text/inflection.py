@@ -1,0 +1,44 @@
+"""English plurals, as far as word lists need them."""
+
+_ODD = {
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "person": "people",
+    "knife": "knives",
+    "wife": "wives",
+}
+_SINGULAR = {plural: word for word, plural in _ODD.items()}
+_HISSING = ("s", "x", "z", "ch", "sh")
+
+
+def plural(word: str) -> str:
+    """The plural of a noun; of several words the last one is inflected (`white women`)."""
+    before, space, last = word.rpartition(" ")
+    if last.lower() in _ODD:
+        end = _ODD[last.lower()]
+    elif last.endswith(_HISSING):
+        end = last + "es"
+    elif last.endswith("y") and last[-2:-1] not in "aeiou":
+        end = last[:-1] + "ies"
+    else:
+        end = last + "s"
+    return before + space + end
+
+
+def singulars(word: str) -> list[str]:
+    """The nouns that a plural may belong to, by its spelling: `roses` to rose, and to ros."""
+    before, space, last = word.rpartition(" ")
+    if last.lower() in _SINGULAR:
+        return [before + space + _SINGULAR[last.lower()]]
+    guesses = (last[:-1], last[:-2], last[:-3] + "y")
+    return [before + space + g for g in guesses if g and plural(g) == last]
+
+
+def forms(word: str) -> list[str]:
+    """A word with its plural and what may be its singular, each once."""
+    # "women of color": the first noun of such a phrase is the one that changes
+    head, of, rest = word.partition(" of ")
+    more = [plural(head) + of + rest] if of else []
+    more.append(word + "s")  # published files have "knifes"
+    return list(dict.fromkeys([word, plural(word), *more, *singulars(word)]))
