@@ -30,6 +30,14 @@ torch.set_num_threads(1)  # tiny networks; the tests run in two processes
 SHARED = Path(os.environ.get("UNMASK_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
+LONG = ("test_likelihood_plain", "test_papers", "test_docs", "test_engine")  # minutes: first
+
+
+def pytest_collection_modifyitems(items):
+    """Long tests begin, so that both processes end at the same time."""
+    items.sort(key=lambda item: item.module.__name__ not in LONG)
+
+
 def shared_file(name: str) -> Path:
     path = SHARED / name
     if not path.exists():

@@ -1,7 +1,8 @@
 """Slow plain loops, one sentence at a time, written from the papers and the published code.
 
 They share nothing with the package: ids from the tokenizer, places by slicing off the first and
-the last token, difflib for alignment, one forward pass a sentence or a masked copy.
+the last token, difflib for alignment, one forward pass a sentence with its masked copies; no
+padding.
 """
 
 import difflib
@@ -17,11 +18,19 @@ def logp(net, ids):
 
 
 @torch.no_grad()
-def logp_at(net, ids, place):
-    """At one place only: the head is most of a tiny network's work."""
+def logp_each(net, copies, places):
+    """At one place of each of some copies of one sentence, which are all of the same length.
+
+    The head is most of a tiny network's work, so it is given those places only.
+    """
     head = {"bert": "cls", "roberta": "lm_head", "albert": "predictions"}[net.config.model_type]
-    states = net.base_model(input_ids=torch.tensor([ids]))[0][:, place : place + 1]
-    return torch.log_softmax(getattr(net, head)(states)[0, 0].double(), -1)
+    states = net.base_model(input_ids=torch.tensor(copies))[0]
+    chosen = states[torch.arange(len(copies)), torch.tensor(places)].unsqueeze(0)
+    return torch.log_softmax(getattr(net, head)(chosen)[0].double(), -1)
+
+
+def logp_at(net, ids, place):
+    return logp_each(net, [ids], [place])[0]
 
 
 def gold(logits, ids):
@@ -59,34 +68,41 @@ class Plain:
         return [self.tok.mask_token_id if i in hidden else t for i, t in enumerate(ids)]
 
     def each(self, ids, places, hidden=None):
-        out = []
+        keys = []
         for i in places:
             shown = self.masked(ids, {i} if hidden is None else hidden)
-            key = (*shown, i, ids[i])
-            if key not in self.seen:  # PLL and CPS ask the same of the same copies
-                self.seen[key] = logp_at(self.net, shown, i)[ids[i]].item()
-            out.append(self.seen[key])
-        return out
+            keys.append((*shown, i, ids[i]))
+        new = [key for key in keys if key not in self.seen]  # PLL and CPS share their copies
+        if new:
+            found = logp_each(self.net, [list(k[:-2]) for k in new], [k[-2] for k in new])
+            self.seen |= {k: row[k[-1]].item() for k, row in zip(new, found, strict=True)}
+        return [self.seen[key] for key in keys]
 
     def pll(self, s, other, first=True):
         ids = self.ids(s)
         return sum(self.each(ids, range(1, len(ids) - 1)))
 
     @torch.no_grad()
+    def in_sight(self, ids):
+        """Log-probabilities of the tokens in plain sight and the attention they receive."""
+        key = ("in sight", *ids)
+        if key not in self.seen:
+            before = self.net.config._attn_implementation
+            self.net.set_attn_implementation("eager")
+            out = self.net(input_ids=torch.tensor([ids]), output_attentions=True)
+            self.net.set_attn_implementation(before)
+            weights = torch.stack([a[0] for a in out.attentions]).double().mean(0).mean(0).mean(0)
+            self.seen[key] = gold(out.logits[0], ids), weights
+        return self.seen[key]
+
     def aul(self, s, other, first=True):
         ids = self.ids(s)
-        found = gold(self.net(input_ids=torch.tensor([ids])).logits[0], ids)
+        found, _ = self.in_sight(ids)
         return sum(found[i].item() for i in range(1, len(ids) - 1)) / (len(ids) - 2)
 
-    @torch.no_grad()
     def aula(self, s, other, first=True):
         ids = self.ids(s)
-        before = self.net.config._attn_implementation
-        self.net.set_attn_implementation("eager")
-        out = self.net(input_ids=torch.tensor([ids]), output_attentions=True)
-        self.net.set_attn_implementation(before)
-        weights = torch.stack([a[0] for a in out.attentions]).double().mean(0).mean(0).mean(0)
-        found = gold(out.logits[0], ids)
+        found, weights = self.in_sight(ids)
         places = range(1, len(ids) - 1)
         return sum((found[i] * weights[i]).item() for i in places) / (len(ids) - 2)
 

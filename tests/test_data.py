@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import tiny
-from unmask.api import evaluate, run
+from unmask.api import run
 from unmask.data import cards, catalogue, controls, defects, fetch
 from unmask.data.fetch import download
 from unmask.data.packaged import bundled_pairs
@@ -189,10 +189,7 @@ def test_controls(shared):
     crows = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
     split = controls.controlled(crows, "direction")
     assert sum(i.category == "advantaged" for i in split.items) == 218
-    plain, shuffled = (
-        evaluate("bundled", "aul", n) for n in ("bundled-pairs", "bundled-pairs:shuffled")
-    )
-    assert shuffled.accuracy.value < plain.accuracy.value
+    # that a model predicts fewer of the shuffled tokens is an example of docs/statistics.md
 
 
 # ---------------------------------------------------------------- fetching

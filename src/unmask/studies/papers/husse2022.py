@@ -50,7 +50,8 @@ def run(models: Sequence[Any], request: Request) -> Study:
         specs += _release(model, samples, quick, skipped)
     made = evaluate(specs, replace(request.options, keep=("samples",)), failed)
     results = by_tags(made, *KEY)
-    timing = [line for m in models for line in _timed(m, request.options, samples)]
+    clocked = ("C6",) if quick else ("C1", "C6")
+    timing = [line for m in models for line in _timed(m, clocked, request.options, samples)]
     if request.contexts is None:
         skipped["natural contexts"] = "no store was named; build one and give --contexts"
     shown = _tables(models, results, timing, not quick)
@@ -236,10 +237,12 @@ def _release(model: Any, samples: int, quick: bool, skipped: dict[str, str]) -> 
             )
 
 
-def _timed(model: Any, options: Options, samples: int) -> list[dict[str, Any]]:
-    """Seconds of each method on C1 and C6: embedding or asking, and the rest; loading left out."""
+def _timed(
+    model: Any, tests: Sequence[str], options: Options, samples: int
+) -> list[dict[str, Any]]:
+    """Seconds of each method on some tests: the model's, and the rest; loading left out."""
     out = []
-    for test in ("C1", "C6"):
+    for test in tests:
         words = stimuli()[MAIN[test]]
         asked: dict[str, tuple[str, Any]] = {
             "s-SEAT": ("s-seat", WordTest(words)),
