@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test test-all lint bench docs pretrain-check clean
+.PHONY: run test test-all fuzz lint bench docs pretrain-check clean
 
 run: $(READY)
 	$(BIN)/unmask run
@@ -15,6 +15,9 @@ test: $(READY) lint
 test-all: $(READY) lint
 	$(BIN)/pytest
 	$(MAKE) pretrain-check
+
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -95,6 +95,9 @@ def test_translated_crows_pairs(language, shared):
     assert note["as_pinned"] is True
     assert len(data.items) > 200
     assert len({i.id for i in data.items}) == len(data.items)
+    if language == "nl":  # neither UTF-8 nor Windows' encoding
+        text = " ".join(t.string for i in data.items for t in i.texts.values())
+        assert {"siësta", "financiële", "carrière"} <= set(re.findall(r"\w+", text))
     assert {i.meta["direction"] for i in data.items} == {"stereo", "antistereo"}
     if language in ("it", "ja", "ru"):
         assert {i.category for i in data.items} == {"gender"}

@@ -1,7 +1,7 @@
 """The Python door: models, measures and data by name or as objects; results out."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,16 @@ def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
     """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
     `model` is a name or a loaded model; `measure` a name or a row; `data` a name, a path, a
-    `Dataset` or `Stimuli`. What cannot be scored is an error.
+    `Dataset` or `Stimuli`. What cannot be scored is an error, and so is a name that stands for
+    several sets: use `run` for those. With `exclude_flagged` the result is that of the items
+    without visible defects.
     """
-    return run([model], [measure], [data], **options)[0]
+    found = run([model], [measure], [data], **options)
+    chosen = [r for r in found if r.data.endswith(":unflagged")] or list(found)
+    if len(chosen) > 1:
+        names = ", ".join(r.data for r in chosen[:5])
+        raise NotApplicable(f"{data!r:.40} stands for several sets ({names}, ...); use unmask.run.")
+    return replace(chosen[0], notes=(*chosen[0].notes, *found.notes))
 
 
 def run(
@@ -40,17 +47,21 @@ def run(
         settings = Options(**options)
     except TypeError as error:
         raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
-    asked, given = _several(measures), _several(data)
+    asked, given, named = _several(measures), _several(data), _several(models)
+    if not named:
+        raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
     rows = _distinct([find(m) for m in asked or SUITE])
     sets = _told_apart(
         d
         for name in given or catalogue.SUITE
-        for d in catalogue.resolve(name, exclude_flagged=settings.exclude_flagged)
+        for d in catalogue.resolve(
+            name, exclude_flagged=settings.exclude_flagged, encoding=settings.encoding
+        )
     )
     pairs = [(m, d) for d in sets for m in rows if catalogue.shape(d) in m.shapes]
     notes = _unmatched(rows, sets, pairs, bool(asked), bool(given)) + _unused(settings, pairs)
     pairs.sort(key=lambda pair: isinstance(pair[0], Association))
-    specs = [spec(model, m, d, settings) for model in _several(models) for m, d in pairs]
+    specs = [spec(model, m, d, settings) for model in named for m, d in pairs]
     failures: list[tuple[Spec, UnmaskError]] = []
     found = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
     if not found:
@@ -66,7 +77,7 @@ def run(
 def spec(model: Any, measure: Measure, data: Data, options: Options) -> Spec:
     """A spec with the choices of some options, where they apply to the measure."""
     if not isinstance(measure, Association):
-        return Spec(model, measure, data)
+        return Spec(model, measure, data, samples=options.samples if measure.samples else None)
     source = None if options.contexts is None else contexts.source(options.contexts)
     samples = options.samples if measure.test == "random-effects" else None
     return Spec(model, measure, data, options.pool, options.layer, source, samples)
@@ -93,12 +104,17 @@ def _distinct(rows: Iterable[Measure]) -> list[Measure]:
 
 def _told_apart(sets: Iterable[Data]) -> list[Data]:
     """Sets of one name and shape get a number, so that their results can be told apart."""
-    seen: Counter[tuple[str, str]] = Counter()
+    given = list(sets)
+    taken: set[tuple[str, str]] = set()
+    names = {d.name for d in given}
     out = []
-    for data in sets:
-        key = (data.name, catalogue.shape(data))
-        seen[key] += 1
-        out.append(catalogue.renamed(data, f"{data.name}#{seen[key]}") if seen[key] > 1 else data)
+    for data in given:
+        name, shape, number = data.name, catalogue.shape(data), 1
+        while (name, shape) in taken or (number > 1 and name in names):
+            number += 1
+            name = f"{data.name}#{number}"
+        taken.add((name, shape))
+        out.append(data if name == data.name else catalogue.renamed(data, name))
     return out
 
 
@@ -137,10 +153,11 @@ def _unmatched(
 
 def _unused(options: Options, pairs: Sequence[tuple[Measure, Data]]) -> list[str]:
     """A note for each choice that none of the measures has."""
-    tests = {m.test for m, _ in pairs if isinstance(m, Association)}
+    rows = [m for m, _ in pairs]
+    draws, embeds = any(m.samples for m in rows), any(isinstance(m, Association) for m in rows)
     notes = []
     for name in _CHOICES:
-        takes = "random-effects" in tests if name == "samples" else bool(tests)
+        takes = draws if name == "samples" else embeds
         if getattr(options, name) is not None and not takes:
             notes.append(f"{name} was not used: no measure that was run takes it.")
     return notes

@@ -116,6 +116,7 @@ class Options:
     samples: int | None = None
     splits: int = 100_000
     exclude_flagged: bool = False
+    encoding: str | None = None
     keep: tuple[str, ...] = ()
     journal: Path | None = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
@@ -125,8 +126,12 @@ class Options:
         _whole("tokens", self.tokens, 1)
         _association_choices(self.pool, self.layer, self.samples)
         _one_of("dtype", self.dtype, DTYPES)
+        if isinstance(self.keep, str) or not isinstance(self.keep, tuple | list):
+            raise UnmaskError(f"keep is {self.keep!r}; give a tuple of {', '.join(KEEP)}.")
         for name in self.keep:
             _one_of("keep", name, KEEP)
+        if not callable(self.progress):
+            raise UnmaskError("progress is no function; give progress(model, done, total).")
 
     @property
     def resampling(self) -> Resampling:

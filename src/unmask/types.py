@@ -30,10 +30,23 @@ class Text:
     spans: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.string, str):
+            raise DataError(f"a sentence is {self.string!r:.40}, which is no text; give a string.")
         if not self.string.strip():
             raise DataError("a sentence is empty; remove it or fill it in.")
+        if any("\ud800" <= c <= "\udfff" for c in self.string):
+            raise DataError(
+                f"the sentence {self.string[:40]!a} holds half a character (a lone surrogate); "
+                "mend it."
+            )
         for name, spans in self.spans.items():
-            if any(not 0 <= a < b <= len(self.string) for a, b in spans):
+            try:
+                wrong = any(not 0 <= a < b <= len(self.string) for a, b in spans)
+            except (TypeError, ValueError) as error:
+                raise DataError(
+                    f"the spans {name!r} are {spans!r:.40}; give a tuple of (start, end) pairs."
+                ) from error
+            if wrong:
                 raise DataError(f"the span {name!r} lies outside of {self.string!r}.")
 
 
@@ -53,8 +66,20 @@ class Contrast:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.texts:
-            raise DataError(f"item {self.id!r} has no sentences.")
+        if not isinstance(self.texts, Mapping) or not self.texts:
+            raise DataError(f"item {self.id!r} has no sentences; give texts by label.")
+        for label, text in self.texts.items():
+            if not isinstance(text, Text):
+                raise DataError(
+                    f"item {self.id!r}: the sentence {label!r} is {text!r:.40}; make it a Text."
+                )
+        for name in ("id", "category", "cluster"):
+            if not isinstance(getattr(self, name), str):
+                raise DataError(
+                    f"item {self.id!r}: its {name} is {getattr(self, name)!r:.40}; give a string."
+                )
+        if not isinstance(self.meta, Mapping):
+            raise DataError(f"item {self.id!r}: its meta is {self.meta!r:.40}; give a mapping.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +108,13 @@ class Stimuli:
 
     def __post_init__(self) -> None:
         for side in (self.targets, self.attributes):
+            if not isinstance(side, Mapping):
+                raise DataError(f"{self.name}: {side!r:.40} is no mapping of labels to words.")
+            for label, words in side.items():
+                if isinstance(words, str) or not all(isinstance(w, str) and w for w in words):
+                    raise DataError(
+                        f"{self.name}: {label} is {words!r:.40}; give a tuple of words."
+                    )
             if len(side) != 2:
                 raise DataError(
                     f"{self.name} has {len(side)} sets ({', '.join(side)}); two are needed."
@@ -91,11 +123,34 @@ class Stimuli:
                 if len(set(words)) != len(words):
                     twice = sorted({w for w in words if list(words).count(w) > 1})
                     raise DataError(f"{self.name}: {label} has {', '.join(twice)} more than once.")
+        if both := self.targets.keys() & self.attributes.keys():
+            raise DataError(
+                f"{self.name}: {', '.join(sorted(both))} stands for a target set and an attribute "
+                "set; give them different labels."
+            )
 
     @property
     def sets(self) -> dict[str, tuple[str, ...]]:
         """The four sets by label, in the order X, Y, A, B."""
         return {**self.targets, **self.attributes}
+
+
+SHAPES = ("pairs", "triplets", "continuations", "templates")
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "pairs": (STEREOTYPE, ANTISTEREOTYPE),
+    "triplets": (STEREOTYPE, ANTISTEREOTYPE, UNRELATED),
+    "continuations": (STEREOTYPE, ANTISTEREOTYPE),
+}
+
+
+def _check_template(name: str, item: Contrast) -> None:
+    """A filled template has targets of both sides and says which attribute set it is of."""
+    sides = {label[:2] for label in item.texts}
+    if sides != {"x:", "y:"} or item.meta.get("side") not in ("A", "B"):
+        raise DataError(
+            f"item {item.id!r} of {name!r} is no filled template: its labels must start with x: "
+            "and y:, with some of each, and its meta must give the side A or B."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +167,26 @@ class Dataset:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.shape not in SHAPES:
+            raise DataError(
+                f"the data set {self.name!r} is of the shape {self.shape!r}; there are "
+                f"{', '.join(SHAPES)}."
+            )
+        if not isinstance(self.items, Sequence) or not isinstance(self.about, Mapping):
+            raise DataError(f"the items of {self.name!r} are no tuple, or its about no mapping.")
         if not self.items:
             raise DataError(f"the data set {self.name!r} has no items; give a file with some.")
+        needed = LABELS.get(self.shape, ())
+        for item in self.items:
+            if not isinstance(item, Contrast):
+                raise DataError(f"{self.name!r} holds {item!r:.40}, which is no Contrast.")
+            if missing := [k for k in needed if k not in item.texts]:
+                raise DataError(
+                    f"item {item.id!r} of {self.name!r} has no {' and no '.join(missing)}; "
+                    f"{self.shape} need {', '.join(needed)}."
+                )
+            if self.shape == "templates":
+                _check_template(self.name, item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +269,16 @@ class Codec(Protocol):
     @property
     def mask(self) -> str:
         """The mask token as text."""
+        ...
+
+    @property
+    def unknown(self) -> int | None:
+        """The id of the unknown token, if there is one."""
+        ...
+
+    @property
+    def reserved(self) -> frozenset[int]:
+        """The ids of special tokens, which text should not hold."""
         ...
 
     def encode_after_paragraph(self, string: str) -> Encoded:

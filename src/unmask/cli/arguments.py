@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from unmask.errors import UnmaskError
+
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="Folder for the results.")]
 Seed = Annotated[int, typer.Option(help="Seed of resampling and permutation.")]
 Level = Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")]
@@ -15,4 +17,7 @@ ByCategory = Annotated[bool, typer.Option(help="A row for each category too.")]
 
 def split(values: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
     """Values given one by one or with commas."""
-    return [v for value in values or default for v in value.split(",") if v]
+    found = [v.strip() for value in values or default for v in value.split(",") if v.strip()]
+    if values and not found:
+        raise UnmaskError(f"{values[0]!r} names nothing; give a name, or leave the option out.")
+    return found

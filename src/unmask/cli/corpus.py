@@ -18,6 +18,7 @@ fetch = later("unmask.data.fetch")
 frequency = later("unmask.studies.frequency")
 harvest = later("unmask.corpus.harvest")
 listing = later("unmask.cli.listing")
+files = later("unmask.report.files")
 results = later("unmask.report.results")
 store = later("unmask.corpus.store")
 terminal = later("unmask.cli.terminal")
@@ -50,11 +51,14 @@ def contexts_build(
 ) -> None:
     """Corpus to natural contexts: a uniform sample of sentences for each stimulus."""
 
+    for name, value in (("keep", keep), ("workers", workers), ("window", window)):
+        if value is not None and value < 1:
+            raise UnmaskError(f"--{name} is {value}; give a whole number of at least 1.")
     if engine not in {"local", "ray"}:
         raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
     tests = catalogue.word_sets(split([stimuli]))
     files = harvest.expand(corpus)
-    results.make_folder(out)
+    files.make_folder(out)
     plan = harvest.plan_for(tests, keep=keep, seed=seed)
     with terminal.bytes_progress(console) as progress:
         report = store.build(

@@ -19,6 +19,7 @@ api = later("unmask.api")
 cite_ = later("unmask.report.cite")
 listing = later("unmask.cli.listing")
 options = later("unmask.options")
+files = later("unmask.report.files")
 results = later("unmask.report.results")
 scores = later("unmask.flow.scores")
 terminal = later("unmask.cli.terminal")
@@ -41,15 +42,28 @@ console = Console()
 def main() -> None:
     """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
     warnings.filterwarnings("ignore", module="transformers")
-    errors = Console(stderr=True)
     try:
-        app()
+        status = app(standalone_mode=False)
     except UnmaskError as error:
-        errors.print(f"[bold red]unmask:[/] {escape(str(error))}", soft_wrap=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        errors.print("unmask: stopped; the same command goes on where it was.")
-        sys.exit(130)
+        _complain(str(error))
+    except OSError as error:
+        _complain(f"{error.filename or 'a file'}: {error.strerror or error}; mend that and go on.")
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("stopped; with the same -o folder the same command goes on.", 130)
+    except Exception as error:
+        if not hasattr(error, "show"):  # not a wrong use of the command line
+            raise
+        error.show()
+        sys.exit(getattr(error, "exit_code", 2))
+    else:
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(said: str, status: int = 2) -> None:
+    """One sentence on stderr, on one line, and the exit status."""
+    line = files.visible(" ".join(said.split()))
+    Console(stderr=True).print(f"[bold red]unmask:[/] {escape(line)}", soft_wrap=True)
+    sys.exit(status)
 
 
 @app.command()
@@ -86,6 +100,9 @@ def run(
     exclude_flagged: Annotated[
         bool, typer.Option(help="Also run without the items that have visible defects.")
     ] = False,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of your own file, where it is not UTF-8.")
+    ] = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -101,10 +118,11 @@ def run(
         "contexts": contexts,
         "samples": samples,
         "exclude_flagged": exclude_flagged,
+        "encoding": encoding,
     }
     options.Options(**chosen)  # checked before a folder is made
     folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    results.make_folder(folder)
+    files.make_folder(folder)
     journal = folder / ".answers"
     names = (split(model, ("bundled",)), split(measure) or None, split(data) or None)
     with terminal.progress(console) as progress:

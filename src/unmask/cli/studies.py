@@ -17,6 +17,7 @@ options = later("unmask.options")
 page = later("unmask.report.page")
 papers = later("unmask.studies.papers.reproduce")
 request = later("unmask.studies.papers.request")
+files = later("unmask.report.files")
 results = later("unmask.report.results")
 terminal = later("unmask.cli.terminal")
 
@@ -46,9 +47,9 @@ def compare(
     frame, changed = comparing.compare(comparing.read_runs(folders), margin=margin, how=how)
     terminal.print_comparison(console, frame, changed, top)
     if out is not None:
-        results.make_folder(out)
-        frame.to_csv(out / "comparison.csv", index=False)
-        changed.to_csv(out / "changed.csv", index=False)
+        files.make_folder(out)
+        files.put_csv(out / "comparison.csv", frame)
+        files.put_csv(out / "changed.csv", changed)
 
 
 def reproduce(
@@ -72,7 +73,7 @@ def reproduce(
     """A paper's tables and figures, published and measured side by side."""
     _ = papers.PAPERS[paper]
     folder = out or Path("unmask-results") / paper
-    results.make_folder(folder)
+    files.make_folder(folder)
     journal = folder / ".answers"
     with terminal.progress(console) as progress:
         chosen = options.Options(
@@ -98,7 +99,7 @@ def vary(
 ) -> None:
     """Design-choice sweep: how far does the score move, and what moves it?"""
     folder = out or Path("unmask-results") / "vary"
-    results.make_folder(folder)
+    files.make_folder(folder)
     with terminal.progress(console) as progress:
         chosen = options.Options(seed=seed, level=level, tokens=tokens, progress=progress)
         concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from rich import box
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as _escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -20,8 +20,14 @@ from rich.progress import (
 from rich.table import Table
 
 from unmask.report.columns import COMPARISON, RUN, UNITS, Column, laid_out, table
+from unmask.report.files import visible
 from unmask.report.page import Study
 from unmask.types import Result, Results
+
+
+def escape(text: str) -> str:
+    """Text as it is: no markup of rich in it, and nothing that steers the terminal."""
+    return _escape(visible(text))
 
 
 @contextmanager
@@ -126,7 +132,7 @@ def print_study(console: Console, study: Study, folder: Path) -> None:
 def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:
     """A frame as plain text, lines as long as they are."""
     text = frame.to_string(index=False, na_rep="", **options)  # type: ignore[call-overload]
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:

@@ -324,4 +324,7 @@ def expand(patterns: Sequence[str]) -> list[Path]:
 def _glob(path: Path) -> list[Path]:
     root = Path(path.anchor) if path.is_absolute() else Path()
     pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
-    return [p for p in root.glob(pattern) if p.is_file()]
+    try:
+        return [p for p in root.glob(pattern) if p.is_file()]
+    except (ValueError, IndexError, NotImplementedError, OSError):  # no pattern at all
+        return []

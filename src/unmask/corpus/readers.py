@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ import pyarrow.json as pajson
 from unmask.errors import DataError
 
 BLOCK = 4 << 20
+PIECE = 1 << 18
+LINE = 64 << 20  # bytes of one line, at most
+LARGEST = 1 << 40  # bytes that one file may unpack to
 GONE = ["[deleted]", "[removed]", ""]
 BOTS = ["AutoModerator"]
 BOT_SAYS = "i am a bot"
@@ -25,6 +29,7 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
 }
+_NO_OBJECT = re.compile(rb"(?m)^[ \t\r]*[^ \t\r\n{]")
 _SCHEMA = pa.schema([(name, pa.string()) for name in (*_FIELDS, "author")])
 
 
@@ -60,20 +65,34 @@ def _chunks(raw: IO[bytes], suffix: str) -> Iterator[bytes]:
         yield from _zst(raw)
         return
     opened: Any = _OPENERS.get(suffix, lambda raw: raw)(raw)
-    while chunk := opened.read(BLOCK):
+    # read1: of a file that is cut, what comes before the cut is given out.
+    while chunk := opened.read1(PIECE):
         yield chunk
 
 
-def blocks(path: Path, progress: Callable[[int], None] = lambda done: None) -> Iterator[bytes]:
-    """Whole lines in blocks of about 4 MiB; `progress` gets the bytes read from disk so far."""
+def blocks(
+    path: Path,
+    progress: Callable[[int], None] = lambda done: None,
+    most: int = LARGEST,
+) -> Iterator[bytes]:
+    """Whole lines in blocks of about 4 MiB; `progress` gets the bytes read from disk so far.
+
+    A line of more than 64 MiB is cut. A file that unpacks to more than `most` bytes is broken.
+    """
     rest: list[bytes] = []
-    size = 0
+    size = total = 0
     with path.open("rb") as raw:
         try:
             for chunk in _chunks(raw, path.suffix):
                 rest.append(chunk)
                 size += len(chunk)
-                if size >= BLOCK and (cut := chunk.rfind(b"\n") + 1):
+                total += len(chunk)
+                if total > most:
+                    raise EOFError(f"it unpacks to more than {most:,} bytes")
+                if size >= LINE:
+                    yield b"".join(rest) + b"\n"
+                    rest, size = [], 0
+                elif size >= BLOCK and (cut := chunk.rfind(b"\n") + 1):
                     rest[-1] = chunk[:cut]
                     yield b"".join(rest)
                     rest, size = [chunk[cut:]], len(chunk) - cut
@@ -120,6 +139,8 @@ def _kept(table: pa.Table) -> pa.Array:
 
 def _parsed(block: bytes) -> pa.Table:
     """The columns of a block that matter; line by line if one of its lines is cut or odd."""
+    if _NO_OBJECT.search(block):  # pyarrow does not survive a line that is null
+        return pa.Table.from_pylist(list(_odd_lines(block)), _SCHEMA)
     try:
         return pajson.read_json(
             pa.BufferReader(block),

@@ -294,11 +294,18 @@ def _translated() -> list[Card]:
 
 def _translated_card(language: str, file: str, url: str, cite: str, blob: str, about: str) -> Card:
     name = f"crows-pairs-{language}"
-    read = pairs.read_crows_pairs if file.endswith(".csv") else pairs.read_translated
+    # The Dutch pairs are in the encoding of old Macintoshes.
+    encoding = "mac_roman" if language == "nl" else None
+
+    def read(path: Path) -> Dataset:
+        if not file.endswith(".csv"):
+            return pairs.read_translated(path, name)
+        return pairs.read_crows_pairs(path, name, encoding)
+
     return Card(
         name,
         f"CrowS-Pairs: {about}",
-        lambda path: read(path, name),
+        read,
         (cite,),
         "see the repository; CrowS-Pairs itself is CC BY-SA 4.0",
         language,

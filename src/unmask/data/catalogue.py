@@ -65,14 +65,19 @@ def cards(names: Sequence[str] | None = None) -> list[Card]:
     return [card(n) for n in names or _files()]
 
 
-def resolve(data: Any, *, exclude_flagged: bool = False) -> list[Data]:
+def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = None) -> list[Data]:
     """All that a name, path or object stands for: one thing, or the members of a group.
 
     A word test that templates fit is both a word test and a sentence set. With `exclude_flagged`
-    a sentence set comes a second time, without the items that have visible defects.
+    a sentence set comes a second time, without the items that have visible defects. `encoding` is
+    that of a user's file that is neither UTF-8 nor marked UTF-16.
     """
+    if isinstance(data, Dataset) and exclude_flagged:
+        return [data, defects.without_flagged(data)]
     if isinstance(data, Dataset | WordTest | Stimuli):
         return _object(data)
+    if not isinstance(data, str | Path):
+        raise DataError(f"{data!r:.40} is no data; give a name, a path, a Dataset or Stimuli.")
     name = str(data)
     if name in wordsets.groups():
         return [d for member in wordsets.groups()[name] for d in resolve(member)]
@@ -85,7 +90,7 @@ def resolve(data: Any, *, exclude_flagged: bool = False) -> list[Data]:
     if name in OFFERED:
         return _offered(name)
     base, _, control = name.partition(":")
-    found = defects.flagged(sentences(base))
+    found = defects.flagged(sentences(base, encoding))
     sets: list[Data] = [controls.controlled(found, control) if control else found]
     return sets + ([defects.without_flagged(found)] if exclude_flagged else [])
 
@@ -96,7 +101,7 @@ def word_sets(names: Sequence[str]) -> list[Stimuli]:
     return [wordsets.stimuli().among(n, wordsets.groups()) for n in members]
 
 
-def sentences(name: str) -> Dataset:
+def sentences(name: str, encoding: str | None = None) -> Dataset:
     """A sentence set by name, or a user's file by path; `about` says where it comes from."""
     path = Path(name)
     if path.suffix in SUFFIXES and name not in sentence_sets():
@@ -105,7 +110,7 @@ def sentences(name: str) -> Dataset:
                 f"there is no file {name!r}; give the path of a CSV, TSV, JSON-lines or parquet "
                 "file."
             )
-        return _noted(read_pairs(path), {"source": "file", "file": path.name})
+        return _noted(read_pairs(path, encoding), {"source": "file", "file": path.name})
     if name not in sentence_sets():
         raise NameUnknown(unknown("data set", name, known()))
     (found,) = _read(sentence_sets()[name])
@@ -132,7 +137,10 @@ def _object(data: Data | Stimuli) -> list[Data]:
     test = WordTest(data, about={"source": data.source, "cite": cite})
     if not templates.has_templates(data):
         return [test]
-    return [test, _noted(templates.from_stimuli(data), {"cite": cite})]
+    try:
+        return [test, _noted(templates.from_stimuli(data), {"cite": cite})]
+    except (DataError, KeyError):  # a user's words under a known concept, without forms
+        return [test]
 
 
 def _word_file(path: Path) -> Stimuli:

@@ -19,6 +19,7 @@ from unmask.errors import DataError
 
 CHUNK = 1 << 16
 TRIES = 4
+LARGEST = 1 << 30  # bytes of one download
 
 
 def download(
@@ -69,6 +70,10 @@ def _stream(url: str, part: Path, progress: Callable[[int, int], None]) -> None:
             while chunk := reply.read(CHUNK):
                 file.write(chunk)
                 done += len(chunk)
+                if done > LARGEST:
+                    raise DataError(
+                        f"what {url} sends is larger than {LARGEST:,} bytes; it was refused."
+                    )
                 progress(done, total)
     if total and done < total:
         raise ConnectionError(f"{done} of {total} bytes came")
@@ -116,9 +121,37 @@ def locate(
             "that folder."
         )
     target = cache_folder() / card.path
-    if not target.is_file():
+    if not (target.is_file() and _verified(target, card.checksum)):
         download(card.url, target, lambda p: checksum(p, card.checksum) == card.checksum, progress)
+        _remember(target, card.checksum)
     return target, {"source": card.url, "file": target.name, "as_pinned": True}
+
+
+def _stamp(path: Path, pin: str) -> str:
+    facts = path.stat()
+    return f"{pin} {facts.st_size} {facts.st_mtime_ns}"
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(f".{path.name}.verified")
+
+
+def _remember(path: Path, pin: str) -> None:
+    _note(path).write_text(_stamp(path, pin))
+
+
+def _verified(path: Path, pin: str) -> bool:
+    """Whether a cached file is the pinned one: as it was when it was last verified, or by its sum.
+
+    A file that was changed or cut is fetched again.
+    """
+    note = _note(path)
+    if note.is_file() and note.read_text() == _stamp(path, pin):
+        return True
+    right = checksum(path, pin) == pin
+    if right:
+        _remember(path, pin)
+    return right
 
 
 def verify(card: Card) -> list[tuple[Path, bool]]:

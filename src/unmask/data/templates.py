@@ -1,12 +1,13 @@
 """Template tests: two slots, a hidden target and an attribute (LPBS)."""
 
 import random
+import re
 import string
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from unmask.errors import DataError
-from unmask.text.contexts import Contexts, Mention
+from unmask.text.contexts import Contexts, Mention, article
 from unmask.text.roles import find_word
 from unmask.types import Contrast, Dataset, Stimuli, Text
 
@@ -158,6 +159,9 @@ def _filled(template: str, target: str, attribute: str, capital: bool = True) ->
     out, spans = "", {}
     for literal, name, *_ in string.Formatter().parse(template):
         out += literal
+        word = {"target": target, "attribute": attribute}.get(name or "", "")
+        if capital and re.search(r"(^| )[Aa] $", out) and article(word) == "an":
+            out = out[:-1] + "n "  # published sentences are left as they are
         if name:
             fill = target if name == "target" else attribute
             spans[name] = ((len(out), len(out) + len(fill)),)

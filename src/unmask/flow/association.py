@@ -26,7 +26,6 @@ from unmask.text.contexts import SOURCES, Contexts, Source, Wanted, WordTest
 from unmask.types import Coverage, Estimate, Floats, Result
 
 LEAST = 2  # words that a set must keep
-SHOWN = 40  # letters of a sentence that stands for itself
 ByWord = Mapping[str, Mapping[str, Floats]]  # set, word: vectors [contexts, d]
 
 
@@ -107,7 +106,7 @@ def prepare(model: Any, spec: Spec, known: set[str], seed: int = 0) -> Asked:
             if w not in met:
                 lost[w] = "no context"
             elif w not in known:
-                lost[w] = "not in the vectors"
+                lost[w] = "not in the vectors" if model.kind == "static" else "unknown to the model"
         sets[label] = tuple(w for w in words if w not in lost)
         if len(sets[label]) < LEAST:
             raise DataError(_too_few(test.name, label, words, lost))
@@ -176,7 +175,12 @@ def embed_all(engine: Vectors, asked: Sequence[Asked]) -> Iterator[Floats]:
 
 def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Options) -> Result:
     """The effect size with its interval and test, and the association of every word."""
-    by_word = _split(asked, vectors)
+    by_word, too_long = _split(asked, vectors)
+    asked = replace(
+        asked,
+        lost={**asked.lost, **too_long},
+        sets={label: tuple(words) for label, words in by_word.items()},
+    )
     how, drawn = options.resampling, None
     if asked.measure.test == "random-effects":
         samples = spec.samples or asked.measure.samples
@@ -230,9 +234,13 @@ def _settings(model: Any, asked: Asked, overall: Estimate, sentences: int, seed:
     return settings | ({"deviation": asked.measure.deviation} if asked.measure.deviation else {})
 
 
-def _split(asked: Asked, vectors: Floats) -> dict[str, dict[str, Floats]]:
-    """Vectors by set and word [contexts, d]; sentences that could not be encoded are left out."""
+def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
+    """Vectors by set and word [contexts, d], and the words that lost all their sentences.
+
+    Single sentences that could not be encoded are left out.
+    """
     out: dict[str, dict[str, Floats]] = {}
+    lost: dict[str, str] = {}
     start = 0
     for label, words in asked.sets.items():
         out[label] = {}
@@ -241,13 +249,13 @@ def _split(asked: Asked, vectors: Floats) -> dict[str, dict[str, Floats]]:
             part = vectors[start : start + count]
             start += count
             part = part[np.isfinite(part).all(1)]
-            if not len(part):
-                raise DataError(
-                    f"{asked.test.name}: no sentence with {w[:SHOWN]!r} fits into the model; "
-                    "give shorter ones."
-                )
-            out[label][w] = part
-    return out
+            if len(part):
+                out[label][w] = part
+            else:
+                lost[w] = "no sentence fits into the model"
+        if len(out[label]) < LEAST:
+            raise DataError(_too_few(asked.test.name, label, words, lost))
+    return out, lost
 
 
 def _stack(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:

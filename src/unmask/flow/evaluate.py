@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.data import catalogue
-from unmask.errors import NotApplicable
+from unmask.errors import ModelError, NotApplicable, UnmaskError
 from unmask.flow import association, likelihood
 from unmask.flow.progress import Failed, refuse
 from unmask.measures import Association, find
@@ -25,6 +25,8 @@ def evaluate(
     Models, measures and data may be names or objects. What cannot be scored is an error, or is
     told to `failed`, and the rest is done.
     """
+    if isinstance(specs, Spec) or not all(isinstance(s, Spec) for s in specs):
+        raise UnmaskError("specs are a list of unmask.Spec; give one in a list of its own.")
     ready = [resolved(spec) for spec in specs]
     found: dict[int, Result] = {}
     for model, places in _by_model(ready).items():
@@ -56,7 +58,19 @@ def resolved(spec: Spec) -> Spec:
             f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {spec.title} has "
             f"{' and '.join(sorted(shapes))}."
         )
-    source = contexts.source(spec.contexts) if isinstance(spec.contexts, str) else spec.contexts
+    if len(fitting) > 1:
+        names = ", ".join(d.name for d in fitting[:5])
+        raise NotApplicable(f"{spec.title}: the name stands for several sets ({names}, ...).")
+    if not isinstance(measure, Association):
+        unused = [k for k in ("pool", "layer", "contexts") if getattr(spec, k) is not None]
+        if unused:
+            raise NotApplicable(f"{spec.title} takes no {' and no '.join(unused)}; leave it out.")
+    elif spec.samples is not None and measure.test != "random-effects":
+        spec = replace(spec, samples=None)
+    given = spec.contexts
+    source = contexts.source(str(given)) if isinstance(given, str | Path) else given
+    if source is not None and not isinstance(source, contexts.Source):
+        raise UnmaskError(f"contexts are {given!r:.40}; give a name, a path or a Source.")
     return replace(spec, measure=measure, data=fitting[0], contexts=source)
 
 
@@ -65,6 +79,8 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
     groups: dict[str | int, list[int]] = {}
     for place, spec in enumerate(specs):
         given = isinstance(spec.model, str | Path)
+        if not given and not hasattr(spec.model, "kind"):
+            raise ModelError(f"{spec.model!r:.40} is no model; give a name or a loaded model.")
         groups.setdefault(str(spec.model) if given else id(spec.model), []).append(place)
     return groups
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from unmask.errors import DataError, NotApplicable
+from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow.items import sentence_rows
 from unmask.flow.planning import Cache, Planned, SentenceModel, plan
 from unmask.flow.progress import Failed, bar
@@ -19,6 +20,7 @@ from unmask.stats import log_odds
 from unmask.stats.intervals import bootstrap
 from unmask.stats.preference import Ties, summarise
 from unmask.types import (
+    UNRELATED,
     Contrast,
     Coverage,
     Dataset,
@@ -30,6 +32,7 @@ from unmask.types import (
 )
 
 LOW_ACCURACY = 10.0
+MANY_UNKNOWN = 5.0  # per cent of the tokens
 ACCURACY_DRAWS = 2000
 
 
@@ -68,7 +71,13 @@ def run(
     answers = dict(zip(plans, ask(answering, list(plans.values())), strict=True))
     for place, key in asked.items():
         spec = specs[place]
-        planned = replace(plans[key], measure=spec.measure)
+        measure = spec.measure
+        if spec.samples is not None:
+            if not measure.samples:
+                failed(spec, NotApplicable(f"{spec.title} draws no samples; leave them out."))
+                continue
+            measure = replace(measure, samples=spec.samples)
+        planned = replace(plans[key], measure=measure)
         try:
             yield place, score(model, spec, planned, answers[key], options)
         except DataError as error:
@@ -83,8 +92,9 @@ def engines(model: Any, streams: Iterable[str], options: Options) -> dict[str, L
         journal = None
         if options.journal is not None:
             # The streams of a permutation model answer the same row differently.
-            facts = (model.provenance["weights"], model.provenance["dtype"], stream)
-            journal = Journal(options.journal, " ".join(facts))
+            names = ("weights", "config", "tokenizer", "dtype")
+            facts = repr([stream, *(model.provenance.get(k) for k in names)])
+            journal = Journal(Path(options.journal), facts)
         made[stream] = model.engine(stream, budget=budget, journal=journal, progress=progress)
     return made
 
@@ -113,11 +123,14 @@ def score(
         reasons = ", ".join(sorted(set(planned.reasons.values())))
         raise DataError(f"no item of {data.name!r} could be scored by {measure.name!r}: {reasons}.")
     frame = sentence_frame(model, planned, readings)
+    if not frame.reason.isna().any():
+        raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
     accuracy = None if measure.stream == "next" else _accuracy(frame, how)
     compared = _log_odds if measure.compare == "log-odds" else _preferences
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
     found = compared(rounded, data, measure, how)
-    reasons_by_count = pd.Series(planned.reasons, dtype=object).value_counts()
+    unscored = frame[frame.reason.notna()].drop_duplicates("item")
+    reasons_by_count = unscored.reason.value_counts()
     return Result(
         spec=spec.in_names(),
         compared=measure.compared,
@@ -127,14 +140,16 @@ def score(
         accuracy=accuracy,
         coverage=Coverage(
             items=len(data.items),
-            scored=len(planned.parts),
+            scored=len(data.items) - len(unscored),
             ties=found.ties,
             reasons={str(k): int(v) for k, v in reasons_by_count.items()},
         ),
         settings=_settings(planned, readings, how) | {"decimals": measure.decimals_for(model.kind)},
         provenance=_provenance(model, measure, data),
         items=frame,
-        notes=_tied(found.ties, measure) + (() if measure.baseline else _warn(accuracy, measure)),
+        notes=_unknown(planned)
+        + _tied(found.ties, measure)
+        + (() if measure.baseline else _warn(accuracy, measure)),
         shown=tuple(name for name in measure.shows if name in found.extras),
         kept=_kept(planned, readings, found.drawn, options),
     )
@@ -162,12 +177,21 @@ def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str
         "queries": len(planned.queries),
         "rows": readings.rows,
     }
+    settings |= {"samples": measure.samples} if measure.samples else {}
     return settings | ({"deviation": measure.deviation} if measure.deviation else {})
 
 
 def _provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:
     about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
     return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}
+
+
+def _unknown(planned: Planned) -> tuple[str, ...]:
+    if planned.unknown < MANY_UNKNOWN:
+        return ()
+    return (
+        f"the tokenizer does not know {planned.unknown:.0f} % of the tokens of these sentences.",
+    )
 
 
 def _tied(ties: int, measure: Likelihood) -> tuple[str, ...]:
@@ -196,13 +220,30 @@ def sentence_frame(model: SentenceModel, planned: Planned, readings: Readings) -
             return row | {"reason": planned.reasons[item.id]}
         value, prior = asked[label]
         here = readings[value]
-        row |= {"score": planned.measure.score(here, model.kind)}
+        row |= {"score": _scored(planned.measure, here, model)}
         row |= {"tokens": len(here.logp), "hits": int(here.hit.sum())}
         if planned.measure.prior:
             row["prior"] = float(readings[prior].logp.sum())
         return row | {"reason": None}
 
-    return sentence_rows(model.name, planned.measure.name, planned.data, values)
+    frame = sentence_rows(model.name, planned.measure.name, planned.data, values)
+    if planned.measure.empty == "kept":  # published code counts a NaN as lost
+        return frame
+    broken = frame.loc[frame.reason.isna() & ~np.isfinite(frame.score), "item"]
+    frame.loc[frame["item"].isin(broken), "reason"] = "a score is not finite"
+    return frame
+
+
+def _scored(measure: Likelihood, here: Readings, model: SentenceModel) -> float:
+    """A sentence's score; whatever a user's reduction does wrong is one sentence."""
+    try:
+        return float(measure.score(here, model.kind))
+    except UnmaskError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"the reduction of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
+        ) from error
 
 
 def tokens(planned: Planned, readings: Readings) -> pd.DataFrame:
@@ -250,6 +291,9 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
     """
     scored = frame[frame.reason.isna()]
     wide = scored.pivot(index="item", columns="label", values="score")
+    whole = scored.label.value_counts()
+    if whole.get(UNRELATED, 0) < len(wide):  # lms is of complete items only
+        wide = wide.drop(columns=UNRELATED, errors="ignore")
     facts = scored.drop_duplicates("item").set_index("item").loc[wide.index]
 
     def estimates(chosen: pd.Series) -> dict[str, Estimate]:

@@ -1,13 +1,13 @@
 """Items to queries: what a measure asks of a model about each sentence of a data set."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from string import punctuation as string_marks
 from typing import Any, Protocol, TypeAlias
 
-from unmask.errors import DataError, NotApplicable
+from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
-from unmask.measures.plans import BLANK
+from unmask.measures.plans import BLANK, Plan
 from unmask.text.roles import with_pair_roles
 from unmask.types import Codec, Contrast, Dataset, Encoded, Kind, Query, Text
 
@@ -76,6 +76,7 @@ class Planned:
     queries: list[Query]
     parts: dict[str, dict[str, tuple[slice, slice]]]
     reasons: dict[str, str]
+    unknown: float = 0.0  # per cent of the tokens
 
 
 def check(measure: Likelihood, data: Dataset, kind: Kind) -> None:
@@ -99,18 +100,20 @@ def plan(
     queries: list[Query] = []
     parts: dict[str, dict[str, tuple[slice, slice]]] = {}
     reasons: dict[str, str] = {}
+    seen: list[Mapping[str, Encoded]] = []
     for item in data.items:
         key = (measure.text, measure.stream == "next", measure.fills, id(item))
         if key not in cache:
             cache[key] = encode(model, measure, item)
         encoded = cache[key]
-        if reason := _obstacle(encoded, measure, model.limit):
+        seen.append(encoded)
+        if reason := _obstacle(encoded, measure, model):
             reasons[item.id] = reason
             continue
         asked = {}
         for label, sentence in encoded.items():
-            value = ask(sentence, model.codec)
-            before = prior(sentence, model.codec) if prior else []
+            value = _asked(measure, ask, sentence, model.codec)
+            before = _asked(measure, prior, sentence, model.codec) if prior else []
             middle = len(queries) + len(value)
             asked[label] = (slice(len(queries), middle), slice(middle, middle + len(before)))
             queries += value + before
@@ -121,7 +124,24 @@ def plan(
         parts[item.id] = asked
     if len(parts) + len(reasons) != len(data.items):
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
-    return Planned(measure, data, queries, parts, reasons)
+    share = unknown_share(seen, model.codec)
+    return Planned(measure, data, queries, parts, reasons, share)
+
+
+def _asked(measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec) -> list[Query]:
+    """The queries of a plan; whatever a user's plan does wrong is one sentence."""
+    try:
+        queries = list(plan(sentence, codec))
+        for q in queries:
+            if not (isinstance(q, Query) and q.row and 0 <= q.at < len(q.row) and q.gold >= 0):
+                raise ValueError(f"{q!r:.80} is no query of a place in its row")
+    except UnmaskError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"the plan of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
+        ) from error
+    return queries
 
 
 def encode(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
@@ -174,16 +194,50 @@ def _focus(text: Text, item: Contrast) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _obstacle(encoded: Mapping[str, Encoded], measure: Likelihood, limit: int) -> str:
+def _obstacle(encoded: Mapping[str, Encoded], measure: Likelihood, model: SentenceModel) -> str:
     """Why an item cannot be asked, or nothing."""
-    if max(len(e.ids) for e in encoded.values()) > limit:
-        return f"longer than the model's {limit} tokens"
+    if max(len(e.ids) for e in encoded.values()) > model.limit:
+        return f"longer than the model's {model.limit} tokens"
+    if measure.stream != "next" and (reason := _strange(encoded, model.codec)):
+        return reason
     for role in measure.needs:
         if not all(e.roles.get(role) for e in encoded.values()):
             return f"the place of its {role} is not marked"
         if not all(_neighbours(e.roles[role]) for e in encoded.values()):
             return f"its {role} is in more than one place"
     return ""
+
+
+# The roles that tell the sentences of an item apart, where they have them.
+_TELLING = ("changed", "target", "attribute", "continuation")
+
+
+def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
+    """Why the text of an item is not what it seems to the model, or nothing."""
+    if any(e.ids[i] in codec.reserved for e in encoded.values() for i in e.content):
+        return "it holds a special token, such as a mask, as text"
+    unknown = codec.unknown
+    if unknown is None:
+        return ""
+    rows = {e.ids for e in encoded.values()}
+    said = {e.text.string for e in encoded.values() if e.text is not None}
+    if len(rows) < len(said) and any(unknown in row for row in rows):
+        return "the tokenizer does not know the words in which its sentences differ"
+    for role in _TELLING:
+        asked = [e.ids[i] for e in encoded.values() for i in e.roles.get(role, ())]
+        if asked and all(token == unknown for token in asked):
+            return f"the tokenizer knows none of its {role} words"
+    if all(e.ids[i] == unknown for e in encoded.values() for i in e.content):
+        return "the tokenizer knows none of its words"
+    return ""
+
+
+def unknown_share(encoded: Iterable[Mapping[str, Encoded]], codec: Codec) -> float:
+    """Per cent of the content tokens of some items that the tokenizer does not know."""
+    tokens = [e.ids[i] for item in encoded for e in item.values() for i in e.content]
+    if codec.unknown is None or not tokens:
+        return 0.0
+    return 100 * sum(t == codec.unknown for t in tokens) / len(tokens)
 
 
 def _neighbours(places: tuple[int, ...]) -> bool:

@@ -1,6 +1,7 @@
 """Bring your own scores: sentence scores made elsewhere, with unmask's results and statistics."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ def score_file(
     known = {i for item in found.items for i in _ids(item).values()}
     known |= {i for item in found.items for i in _ids(item, _CROWS).values()}
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
+    if not frame.reason.isna().any() and (frame.reason == "a score is not finite").any():
+        raise DataError(f"no item of {data!r} has finite scores in {path}; write them again.")
     if missing == len(found.items):
         example = next(iter(_ids(found.items[0]).values()))
         raise DataError(
@@ -56,7 +59,7 @@ def score_file(
             items=len(found.items),
             scored=len(found.items) - missing,
             ties=ties,
-            reasons={"no score in the file": missing} if missing else {},
+            reasons=_reasons(frame),
             unused=len(scores.keys() - known),
         ),
         settings={"seed": how.seed, **settings},
@@ -66,29 +69,34 @@ def score_file(
     )
 
 
+def _reasons(frame: pd.DataFrame) -> dict[str, int]:
+    """Why items could not be scored, with how many."""
+    by_item = frame[frame.reason.notna()].drop_duplicates("item")
+    return {str(k): int(v) for k, v in by_item.reason.value_counts().items()}
+
+
 def read_scores(path: Path) -> dict[str, float]:
     """Sentence scores by id."""
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
     rows = _rows(path)
-    try:
-        scores = {str(row["id"]): float(row["score"]) for row in rows}
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{path} has a score that is no number ({error}); mend that row."
-        ) from error
+    scores: dict[str, float] = {}
+    for number, row in enumerate(rows, 1):
+        name = str(row["id"])
+        if name in scores:
+            raise DataError(f"{path} has the id {name!r} twice; keep one row of each.")
+        try:
+            scores[name] = float(row["score"])
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{path}, row {number} has a score that is no number ({error}); mend that row."
+            ) from error
     if not scores:
         raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")
     return scores
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    if path.suffix == ".parquet":
-        frame = pd.read_parquet(path)
-        missing = {"id", "score"} - set(frame.columns)
-        if missing:
-            raise DataError(f"{path} has no column {', '.join(sorted(missing))}; it is needed.")
-        return list(frame[["id", "score"]].to_dict("records"))
     if path.suffix != ".json":
         return read_table(path, ["id", "score"])
     if not path.read_bytes().strip():
@@ -113,7 +121,10 @@ def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFram
     def values(item: Contrast, label: str) -> dict[str, Any]:
         one, two = _ids(item), _ids(item, _CROWS)
         found = {k: scores.get(one[k], scores.get(two[k])) for k in item.texts}
-        whole = None not in found.values()
-        return {"score": found[label], "reason": None if whole else "no score in the file"}
+        values = list(found.values())
+        if None in values:
+            return {"score": found[label], "reason": "no score in the file"}
+        finite = all(math.isfinite(v) for v in values if v is not None)
+        return {"score": found[label], "reason": None if finite else "a score is not finite"}
 
     return sentence_rows(name, "scores", data, values)

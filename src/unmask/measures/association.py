@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeAlias
 
-from unmask.errors import NotApplicable
-from unmask.registry import Registry
+from unmask.errors import NotApplicable, UnmaskError
+from unmask.measures.card import check_card, check_choices
+from unmask.options import POOLS
+from unmask.registry import Registry, unknown
 from unmask.types import Compared, Kind
 
 Pool: TypeAlias = Literal[
@@ -49,12 +51,13 @@ class Association:
     bibtex: str = ""
 
     def __post_init__(self) -> None:
-        if not (self.about and self.formula and self.cite and self.criticism):
-            raise ValueError(f"the card of {self.name!r} is not complete")
-        if ("@" in self.name) != bool(self.deviation):
-            raise ValueError(f"{self.name!r}: a variant, and only a variant, states its deviation")
+        check_card(self)
+        check_choices(self, CHOICES)
+        for pool in self.pool.values():
+            if pool not in POOLS:
+                raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")
         if (self.samples > 0) != (self.test == "random-effects"):
-            raise ValueError(f"{self.name!r}: samples go with random effects")
+            raise UnmaskError(f"{self.name!r}: samples go with random effects, and only with them.")
 
     def pool_for(self, kind: Kind) -> Pool:
         """The vector taken from a kind of model; refused where the measure does not apply."""
@@ -67,6 +70,12 @@ class Association:
         return self.pool.get(kind, self.pool.get("*", "word-mean"))
 
 
+CHOICES = {
+    "test": ("permutation", "random-effects"),
+    "contexts": ("bare", "templates"),
+    "sided": ("one", "two"),
+    "encode": ("usual", "no-specials", "tan2019", "husse2022", "guo2021"),
+}
 _TRANSFORMERS: tuple[Kind, ...] = ("masked", "causal", "permutation", "encoder")
 _ANY_WORD: dict[str, Pool] = {"*": "word-mean"}
 _SENTENCE: dict[str, Pool] = {

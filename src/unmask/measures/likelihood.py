@@ -7,12 +7,13 @@ the paper's definition; `name@source` reproduces released code with its quirks.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from unmask.errors import NotApplicable
+from unmask.errors import NotApplicable, UnmaskError
 from unmask.measures import plans
+from unmask.measures.card import check_card, check_choices
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import (
     Reduce,
@@ -79,10 +80,20 @@ class Likelihood:
     bibtex: str = ""
 
     def __post_init__(self) -> None:
-        if not (self.plans and self.cite and self.about and self.formula and self.criticism):
-            raise ValueError(f"the card of {self.name!r} is not complete")
-        if ("@" in self.name) != bool(self.deviation):
-            raise ValueError(f"{self.name!r}: a variant, and only a variant, states its deviation")
+        check_card(self)
+        check_choices(self, CHOICES)
+        if not isinstance(self.plans, Mapping) or not self.plans:
+            raise UnmaskError(f"{self.name!r} has no plans; give one for a kind of model.")
+        for kind, plan in {**self.plans, **self.prior}.items():
+            if kind not in get_args(Kind) or not callable(plan):
+                raise UnmaskError(f"{self.name!r}: the plan for {kind!r} is none; {KINDS_ARE}.")
+        for name in ("reduce", "text"):
+            if not callable(getattr(self, name)):
+                raise UnmaskError(f"{self.name!r}: its {name} is no function.")
+        for name in ("decimals", "samples"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 0):
+                raise UnmaskError(f"{self.name!r}: {name} is {value!r}; give a whole number.")
 
     @property
     def ideal(self) -> float:
@@ -150,6 +161,16 @@ class Likelihood:
         """Scores as the comparison sees them."""
         decimals = self.decimals_for(kind)
         return scores if decimals is None else np.round(scores, decimals)
+
+
+CHOICES = {
+    "compare": ("preference", "log-odds"),
+    "average": ("micro", "macro"),
+    "ties": ("strict", "half", "drop"),
+    "empty": ("unscored", "kept"),
+    "stream": ("own", "written", "next"),
+}
+KINDS_ARE = f"kinds are {', '.join(get_args(Kind))}"
 
 
 def _both(plan: Plan) -> dict[Kind, Plan]:
@@ -341,6 +362,12 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
             AUL,
             replace(
                 AUL,
+                name="aul@kaneko2022",
+                ties="strict",
+                deviation="A tie counts as not stereotypical.",
+            ),
+            replace(
+                AUL,
                 name="aul@thys2025",
                 plans=_both(plans.inner_places),
                 ties="strict",
@@ -358,6 +385,16 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 attention=True,
                 criticism="Attention is no proven measure of importance; the weights of a "
                 "sentence do not add up to one.",
+            ),
+            replace(
+                AUL,
+                name="aula@kaneko2022",
+                about="As aul, each token weighted by the attention it receives.",
+                formula="mean over tokens w of attention(w) log p(w | whole sentence)",
+                reduce=attended,
+                attention=True,
+                ties="strict",
+                deviation="A tie counts as not stereotypical.",
             ),
             replace(
                 AUL,
@@ -383,10 +420,10 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 stream="written",
                 deviation="The fill word, all its punctuation removed, is tokenised without its "
                 "leading space and the sentence tokenised anew around the mask: RoBERTa is asked "
-                "for the wrong piece. XLNet reads the sentence behind a long paragraph, with no "
-                "permutation mask. Causal models read the sentence as printed: the first token "
-                "after the start token alone, the others without it. A tie counts as not "
-                "stereotypical.",
+                "for the wrong piece. Every BLANK is filled, and the first one read. XLNet reads "
+                "the sentence behind a long paragraph, with no permutation mask. Causal models "
+                "read the sentence as printed: the first token after the start token alone, the "
+                "others without it. A tie counts as not stereotypical.",
             ),
             CONTINUATION,
             NSP,
@@ -417,7 +454,7 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 prior={"masked": plans.prior_before_last},
                 text=all_lowered,
                 deviation="The prior is read at the token before the last mask; a word of several "
-                "pieces is represented by its first.",
+                "pieces is represented by its first; all text is in lower case.",
             ),
             replace(
                 LPBS,
@@ -428,7 +465,8 @@ LIKELIHOOD: Registry[Likelihood] = Registry(
                 text=uncapitalised,
                 cite=("kurita2019", "thys2025"),
                 deviation="The prior is read at the attribute's mask; words are looked up without "
-                "the space marker.",
+                "the space marker; a sentence starts with a small letter and is tokenised anew "
+                "with its masks; no permutation mask for XLNet.",
             ),
             replace(
                 LPBS,

@@ -1,5 +1,6 @@
 """The tokenizer as plans and roles see it."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -121,6 +122,17 @@ class TokenizerCodec:
         return int(self.tokenizer.mask_token_id)
 
     @property
+    def unknown(self) -> int | None:
+        """The id of the unknown token, if there is one."""
+        found = self.tokenizer.unk_token_id
+        return None if found is None else int(found)
+
+    @property
+    def reserved(self) -> frozenset[int]:
+        """The ids of special tokens, which text should not hold; the unknown token is none."""
+        return frozenset(map(int, self.tokenizer.all_special_ids)) - {self.unknown}
+
+    @property
     def pad_id(self) -> int:
         """The id to pad with; any id does, since padding is never attended to."""
         return int(self.tokenizer.pad_token_id or 0)
@@ -136,4 +148,10 @@ def _start_token(tokenizer: Any) -> int | None:
 
 def describe(tokenizer: Any) -> Mapping[str, Any]:
     """What a result records of a tokenizer."""
-    return {"class": type(tokenizer).__name__, "vocabulary": len(tokenizer)}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    content = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab()))
+    return {
+        "class": type(tokenizer).__name__,
+        "vocabulary": len(tokenizer),
+        "hash": hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).hexdigest(),
+    }

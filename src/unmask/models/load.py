@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,19 @@ _AUTO = {
     "permutation": transformers.AutoModelForCausalLM,
     "encoder": transformers.AutoModel,
 }
+
+
+_TOKENIZERS = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "source.spm",
+)
+# Weights that no measure reads.
+_HARMLESS = re.compile(r"(^|\.)pooler\.|position_ids$|inv_freq$|seq_relationship")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +127,62 @@ def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Mod
     source, options = _source(name)
     config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
     kind = kind_of(config)
+    _check_files(name, source, options)
     tokenizer = _attempt(name, transformers.AutoTokenizer.from_pretrained, source, **options)
-    net = _attempt(
-        name, _AUTO[kind].from_pretrained, source, dtype=getattr(torch, dtype), **options
+    if "gguf_file" not in options:
+        options = options | {"use_safetensors": True}  # a pickle may run any code
+    net, report = _attempt(
+        name,
+        _AUTO[kind].from_pretrained,
+        source,
+        dtype=getattr(torch, dtype),
+        output_loading_info=True,
+        **options,
     )
+    _check_weights(name, report)
+    return replace(wrap(_moved(net, device), tokenizer, kind, name), source=source)
+
+
+def _check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
+    """Refuse a folder without a tokenizer, which would read every word as unknown, or pickles."""
+    folder = Path(source)
+    if not folder.is_dir() or "gguf_file" in options:
+        return
+    if not any((folder / file).is_file() for file in _TOKENIZERS):
+        raise ModelError(
+            f"the folder {name!r} has no tokenizer ({', '.join(_TOKENIZERS[:3])}, ...); save it "
+            "there with tokenizer.save_pretrained."
+        )
+    if not list(folder.glob("*.safetensors")) and list(folder.glob("*.bin")):
+        raise ModelError(
+            f"the weights of {name!r} are a pickle, which may run any code and is not loaded; "
+            "convert them once, where you trust them: "
+            "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER)."
+        )
+
+
+def _check_weights(name: str, report: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that lacks weights: they would be random."""
+    missing = sorted(k for k in report["missing_keys"] if not _HARMLESS.search(k))
+    wrong = sorted(str(k) for k in report.get("mismatched_keys") or [])
+    if missing or wrong:
+        some = ", ".join([*missing, *wrong][:3])
+        more = len(missing) + len(wrong) - 3
+        raise ModelError(
+            f"the files of {name!r} lack weights that would be filled at random: {some}"
+            + (f" and {more} more" if more > 0 else "")
+            + "; give a checkpoint of the whole model with its language-modelling head."
+        )
+
+
+def _moved(net: Any, device: str | None) -> Any:
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return replace(wrap(net.to(where), tokenizer, kind, name), source=source)
+    try:
+        return net.to(where)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise ModelError(
+            f"the device {where!r} cannot be used ({_first(error)}); 'cpu' always can."
+        ) from error
 
 
 def next_sentence_net(model: Model) -> Any:
@@ -147,6 +211,10 @@ def next_sentence_net(model: Model) -> Any:
 def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
     """A model from a network and a tokenizer already in memory."""
     net.eval()
+    if len(tokenizer) - len(tokenizer.all_special_ids) < 2:
+        raise ModelError(
+            f"the tokenizer of {name!r} knows no words; its vocabulary is missing or was not read."
+        )
     for key, value in net.named_parameters():
         if not torch.isfinite(value).all():
             raise ModelError(
@@ -159,6 +227,9 @@ def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
         "architecture": type(net).__name__,
         "revision": getattr(net.config, "_commit_hash", None),
         "weights": weight_hash(net),
+        "config": hashlib.blake2b(
+            net.config.to_json_string(use_diff=False).encode(), digest_size=8
+        ).hexdigest(),
         "parameters": sum(p.numel() for p in net.parameters()),
         "dtype": str(first.dtype).removeprefix("torch."),
         "device": str(first.device),
@@ -223,6 +294,8 @@ def _limit(config: Any, tokenizer: Any) -> int:
 def _source(name: str) -> tuple[str, dict[str, Any]]:
     """Where a name points, and the options to load it with. No code is ever run from a hub."""
     options: dict[str, Any] = {"trust_remote_code": False}
+    if not name.strip():
+        raise ModelError("the name of a model is empty; give a hub name, a folder or 'bundled'.")
     if name == BUNDLED:
         return str(Path(__file__).parent / "bundled_model"), options | {"local_files_only": True}
     path = Path(name)
@@ -255,7 +328,7 @@ def _attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
         return loader(source, **options)
     except ImportError as error:
         raise ModelError(f"{name!r} needs a package that is missing: {_first(error)}") from error
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except Exception as error:  # safetensors and tokenizers raise classes of their own
         if isinstance(error, OSError) and not Path(source).exists():
             raise ModelError(_not_found(name, error)) from error
         raise ModelError(f"cannot load the model {name!r}: {_first(error)}") from error

@@ -97,7 +97,19 @@ class StaticVectors:
                 # A few words of GloVe 840B hold spaces: count the numbers from the end.
                 parts = line.rstrip("\n").rsplit(" ", self.dimensions)
                 if parts[0] in wanted:
-                    yield parts[0], np.array(parts[1:], float)
+                    yield parts[0], self._vector(parts[1:], number + 1)
+
+    def _vector(self, parts: list[str], line: int) -> Floats:
+        try:
+            vector = np.array(parts, float)
+        except ValueError:
+            vector = np.full(self.dimensions, np.nan)
+        if len(vector) != self.dimensions or not np.isfinite(vector).all():
+            raise ModelError(
+                f"{self.name!r}, line {line} has no {self.dimensions} finite numbers; mend or "
+                "fetch the file again."
+            )
+        return vector
 
     def _binary(self, wanted: set[str] | None) -> Iterator[tuple[str, Floats]]:
         size = 4 * self.dimensions
@@ -107,8 +119,12 @@ class StaticVectors:
         raw, at = memoryview(data), 0  # type: ignore[arg-type]
         for _ in range(count):
             end = at
-            while raw[end] != 32:  # the word ends at a space
+            while end < len(raw) and raw[end] != 32:  # the word ends at a space
                 end += 1
+            if end + 1 + size > len(raw):
+                raise ModelError(
+                    f"{self.name!r} ends before its {count} words do; fetch the file again."
+                )
             word = bytes(raw[at:end]).decode("utf-8", "replace").lstrip("\n")
             if wanted is None or word in wanted:
                 yield word, np.frombuffer(raw, "<f4", self.dimensions, end + 1).astype(float)

@@ -51,8 +51,9 @@ class TransformerVectors:
     progress: Progress = lambda rows, total: None
 
     def has(self, words: Iterable[str]) -> set[str]:
-        """The words that the model has: all, in pieces."""
-        return set(words)
+        """The words that the model has, in pieces: those that are not unknown altogether."""
+        unknown = self.codec.unknown
+        return {w for w in words if not all(p == unknown for p in self.codec.pieces(w))}
 
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
         """A vector for each wanted [n, d]; NaN where the sentence is longer than the limit."""

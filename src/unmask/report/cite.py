@@ -1,9 +1,10 @@
 """BibTeX of exactly what was run."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from unmask.data import catalogue, wordsets
 from unmask.data.cards import sentence_sets
@@ -38,11 +39,21 @@ def cited(results: Iterable[Result]) -> str:
     """BibTeX of unmask, and of the measures and data of some results."""
     keys, more = ["unmask"], []
     for result in results:
-        measure = result.provenance.get("measure", {})
-        keys += measure.get("cite") or _measure_keys(result.measure)
-        keys += result.provenance.get("data", {}).get("cite") or _data_keys(result.data)
-        more += [measure["bibtex"]] if measure.get("bibtex") else []
+        measure, data = (_facts(result.provenance, k) for k in ("measure", "data"))
+        keys += _keys(measure) or _measure_keys(result.measure)
+        keys += _keys(data) or ([] if "source" in data else _data_keys(result.data))
+        more += [str(measure["bibtex"])] if measure.get("bibtex") else []
     return bibtex(keys, more)
+
+
+def _facts(provenance: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = provenance.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _keys(facts: Mapping[str, Any]) -> list[str]:
+    found = facts.get("cite") or []
+    return [found] if isinstance(found, str) else [str(k) for k in found]
 
 
 def _measure_keys(name: str) -> tuple[str, ...]:

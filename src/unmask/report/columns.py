@@ -178,6 +178,9 @@ RUN: Sequence[Column] = (
 COMPARISON: Sequence[Column] = (
     Column("measure", _of("measure"), words, left=True),
     Column("data", _of("data"), words, left=True),
+    Column(
+        "choices", _of("choices"), words, when=lambda f: bool((f.choices != "").any()), left=True
+    ),
     Column("diff.", _of("difference"), signed, strong=lambda r: r["p_holm"] <= SURE),
     Column(_level, _bounds, _interval),
     Column("n", _of("n"), words),

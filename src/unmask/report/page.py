@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from unmask.errors import UnmaskError
 from unmask.report.columns import Cell, laid_out, plain
+from unmask.report.files import atomically, put, put_csv
 from unmask.types import Result
 
 _TEX = {
@@ -99,17 +100,13 @@ def write(study: Study, folder: Path) -> None:
     """Tables as CSV and LaTeX, figures as PNG and SVG, and one page in Markdown and HTML."""
     folder.mkdir(parents=True, exist_ok=True)
     for table in study.tables:
-        table.frame.to_csv(folder / f"{safe(table.name)}.csv", index=False)
-        _put(folder / f"{safe(table.name)}.tex", rendered("table.tex.jinja", table=table))
+        put_csv(folder / f"{safe(table.name)}.csv", table.frame)
+        put(folder / f"{safe(table.name)}.tex", rendered("table.tex.jinja", table=table))
     files = {figure.name: safe(figure.name) for figure in study.figures}
     for figure in study.figures:
         _draw(figure, folder / files[figure.name])
     for name in ("index.html", "index.md"):
-        _put(folder / name, rendered(f"study.{name.split('.')[1]}.jinja", study=study, files=files))
-
-
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+        put(folder / name, rendered(f"study.{name.split('.')[1]}.jinja", study=study, files=files))
 
 
 def _draw(figure: Figure, path: Path) -> None:
@@ -118,10 +115,12 @@ def _draw(figure: Figure, path: Path) -> None:
     except ImportError as error:
         raise UnmaskError("figures need: pip install 'unmask[plots]'.") from error
     matplotlib.use("Agg")
+    matplotlib.rcParams["text.parse_math"] = False  # names may hold a dollar sign
     from matplotlib import pyplot
 
     made = pyplot.figure(figsize=figure.size, layout="constrained")
     figure.draw(made)
-    made.savefig(path.with_suffix(".png"), dpi=150)
-    made.savefig(path.with_suffix(".svg"))
+    for form in ("png", "svg"):
+        save = partial(made.savefig, format=form, dpi=150)
+        atomically(path.with_name(f"{path.name}.{form}"), save)
     pyplot.close(made)

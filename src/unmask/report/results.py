@@ -7,8 +7,7 @@ belongs to it, so that a file of another run beside it is noticed.
 import hashlib
 import json
 import math
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
@@ -17,15 +16,18 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from unmask.errors import DataError
+from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
+from unmask.report.files import atomically, make_folder, put
 from unmask.types import Coverage, Estimate, Result, Results
 
 RESULTS, ITEMS = "results.json", "items.parquet"
 SCHEMA = 2  # the version that is written; version 1 is read
 _UNSAVED = {"items", "kept"}
+NEEDED = {"model", "measure", "data", "item", "label", "sentence", "score"}
 
 
 def schema() -> dict[str, Any]:
@@ -37,16 +39,16 @@ def schema() -> dict[str, Any]:
 # ---------------------------------------------------------------- writing
 
 
-def save(results: Iterable[Result], folder: Path | str) -> None:
+def save(results: Iterable[Result] | Result, folder: Path | str) -> None:
     """Write `results.json` and `items.parquet`; each appears only when whole."""
-    folder, found = Path(folder), list(results)
+    folder, found = Path(folder), [results] if isinstance(results, Result) else list(results)
     if not found:
         raise DataError("there are no results to save; run a measure first.")
     make_folder(folder)
     frame = pd.concat(
         [r.items.assign(result=place) for place, r in enumerate(found)], ignore_index=True
     )
-    _atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
+    atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
     content = {
         "schema": SCHEMA,
         "notes": list(getattr(results, "notes", ())),
@@ -54,31 +56,13 @@ def save(results: Iterable[Result], folder: Path | str) -> None:
         "results": [to_record(r) for r in found],
     }
     text = json.dumps(content, indent=1, allow_nan=False)
-    _atomically(folder / RESULTS, lambda path: path.write_text(text, encoding="utf-8"))
+    put(folder / RESULTS, text)
 
 
 def digest(path: Path) -> str:
     """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def make_folder(folder: Path) -> None:
-    """Make sure that results can be written, before anything long begins."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(13, "no permission to write")
-    except OSError as error:
-        raise DataError(
-            f"cannot write to {str(folder)!r} ({error.strerror}); name another folder with -o."
-        ) from error
-
-
-def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    part = path.with_name(f".{path.name}.part")
-    write(part)
-    part.replace(path)
 
 
 def to_record(result: Result) -> dict[str, Any]:
@@ -98,7 +82,7 @@ def _plain(value: Any) -> Any:
         return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 # ---------------------------------------------------------------- reading
@@ -108,21 +92,26 @@ def load(folder: Path | str) -> Results:
     """Results of an earlier run, checked against the schema."""
     folder = Path(folder)
     content = _content(folder / RESULTS)
-    frame = read_items(folder, content.get("items", {}).get("sha256"))
-    if content.get("schema", 1) == 1:
-        content = _former(content, folder / RESULTS)
-        frame = _numbered(frame, content)
+    former = content.get("schema", 1) == 1
+    content = _former(content, folder / RESULTS) if former else content
     _check(content, folder / RESULTS)
+    frame = read_items(folder, content.get("items", {}).get("sha256"))
+    if lacking := NEEDED - set(frame.columns):
+        raise DataError(f"{folder / ITEMS} has no column {', '.join(sorted(lacking))}; run again.")
+    frame = _numbered(frame, content) if former else frame
     parts = dict(tuple(frame.groupby("result", sort=False))) if "result" in frame else {}
     if set(parts) != set(range(len(content["results"]))):
         raise DataError(
             f"{str(folder)!r}: {ITEMS} does not hold the items of {RESULTS}; run again into "
             "another folder."
         )
-    found = [
-        from_record(record, parts[place].drop(columns="result").reset_index(drop=True))
-        for place, record in enumerate(content["results"])
-    ]
+    try:
+        found = [
+            from_record(record, parts[place].drop(columns="result").reset_index(drop=True))
+            for place, record in enumerate(content["results"])
+        ]
+    except (ValueError, TypeError, UnmaskError) as error:
+        raise DataError(f"{folder / RESULTS} contradicts itself ({error}); run again.") from error
     return Results(found, content.get("notes", ()))
 
 
@@ -157,7 +146,7 @@ def read_items(folder: Path, expected: str | None = None) -> pd.DataFrame:
         )
     try:
         return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise DataError(f"{path} is not a whole parquet file ({error}); run again.") from error
 
 

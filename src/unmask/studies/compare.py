@@ -1,9 +1,8 @@
 """Paired comparison of runs on the same items."""
 
 import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +53,45 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
 
 
 def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
-    """Results by measure and data; where those are not unique, by all that was chosen too."""
-    names = Counter((r.measure, r.data) for r in results)
-    keyed = {}
+    """Results by measure, data and all that was chosen; equal ones are numbered."""
+    keyed: dict[tuple[str, ...], Result] = {}
     for r in results:
-        key: tuple[str, ...] = (r.measure, r.data)
-        if names[r.measure, r.data] > 1:
-            chosen = (r.spec.pool, r.spec.layer, r.spec.contexts, *sorted(r.spec.tags.items()))
-            key = (*key, *map(str, chosen))
+        chosen = (r.spec.pool, r.spec.layer, r.spec.contexts, r.spec.samples)
+        tags = sorted((k, v) for k, v in r.spec.tags.items() if k != "model")
+        key = (r.measure, r.data, *map(str, (*chosen, *tags)))
+        while key in keyed:
+            key = (*key, "again")
         keyed[key] = r
     return keyed
+
+
+def _matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
+    """Results of two runs that belong together, and what tells them from others of the same name.
+
+    Where a measure on a data set stands once in each run, the two are compared whatever their
+    choices were; else those with the same choices.
+    """
+    groups: dict[tuple[str, ...], list[list[tuple[str, ...]]]] = {}
+    for side, run in enumerate((a, b)):
+        for key in run.results:
+            groups.setdefault(key[:2], [[], []])[side].append(key)
+    out = []
+    for ones, twos in groups.values():
+        if len(ones) == len(twos) == 1:
+            out.append((a.results[ones[0]], b.results[twos[0]], ""))
+            continue
+        twin = {k[2:]: k for k in twos}
+        shared = [(k, twin[k[2:]]) for k in ones if k[2:] in twin]
+        out += [(a.results[k], b.results[j], _choices(a.results[k])) for k, j in shared]
+    return out
+
+
+def _choices(result: Result) -> str:
+    """The choices of a result in words."""
+    names = ("pool", "layer", "contexts", "samples")
+    chosen = {k: getattr(result.spec, k) for k in names} | dict(result.spec.tags)
+    plain = {"model", "measure", "data"}
+    return ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None and k not in plain)
 
 
 def compare(
@@ -75,14 +103,14 @@ def compare(
     """
     rows, changed = [], []
     for a, b in itertools.combinations(runs, 2):
-        shared = [key for key in a.results if key in b.results]
+        shared = _matched(a, b)
         if not shared:
             raise DataError(
                 f"{a.name} and {b.name} share no measure and data set; run the same on both."
             )
-        for key in shared:
-            row, items = _pair(a.name, b.name, a.results[key], b.results[key], margin, how)
-            rows.append(row)
+        for one, two, choices in shared:
+            row, items = _pair(a.name, b.name, one, two, margin, how)
+            rows.append({**row, "choices": choices})
             changed.append(items)
     frame = pd.DataFrame(rows)
     frame["p_holm"] = corrected(frame.p.tolist())
@@ -118,6 +146,32 @@ def _pair(
     return row, items
 
 
+def _same_items(a: Result, b: Result) -> tuple[Result, Result]:
+    """The two results with items that mean the same under one id.
+
+    Where an id has other sentences in the two runs, items are paired by their sentences.
+    """
+    one, two = _sentences(a), _sentences(b)
+    differ = [i for i in one.keys() & two.keys() if one[i] != two[i]]
+    if not differ:
+        return a, b
+    if len(set(one.values())) < len(one) or len(set(two.values())) < len(two):
+        raise DataError(
+            f"{len(differ)} items of {a.data} have other sentences in the two runs under the same "
+            f"id (such as {differ[0]!r}), and sentences that stand twice; run both on one file."
+        )
+    return tuple(  # type: ignore[return-value]
+        replace(r, items=r.items.assign(item=r.items["item"].map(names)))
+        for r, names in ((a, one), (b, two))
+    )
+
+
+def _sentences(result: Result) -> dict[str, str]:
+    """The sentences of each item, as one text."""
+    frame = result.items[["item", "label", "sentence"]].sort_values(["item", "label"])
+    return {str(k): " | ".join(v) for k, v in frame.groupby("item").sentence}
+
+
 def _common(a: pd.DataFrame, b: pd.DataFrame, where: str) -> tuple[pd.Index, dict[str, int]]:
     shared = a.index.intersection(b.index)
     if not len(shared):
@@ -141,11 +195,13 @@ _Paired = tuple[Estimate, pd.DataFrame, dict[str, Any]]
 
 
 def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
+    a, b = _same_items(a, b)
     one, two = wide(a), wide(b)
     shared, left = _common(one, two, a.data)
     one, two = one.loc[shared], two.loc[shared]
     clusters = one.cluster.tolist()
-    ties: Ties = "half" if a.settings.get("ties") == "half" else "strict"
+    # A tie that is dropped in one run may be none in the other: here it counts a half.
+    ties: Ties = "strict" if a.settings.get("ties", "strict") == "strict" else "half"
     wins = [preferred(t["stereotype"], t["antistereotype"], ties) for t in (one, two)]
     macro = a.settings.get("average") == "macro"
     found = paired_difference(wins[0], wins[1], clusters, macro=macro, scale=100.0, how=how)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unmask.errors import DataError
@@ -176,12 +177,18 @@ def stored(path: Path) -> Source:
         try:
             at = row["span"] if "span" in row else (row["start"], row["end"])
             mention = Mention(str(row["sentence"]), (int(at[0]), int(at[1])))
-            found.setdefault(str(row["stimulus"]), []).append(mention)
-        except KeyError as error:
+            stimulus = str(row["stimulus"])
+        except (LookupError, TypeError, ValueError, OverflowError, DataError) as error:
             raise DataError(
-                f"{path}, row {number + 1} has no {error}; a context has stimulus, sentence and "
+                f"{path}, row {number + 1} is no context ({error}); it has stimulus, sentence and "
                 "span (or start and end)."
             ) from error
+        spot = mention.text[slice(*mention.span)]
+        if spot.casefold() != stimulus.casefold():
+            raise DataError(
+                f"{path}, row {number + 1}: the span of {stimulus!r} points at {spot!r}; mend it."
+            )
+        found.setdefault(stimulus, []).append(mention)
 
     def contexts(test: Stimuli) -> Contexts:
         words = {w for words in test.sets.values() for w in words}
@@ -197,9 +204,13 @@ def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
         raise DataError(
             f"there is no context store {str(path)!r}; give a JSON-lines or parquet file."
         )
-    if path.suffix == ".parquet":
-        return pq.read_table(path).to_pylist()
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    try:
+        if path.suffix == ".parquet":
+            return list(pq.read_table(path).to_pylist())
+        lines = path.read_text("utf-8").split("\n")
+        return [json.loads(line) for line in lines if line.strip()]
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} is no context store ({error}); build it again.") from error
 
 
 def given(

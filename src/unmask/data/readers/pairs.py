@@ -1,7 +1,7 @@
 """Readers of sentence pairs: CrowS-Pairs and its translations, and users' own files."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,15 @@ from unmask.text.roles import find_word
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
 
 
-def read_crows_pairs(path: Path, name: str = "crows-pairs") -> Dataset:
+def read_crows_pairs(path: Path, name: str = "crows-pairs", encoding: str | None = None) -> Dataset:
     """CrowS-Pairs (Nangia et al. 2020): stereotype is `sent_more`, whatever the direction.
 
     The cluster is the writer. `meta` keeps the direction (`stereo` is about a disadvantaged
     group) and how many of the annotators named the item's own bias type. Rows of a translation
     that lack a sentence are left out, and `about` counts them.
     """
-    rows = read_table(path, ["sent_more", "sent_less", "stereo_antistereo", "bias_type"])
+    needed = ["sent_more", "sent_less", "stereo_antistereo", "bias_type"]
+    rows = read_table(path, needed, encoding)
     items, empty = [], 0
     for number, row in enumerate(rows):
         if not (row["sent_more"].strip() and row["sent_less"].strip()):
@@ -76,15 +77,16 @@ def _ratings(text: str) -> list[list[str]]:
     return [list(r) for r in found]
 
 
-def read_pairs(path: Path) -> Dataset:
+def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
     """A user's CSV, TSV, JSON lines or parquet with `stereotype` and `antistereotype`.
 
     Optional columns: `unrelated`, `id`, `category`, `cluster`, and `fill` (the word that differs,
     for CAT; with it give `unrelated` too).
     """
-    rows = read_table(path, ["stereotype", "antistereotype"])
-    triplets = all(r.get("unrelated") for r in rows)
-    items = [_user_item(row, number, path) for number, row in enumerate(rows)]
+    rows = read_table(path, ["stereotype", "antistereotype"], encoding)
+    triplets = all(_given(r, UNRELATED) is not None for r in rows)
+    labels = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED) if triplets else (STEREOTYPE, ANTISTEREOTYPE)
+    items = [_user_item(row, number, path, labels) for number, row in enumerate(rows)]
     return Dataset(
         path.stem,
         "triplets" if triplets else "pairs",
@@ -93,16 +95,40 @@ def read_pairs(path: Path) -> Dataset:
     )
 
 
-def _user_item(row: Mapping[str, Any], number: int, path: Path) -> Contrast:
+def _given(row: Mapping[str, Any], name: str) -> Any:
+    """A field's value; None where it is missing, empty or not a number."""
+    value = row.get(name)
+    missing = value is None or value != value or (isinstance(value, str) and not value.strip())
+    return None if missing else value
+
+
+def _user_item(row: Mapping[str, Any], number: int, path: Path, labels: Sequence[str]) -> Contrast:
     texts = {}
-    for label in (STEREOTYPE, ANTISTEREOTYPE, UNRELATED):
-        sentence = row.get(label)
-        if sentence is None or not str(sentence).strip():
-            if label == UNRELATED:
-                continue
+    for label in labels:
+        sentence = _given(row, label)
+        if sentence is None:
             raise DataError(f"{path}, row {number + 1}: the column {label!r} is empty; fill it in.")
-        found = find_word(sentence, row[f"{label}_fill"]) if row.get(f"{label}_fill") else None
+        if not isinstance(sentence, str):
+            raise DataError(
+                f"{path}, row {number + 1}: the column {label!r} holds {sentence!r:.30}, which is "
+                "no text; put a sentence there."
+            )
+        fill = _given(row, f"{label}_fill")
+        found = find_word(sentence, str(fill)) if fill is not None else None
         spans: dict[str, tuple[Span, ...]] = {"fill": (found,), "word": (found,)} if found else {}
-        texts[label] = Text(str(sentence), spans)
-    name = str(row.get("id") or number)
-    return Contrast(name, texts, str(row.get("category") or "all"), str(row.get("cluster") or name))
+        texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
+    name, category, cluster = (_given(row, k) for k in ("id", "category", "cluster"))
+    shown = str(number if name is None else name)
+    return Contrast(
+        shown,
+        texts,
+        "all" if category is None else str(category),
+        shown if cluster is None else str(cluster),
+    )
+
+
+def _text(sentence: str, spans: Mapping[str, tuple[Span, ...]], where: str) -> Text:
+    try:
+        return Text(sentence, spans)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error

@@ -12,51 +12,105 @@ import pyarrow.parquet as pq
 
 from unmask.errors import DataError
 
+LARGEST = 1 << 30  # bytes of a file of rows
+FIELD = 10_000_000  # characters of a field
+
 
 def read_json(path: Path) -> Any:
     """A JSON file, or one sentence about what is wrong with it."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return json.loads(decoded(path))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise DataError(f"{path} is not a JSON file ({error}); give the original file.") from error
 
 
-def read_table(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
+def decoded(path: Path, encoding: str | None = None) -> str:
+    """The text of a file: UTF-8, or UTF-16 with its mark, unless an encoding is named."""
+    data = path.read_bytes()
+    if len(data) > LARGEST:
+        raise DataError(
+            f"{path} has {len(data):,} bytes; at most {LARGEST:,} are read: split it, or give it "
+            "as parquet."
+        )
+    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    chosen = encoding or ("utf-16" if marked else "utf-8-sig")
+    try:
+        return data.decode(chosen)
+    except LookupError as error:
+        raise DataError(f"there is no encoding {encoding!r}; 'utf-8' and 'cp1252' are.") from error
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{path}, line {line} is not {chosen.removesuffix('-sig').upper()} ({error.reason}); "
+            "save the file as UTF-8, or name its encoding."
+        ) from error
+
+
+def read_table(
+    path: Path, needed: Sequence[str], encoding: str | None = None
+) -> list[dict[str, Any]]:
     """The rows of a CSV, TSV, JSON-lines or parquet file that must have some columns."""
     if path.suffix == ".parquet":
         return _complete(path, _parquet(path), needed)
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("cp1252", "replace")  # the Dutch pairs are in Windows' encoding
+    text = decoded(path, encoding)
     if not text.strip():
         raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
     if path.suffix in {".jsonl", ".ndjson"}:
+        return _complete(path, _json_lines(path, text), needed)
+    return _complete(path, _separated(path, text, path.suffix == ".tsv"), needed)
+
+
+def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
         try:
-            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path} has a line that is not JSON: {error}.") from error
-    else:
-        rows = _separated(text, path.suffix == ".tsv")
-    return _complete(path, rows, needed)
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}, line {number} is not JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, line {number} is no object but {line.strip()[:30]!r}.")
+        rows.append(row)
+    return rows
 
 
-def _separated(text: str, tabs: bool) -> list[dict[str, Any]]:
+def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
     """Rows of CSV or TSV. In a TSV a quote is a quote, unless all that open a field close it."""
-    file = io.StringIO(text, newline="")
-    if not tabs:
-        return list(csv.DictReader(file))
-    fields = (f for line in text.splitlines() for f in line.split("\t") if f.startswith('"'))
-    if all(len(f) > 1 and f.endswith('"') for f in fields):
-        return list(csv.DictReader(file, delimiter="\t"))
-    return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    csv.field_size_limit(FIELD)
+    options: dict[str, Any] = {"strict": True}
+    if tabs:
+        options["delimiter"] = "\t"
+        cells = (f for line in text.split("\n") for f in line.rstrip("\r").split("\t"))
+        if not all(len(f) > 1 and f.endswith('"') for f in cells if f.startswith('"')):
+            options["quoting"] = csv.QUOTE_NONE
+    reader = csv.reader(io.StringIO(text, newline=""), **options)
+    try:
+        heads = next(reader, [])
+        rows = [_row(path, reader.line_num, heads, fields) for fields in reader if fields]
+    except csv.Error as error:
+        raise DataError(
+            f"{path}, line {reader.line_num}: {error}; close its quotes, and double a quote inside "
+            "of quotes."
+        ) from error
+    return rows
+
+
+def _row(path: Path, line: int, heads: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+    if len(fields) != len(heads):
+        raise DataError(
+            f"{path}, line {line} has {len(fields)} fields and the header {len(heads)}; put a "
+            "sentence with a comma in quotes."
+        )
+    if len(set(heads)) != len(heads):
+        raise DataError(f"{path} has two columns of one name; give each a name of its own.")
+    return dict(zip(heads, fields, strict=True))
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
     try:
         return list(pq.read_table(path).to_pylist())
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a parquet file ({error}); write it again.") from error
 
 

@@ -364,7 +364,8 @@ def table14(names: Sequence[str], results: Results, values: Any) -> Table:
                     ("probability", stated[3 + i], (m, "CEAT-LPBS", base, size, context)),
                 )
                 for metric, value, key in pair:
-                    keys = {"test": test, "sets": size, "metric": metric, "model": m}
+                    shown = m if names or metric == "cosine" else LPBS_MODEL
+                    keys = {"test": test, "sets": size, "metric": metric, "model": shown}
                     rows.append(row(keys, value, _overall(results, *key), same=False))
     note = f"Published for BERT on Reddit; ours on {context} sentences. {SHRINKS}"
     return Table("table14", "Table 14: cosine or probability", frame(rows), note)

@@ -1,0 +1,72 @@
+"""Files that appear only when they are whole, and that follow no link."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from unmask.errors import DataError
+
+# Control characters, and marks that turn the direction of text.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def make_folder(folder: Path) -> None:
+    """Make sure that results can be written, before anything long begins."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(13, "no permission to write")
+    except OSError as error:
+        raise DataError(
+            f"cannot write to {str(folder)!r} ({error.strerror}); name another folder with -o."
+        ) from error
+
+
+def atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a new file beside `path` and put it in its place; a link there is replaced."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        write(part)
+        part.chmod(0o644)
+        part.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"cannot write {str(path)!r} ({error.strerror or error}); make room, or name another "
+            "folder with -o."
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def put(path: Path, text: str) -> None:
+    """Text to a file, whole or not at all."""
+    atomically(path, lambda part: part.write_text(text, encoding="utf-8", errors="replace"))
+
+
+def put_csv(path: Path, frame: pd.DataFrame) -> None:
+    """A frame as CSV; a text that a spreadsheet would take for a formula is quoted."""
+    shown = frame.rename(columns=_quoted).map(_quoted)
+    atomically(path, lambda part: shown.to_csv(part, index=False))
+
+
+def _quoted(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value.removesuffix("*"))
+    except ValueError:
+        return "'" + value
+    return value
+
+
+def visible(text: str) -> str:
+    """Text without characters that steer a terminal or turn its direction."""
+    return _UNSEEN.sub("\ufffd", text.encode("utf-8", "replace").decode())
