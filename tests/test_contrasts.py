@@ -353,7 +353,7 @@ def test_quotes_in_a_tsv_and_odd_line_ends(tmp_path):
     assert data.items[0].texts["stereotype"].string == '"Yes," she said.'
     assert len(data.items) == 2
     path.write_text("stereotype\tantistereotype\nShe ran.\n")
-    with pytest.raises(DataError, match="row 1 has too few columns"):
+    with pytest.raises(DataError, match="line 2 has 1 fields and the header 2"):
         catalogue.sentences(str(path))
     lines = tmp_path / "l.jsonl"
     row = {"stereotype": "She\u2028ran.", "antistereotype": "He ran."}

@@ -139,6 +139,12 @@ def test_progress_is_in_bytes_and_goes_on_within_a_file(tmp_path, monkeypatch, w
         assert len(seen) > 20
 
 
+def test_names_are_matched_in_their_letter_case():
+    plan = harvest.plan_for([stimuli()["weat-6"], stimuli()["weat-1"]], keep=5)
+    assert {"Bill", "Joan"} <= plan.exact
+    assert not {"rose", "love", "office"} & plan.exact
+
+
 def test_two_stores_merge_into_the_sample_of_the_union(tmp_path):
     files = [write(tmp_path, f"{i}.jsonl", lines(i)) for i in range(4)]
     a, b, whole, merged = (tmp_path / n for n in ("a", "b", "whole", "merged"))

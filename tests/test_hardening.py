@@ -373,6 +373,26 @@ def test_files_are_written_without_following_links(tmp_path):
     assert not (folder / "results.json").is_symlink()
 
 
+def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
+    from unmask import api
+    from unmask.report import files
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "run", stopped)
+    status, _, err = invoke("run", "-x", "aul", "-o", tmp_path / "o")
+    assert status == 130
+    assert "the same -o folder" in " ".join(err.split())
+
+    def full(part):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(unmask.DataError, match="No space left"):
+        files.atomically(tmp_path / "x", full)
+    assert list(tmp_path.glob(".x*")) == []
+
+
 def test_dollar_signs_are_no_mathematics(tmp_path):
     from unmask.report import page
 

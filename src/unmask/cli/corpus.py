@@ -26,6 +26,8 @@ terminal = later("unmask.cli.terminal")
 console = Console()
 errors = Console(stderr=True)
 
+GIGABYTE = 1 << 30
+
 contexts_app = typer.Typer(help="Natural contexts of words from a corpus.", no_args_is_help=True)
 
 
@@ -47,6 +49,9 @@ def contexts_build(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    max_size: Annotated[
+        float, typer.Option(help="Gigabytes that one corpus file may unpack to, at most.")
+    ] = 1024,
     seed: Annotated[int, typer.Option(help="Key of the hash that samples.")] = 0,
 ) -> None:
     """Corpus to natural contexts: a uniform sample of sentences for each stimulus."""
@@ -54,15 +59,17 @@ def contexts_build(
     for name, value in (("keep", keep), ("workers", workers), ("window", window)):
         if value is not None and value < 1:
             raise UnmaskError(f"--{name} is {value}; give a whole number of at least 1.")
+    if not 0 < max_size < 1e6:
+        raise UnmaskError(f"--max-size is {max_size}; give gigabytes, more than 0.")
     if engine not in {"local", "ray"}:
         raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
     tests = catalogue.word_sets(split([stimuli]))
-    files = harvest.expand(corpus)
+    found = harvest.expand(corpus)
     files.make_folder(out)
-    plan = harvest.plan_for(tests, keep=keep, seed=seed)
+    plan = harvest.plan_for(tests, keep=keep, seed=seed, most=int(max_size * GIGABYTE))
     with terminal.bytes_progress(console) as progress:
         report = store.build(
-            files, plan, out, words=window, workers=workers, engine=engine, progress=progress
+            found, plan, out, words=window, workers=workers, engine=engine, progress=progress
         )
     for line in report.broken:
         errors.print(f"[yellow]unmask: {escape(line)}; what was read is kept[/]")
@@ -159,13 +166,13 @@ def data_frequencies(
     With --results, count the words in which the sentences of each item differ instead.
     """
 
-    files = harvest.expand(corpus)
+    found = harvest.expand(corpus)
     if join is None:
-        frame = shown = frequency.ranks(count.count(files, frequency.group_words()))
+        frame = shown = frequency.ranks(count.count(found, frequency.group_words()))
     else:
         items = results.read_items(join)
         wanted = set().union(*frequency.own_words(items))
-        frame = frequency.joined(items, count.count(files, wanted))
+        frame = frequency.joined(items, count.count(found, wanted))
         shown = frequency.follows(frame)
         if not len(shown):
             raise UnmaskError(

@@ -37,6 +37,7 @@ app.add_typer(corpus.contexts_app, name="contexts")
 app.add_typer(corpus.data_app, name="data")
 studies.add_to(app)
 console = Console()
+STOPPED = 130  # the exit status of a command that was interrupted
 
 
 def main() -> None:
@@ -49,14 +50,15 @@ def main() -> None:
     except OSError as error:
         _complain(f"{error.filename or 'a file'}: {error.strerror or error}; mend that and go on.")
     except (KeyboardInterrupt, typer.Abort):
-        _complain("stopped; with the same -o folder the same command goes on.", 130)
+        status = STOPPED
     except Exception as error:
         if not hasattr(error, "show"):  # not a wrong use of the command line
             raise
         error.show()
         sys.exit(getattr(error, "exit_code", 2))
-    else:
-        sys.exit(status if isinstance(status, int) else 0)
+    if status == STOPPED:
+        _complain("stopped; with the same -o folder the same command goes on.", STOPPED)
+    sys.exit(status if isinstance(status, int) else 0)
 
 
 def _complain(said: str, status: int = 2) -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
-from unmask.corpus.readers import Broken, blocks, documents, is_json
+from unmask.corpus.readers import LARGEST, Broken, blocks, documents, is_json
 from unmask.corpus.sample import SCHEMA, Sample
 from unmask.errors import DataError
 from unmask.types import Stimuli
@@ -41,7 +41,10 @@ _LOOSE = _GAP | _QUOTE  # what the sentence before may leave
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to look for. `exact` stimuli (names) must match in letter case too."""
+    """What to look for. `exact` stimuli (names) must match in letter case too.
+
+    `most` bounds the bytes that one file may unpack to.
+    """
 
     stimuli: tuple[str, ...]
     exact: frozenset[str] = frozenset()
@@ -49,6 +52,7 @@ class Plan:
     keep: int = 10_000
     longest: int = 600
     seed: int = 0
+    most: int = LARGEST
 
     @property
     def keep_doubles(self) -> int:
@@ -56,15 +60,10 @@ class Plan:
         return max(1, self.keep // 100)
 
 
-def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0) -> Plan:
+def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0, most: int = LARGEST) -> Plan:
     """All stimuli of some word tests; names are matched in case, other words are not."""
     tests = list(tests)
-    words = {
-        w: test.meta.get("forms", {}).get(w, "")
-        for test in tests
-        for ws in test.sets.values()
-        for w in ws
-    }
+    words = {w: test.forms.get(w, "") for test in tests for ws in test.sets.values() for w in ws}
     exact = frozenset(w for w, form in words.items() if form == "name")
     doubles = {
         t.name: (
@@ -73,7 +72,7 @@ def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0) -> Plan:
         )
         for t in tests
     }
-    return Plan(tuple(sorted(words)), exact, doubles, keep=keep, seed=seed)
+    return Plan(tuple(sorted(words)), exact, doubles, keep=keep, seed=seed, most=most)
 
 
 class _Hits(NamedTuple):
@@ -282,7 +281,7 @@ def harvest(
     singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
     json_lines = is_json(path)
     try:
-        for block in blocks(path, progress):
+        for block in blocks(path, progress, plan.most):
             matcher.search(documents(block, json_lines), path.name, singles, doubles)
     except Broken as error:
         return singles, doubles, str(error)

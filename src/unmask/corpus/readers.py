@@ -66,7 +66,7 @@ def _chunks(raw: IO[bytes], suffix: str) -> Iterator[bytes]:
         return
     opened: Any = _OPENERS.get(suffix, lambda raw: raw)(raw)
     # read1: of a file that is cut, what comes before the cut is given out.
-    while chunk := opened.read1(PIECE):
+    while chunk := opened.read1(min(PIECE, BLOCK)):
         yield chunk
 
 
