@@ -209,6 +209,9 @@ def test_a_span_must_point_at_its_word(tmp_path):
     path.write_text(json.dumps(row))
     with pytest.raises(unmask.DataError, match="points at 'that'"):
         contexts.stored(path)
+    row = {"stimulus": "African American", "sentence": "An African-American man.", "span": [3, 19]}
+    path.write_text(json.dumps(row))
+    contexts.stored(path)  # what joins the words does not count
 
 
 def test_a_word_whose_sentences_are_too_long_is_lost_and_the_test_is_not():

@@ -1,6 +1,7 @@
 """Contexts of words: the bare word, templates by grammatical form, given or natural sentences."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,7 +185,7 @@ def stored(path: Path) -> Source:
                 "span (or start and end)."
             ) from error
         spot = mention.text[slice(*mention.span)]
-        if spot.casefold() != stimulus.casefold():
+        if _folded(spot) != _folded(stimulus):
             raise DataError(
                 f"{path}, row {number + 1}: the span of {stimulus!r} points at {spot!r}; mend it."
             )
@@ -195,6 +196,11 @@ def stored(path: Path) -> Source:
         return {w: tuple(found[w]) for w in words if w in found}
 
     return Source(f"natural ({path.name})", contexts)
+
+
+def _folded(text: str) -> list[str]:
+    """The words of a text, whatever their case and what joins them: 'African-American'."""
+    return re.findall(r"[^\W_]+", text.casefold())
 
 
 def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
