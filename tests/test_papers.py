@@ -180,7 +180,7 @@ def test_kaneko_on_a_tiny_model(shared, tmp_path):
         "kaneko2022", [tiny("bert")], tmp_path / "k", Options(), quick=True, corpus=[str(text)]
     )
     tables = {t.name: t.frame for t in study.tables}
-    printed = {"table1-printed", "table5-printed"}
+    printed = {f"table{n}-printed" for n in (1, 3, 4, 5)}
     assert set(tables) == {*(f"table{n}" for n in range(1, 6)), *printed, "variants", "figure1"}
     for name, frame in tables.items():
         assert len(frame)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.report.page import Table
 from unmask.types import Estimate, Result
 
 Found = dict[tuple[Any, ...], Result]
@@ -64,3 +65,16 @@ def signed(value: float | None, significant: bool | None = None, digits: int = 2
     if value is None or value != value:
         return ""
     return f"{value:.{digits}f}" + ("*" if significant else "")
+
+
+def in_shape(table: Table, index: str, columns: Sequence[str]) -> Table:
+    """A long table in the paper's shape: the published value where there is one, else ours."""
+    long = table.frame
+    value = long.published.astype(float)
+    if "measured" in long:
+        value = value.fillna(long.measured)
+    heads = long[list(columns)].astype(str).agg(", ".join, axis=1)
+    wide = pd.DataFrame({index: long[index], "head": heads, "value": value})
+    made = wide.pivot_table(index=index, columns="head", values="value", sort=False)
+    title = f"{table.title}, in the paper's shape"
+    return Table(f"{table.name}-printed", title, made.reset_index().rename_axis(columns=None))

@@ -19,7 +19,7 @@ from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar
 from unmask.studies import frequency
 from unmask.studies.compare import wide
-from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
+from unmask.studies.papers.beside import Found, by_tags, deviation, frame, in_shape, row
 from unmask.studies.papers.request import Request
 from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset, Result
 
@@ -103,8 +103,10 @@ def run(models: Sequence[Any], request: Request) -> Study:
     tables = [
         _table1(names, results, values, judged),
         _table2(request.corpus, values),
-        _table3(names, results, values, judged),
-        _table4(names, results, values, judged),
+        three := _table3(names, results, values, judged),
+        in_shape(three, "model", ["measure", "group"]),
+        four := _table4(names, results, values, judged),
+        in_shape(four, "model", ["data", "control"]),
         _table5(names, results, values, judged),
         *_as_printed(names, results, values),
     ]
