@@ -8,14 +8,12 @@ from typing import Any
 from unmask.data import catalogue
 from unmask.data.catalogue import Data
 from unmask.errors import NotApplicable, UnmaskError
+from unmask.flow.evaluate import CHOICES
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import MEASURES, SUITE, Association, Measure, find
 from unmask.options import Options, Spec
 from unmask.text import contexts
 from unmask.types import Result, Results
-
-# Choices that only association measures have.
-_CHOICES = ("pool", "layer", "contexts", "samples")
 
 
 def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
@@ -27,7 +25,7 @@ def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
     without visible defects.
     """
     found = run([model], [measure], [data], **options)
-    chosen = [r for r in found if r.data.endswith(":unflagged")] or list(found)
+    chosen = [r for r in found if r.provenance["data"].get("unflagged")] or list(found)
     if len(chosen) > 1:
         names = ", ".join(r.data for r in chosen[:5])
         raise NotApplicable(f"{data!r:.40} stands for several sets ({names}, ...); use unmask.run.")
@@ -76,10 +74,10 @@ def run(
 
 def spec(model: Any, measure: Measure, data: Data, options: Options) -> Spec:
     """A spec with the choices of some options, where they apply to the measure."""
+    samples = options.samples if measure.samples else None
     if not isinstance(measure, Association):
-        return Spec(model, measure, data, samples=options.samples if measure.samples else None)
+        return Spec(model, measure, data, samples=samples)
     source = None if options.contexts is None else contexts.source(options.contexts)
-    samples = options.samples if measure.test == "random-effects" else None
     return Spec(model, measure, data, options.pool, options.layer, source, samples)
 
 
@@ -156,7 +154,7 @@ def _unused(options: Options, pairs: Sequence[tuple[Measure, Data]]) -> list[str
     rows = [m for m, _ in pairs]
     draws, embeds = any(m.samples for m in rows), any(isinstance(m, Association) for m in rows)
     notes = []
-    for name in _CHOICES:
+    for name in CHOICES:
         takes = draws if name == "samples" else embeds
         if getattr(options, name) is not None and not takes:
             notes.append(f"{name} was not used: no measure that was run takes it.")

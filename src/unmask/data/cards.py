@@ -144,7 +144,7 @@ def _release(row: Mapping[str, Any], needs: tuple[Card, ...]) -> Card:
         return husse2022.read_release(path, more[0], more[1], name, facts)
 
     about = f"the release's own words and sentences: {concept}, {named}s, {size} sets"
-    return _release_file(row, name, about, read=read, needs=needs)
+    return _release_file(row, name, about, read=read, needs=needs, meta=facts)
 
 
 @cache

@@ -37,7 +37,8 @@ def flagged(data: Dataset) -> Dataset:
 def without_flagged(data: Dataset) -> Dataset:
     """Only the items without a flag."""
     kept = tuple(i for i in flagged(data).items if not i.meta["flags"])
-    return replace(data, name=f"{data.name}:unflagged", items=kept)
+    about = {**data.about, "unflagged": True}
+    return replace(data, name=f"{data.name}:unflagged", items=kept, about=about)
 
 
 def _only_duplicate(item: Contrast, pairs: Counter[tuple[str, ...]]) -> Contrast:

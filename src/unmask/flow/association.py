@@ -9,7 +9,7 @@ import pandas as pd
 
 from unmask.data.wordsets import check_sizes
 from unmask.errors import DataError, NotApplicable
-from unmask.flow.items import facts
+from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
 from unmask.models.batches import Budget
@@ -183,12 +183,10 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
     )
     how, drawn = options.resampling, None
     if asked.measure.test == "random-effects":
-        samples = spec.samples or asked.measure.samples
-        overall, drawn = _random_effects(asked, by_word, samples, how)
+        overall, drawn = _random_effects(asked, by_word, how)
     else:
         overall = _permutation(asked, by_word, how)
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
-    about = {"cite": list(asked.measure.cite), "bibtex": asked.measure.bibtex}
     return Result(
         spec=spec.in_names(),
         compared="association",
@@ -203,11 +201,7 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
             lost=dict(asked.lost),
         ),
         settings=_settings(model, asked, overall, len(vectors), how.seed),
-        provenance={
-            "model": dict(model.provenance),
-            "data": dict(asked.test.about),
-            "measure": about,
-        },
+        provenance=provenance(model, asked.measure, asked.test),
         items=_frame(model, asked, by_word),
         notes=_notes(asked),
         kept={"samples": drawn} if drawn is not None and "samples" in options.keep else {},
@@ -276,11 +270,9 @@ def _permutation(asked: Asked, by_word: ByWord, how: Resampling) -> Estimate:
     )
 
 
-def _random_effects(
-    asked: Asked, by_word: ByWord, samples: int, how: Resampling
-) -> tuple[Estimate, Floats]:
+def _random_effects(asked: Asked, by_word: ByWord, how: Resampling) -> tuple[Estimate, Floats]:
     """The combined effect size, and those of the samples [n]."""
-    rng = np.random.default_rng(how.seed)
+    rng, samples = np.random.default_rng(how.seed), asked.measure.samples
     units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
     draws = [
         draw_indices([len(v) for v in words], samples, rng, asked.measure.reuse) for words in units

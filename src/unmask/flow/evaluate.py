@@ -1,6 +1,6 @@
 """Specs to results: the whole flow on one screen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from unmask.text import contexts
 from unmask.types import Result
 
 USUAL = Options()
+CHOICES = ("pool", "layer", "contexts", "samples")  # of a spec, where its measure takes them
 
 
 def evaluate(
@@ -35,14 +36,8 @@ def evaluate(
         for part, loop in ((False, likelihood.run), (True, association.run)):
             chosen = {i: s for i, s in mine.items() if isinstance(s.measure, Association) == part}
             if chosen:
-                found |= _run(loop, chosen, options, failed)
+                found |= dict(loop(mine[places[0]].model, chosen, options, failed))
     return [found[i] for i in sorted(found)]
-
-
-def _run(
-    loop: Any, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Iterator[tuple[int, Result]]:
-    return loop(next(iter(specs.values())).model, specs, options, failed)
 
 
 def resolved(spec: Spec) -> Spec:
@@ -61,12 +56,13 @@ def resolved(spec: Spec) -> Spec:
     if len(fitting) > 1:
         names = ", ".join(d.name for d in fitting[:5])
         raise NotApplicable(f"{spec.title}: the name stands for several sets ({names}, ...).")
-    if not isinstance(measure, Association):
-        unused = [k for k in ("pool", "layer", "contexts") if getattr(spec, k) is not None]
-        if unused:
-            raise NotApplicable(f"{spec.title} takes no {' and no '.join(unused)}; leave it out.")
-    elif spec.samples is not None and measure.test != "random-effects":
-        spec = replace(spec, samples=None)
+    takes: tuple[str, ...] = CHOICES[:3] if isinstance(measure, Association) else ()
+    takes += ("samples",) if measure.samples else ()
+    unused = [k for k in CHOICES if getattr(spec, k) is not None and k not in takes]
+    if unused:
+        raise NotApplicable(f"{spec.title} takes no {' and no '.join(unused)}; leave it out.")
+    if spec.samples is not None:
+        measure = replace(measure, samples=spec.samples)
     given = spec.contexts
     source = contexts.source(str(given)) if isinstance(given, str | Path) else given
     if source is not None and not isinstance(source, contexts.Source):

@@ -38,3 +38,9 @@ def sentence_rows(
         for label, text in item.texts.items()
     ]
     return pd.DataFrame(rows).astype({"score": float, "reason": object})
+
+
+def provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:
+    """What a result rests on: the model, the data, and the sources of the measure."""
+    about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
+    return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}

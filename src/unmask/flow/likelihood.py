@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow.items import sentence_rows
+from unmask.flow.items import provenance, sentence_rows
 from unmask.flow.planning import Cache, Planned, SentenceModel, plan
 from unmask.flow.progress import Failed, bar
 from unmask.measures.likelihood import Likelihood
@@ -71,13 +71,7 @@ def run(
     answers = dict(zip(plans, ask(answering, list(plans.values())), strict=True))
     for place, key in asked.items():
         spec = specs[place]
-        measure = spec.measure
-        if spec.samples is not None:
-            if not measure.samples:
-                failed(spec, NotApplicable(f"{spec.title} draws no samples; leave them out."))
-                continue
-            measure = replace(measure, samples=spec.samples)
-        planned = replace(plans[key], measure=measure)
+        planned = replace(plans[key], measure=spec.measure)
         try:
             yield place, score(model, spec, planned, answers[key], options)
         except DataError as error:
@@ -145,7 +139,7 @@ def score(
             reasons={str(k): int(v) for k, v in reasons_by_count.items()},
         ),
         settings=_settings(planned, readings, how) | {"decimals": measure.decimals_for(model.kind)},
-        provenance=_provenance(model, measure, data),
+        provenance=provenance(model, measure, data),
         items=frame,
         notes=_unknown(planned)
         + _tied(found.ties, measure)
@@ -179,11 +173,6 @@ def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str
     }
     settings |= {"samples": measure.samples} if measure.samples else {}
     return settings | ({"deviation": measure.deviation} if measure.deviation else {})
-
-
-def _provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:
-    about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
-    return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}
 
 
 def _unknown(planned: Planned) -> tuple[str, ...]:

@@ -28,8 +28,3 @@ def find(measure: Any) -> Measure:
             f"{type(row).__name__}; it must be a Likelihood or an Association."
         )
     return row
-
-
-def fits(measure: Measure, shape: str) -> bool:
-    """Whether a measure applies to data of a shape."""
-    return shape in measure.shapes

@@ -1,11 +1,13 @@
 """Mind Your Bias (Husse and Spitz 2022): replication and the effect of design choices."""
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from unmask.data import catalogue
+from unmask.data.cards import release_files
 from unmask.data.packaged import published
 from unmask.data.templates import from_sentences, from_stimuli
 from unmask.data.wordsets import chosen, groups, stimuli
@@ -85,42 +87,30 @@ def _pool(model: Any, level: str) -> str:
     return POOLS.get(level) or ASSOCIATION["s-seat"].pool_for(model.kind)
 
 
+def _cosine(
+    model: Any, method: str, test: Stimuli, level: str, context: str, samples: int, **more: Any
+) -> Spec:
+    """SEAT, or CEAT on sets of some size, at a level; CEAT alone draws samples."""
+    measure = MEASURES[method.split()[0]]
+    asked = {"measure": measure, "data": WordTest(test), "pool": _pool(model, level)} | more
+    if method.startswith("CEAT"):
+        asked["samples"] = samples
+    return _spec(model, method, test, level, context, **asked)
+
+
+def _levels(model: Any) -> tuple[str, ...]:
+    """The levels that a model has: ELMo's words are one token each."""
+    return LEVELS[:2] if model.kind == "elmo" else LEVELS
+
+
 def _templates(model: Any, names: Sequence[str], samples: int) -> Iterator[Spec]:
     """All levels of all tests, and CEAT on smaller sets, in our templates."""
     for test in (stimuli()[n] for n in names):
-        for level in LEVELS if model.kind != "elmo" else LEVELS[:2]:
-            pool = _pool(model, level)
-            yield _spec(
-                model,
-                "SEAT",
-                test,
-                level,
-                "template",
-                measure="w-seat",
-                data=WordTest(test),
-                pool=pool,
-            )
-        yield _spec(
-            model,
-            "CEAT",
-            test,
-            "word-average",
-            "template",
-            measure="ceat",
-            data=WordTest(test),
-            samples=samples,
-        )
+        for level in _levels(model):
+            yield _cosine(model, "SEAT", test, level, "template", samples)
+        yield _cosine(model, "CEAT", test, "word-average", "template", samples)
     for test in smaller():
-        yield _spec(
-            model,
-            f"CEAT {test.size}",
-            test,
-            "word-average",
-            "template",
-            measure="ceat",
-            data=WordTest(test),
-            samples=samples,
-        )
+        yield _cosine(model, f"CEAT {test.size}", test, "word-average", "template", samples)
 
 
 def smaller() -> list[Stimuli]:
@@ -153,44 +143,16 @@ def _natural(
     def some(test: Stimuli) -> Contexts:
         return {word: mentions[:MOST] for word, mentions in met.of(test).items()}
 
+    there: Any = ("natural", samples)
     natural = Source("natural", some)
     for test in (stimuli()[n] for n in names):
-        more: dict[str, Any] = {"data": WordTest(test), "contexts": natural}
         for level in LEVELS[:2]:
-            yield _spec(
-                model,
-                "SEAT",
-                test,
-                level,
-                "natural",
-                measure="w-seat",
-                pool=_pool(model, level),
-                **more,
-            )
-        for level in LEVELS if model.kind != "elmo" else LEVELS[:2]:
-            yield _spec(
-                model,
-                "CEAT",
-                test,
-                level,
-                "natural",
-                measure="ceat",
-                pool=_pool(model, level),
-                samples=samples,
-                **more,
-            )
+            yield _cosine(model, "SEAT", test, level, *there, contexts=natural)
+        for level in _levels(model):
+            yield _cosine(model, "CEAT", test, level, *there, contexts=natural)
     for test in smaller():
-        yield _spec(
-            model,
-            f"CEAT {test.size}",
-            test,
-            "word-average",
-            "natural",
-            measure="ceat",
-            data=WordTest(test),
-            contexts=natural,
-            samples=samples,
-        )
+        method = f"CEAT {test.size}"
+        yield _cosine(model, method, test, "word-average", *there, contexts=natural)
     if model.kind not in LIKELY:
         return
     for test in [*(stimuli()[n] for n in names), *smaller()]:
@@ -211,30 +173,26 @@ def _release(model: Any, samples: int, quick: bool, skipped: dict[str, str]) -> 
         if quick and test not in ("C6", "C9"):
             continue
         try:
-            words, both = catalogue.resolve(name.replace("husse-", "husse2022-"))
+            words, both = catalogue.resolve(_released_name(stimuli()[name]))
         except DataError as error:
             skipped["the release's own sentences"] = str(error)
             return
         assert isinstance(words, WordTest)
         facts = words.stimuli
-        for level in LEVELS:
-            for method, measure in MEASURES.items():
-                draws = {"samples": samples} if method == "CEAT" else {}
-                yield _spec(
-                    model,
-                    method,
-                    facts,
-                    level,
-                    "release",
-                    data=words,
-                    measure=f"{measure}@husse2022",
-                    pool=_pool(model, level),
-                    **draws,
-                )
+        for level, method in itertools.product(LEVELS, MEASURES):
+            released = {"measure": f"{MEASURES[method]}@husse2022", "data": words}
+            yield _cosine(model, method, facts, level, "release", samples, **released)
         if model.kind == "masked":
             yield _spec(
                 model, "LPBS", facts, "full", "release", measure="lpbs@husse2022", data=both
             )
+
+
+def _released_name(test: Stimuli) -> str:
+    """The release's own files of a test of ours."""
+    facts = {"concept": test.concept, "named": test.named, "size": test.size, "edition": "release"}
+    found = (c for c in release_files().values() if facts.items() <= c.meta.items())
+    return next(found).name
 
 
 def _timed(
