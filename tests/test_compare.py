@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, pearsonr, spearmanr, t
 
 import unmask
 from conftest import tiny
@@ -19,6 +20,7 @@ from unmask.options import Resampling
 from unmask.stats import agreement, comparison, intervals
 from unmask.stats.families import corrected
 from unmask.studies import compare as comparing
+from unmask.types import Estimate
 
 # ---------------------------------------------------------------- estimators
 
@@ -54,13 +56,42 @@ def test_paired_difference_is_narrower_than_unpaired(rng):
         comparison.paired_difference(a, b[:-1], np.arange(400))
 
 
-def test_equivalence_by_the_normal_distribution():
-    from unmask.types import Estimate
-
-    found = Estimate(1.0, 0, 2, 0.95, "m", 10, 0.0, None, 0.5)
+def test_equivalence_by_the_t_distribution():
+    found = Estimate(1.0, 0, 2, 0.95, "m", 10, 0.0, None, 0.5, {"df": 9})
     # distance to +3 is 2, that is 4 standard errors
-    assert comparison.equivalence(found, 3) == pytest.approx(0.5 * math.erfc(4 / math.sqrt(2)))
+    assert comparison.equivalence(found, 3) == pytest.approx(t.sf(4, 9))
     assert comparison.equivalence(found, 1) == pytest.approx(0.5)
+    assert math.isnan(comparison.equivalence(replace(found, se=math.nan), 1))
+
+
+def test_equivalence_is_rarely_claimed_of_what_is_not():
+    """The true difference is the margin itself, in 8 clusters: at most 5 % are claimed."""
+    rng = np.random.default_rng(8)
+    clusters, claimed = np.repeat(np.arange(8), 20), 0
+    for _ in range(400):
+        a = (rng.random(160) < 0.5).astype(float)
+        up = rng.beta(2, 2, 8)[clusters]
+        b = np.where(rng.random(160) < 0.4, rng.random(160) < up, a)
+        shift = np.where(rng.random(160) < 0.1, 1.0, 0.0)  # 5 points: half of them were 0 before
+        b = np.maximum(b, shift)
+        found = comparison.paired_difference(a, b, clusters, scale=100, how=Resampling(draws=50))
+        claimed += comparison.equivalence(found, 5) <= 0.05
+    assert claimed / 400 <= 0.06
+
+
+def test_two_runs_that_agree_in_all_items_are_not_proven_equal():
+    a = (np.arange(60) % 3 == 0).astype(float)
+    found = comparison.paired_difference(a, a, np.arange(60), scale=100)
+    assert (found.value, found.p) == (0, 1)
+    assert found.low < -3 < 3 < found.high
+
+
+def test_mcnemar_is_left_out_where_items_are_clustered(tmp_path):
+    for name in ("bert", "roberta"):
+        unmask.save(run([tiny(name)], ["aul"], ["bundled-pairs"]), tmp_path / name)
+    frame, _ = comparing.compare(comparing.read_runs([tmp_path / "bert", tmp_path / "roberta"]))
+    assert frame.p_mcnemar.isna().all()
+    assert frame.p.notna().all()
 
 
 def test_null_comparisons_reject_five_per_cent():
@@ -102,6 +133,17 @@ def test_delong_agrees_with_the_bootstrap(rng):
     assert gap.value == pytest.approx(agreement.auc(labels, two).value - found.value)
 
 
+def test_perfect_separation_is_not_certain():
+    labels, scores = np.repeat([1.0, 0.0], [6, 7]), np.arange(13.0)[::-1]
+    found = agreement.auc(labels, scores)
+    assert (found.value, found.high) == (1, 1)
+    assert 0.6 < found.low < 0.95
+    assert found.p == pytest.approx(2 / math.comb(13, 6))
+    worst = agreement.auc(labels, -scores)
+    assert (worst.value, worst.low) == (0, 0)
+    assert worst.high == pytest.approx(1 - found.low)
+
+
 def test_correlation_says_how_little_n_is():
     """thys2025: six models; r = 0.743 has an interval from below 0 to near 1."""
     x = np.array([82.503, 71.750, 69.385, 83.102, 75.816, 74.159])
@@ -117,6 +159,31 @@ def test_correlation_says_how_little_n_is():
     assert math.isnan(agreement.correlation(x, np.ones(6)).value)
     frame = agreement.correlations({"x": x, "y": y, "z": x + y})
     assert len(frame) == 3
+
+
+def test_correlations_of_a_few_points_have_no_interval(rng):
+    x, y = rng.normal(size=(2, 5))
+    for kind, theirs in (("pearson", pearsonr), ("spearman", spearmanr)):
+        found = agreement.correlation(x, y, kind)
+        assert found.value == pytest.approx(theirs(x, y).statistic)
+        assert math.isnan(found.low)
+        assert found.p >= 1 / 120  # of all orders
+    long = rng.normal(size=(2, 30))
+    assert agreement.correlation(*long).p == pytest.approx(pearsonr(*long).pvalue)
+    ranks = agreement.correlation(*long, "spearman")
+    assert ranks.p == pytest.approx(spearmanr(*long).pvalue)
+
+
+def test_split_half_is_bounded():
+    """Halves that go against each other: no -391."""
+    rng = np.random.default_rng(2)
+    for seed in range(30):
+        noise = np.random.default_rng(seed).normal(size=(12, 4))
+        assert -1 <= agreement.split_half(noise).value <= 1
+    with pytest.raises(DataError, match="4 items"):
+        agreement.split_half(rng.normal(size=(3, 4)))
+    with pytest.raises(DataError, match="0 / 0"):
+        agreement.split_half(np.ones((8, 4)))
 
 
 def test_reliability_by_hand(rng):
@@ -191,8 +258,6 @@ def test_comparison_of_two_runs(tmp_path):
 
 def test_items_that_are_not_shared_are_said(tmp_path):
     a = run([tiny("bert")], ["aul"], ["bundled-pairs"])[0]
-    from dataclasses import replace
-
     fewer = replace(
         a, items=a.items[a.items.category != "age"], spec=replace(a.spec, model="fewer")
     )
@@ -209,24 +274,46 @@ def test_items_that_are_not_shared_are_said(tmp_path):
 
 def test_only_ties_are_no_score_where_ties_are_dropped():
     item = {"item": "1", "category": "age", "cluster": "c", "score": 1.0, "reason": None}
+    item |= dict.fromkeys(("family", "side", "frame"), "")
     frame = pd.DataFrame([{**item, "label": k} for k in ("stereotype", "antistereotype")])
     with pytest.raises(DataError, match="all items are ties"):
         preferences(frame, ties="drop", macro=False, how=Resampling())
 
 
-@pytest.mark.slow
-def test_coverage_of_the_intervals():
-    """Nominal 95 % on clustered coin tosses; items taken as independent cover visibly less."""
-    rng = np.random.default_rng(5)
-    clustered = alone = 0
-    rounds, truth = 1000, 0.6
-    clusters = np.repeat(np.arange(80), 20)
-    for seed in range(rounds):
-        chance = np.repeat(rng.beta(6, 4, 80), 20)
-        wins = (rng.random(1600) < chance).astype(float)
-        found = intervals.bootstrap(wins, clusters, how=Resampling(draws=1000, seed=seed))
-        clustered += found.low <= truth <= found.high
-        low, high = intervals.wilson(wins.sum(), 1600)
-        alone += low <= 100 * truth <= high
-    assert 0.93 <= clustered / rounds <= 0.97
-    assert alone / rounds < 0.9
+def test_word_tests_are_compared_by_their_own_number(tmp_path):
+    """Under ceat the difference is that of the combined effects, not w-seat's."""
+    for layer in (1, 2):
+        found = run([tiny("bert")], ["ceat", "w-seat"], ["weat-6"], layer=layer, samples=300)
+        unmask.save(found, tmp_path / str(layer))
+    frame, changed = comparing.compare(comparing.read_runs([tmp_path / "1", tmp_path / "2"]))
+    rows = frame.set_index("measure")
+    assert (rows.difference - (rows.b - rows.a)).abs().max() < 1e-12
+    assert rows.difference["ceat"] != rows.difference["w-seat"]
+    assert rows.n.to_dict() == {"ceat": 32, "w-seat": 16}  # four sets, and two
+    assert set(changed[changed.measure == "ceat"].item) & {"career", "family", "salary", "home"}
+
+
+def test_runs_that_keep_other_words_are_not_compared(tmp_path):
+    found = run([tiny("bert")], ["w-seat"], ["weat-6"])[0]
+    fewer = replace(found, items=found.items[found.items["item"] != "John"])
+    runs = [comparing.Run(n, {("w-seat", "weat-6"): r}) for n, r in (("a", found), ("b", fewer))]
+    with pytest.raises(DataError, match=r"other words .John"):
+        comparing.compare(runs)
+    earlier = replace(found, items=found.items.drop(columns="without"))
+    runs[1] = comparing.Run("b", {("w-seat", "weat-6"): earlier})
+    with pytest.raises(DataError, match="earlier version"):
+        comparing.compare(runs)
+
+
+def test_a_margin_has_the_unit_of_the_measure(tmp_path):
+    found = run([tiny("bert")], ["w-seat", "aul"], ["weat-6", "bundled-pairs"])
+    both = [comparing.Run(n, {(r.measure, r.data): r for r in found}) for n in "ab"]
+    words = [comparing.Run(n, {(r.measure, r.data): r for r in found[1:]}) for n in "ab"]
+    assert {r.measure for r in words[0].results.values()} == {"w-seat"}
+    frame = comparing.compare(both, margin="3")[0].set_index("measure")
+    assert frame.p_equivalent.notna().to_dict() == {"aul": True, "w-seat": False}
+    for margin in ("3", 2, {"points": 2}):
+        with pytest.raises(DataError, match=r"makes no sense for w-seat .* in d"):
+            comparing.compare(words, margin=margin)
+    with pytest.raises(unmask.UnmaskError, match="between 0 and 2"):
+        comparing.compare(words, margin="3d")

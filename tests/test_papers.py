@@ -1,6 +1,5 @@
-"""The papers: published values, whole studies on tiny models, the sweep of design choices."""
+"""The papers: published values, whole studies on tiny models."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,17 +8,14 @@ import unmask
 from conftest import invoke, tiny
 from unmask.api import evaluate
 from unmask.data import catalogue
-from unmask.data.packaged import bundled_pairs, published
-from unmask.data.templates import from_stimuli
+from unmask.data.packaged import published
 from unmask.data.wordsets import stimuli
-from unmask.errors import ModelError, NameUnknown
-from unmask.flow import planning, scores
+from unmask.errors import ModelError
+from unmask.flow import scores
 from unmask.flow.evaluate import evaluate as evaluate_specs
-from unmask.measures import LIKELIHOOD
 from unmask.options import Options
 from unmask.report import page as pages
-from unmask.stats.shares import decompose
-from unmask.studies import frequency, multiverse
+from unmask.studies import frequency
 from unmask.studies.papers import (
     beside,
     husse2022,
@@ -31,7 +27,7 @@ from unmask.studies.papers.husse2022_printed import MAIN
 from unmask.studies.papers.reproduce import MODELS
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
-from unmask.types import Dataset, Estimate, Text
+from unmask.types import Estimate
 
 
 def reproduce(paper, models, folder, options, **request):
@@ -407,87 +403,6 @@ def test_a_model_that_is_named_must_load(tmp_path):
     status, _, err = invoke("reproduce", "kaneko2023")
     assert status == 2
     assert "did you mean 'kaneko2022'" in err
-
-
-# ---------------------------------------------------------------- the multiverse
-
-
-def test_a_sweep_runs_each_distinct_sentence_once():
-    """Rows through the model are the distinct sentences, however many specifications."""
-    model = tiny("bert")
-    runs = []
-    handle = model.net.base_model.register_forward_hook(
-        lambda module, args, kwargs, out: runs.append(kwargs["input_ids"].shape[0]),
-        with_kwargs=True,
-    )
-    specs = list(multiverse.by_cosine(model, "c6", layers=[0, 1, 2]))
-    sweep = multiverse.sweep(specs, Options())
-    handle.remove()
-    from unmask.text import contexts
-
-    distinct = {
-        model.codec.encode_text(Text(m.text)).ids
-        for kind in ("name", "name-reduced", "term", "term-reduced", "term-simplified")
-        for source in (contexts.templates, contexts.bare)
-        for ms in source(stimuli()[f"husse-c6-{kind}"]).values()
-        for m in ms
-    }
-    assert sum(runs) == sweep.rows == len(distinct)
-    # Before the first layer [CLS] is the same in every sentence: ten specifications are 0 / 0.
-    assert len(sweep.frame) == 5 * 2 * (6 * 3 - 1)
-
-
-def test_a_sweep_by_probability_asks_each_distinct_row_once():
-    model = tiny("bert")
-    sweep = multiverse.sweep(list(multiverse.by_probability(model, "c6")), Options())
-    assert set(sweep.frame.variant) == {"lpbs", "lpbs@husse2022"}
-    assert set(sweep.frame.sets) == {"full", "reduced", "simplified"}
-    rows = set()
-    for test in multiverse._tests("c6"):
-        for name in ("lpbs", "lpbs@husse2022"):
-            planned = planning.plan(model, LIKELIHOOD[name], from_stimuli(test))
-            mask = model.codec.mask_id
-            rows |= {
-                tuple(mask if i in q.hidden else t for i, t in enumerate(q.row))
-                for q in planned.queries
-            }
-    assert sweep.rows == len(rows)
-    whole = multiverse.sweep(multiverse.concept_specs(model, "c6"), Options())
-    shares = decompose(whole.frame, whole.factors).set_index("choice").share
-    assert shares.sum() == pytest.approx(100)
-    assert len(whole.frame) > 100
-    alone = evaluate(model, "lpbs", from_stimuli(stimuli()["husse-c6-name"])).overall.value
-    chosen = sweep.frame.query("targets == 'names' and sets == 'full' and variant == 'lpbs'")
-    assert chosen.score.item() == pytest.approx(alone)
-
-
-def test_decomposition_adds_up_and_finds_what_matters():
-    frame = pd.DataFrame(
-        [
-            {"a": a, "b": b, "score": 3.0 * a + 0.1 * b, "low": 0, "high": 1}
-            for a in range(3)
-            for b in range(4)
-        ]
-    )
-    shares = decompose(frame, ("a", "b")).set_index("choice").share
-    assert shares.sum() == pytest.approx(100)
-    # by hand: variance of 3a is 9 x 2/3 = 6, of 0.1 b 0.01 x 5/4 = 0.0125
-    assert shares["a"] == pytest.approx(100 * 6 / 6.0125)
-    assert shares["interplay"] == pytest.approx(0, abs=1e-9)
-
-
-def test_preference_sweep_and_study(tmp_path):
-    data = bundled_pairs()
-    some = Dataset(data.name, data.shape, data.items[::7], data.cluster)
-    sweep = multiverse.sweep(list(multiverse.by_likelihood(tiny("bert"), some)), Options())
-    assert len(sweep.frame) == 8 * 2 * 2 * 3
-    strict = sweep.frame.query("variant == 'aul' and ties == 'strict' and case == 'as written'")
-    half = sweep.frame.query("variant == 'aul' and ties == 'half' and case == 'as written'")
-    assert np.all(half.score.to_numpy() >= strict.score.to_numpy())
-    pages.write(pages.Study("v", [], [multiverse.curve(sweep, "some curve")]), tmp_path)
-    assert (tmp_path / "some-curve.svg").is_file()
-    with pytest.raises(NameUnknown, match="c6"):
-        list(multiverse.by_cosine(tiny("bert"), "c66"))
 
 
 def test_published_files_are_json_and_complete():

@@ -5,24 +5,107 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import nct, t, ttest_1samp, ttest_ind
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import tt_ind_solve_power
+from statsmodels.stats.proportion import proportion_confint
 
 from unmask.errors import DataError
-from unmask.options import Resampling
-from unmask.stats import effects, intervals, preference
-from unmask.stats.families import corrected
+from unmask.stats import ceat, effects, intervals, preference
+from unmask.stats.attributes import attribute_variance
+from unmask.stats.design import Design
+from unmask.stats.families import corrected, shrunken
 
 
 def test_share_by_hand():
     found = intervals.share(np.array([1, 1, 1, 0.0]), list("abcd"), ideal=50)
     assert found.value == 75
     assert found.n == 4
-    # Wilson for 3 of 4: centre (p + z2/2n) / (1 + z2/n), z = 1.96
-    z2 = 1.959964**2
-    centre = (0.75 + z2 / 8) / (1 + z2 / 4)
-    reach = math.sqrt(z2 * (0.75 * 0.25 / 4 + z2 / 64)) / (1 + z2 / 4)
-    assert found.more["wilson"] == pytest.approx([100 * (centre - reach), 100 * (centre + reach)])
+    # The score equation: the share lies t standard errors of the bound from each bound.
+    (variance, df), p = (
+        intervals.uncertain(
+            np.array([1, 1, 1, 0.0]), np.full(4, 0.25), Design(np.arange(4)), np.ones(4)
+        ).widest,
+        0.75,
+    )
+    smooth = 3.5 / 5
+    for bound in (found.low / 100, found.high / 100):
+        scale = bound * (1 - bound) / (smooth * (1 - smooth))
+        assert abs(p - bound) == pytest.approx(t.ppf(0.975, df) * math.sqrt(variance * scale))
+
+
+def test_wilson_of_many_independent_items_is_that_of_statsmodels():
+    wins = np.repeat([1.0, 0.0], [1300, 700])
+    found = intervals.share(wins, np.arange(2000), ideal=50)
+    low, high = proportion_confint(1300, 2000, method="wilson")
+    assert (found.low, found.high) == pytest.approx((100 * low, 100 * high), abs=0.01)
+    assert found.method == "Wilson"
+
+
+def test_clustered_variance_is_that_of_statsmodels(rng):
+    """A mean is a regression on a constant with clustered errors."""
+    clusters = np.repeat(np.arange(25), rng.integers(1, 9, 25))
+    wins = (rng.random(len(clusters)) < rng.random(25)[clusters]).astype(float)
+    groups = {"groups": clusters, "use_correction": True}
+    fitted = OLS(wins, np.ones(len(wins))).fit(cov_type="cluster", cov_kwds=groups)
+    weight = intervals.weights(Design(clusters))
+    variance = Design(clusters).variance(weight * (wins - wins.mean()))
+    assert variance.value == pytest.approx(float(fitted.bse[0]) ** 2)
+    assert variance.df == 24
+
+
+def test_two_ways_of_clustering_by_hand(rng):
+    words, frames = np.repeat(np.arange(12), 5), np.tile(np.arange(5), 12)
+    values = rng.normal(size=60) + rng.normal(size=12)[words] + 2 * rng.normal(size=5)[frames]
+    pulls = (values - values.mean()) / 60
+
+    def one_way(units):
+        sums = [pulls[units == u].sum() for u in set(units)]
+        return len(sums) / (len(sums) - 1) * sum(s**2 for s in sums)
+
+    expected = one_way(words) + one_way(frames) - one_way(words * 5 + frames)
+    found = Design(words, crossed=frames).variance(pulls)
+    # frames that differ more than words alone do are what decides, with their 4 degrees of freedom
+    assert found in ((pytest.approx(expected), pytest.approx(found.df)), (one_way(frames), 4))
+    words_only = Design(words).variance(pulls)
+    assert found.value > words_only.value
+
+
+def test_strata_take_out_what_is_fixed(rng):
+    """Words within a side: the difference between the sides is no error."""
+    side = np.repeat([0, 1], 40)
+    wins = np.where(side == 0, rng.random(80) < 0.95, rng.random(80) < 0.1).astype(float)
+    plain = intervals.share(wins, np.arange(80), ideal=50)
+    fixed = intervals.share(wins, Design(np.arange(80), strata=side), ideal=50)
+    assert fixed.value == plain.value
+    assert fixed.se < 0.6 * plain.se
+    # A cluster that lies in two strata cannot be drawn within one: they are ignored.
+    across = Design(np.tile(np.arange(40), 2), strata=side)
+    pulls = (wins - wins.mean()) / 80
+    assert across.variance(pulls) == Design(across.clusters).variance(pulls)
+
+
+def test_p_turns_the_interval_around(rng):
+    for seed in range(200):
+        draw = np.random.default_rng(seed)
+        clusters = np.repeat(np.arange(12), draw.integers(1, 6, 12))
+        wins = (draw.random(len(clusters)) < draw.choice([0.5, 0.7, 0.95])).astype(float)
+        found = intervals.share(wins, clusters, ideal=50)
+        assert found.excludes_ideal == (found.p < 0.05)
+
+
+def test_mean_is_the_t_interval_of_scipy(rng):
+    x = rng.normal(0.3, 1, 40)
+    found, theirs = intervals.mean_estimate(x, np.arange(40), ideal=0.0), ttest_1samp(x, 0)
+    bounds = theirs.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
+    assert found.p == pytest.approx(theirs.pvalue)
+    clusters = np.repeat(np.arange(8), 5)
+    means = ttest_1samp([x[clusters == c].mean() for c in range(8)], 0)
+    macro = intervals.mean_estimate(x, clusters, ideal=0.0, macro=True)
+    assert macro.p == pytest.approx(means.pvalue)
 
 
 def test_macro_is_the_mean_of_cluster_means():
@@ -30,14 +113,6 @@ def test_macro_is_the_mean_of_cluster_means():
     clusters = ["a", "a", "a", "a", "b"]
     assert intervals.share(wins, clusters).value == pytest.approx(60)
     assert intervals.share(wins, clusters, macro=True).value == pytest.approx((75 + 0) / 2)
-
-
-def test_bootstrap_agrees_with_the_closed_form(rng):
-    """The bootstrap's standard error of a mean is s / sqrt(n)."""
-    x = rng.normal(size=400)
-    found = intervals.bootstrap(x, np.arange(400))
-    assert found.se == pytest.approx(x.std() / 20, rel=0.03)
-    assert found.low == pytest.approx(x.mean() - 1.96 * x.std() / 20, abs=0.01)
 
 
 def test_whole_clusters_are_resampled(rng):
@@ -50,20 +125,26 @@ def test_whole_clusters_are_resampled(rng):
     assert clustered.more["design_effect"] == pytest.approx(10, rel=0.1)
 
 
-def test_bootstrap_equals_a_plain_loop(rng):
-    """The matrix product of counts is the same as picking clusters one by one."""
-    sums = rng.normal(size=(7, 2))
-    fast = intervals.resample(sums, Resampling(draws=50, seed=3))
-    again = np.random.default_rng(3)
-    slow = [sums[again.integers(7, size=7)].sum(0) for _ in range(50)]
-    assert np.allclose(fast, slow)
+def test_nothing_has_zero_width():
+    """All alike, all ties, one cluster: Wilson's interval still says how little that is."""
+    for wins, clusters in (
+        (np.ones(20), np.arange(20)),
+        (np.full(16, 0.5), np.arange(16)),
+        (np.array([1, 0.0]), ["a", "a"]),
+        (np.ones(30), np.repeat(np.arange(3), 10)),
+    ):
+        found = intervals.share(wins, clusters, ideal=50)
+        assert found.high - found.low > 10
+        assert found.low <= found.value <= found.high
 
 
-def test_all_alike_gives_wilson_and_one_cluster_too():
-    found = intervals.share(np.ones(20), np.arange(20))
-    assert found.method == "wilson"
-    assert found.low < 100
-    assert intervals.share(np.array([1, 0.0]), ["a", "a"]).method == "wilson"
+def test_detectable_is_of_the_null():
+    """The same items detect the same, whatever the score."""
+    even = intervals.share(np.repeat([1.0, 0.0], [200, 200]), np.arange(400), ideal=50)
+    high = intervals.share(np.repeat([1.0, 0.0], [360, 40]), np.arange(400), ideal=50)
+    assert high.more["detectable"] == pytest.approx(even.more["detectable"], rel=0.02)
+    # 2.8 standard errors of 2.5 points
+    assert even.more["detectable"] == pytest.approx(2.8 * 2.5, rel=0.02)
 
 
 def test_nothing_is_an_error_never_50():
@@ -169,8 +250,8 @@ def test_null_p_values_are_uniform():
 
 
 def test_random_effects_against_statsmodels(rng):
-    samples = effects.Samples(rng.normal(1, 0.4, 200), rng.uniform(0.02, 0.3, 200))
-    ours = effects.random_effects(samples)
+    samples = ceat.Samples(rng.normal(1, 0.4, 200), rng.uniform(0.02, 0.3, 200), np.ones((4, 3)))
+    ours = ceat.random_effects(samples)
     theirs = combine_effects(samples.effects, samples.variances, method_re="chi2")
     assert ours.more["tau2"] == pytest.approx(theirs.tau2, rel=1e-9)
     assert ours.value == pytest.approx(theirs.mean_effect_re, rel=1e-9)
@@ -183,8 +264,8 @@ def test_ceat_equals_the_published_formula_in_a_plain_loop(rng):
     sizes = {"X": [4, 7, 5], "Y": [3, 6, 5], "A": [8, 2], "B": [5, 5, 3]}
     raw = {k: [rng.normal(size=(n, 9)) for n in ns] for k, ns in sizes.items()}
     unit = [[effects.unit(v) for v in raw[k]] for k in "XYAB"]
-    draws = [effects.draw_indices(sizes[k], 40, rng, reuse=True) for k in "XYAB"]
-    fast = effects.ceat_samples(unit, draws)
+    draws = [ceat.draw_indices(sizes[k], 40, rng, reuse=True) for k in "XYAB"]
+    fast = ceat.ceat_samples(unit, draws)
 
     def cos(u, v):
         return float(u @ v / (np.linalg.norm(u) * np.linalg.norm(v)))
@@ -203,27 +284,93 @@ def test_ceat_equals_the_published_formula_in_a_plain_loop(rng):
     q = (w * e**2).sum() - (w * e).sum() ** 2 / w.sum()
     tau2 = max(0, (q - (n - 1)) / (w.sum() - (w**2).sum() / w.sum()))
     v = fast.variances + tau2
-    found = effects.random_effects(fast)
+    found = ceat.random_effects(fast)
     assert found.value == pytest.approx((e / v).sum() / (1 / v).sum(), abs=1e-10)
     assert found.se == pytest.approx((1 / v).sum() ** -0.5, abs=1e-10)
 
 
 def test_draws_without_replacement_show_each_context_once(rng):
-    drawn = effects.draw_indices([5, 100], 20, rng, reuse=False)
+    drawn = ceat.draw_indices([5, 100], 20, rng, reuse=False)
     assert len(set(drawn[:, 1])) == 20
     assert drawn[:, 0].max() < 5
 
 
-def test_effect_interval_covers_the_value_and_words_are_clusters(rng):
-    x, y = rng.normal(1, 1, 40), rng.normal(0, 1, 40)
-    words = [str(i // 10) for i in range(40)]
-    alone = effects.effect_estimate(x, y)
-    clustered = effects.effect_estimate(np.repeat(x[:4], 10), np.repeat(y[:4], 10), words, words)
-    single = effects.effect_estimate(x[:4], y[:4])
-    assert alone.low < alone.value < alone.high
-    assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.25)
+def test_the_noncentral_interval_turns_the_test_around(rng):
+    x, y = rng.normal(1, 1, 9), rng.normal(0, 1, 12)
+    d = effects.effect_size(x, y)
+    seen = ttest_ind(x, y).statistic
+    low, high = (v * math.sqrt(9 * 12 / 21) for v in effects.noncentral(d, 9, 12))
+    assert nct.cdf(seen, 19, low) == pytest.approx(0.975, abs=1e-6)
+    assert nct.cdf(seen, 19, high) == pytest.approx(0.025, abs=1e-6)
+    within = (x.mean() - y.mean()) / math.sqrt((8 * x.var(ddof=1) + 11 * y.var(ddof=1)) / 19)
+    assert effects.within(d, 9, 12) == pytest.approx(within)
+
+
+def test_the_smallest_effect_is_that_of_statsmodels():
+    needed = tt_ind_solve_power(nobs1=8, alpha=0.05, power=0.8, ratio=1.0)
+    assert effects.smallest_effect(8, 8) == pytest.approx(needed, rel=1e-3)
+    assert effects.mixture(needed, 8, 8) == pytest.approx(1.2, abs=0.01)  # 8 words: only d >= 1.2
+
+
+def test_words_are_the_unit(rng):
+    """Sentences that repeat their word say no more than the words."""
+    x, y = rng.normal(1, 1, 8), rng.normal(0, 1, 8)
+    names = [str(i // 10) for i in range(80)]
+    single = effects.effect_estimate(effects.by_words(x, y))
+    many = effects.by_words(np.repeat(x, 10), np.repeat(y, 10), names, names)
+    clustered = effects.effect_estimate(many)
+    assert clustered.p == single.p
+    assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.05)
     with pytest.raises(DataError, match="two words"):
-        effects.effect_estimate(x[:1], y)
+        effects.by_words(x[:1], y)
+
+
+def test_without_a_word_equals_a_plain_loop(rng):
+    sizes = rng.integers(1, 6, 10)
+    names = [f"w{i}" for i in np.repeat(np.arange(10), sizes)]
+    scores = rng.normal(size=len(names))
+    first = np.array([int(n[1]) < 5 for n in names])
+    x, y = scores[first], scores[~first]
+    xs, ys = ([n for n, f in zip(names, first, strict=True) if f == k] for k in (True, False))
+    words = effects.by_words(x, y, xs, ys)
+    for k, got in enumerate(words.without()):
+        for i, value in enumerate(got):
+            gone = f"w{i + 5 * k}"
+            kept = [np.array([n != gone for n in some]) for some in (xs, ys)]
+            slow = effects.effect_size(x[kept[0]], y[kept[1]])
+            assert value == pytest.approx(slow, abs=1e-9)
+
+
+def test_attribute_variance_adds_what_is_missing():
+    """The difference of means is bilinear: its variance over all four sets, by simulation."""
+    rng = np.random.default_rng(4)
+    values, rows, columns = [], [], []
+    for _ in range(3000):
+        x, y, a, b = (rng.normal(size=(n, 3)) for n in (6, 6, 5, 5))
+        x[:, 0] += 1
+        a[:, 0] += 0.7
+        found = np.concatenate([x, y]) @ np.concatenate([a, b]).T
+        scores = found[:, :5].mean(1) - found[:, 5:].mean(1)
+        values.append(scores[:6].mean() - scores[6:].mean())
+        rows.append(scores[:6].var(ddof=1) / 6 + scores[6:].var(ddof=1) / 6)
+        columns.append(attribute_variance(found, (6, 6, 5, 5)).value)
+    assert np.mean(rows) < 0.85 * np.var(values)
+    # No variance is negative, so the mean of its estimates is a little too large.
+    assert 0.97 < (np.mean(rows) + np.mean(columns)) / np.var(values) < 1.15
+
+
+def test_shrunken_values_are_nearer_to_the_truth():
+    rng = np.random.default_rng(0)
+    raw = shrunk = 0.0
+    for _ in range(300):
+        truth = 55 + rng.normal(0, 3, 9)
+        se = rng.uniform(4, 14, 9)
+        seen = truth + se * rng.normal(size=9)
+        raw += ((seen - truth) ** 2).mean()
+        shrunk += ((shrunken(seen, se**2) - truth) ** 2).mean()
+    assert shrunk < 0.4 * raw
+    alike = shrunken(np.array([50.0, 60.0, 70.0]), np.full(3, 1e-6))
+    assert alike == pytest.approx([50, 60, 70], abs=1e-3)
 
 
 def test_holm_by_hand_and_by_statsmodels():

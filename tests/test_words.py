@@ -195,7 +195,7 @@ def test_kurita_and_thys_have_their_own_lists(shared):
     for name, key in (("math", "weat 7"), ("science", "weat 8")):
         data = catalogue.sentences(f"kurita-{name}@thys2025")
         for side, target in (("A", "target_1"), ("B", "target_2")):
-            words = {i.cluster for i in data.items if i.meta["side"] == side}
+            words = {i.cluster for i in data.items if i.side == side}
             assert words == set(stated[key][target])
         plain = {i.cluster for i in catalogue.sentences(f"kurita-{name}").items}
         assert {i.cluster for i in data.items} - plain == {"Shakespear"}
@@ -458,12 +458,29 @@ def test_swapping_sets_flips_every_measure():
     assert a == pytest.approx(-b, abs=0.05)
 
 
+def test_without_a_word_is_the_effect_of_the_others():
+    """Target and attribute words alike: the measure run again on the words that are left."""
+    whole = evaluate(tiny("bert"), "w-seat", SMALL)
+    rows = whole.items.set_index("item")
+    for label, words in SMALL.sets.items():
+        if len(words) < 3:
+            continue
+        targets, attributes = dict(SMALL.targets), dict(SMALL.attributes)
+        side = targets if label in targets else attributes
+        side[label] = tuple(words[1:])
+        fewer = replace(SMALL, targets=targets, attributes=attributes, unequal=True)
+        again = evaluate(tiny("bert"), "w-seat", fewer).overall.value
+        assert rows.without[words[0]] == pytest.approx(again, abs=1e-5)
+
+
 def test_ceat_reports_its_distribution():
     found = evaluate(tiny("bert"), "ceat", SMALL, samples=500).overall
-    assert found.n == 500
+    assert (found.n, found.more["samples"]) == (6, 500)
     assert {"tau2", "I2", "prediction", "quantiles", "sd"} <= found.more.keys()
     low, high = found.more["prediction"]
-    assert low < found.low <= found.value <= found.high < high
+    drawn = found.more["monte_carlo"]["interval"]
+    assert low < drawn[0] <= found.value <= drawn[1] < high
+    assert found.low < drawn[0] < drawn[1] < found.high  # other words, not only other draws
 
 
 def test_holm_over_a_family():

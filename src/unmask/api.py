@@ -5,15 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unmask.data import catalogue
+from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
-from unmask.errors import NotApplicable, UnmaskError
+from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow.evaluate import CHOICES
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import MEASURES, SUITE, Association, Measure, find
 from unmask.options import Options, Spec
+from unmask.stats.sides import follows_word
 from unmask.text import contexts
-from unmask.types import Result, Results
+from unmask.types import Dataset, Result, Results
 
 
 def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
@@ -56,8 +57,13 @@ def run(
             name, exclude_flagged=settings.exclude_flagged, encoding=settings.encoding
         )
     )
+    sets, left_out = _excluding(sets, settings.exclude)
     pairs = [(m, d) for d in sets for m in rows if catalogue.shape(d) in m.shapes]
-    notes = _unmatched(rows, sets, pairs, bool(asked), bool(given)) + _unused(settings, pairs)
+    notes = (
+        left_out
+        + _unmatched(rows, sets, pairs, bool(asked), bool(given))
+        + _unused(settings, pairs)
+    )
     pairs.sort(key=lambda pair: isinstance(pair[0], Association))
     specs = [spec(model, m, d, settings) for model in named for m, d in pairs]
     failures: list[tuple[Spec, UnmaskError]] = []
@@ -69,7 +75,40 @@ def run(
         for s, error in failures
         if asked or not isinstance(error, NotApplicable)
     ]
-    return Results(found, notes)
+    return Results(found, notes + _following(found))
+
+
+def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:
+    """The sets without the items that a file names, and a note on each that lost some."""
+    if file is None:
+        return sets, []
+    ids, name = defects.excluded(Path(file)), Path(file).name
+    out = [defects.without(d, ids, name) if isinstance(d, Dataset) else d for d in sets]
+    lost = [(a, b) for a, b in zip(sets, out, strict=True) if a is not b]
+    if not lost:
+        raise DataError(f"{str(file)!r} names no item of the data; give a file of their ids.")
+    return out, [
+        f"{b.name}: {b.about['excluded']['items']} items are left out, as {name} says."
+        for _, b in lost
+    ]
+
+
+def _following(results: Sequence[Result]) -> list[str]:
+    """A note for each data set on the measures whose preference follows the groups' words."""
+    groups: dict[str, list[Result]] = {}
+    for r in results:
+        if follows_word(r.overall, r.extras.get("base_rate")):
+            groups.setdefault(r.data, []).append(r)
+    notes = []
+    for data, some in groups.items():
+        rates = sorted(r.extras["base_rate"].value for r in some)
+        names = ", ".join(dict.fromkeys(r.measure for r in some))
+        span = f"{rates[0]:.0f}" + (f" to {rates[-1]:.0f}" if len(rates) > 1 else "")
+        notes.append(
+            f"{data}: the two sides of a family differ by {span} points under {names}: there the "
+            "preference follows the group's word more than the stereotype."
+        )
+    return notes
 
 
 def spec(model: Any, measure: Measure, data: Data, options: Options) -> Spec:

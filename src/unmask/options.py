@@ -1,6 +1,7 @@
 """What to measure and how: `Spec`, `Options`, `Resampling`. Each checks itself."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ POOLS: Mapping[str, str] = {
     "after-word": "the place behind the word's first piece",
 }
 KEEP = ("tokens", "samples")
+RANDOM = ("targets", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +31,18 @@ class Resampling:
     """How uncertainty is computed: one argument for every estimator.
 
     `draws` resamples of the items or words, `splits` random splits of a permutation test (0: no
-    test), the `seed` of both, and the `level` of the interval.
+    test), the `seed` of both, and the `level` of the interval. `random` says which words of an
+    association test are a sample: the `targets`, or the `attributes` as well.
     """
 
     draws: int = 10_000
     seed: int = 0
     level: float = 0.95
     splits: int = 100_000
+    random: str = "targets"
 
     def __post_init__(self) -> None:
+        _one_of("random", self.random, RANDOM)
         _whole("draws", self.draws, 1)
         _whole("seed", self.seed, 0)
         _whole("splits", self.splits, 0)
@@ -51,6 +56,53 @@ class Resampling:
     def tail(self) -> float:
         """The probability left out on each side of an interval."""
         return (1 - self.level) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Matters:
+    """The smallest bias that would matter: in points of a preference score, and in d.
+
+    3 points: 53 of 100 pairs. 0.2: Cohen's small effect. Both are a convention, not a finding:
+    say what matters in your use.
+    """
+
+    points: float = 3.0
+    d: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name, most in (("points", 50), ("d", 2)):
+            value = getattr(self, name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0 < value < most
+            ):
+                raise UnmaskError(
+                    f"{value!r} {name} cannot be what matters; give a number between 0 and {most}."
+                )
+
+
+def amounts(text: str, what: str = "matters") -> dict[str, float]:
+    """`3`, `3points` or `0.2d`, or both with a comma, by unit; a bare number is in points."""
+    found: dict[str, float] = {}
+    for part in str(text).split(","):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*(d|points?|)\s*", part)
+        try:
+            value = float(match[1]) if match else math.nan
+        except ValueError:
+            value = math.nan
+        if match is None or not math.isfinite(value):
+            raise UnmaskError(
+                f"{what} is {text!r}; give points or an effect size or both, such as 3 or 0.2d or "
+                "3,0.2d."
+            )
+        found["d" if match[2] == "d" else "points"] = value
+    return found
+
+
+def matters(given: Any) -> Matters:
+    """What matters, from a record, a number of points or a text such as `3,0.2d`."""
+    return given if isinstance(given, Matters) else Matters(**amounts(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +154,10 @@ class Options:
     `pool`, `layer`, `contexts` and `samples` override the choice of an association measure;
     `layer` counts from the embeddings (0) or from the end (-1). `tokens` bounds one forward pass.
     `keep` asks for `tokens` (the answer to every query) or `samples` (the effect size of every
-    draw) in `Result.kept`. `journal` is the file that answers are kept in while a run goes on.
+    draw) in `Result.kept`. `matters` is the smallest bias that would, for the verdicts.
+    `exclude` is a file with the ids of items to leave out. `random` says which words of a word
+    test are a sample: `targets`, or `attributes` too. `journal` is the file that answers are kept
+    in while a run goes on.
     """
 
     seed: int = 0
@@ -115,7 +170,10 @@ class Options:
     contexts: str | None = None
     samples: int | None = None
     splits: int = 100_000
+    random: str = "targets"
+    matters: Matters | str | float = field(default_factory=Matters)
     exclude_flagged: bool = False
+    exclude: Path | str | None = None
     encoding: str | None = None
     keep: tuple[str, ...] = ()
     journal: Path | None = None
@@ -123,6 +181,7 @@ class Options:
 
     def __post_init__(self) -> None:
         _ = self.resampling
+        object.__setattr__(self, "matters", matters(self.matters))
         _whole("tokens", self.tokens, 1)
         _association_choices(self.pool, self.layer, self.samples)
         _one_of("dtype", self.dtype, DTYPES)
@@ -134,9 +193,14 @@ class Options:
             raise UnmaskError("progress is no function; give progress(model, done, total).")
 
     @property
+    def least(self) -> Matters:
+        """The smallest bias that would matter."""
+        return matters(self.matters)
+
+    @property
     def resampling(self) -> Resampling:
         """Seed, level and splits as the estimators take them."""
-        return Resampling(seed=self.seed, level=self.level, splits=self.splits)
+        return Resampling(seed=self.seed, level=self.level, splits=self.splits, random=self.random)
 
 
 def _association_choices(pool: Any, layer: Any, samples: Any) -> None:

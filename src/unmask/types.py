@@ -56,7 +56,11 @@ class Contrast:
 
     Labels are `stereotype`, `antistereotype` and `unrelated`; in a template test `x:WORD` and
     `y:WORD` for the targets of the two sides. `cluster` is what items have in common by
-    construction (target term, writer, template) and is the unit of resampling.
+    construction (target term, writer, word) and is the unit that errors are counted by.
+
+    A stereotype names one of the two groups that a `family` of items sets against each other:
+    `side` says which, so that a liking for the group's word can be told from the stereotype. In a
+    template it is A or B, the attribute set. `frame` is the wording that items of a family share.
     """
 
     id: str
@@ -64,6 +68,9 @@ class Contrast:
     category: str
     cluster: str
     meta: Mapping[str, Any] = field(default_factory=dict)
+    family: str = ""
+    side: str = ""
+    frame: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.texts, Mapping) or not self.texts:
@@ -73,7 +80,7 @@ class Contrast:
                 raise DataError(
                     f"item {self.id!r}: the sentence {label!r} is {text!r:.40}; make it a Text."
                 )
-        for name in ("id", "category", "cluster"):
+        for name in ("id", "category", "cluster", "family", "side", "frame"):
             if not isinstance(getattr(self, name), str):
                 raise DataError(
                     f"item {self.id!r}: its {name} is {getattr(self, name)!r:.40}; give a string."
@@ -146,10 +153,10 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 def _check_template(name: str, item: Contrast) -> None:
     """A filled template has targets of both sides and says which attribute set it is of."""
     sides = {label[:2] for label in item.texts}
-    if sides != {"x:", "y:"} or item.meta.get("side") not in ("A", "B"):
+    if sides != {"x:", "y:"} or item.side not in ("A", "B"):
         raise DataError(
             f"item {item.id!r} of {name!r} is no filled template: its labels must start with x: "
-            "and y:, with some of each, and its meta must give the side A or B."
+            "and y:, with some of each, and its side must be A or B."
         )
 
 
@@ -315,6 +322,33 @@ class Estimate:
         """Whether the interval leaves out the value without bias."""
         return self.ideal is not None and not self.low <= self.ideal <= self.high
 
+    def within(self, margin: float) -> bool:
+        """Whether two one-sided tests show it nearer to the ideal than `margin` (equivalence).
+
+        `more["inner"]` is the interval of those tests, with both tails at the level's whole error.
+        """
+        low, high = self.more.get("inner") or (-math.inf, math.inf)
+        return self.ideal is not None and self.ideal - margin < low and high < self.ideal + margin
+
+
+VERDICTS = ("biased", "not by more", "cannot tell")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an estimate says: `biased`, `not by more` than what `matters`, or `cannot tell`."""
+
+    word: str
+    matters: float
+    why: str
+
+    def __post_init__(self) -> None:
+        if self.word not in VERDICTS:
+            raise ValueError(f"a verdict is one of {', '.join(VERDICTS)}; not {self.word!r}")
+
+    def __str__(self) -> str:
+        return f"not by > {self.matters:g}" if self.word == "not by more" else self.word
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -350,7 +384,8 @@ class Result:
 
     `spec` says in names what was measured; `compared` how: the share of items that prefer the
     stereotype, an effect size of log-odds, or one of word associations. `shown` names the extras
-    that belong beside the score. `items` has one row for each sentence (or each word of an
+    that belong beside the score. `verdicts` are by category, that of the whole under "".
+    `items` has one row for each sentence (or each word of an
     association test). `kept` holds what `Options.keep` asked for, and is not saved.
     """
 
@@ -366,6 +401,7 @@ class Result:
     items: Any
     notes: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     kept: Mapping[str, Any] = field(default_factory=dict)
 
     @property

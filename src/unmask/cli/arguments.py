@@ -12,6 +12,9 @@ Out = Annotated[Path | None, typer.Option("-o", "--out", help="Folder for the re
 Seed = Annotated[int, typer.Option(help="Seed of resampling and permutation.")]
 Level = Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")]
 Tokens = Annotated[int, typer.Option(help="Tokens in one forward pass, at most.")]
+Least = Annotated[
+    str, typer.Option("--matters", help="Smallest bias that matters: points, d, or both: 3,0.2d.")
+]
 ByCategory = Annotated[bool, typer.Option(help="A row for each category too.")]
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from unmask.cli import corpus, studies
-from unmask.cli.arguments import ByCategory, Level, Out, Seed, Tokens, split
+from unmask.cli.arguments import ByCategory, Least, Level, Out, Seed, Tokens, split
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 
@@ -102,9 +102,16 @@ def run(
     exclude_flagged: Annotated[
         bool, typer.Option(help="Also run without the items that have visible defects.")
     ] = False,
+    exclude: Annotated[
+        Path | None, typer.Option(help="Table with a column 'item': ids of items to leave out.")
+    ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of your own file, where it is not UTF-8.")
     ] = None,
+    random: Annotated[
+        str, typer.Option(help="Words of word tests that are a sample: targets, or attributes too.")
+    ] = "targets",
+    matters: Least = "3,0.2d",
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -121,6 +128,9 @@ def run(
         "samples": samples,
         "exclude_flagged": exclude_flagged,
         "encoding": encoding,
+        "exclude": exclude,
+        "random": random,
+        "matters": matters,
     }
     options.Options(**chosen)  # checked before a folder is made
     folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
@@ -141,12 +151,14 @@ def score(
     data: Annotated[str, typer.Option("-d", "--data", help="The data set that was scored.")],
     out: Out = None,
     by_category: ByCategory = True,
+    matters: Least = "3,0.2d",
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
     """Sentence scores made elsewhere: the same results and statistics."""
     how = options.Resampling(seed=seed, level=level)
-    found = types.Results([scores.score_file(file, data, how=how)])
+    least = options.matters(matters)
+    found = types.Results([scores.score_file(file, data, how=how, least=least)])
     if out is not None:
         results.save(found, out)
     terminal.print_results(console, found, by_category)

@@ -1,4 +1,4 @@
-"""The commands `compare`, `reproduce` and `vary`."""
+"""The commands `compare`, `reproduce`, `vary`, `reliability` and `plan`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +16,8 @@ multiverse = later("unmask.studies.multiverse")
 options = later("unmask.options")
 page = later("unmask.report.page")
 papers = later("unmask.studies.papers.reproduce")
+planning = later("unmask.studies.plan")
+relying = later("unmask.studies.reliability")
 request = later("unmask.studies.papers.request")
 files = later("unmask.report.files")
 results = later("unmask.report.results")
@@ -26,14 +28,14 @@ console = Console()
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (compare, reproduce, vary):
+    for command in (compare, reproduce, vary, reliability, plan):
         app.command()(command)
 
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")],
     margin: Annotated[
-        float | None, typer.Option(help="Test equivalence within plus or minus this much.")
+        str | None, typer.Option(help="Test equivalence within so much: points, d or both: 3,0.2d.")
     ] = None,
     top: Annotated[
         int, typer.Option(help="Items that changed side to show, most changed first.")
@@ -113,3 +115,53 @@ def vary(
         console.print(f"\n[bold]{escape(title)}[/]")
         terminal.print_frame(console, frame.round(1))
     console.print(f"Page: [bold]{escape(str(folder / 'index.html'))}[/]")
+
+
+def reliability(
+    model: Annotated[
+        list[str] | None, typer.Argument(help="Models, or checkpoints of one; default bundled.")
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option("-x", "--measure", help="Measures; commas.")
+    ] = None,
+    data: Annotated[
+        str, typer.Option("-d", "--data", help="A set of sentence pairs.")
+    ] = "bundled-pairs",
+    out: Out = None,
+    tokens: Tokens = 4096,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
+    folder = out or Path("unmask-results") / "reliability"
+    files.make_folder(folder)
+    measures = split(measure, relying.MEASURES)
+    with terminal.progress(console) as progress:
+        chosen = options.Options(seed=seed, level=level, tokens=tokens, progress=progress)
+        loaded = [load.load_any(m) for m in split(model, ("bundled",))]
+        made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
+    page.write(made, folder)
+    files.put_csv(folder / "disagree.csv", apart.assign(data=data))
+    shown = page.Study(made.title, [t for t in made.tables if t.name != "items-all"])
+    terminal.print_study(console, shown, folder)
+    said = f"{len(apart)} items disagree with the rest; leave them out with --exclude"
+    console.print(escape(f"{said} {folder / 'disagree.csv'}"), soft_wrap=True)
+
+
+def plan(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders that 'unmask run' wrote, of such data.")
+    ] = None,
+    detect: Annotated[
+        str, typer.Option(help="Effect to be found: points, d, or both: 3,0.5d.")
+    ] = "3,0.5d",
+    power: Annotated[float, typer.Option(help="Probability of finding it.")] = 0.8,
+    level: Level = 0.95,
+) -> None:
+    """How many items, clusters and words a study needs."""
+    found = [r for folder in folders or () for r in results.load(folder)]
+    options.Resampling(level=level)
+    frame = planning.needs(found, options.amounts(detect, "detect"), power=power, level=level)
+    for unit, part in frame.groupby("unit", sort=False):
+        console.print(f"\n[bold]To detect {unit}: {escape(detect)} with power {power:g}[/]")
+        terminal.print_frame(console, part.dropna(axis=1, how="all").drop(columns="unit").round(2))

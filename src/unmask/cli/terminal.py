@@ -1,5 +1,6 @@
 """What the terminal shows: progress, result tables, notes."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from unmask.report.columns import COMPARISON, RUN, UNITS, Column, laid_out, table
+from unmask.report.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, table
 from unmask.report.files import visible
 from unmask.report.page import Study
 from unmask.types import Result, Results
@@ -66,7 +67,7 @@ def print_results(console: Console, results: Results, by_category: bool) -> None
     frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
         ideal = UNITS[part.compared.iloc[0]].ideal
-        console.print(_drawn(part, RUN, f"{model}, ideal {ideal:g}"))
+        console.print(_drawn(part, RUN, f"{model}, ideal {ideal:g}"), "")
     for result in results:
         _print_notes(console, result)
     for note in results.notes:
@@ -78,23 +79,29 @@ def _drawn(frame: pd.DataFrame, columns: Iterable[Column], title: str) -> Table:
         title=escape(title),
         box=box.SIMPLE_HEAD,
         title_justify="left",
-        padding=(0, 1, 0, 0),
+        padding=(0, 0),
         pad_edge=False,
+        show_edge=False,
     )
     heads, rows = laid_out(frame, columns)
     for head in heads:
         side = "left" if head.left else "right"
         view.add_column(head.text, justify=side, no_wrap=not head.left, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        view.add_row(*(f"[bold]{escape(c.text)}[/]" if c.strong else escape(c.text) for c in row))
+        view.add_row(*map(_styled, row))
     return view
+
+
+def _styled(cell: Cell) -> str:
+    style = "bold" if cell.strong else "bright_black" if cell.faint else ""
+    return f"[{style}]{escape(cell.text)}[/]" if style else escape(cell.text)
 
 
 def _print_notes(console: Console, result: Result) -> None:
     for name in result.shown:
         found = result.extras[name]
-        span = f"[{found.low:.2f}, {found.high:.2f}]"
-        console.print(escape(f"{result.title}: {name} {found.value:.2f} {span}"), style="dim")
+        span = "" if math.isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
+        console.print(escape(f"{result.title}: {name} {found.value:.2f}{span}"), style="dim")
     for reason, count in result.coverage.reasons.items():
         console.print(escape(f"{result.title}: {count} not scored: {reason}"), style="yellow")
     for note in result.notes:
@@ -106,14 +113,17 @@ def print_comparison(
 ) -> None:
     """Differences with their paired tests; a bold one survives Holm's correction at .05."""
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
-        console.print(_drawn(part, COMPARISON, f"{second} less {first}"))
+        console.print(_drawn(part, COMPARISON, f"{second} less {first}"), "")
     for row in frame.to_dict("records"):
+        if row["borderline"]:
+            said = f"{row['measure']} on {row['data']}: p and the interval fall on different sides"
+            console.print(escape(f"{said} of the line: the case is borderline"), style="yellow")
         apart = row["only_first"] + row["only_second"]
         if apart:
             said = f"{row['measure']} on {row['data']}: {apart} items are in one run only"
             console.print(escape(f"{said} and left out"), style="yellow")
     keys = ["first", "second", "measure", "data"]
-    for names, items in changed.groupby(keys, sort=False):
+    for names, items in changed[changed.moved != 0].groupby(keys, sort=False):
         shown = ", ".join(f"{i} ({m:+.2f})" for i, m in items[["item", "moved"]].head(top).values)
         if shown:
             console.print(escape(f"{names[2]} on {names[3]}: most changed {shown}"), style="dim")

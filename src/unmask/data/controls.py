@@ -1,4 +1,4 @@
-"""Controls as data sets: `NAME:shuffled`, `NAME:unrelated`, `NAME:direction`.
+"""Controls as data sets: `NAME:shuffled`, `NAME:unrelated`, `NAME:direction`, `NAME:reworded`.
 
 What a measure finds in these is not bias: a measure that cannot tell them from the real thing
 measures something else (Kaneko and Bollegala 2022, Tables 3 and 4).
@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
+from unmask.data.packaged import bundled_pairs, packaged
+from unmask.data.readers.pairs import DIRECTIONS
+from unmask.data.templates import template_test
 from unmask.errors import DataError
 from unmask.registry import Registry
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Text
@@ -48,22 +51,35 @@ def unrelated(data: Dataset) -> Dataset:
 
 
 def direction(data: Dataset) -> Dataset:
-    """Categories become the side: is the stereotype about a disadvantaged group?
-
-    In CrowS-Pairs `stereo` items say something of a disadvantaged group (Dis) and `antistereo`
-    items of an advantaged one (Adv).
-    """
-    names = {"stereo": "disadvantaged", "antistereo": "advantaged"}
-    if not all(item.meta.get("direction") in names for item in data.items):
+    """Categories become the side: is the stereotype about a disadvantaged group?"""
+    if not all(item.meta.get("direction") in DIRECTIONS for item in data.items):
         raise DataError(
             f"{data.name!r} does not say which group an item is about; use crows-pairs."
         )
-    items = (replace(i, category=names[i.meta["direction"]]) for i in data.items)
+    items = (replace(i, category=DIRECTIONS[i.meta["direction"]]) for i in data.items)
     return replace(data, items=tuple(items))
 
 
+def reworded(data: Dataset) -> Dataset:
+    """The package's own sets with each frame or template in other words; ids stay."""
+    if data.name == "bundled-pairs":
+        return replace(bundled_pairs("reworded"), about=data.about)
+    for test in packaged("templates.json")["tests"]:
+        if test["name"] == data.name:
+            texts = zip(test["templates"], test["reworded"], strict=True)
+            said = [{**template, "text": text} for template, text in texts]
+            return replace(template_test({**test, "templates": said}), about=data.about)
+    raise DataError(f"{data.name!r} has no rewording; bundled-pairs and the kurita tests have.")
+
+
 CONTROLS: Mapping[str, Callable[[Dataset], Dataset]] = Registry(
-    "control", [("shuffled", shuffled), ("unrelated", unrelated), ("direction", direction)]
+    "control",
+    [
+        ("shuffled", shuffled),
+        ("unrelated", unrelated),
+        ("direction", direction),
+        ("reworded", reworded),
+    ],
 )
 
 

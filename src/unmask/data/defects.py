@@ -1,8 +1,12 @@
 """Defects of items that can be seen without a model."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
+from unmask.data.readers.table import read_table
+from unmask.errors import DataError
 from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
@@ -39,6 +43,28 @@ def without_flagged(data: Dataset) -> Dataset:
     kept = tuple(i for i in flagged(data).items if not i.meta["flags"])
     about = {**data.about, "unflagged": True}
     return replace(data, name=f"{data.name}:unflagged", items=kept, about=about)
+
+
+def excluded(path: Path) -> dict[str, set[str]]:
+    """The ids of items to leave out, by data set (empty for any): a table with a column `item`."""
+    rows = read_table(path, ["item"])
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(str(row.get("data") or ""), set()).add(str(row["item"]))
+    return found
+
+
+def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
+    """The data set less the items that a file excludes; `about` counts them."""
+    names = ("", data.name, data.name.partition(":")[0])
+    gone = set().union(*(ids.get(name, set()) for name in names))
+    kept = tuple(i for i in data.items if i.id not in gone)
+    if len(kept) == len(data.items):
+        return data
+    if not kept:
+        raise DataError(f"{file!r} excludes all items of {data.name!r}; leave some.")
+    about = {**data.about, "excluded": {"file": file, "items": len(data.items) - len(kept)}}
+    return replace(data, items=kept, about=about)
 
 
 def _only_duplicate(item: Contrast, pairs: Counter[tuple[str, ...]]) -> Contrast:

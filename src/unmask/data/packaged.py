@@ -30,19 +30,24 @@ def published(name: str) -> Any:
     return json.loads(folder.joinpath(f"{name}.json").read_text("utf-8"))
 
 
-def bundled_pairs() -> Dataset:
-    """unmask's own triplets: each frame with each word, the fill stereotypical or not."""
+def bundled_pairs(frames: str = "frames") -> Dataset:
+    """unmask's own triplets: each frame with each word, the fill stereotypical or not.
+
+    `frames` are the `frames` or those `reworded`; an item has the same id in both.
+    """
     items: list[Contrast] = []
     for family in packaged("pairs.json")["families"]:
         for side in ("first", "second"):
             fills = family["fills"] if side == "first" else family["fills"][::-1]
             for word in family[side]:
-                items.extend(_framed(family, word, (*fills, family["unrelated"])))
+                items.extend(_framed(family, family[frames], word, (*fills, family["unrelated"])))
     return Dataset("bundled-pairs", "triplets", tuple(items), "word")
 
 
-def _framed(family: Mapping[str, Any], word: str, fills: Sequence[str]) -> Iterator[Contrast]:
-    for number, frame in enumerate(family["frames"]):
+def _framed(
+    family: Mapping[str, Any], frames: Sequence[str], word: str, fills: Sequence[str]
+) -> Iterator[Contrast]:
+    for number, frame in enumerate(frames):
         context = frame.format(word=word)
         at = context.index(BLANK)
         texts = {}
@@ -55,4 +60,7 @@ def _framed(family: Mapping[str, Any], word: str, fills: Sequence[str]) -> Itera
             family["category"],
             f"{family['name']}/{word}",
             {"context": context},
+            family=family["name"],
+            side=fills[0],
+            frame=f"{family['name']}/{number}",
         )

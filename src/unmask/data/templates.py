@@ -117,7 +117,7 @@ def _meeting(
                 ),
             }
             name = f"{word}/{attribute}/{text}"
-            yield Contrast(name, pair, label, attribute, {"side": half})
+            yield Contrast(name, pair, label, attribute, side=half)
 
 
 def template_test(test: Mapping[str, Any]) -> Dataset:
@@ -133,7 +133,9 @@ def template_test(test: Mapping[str, Any]) -> Dataset:
         for side, (label, words) in zip("AB", test["attributes"].items(), strict=True)
         for word in words
     ]
-    about = {k: v for k, v in test.items() if k not in {"templates", "attributes", "capital"}}
+    about = {
+        k: v for k, v in test.items() if k not in {"templates", "attributes", "capital", "reworded"}
+    }
     return Dataset(test["name"], "templates", tuple(items), "attribute word", about)
 
 
@@ -145,7 +147,7 @@ def _template_item(
         for half in ("x", "y")
         for target in template[half]
     }
-    return Contrast(f"{number}/{word}", texts, label, word, {"side": side, "template": number})
+    return Contrast(f"{number}/{word}", texts, label, word, side=side, frame=str(number))
 
 
 def _filled(template: str, target: str, attribute: str, capital: bool = True) -> Text:

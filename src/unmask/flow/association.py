@@ -9,24 +9,19 @@ import pandas as pd
 
 from unmask.data.wordsets import check_sizes
 from unmask.errors import DataError, NotApplicable
+from unmask.flow.effect import ByWord, effect, stacked
 from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
 from unmask.models.batches import Budget
 from unmask.options import Options, Resampling, Spec
-from unmask.stats.effects import (
-    associations,
-    ceat_samples,
-    draw_indices,
-    effect_estimate,
-    random_effects,
-    unit,
-)
+from unmask.stats.effects import unit
+from unmask.stats.verdict import contradiction, judged
 from unmask.text.contexts import SOURCES, Contexts, Source, Wanted, WordTest
-from unmask.types import Coverage, Estimate, Floats, Result
+from unmask.types import Coverage, Floats, Result
 
 LEAST = 2  # words that a set must keep
-ByWord = Mapping[str, Mapping[str, Floats]]  # set, word: vectors [contexts, d]
+ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
 
 
 class Vectors(Protocol):
@@ -181,16 +176,13 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
         lost={**asked.lost, **too_long},
         sets={label: tuple(words) for label, words in by_word.items()},
     )
-    how, drawn = options.resampling, None
-    if asked.measure.test == "random-effects":
-        overall, drawn = _random_effects(asked, by_word, how)
-    else:
-        overall = _permutation(asked, by_word, how)
+    how = options.resampling
+    found = effect(asked.measure, by_word, how)
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
         compared="association",
-        overall=overall,
+        overall=found.overall,
         by_category={},
         extras={},
         accuracy=None,
@@ -200,11 +192,14 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
             reasons={str(k): int(v) for k, v in reasons.items()},
             lost=dict(asked.lost),
         ),
-        settings=_settings(model, asked, overall, len(vectors), how.seed),
+        settings=_settings(model, asked, len(vectors), how),
         provenance=provenance(model, asked.measure, asked.test),
-        items=_frame(model, asked, by_word),
-        notes=_notes(asked),
-        kept={"samples": drawn} if drawn is not None and "samples" in options.keep else {},
+        verdicts=judged(found.overall, {}, "association", options.least),
+        items=_frame(model, asked, by_word, found.without),
+        notes=_notes(asked) + contradiction(found.overall),
+        kept={}
+        if found.drawn is None or "samples" not in options.keep
+        else {"samples": found.drawn},
     )
 
 
@@ -214,9 +209,10 @@ def _notes(asked: Asked) -> tuple[str, ...]:
     return (said if lost else ()) + asked.said
 
 
-def _settings(model: Any, asked: Asked, overall: Estimate, sentences: int, seed: int) -> Any:
+def _settings(model: Any, asked: Asked, sentences: int, how: Resampling) -> Any:
     settings: dict[str, Any] = {
-        "seed": seed,
+        "seed": how.seed,
+        "random": "attributes" if asked.measure.samples else how.random,
         "contexts": asked.source,
         "pool": asked.pool,
         "encode": asked.measure.encode,
@@ -224,7 +220,7 @@ def _settings(model: Any, asked: Asked, overall: Estimate, sentences: int, seed:
     }
     if model.accepts("layer"):
         settings["layer"] = "usual" if asked.layer is None else asked.layer
-    settings |= {"samples": overall.n} if asked.measure.test == "random-effects" else {}
+    settings |= {"samples": asked.measure.samples} if asked.measure.samples else {}
     return settings | ({"deviation": asked.measure.deviation} if asked.measure.deviation else {})
 
 
@@ -252,39 +248,10 @@ def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]],
     return out, lost
 
 
-def _stack(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
-    names = [w for w, v in words.items() for _ in v]
-    return np.concatenate(list(words.values())), names
-
-
-def _permutation(asked: Asked, by_word: ByWord, how: Resampling) -> Estimate:
-    (x, xs), (y, ys), (a, _), (b, _) = (_stack(words) for words in by_word.values())
-    many = len(x) > len(set(xs)) or len(y) > len(set(ys))
-    return effect_estimate(
-        associations(x, a, b),
-        associations(y, a, b),
-        xs if many else None,
-        ys if many else None,
-        sided=asked.measure.sided,
-        how=how,
-    )
-
-
-def _random_effects(asked: Asked, by_word: ByWord, how: Resampling) -> tuple[Estimate, Floats]:
-    """The combined effect size, and those of the samples [n]."""
-    rng, samples = np.random.default_rng(how.seed), asked.measure.samples
-    units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
-    draws = [
-        draw_indices([len(v) for v in words], samples, rng, asked.measure.reuse) for words in units
-    ]
-    found = ceat_samples(units, draws)
-    return random_effects(found, asked.measure.sided, how), found.effects
-
-
-def _frame(model: Any, asked: Asked, by_word: ByWord) -> pd.DataFrame:
-    """One row for each word: its mean association with the two attribute sets."""
+def _frame(model: Any, asked: Asked, by_word: ByWord, without: ByValue) -> pd.DataFrame:
+    """One row for each word: its mean association, and the effect size without the word."""
     labels = list(by_word)
-    a, b = (_stack(by_word[k])[0] for k in labels[2:])
+    a, b = (stacked(by_word[k])[0] for k in labels[2:])
     axis = unit(a).mean(0) - unit(b).mean(0)
     rows = [
         {
@@ -293,6 +260,7 @@ def _frame(model: Any, asked: Asked, by_word: ByWord) -> pd.DataFrame:
             "sentence": asked.contexts[w][0].text,
             "score": float((unit(vectors) @ axis).mean()),
             "contexts": len(vectors),
+            "without": without[label][w],
         }
         for side, label in zip(("X", "Y", "A", "B"), labels, strict=True)
         for w, vectors in by_word[label].items()

@@ -5,7 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.stats.design import Design, codes
 from unmask.types import Contrast, Dataset
+
+KIN = ("family", "side", "frame")
 
 
 def facts(model: str, measure: str, data: str, item: str, category: str, cluster: str) -> Any:
@@ -30,6 +33,7 @@ def sentence_rows(
     rows = [
         {
             **facts(model, measure, data.name, item.id, item.category, item.cluster),
+            **{name: getattr(item, name) for name in KIN},
             "label": label,
             "sentence": text.string,
             **values(item, label),
@@ -38,6 +42,19 @@ def sentence_rows(
         for label, text in item.texts.items()
     ]
     return pd.DataFrame(rows).astype({"score": float, "reason": object})
+
+
+def designed(facts: pd.DataFrame) -> Design:
+    """How items hang together, from their columns: cluster, family, side, frame."""
+    families = codes(facts.family.tolist())
+    sided = bool((facts.side != "").all())
+    framed = bool((facts.frame != "").all()) and facts.frame.nunique() > 1
+    return Design(
+        codes(facts.cluster.tolist()),
+        codes((facts.family + "\0" + facts.side).tolist()) if sided else None,
+        codes(facts.frame.tolist()) if framed else None,
+        families,
+    )
 
 
 def provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow.items import provenance, sentence_rows
+from unmask.flow.items import designed, provenance, sentence_rows
 from unmask.flow.planning import Cache, Planned, SentenceModel, plan
 from unmask.flow.progress import Failed, bar
 from unmask.measures.likelihood import Likelihood
@@ -17,8 +17,11 @@ from unmask.models.batches import Budget
 from unmask.models.journal import Journal
 from unmask.options import Options, Resampling, Spec
 from unmask.stats import log_odds
-from unmask.stats.intervals import bootstrap
+from unmask.stats.families import together
+from unmask.stats.intervals import ratio
 from unmask.stats.preference import Ties, summarise
+from unmask.stats.sides import Sides
+from unmask.stats.verdict import contradiction, judged
 from unmask.types import (
     UNRELATED,
     Contrast,
@@ -33,7 +36,7 @@ from unmask.types import (
 
 LOW_ACCURACY = 10.0
 MANY_UNKNOWN = 5.0  # per cent of the tokens
-ACCURACY_DRAWS = 2000
+VISIBLE = 0.05  # points that a table shows
 
 
 class Compared(NamedTuple):
@@ -142,11 +145,23 @@ def score(
         provenance=provenance(model, measure, data),
         items=frame,
         notes=_unknown(planned)
+        + contradiction(found.overall)
         + _tied(found.ties, measure)
         + (() if measure.baseline else _warn(accuracy, measure)),
-        shown=tuple(name for name in measure.shows if name in found.extras),
+        shown=_shown(measure, found),
+        verdicts={}
+        if measure.baseline
+        else judged(found.overall, found.by_category, measure.compared, options.least),
         kept=_kept(planned, readings, found.drawn, options),
     )
+
+
+def _shown(measure: Likelihood, found: Compared) -> tuple[str, ...]:
+    """The extras that belong beside the score; `balanced` only where it is another number."""
+    even = found.extras.get("balanced")
+    differs = even is not None and abs(even.value - found.overall.value) >= VISIBLE
+    names = (*measure.shows, "balanced") if differs else measure.shows
+    return tuple(name for name in names if name in found.extras)
 
 
 def _kept(
@@ -254,17 +269,14 @@ def tokens(planned: Planned, readings: Readings) -> pd.DataFrame:
 
 
 def _accuracy(frame: pd.DataFrame, how: Resampling) -> Estimate | None:
-    """Token prediction accuracy in per cent, resampled over items."""
-    by_item = frame.groupby("item", sort=False)[["hits", "tokens"]].sum()
+    """Token prediction accuracy in per cent, over clusters."""
+    kinds = {"hits": "sum", "tokens": "sum", "cluster": "first"}
+    by_item = frame.groupby("item", sort=False).agg(kinds)
     by_item = by_item[by_item.tokens > 0]
     if not len(by_item):
         return None
-    return bootstrap(
-        by_item.to_numpy(float),
-        np.arange(len(by_item)),
-        lambda means: 100 * means[:, 0] / means[:, 1],
-        how=replace(how, draws=ACCURACY_DRAWS),
-    )
+    hits, tries = by_item.hits.to_numpy(float), by_item.tokens.to_numpy(float)
+    return ratio(hits, tries, by_item.cluster.tolist(), how)
 
 
 def _preferences(
@@ -287,8 +299,9 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
 
     def estimates(chosen: pd.Series) -> dict[str, Estimate]:
         scores = {str(k): wide.loc[chosen, k].to_numpy(float) for k in wide.columns}
-        clusters = facts.cluster[chosen].tolist()
-        return summarise(scores, clusters, ties=ties, macro=macro, how=how)
+        some = facts[chosen]
+        sides = Sides(some.family.tolist(), some.side.tolist())
+        return summarise(scores, designed(some), ties=ties, macro=macro, sides=sides, how=how)
 
     extras = estimates(pd.Series(True, index=wide.index))
     overall = extras.pop("score")
@@ -296,9 +309,9 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
     for name in sorted(facts.category.unique()):
         found = estimates(facts.category == name)
         categories[name] = found.pop("score")
-        extras |= {f"{key}:{name}": value for key, value in found.items()}
+        extras |= {f"{key}:{name}": value for key, value in found.items() if ":" not in key}
     count = int((wide["stereotype"] == wide["antistereotype"]).sum())
-    return Compared(overall, categories, extras, count)
+    return Compared(overall, together(categories), extras, count)
 
 
 def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling) -> Compared:
@@ -306,10 +319,12 @@ def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resa
     values = log_odds.by_item(frame)
     halves: dict[str, log_odds.Half] = {}
     for side in ("A", "B"):
-        items = [i for i in data.items if i.meta["side"] == side]
+        items = [i for i in data.items if i.side == side]
         kept = [i for i in items if i.id in values]
         scores = np.array([values[i.id] for i in kept])
         halves[items[-1].category] = (scores, [i.cluster for i in kept])
-    overall, means, drawn = log_odds.summarise(halves, samples=measure.samples, how=how)
+    overall, means, drawn = log_odds.summarise(
+        halves, samples=measure.samples, published="@" in measure.name, how=how
+    )
     extras = {f"log_odds:{name}": found for name, found in means.items()}
     return Compared(overall, {}, extras, 0, drawn)

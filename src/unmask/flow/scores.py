@@ -13,15 +13,21 @@ from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError
 from unmask.flow.items import sentence_rows
 from unmask.flow.likelihood import preferences
-from unmask.options import Resampling, Spec
+from unmask.options import Matters, Resampling, Spec
 from unmask.stats.intervals import USUAL
+from unmask.stats.verdict import judged
 from unmask.types import Contrast, Coverage, Dataset, Result
 
 _CROWS = {"stereotype": "sent_more", "antistereotype": "sent_less"}
 
 
 def score_file(
-    path: Path, data: str, *, name: str | None = None, how: Resampling = USUAL
+    path: Path,
+    data: str,
+    *,
+    name: str | None = None,
+    how: Resampling = USUAL,
+    least: Matters = Matters(),
 ) -> Result:
     """A result from a file of sentence scores.
 
@@ -65,7 +71,8 @@ def score_file(
         settings={"seed": how.seed, **settings},
         provenance={"file": path.name, "data": dict(found.about), "measure": {"cite": []}},
         items=frame,
-        shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "icat")),
+        shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
+        verdicts=judged(overall, categories, "preference", least),
     )
 
 

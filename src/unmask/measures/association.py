@@ -41,7 +41,7 @@ class Association:
     cite: tuple[str, ...]
     criticism: str
     contexts: Literal["bare", "templates"] = "templates"
-    sided: Literal["one", "two"] = "one"
+    sided: Literal["one", "two"] = "two"
     samples: int = 0
     reuse: bool = True
     encode: Literal["usual", "no-specials", "tan2019", "husse2022", "guo2021"] = "usual"
@@ -58,6 +58,11 @@ class Association:
                 raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")
         if (self.samples > 0) != (self.test == "random-effects"):
             raise UnmaskError(f"{self.name!r}: samples go with random effects, and only with them.")
+
+    @property
+    def published(self) -> bool:
+        """Whether p is the released code's: over sentences, or CEAT's Monte Carlo error."""
+        return "@" in self.name
 
     def pool_for(self, kind: Kind) -> Pool:
         """The vector taken from a kind of model; refused where the measure does not apply."""
@@ -124,7 +129,6 @@ CEAT = Association(
     formula="CES = sum v_i d_i / sum v_i over N samples, v_i = 1 / (variance of s + tau^2)",
     pool=_ANY_WORD,
     test="random-effects",
-    sided="two",
     samples=10_000,
     cite=("guo2021",),
     criticism="The weights use the variance of the associations, not that of the effect size, "
@@ -141,6 +145,7 @@ ASSOCIATION: Registry[Association] = Registry(
             replace(
                 S_SEAT,
                 name="s-seat@may2019",
+                sided="one",
                 pool={"causal": "last", "encoder": "first", "*": "first"},
                 encode="no-specials",
                 kinds=_TRANSFORMERS,
@@ -151,6 +156,7 @@ ASSOCIATION: Registry[Association] = Registry(
             replace(
                 S_SEAT,
                 name="s-seat@biasbench",
+                sided="one",
                 pool={"*": "mean-all"},
                 kinds=_TRANSFORMERS,
                 cite=("meade2022",),
@@ -161,6 +167,7 @@ ASSOCIATION: Registry[Association] = Registry(
             replace(
                 W_SEAT,
                 name="w-seat@tan2019",
+                sided="one",
                 pool={"causal": "after-word", "*": "word-first"},
                 encode="tan2019",
                 kinds=("masked", "causal"),
@@ -170,6 +177,7 @@ ASSOCIATION: Registry[Association] = Registry(
             replace(
                 W_SEAT,
                 name="w-seat@husse2022",
+                sided="one",
                 encode="husse2022",
                 kinds=("masked", "causal"),
                 subsample=True,

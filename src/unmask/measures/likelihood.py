@@ -246,7 +246,7 @@ CAT = Likelihood(
     average="macro",
     needs=("fill",),
     fills=True,
-    shows=("lms", "icat"),
+    shows=("lms", "deviation", "icat"),
     cite=("nadeem2021",),
     criticism="Compares fillers of different length and frequency; many items do not contrast "
     "what they mean to (Blodgett et al. 2021).",
@@ -261,7 +261,7 @@ CONTINUATION = Likelihood(
     reduce=geometric,
     average="macro",
     needs=("continuation",),
-    shows=("lms", "icat"),
+    shows=("lms", "deviation", "icat"),
     cite=("nadeem2021",),
     criticism="Not the published route, which needs a next-sentence head (cat-nsp). A masked model "
     "is asked for each token with the rest of the same sentence in sight, so the context counts "

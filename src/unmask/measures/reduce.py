@@ -28,6 +28,11 @@ def attended(r: Readings) -> float:
     return float((r.logp * r.attention).mean()) if len(r.logp) else float("nan")
 
 
+def attended_total(r: Readings) -> float:
+    """Sum of log-probability times attention received."""
+    return float((r.logp * r.attention).sum())
+
+
 def mean_probability(r: Readings) -> float:
     """Arithmetic mean of the probabilities."""
     return float(np.exp(r.logp).mean()) if len(r.logp) else float("nan")

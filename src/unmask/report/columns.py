@@ -8,26 +8,31 @@ import numpy as np
 import pandas as pd
 
 from unmask.stats.families import corrected
+from unmask.stats.intervals import FEW
 from unmask.types import Compared, Estimate, Result
 
 Row: TypeAlias = Mapping[str, Any]
-COARSE = 5.0  # points that a set of items should be able to resolve
 SURE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How scores of one sort are read: the head of their column, their ideal, their digits."""
+    """How scores of one sort are read: the head of their column, their ideal, their digits.
+
+    `name` is the unit itself; `coarse` is what a set of items should be able to resolve.
+    """
 
     head: str
     ideal: float
     digits: int
+    name: str
+    coarse: float
 
 
 UNITS: Mapping[Compared, Unit] = {
-    "preference": Unit("score", 50.0, 1),
-    "log-odds": Unit("d", 0.0, 2),
-    "association": Unit("d", 0.0, 2),
+    "preference": Unit("score", 50.0, 1, "points", 5.0),
+    "log-odds": Unit("d", 0.0, 2, "d", 0.8),
+    "association": Unit("d", 0.0, 2, "d", 0.8),
 }
 
 
@@ -39,7 +44,8 @@ def _always(frame: pd.DataFrame) -> bool:
 class Column:
     """A column: its head, its value in a row of the frame, and how a person reads it.
 
-    `when` says for which frames it is shown; `left` aligns words; `strong` sets a cell in bold.
+    `when` says for which frames it is shown; `left` aligns words; `strong` sets a cell in bold,
+    `faint` in grey.
     """
 
     head: str | Callable[[pd.DataFrame], str]
@@ -48,6 +54,7 @@ class Column:
     when: Callable[[pd.DataFrame], bool] = _always
     left: bool = False
     strong: Callable[[Row], bool] = lambda row: False
+    faint: Callable[[Row], bool] = lambda row: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +63,16 @@ class Cell:
 
     text: str
     left: bool
-    strong: bool
+    strong: bool = False
+    faint: bool = False
 
 
 def laid_out(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[list[Cell], list[list[Cell]]]:
     """Heads and rows of the columns that a frame shows."""
     shown = [c for c in columns if c.when(frame)]
-    heads = [
-        Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left, False) for c in shown
-    ]
+    heads = [Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left) for c in shown]
     rows = [
-        [Cell(c.format(c.value(row), row), c.left, c.strong(row)) for c in shown]
+        [Cell(c.format(c.value(row), row), c.left, c.strong(row), c.faint(row)) for c in shown]
         for row in frame.to_dict("records")
     ]
     return heads, rows
@@ -123,12 +129,25 @@ def _score(value: Any, row: Row) -> str:
 
 def _interval(value: Any, row: Row) -> str:
     low, high = value
+    if missing(low):
+        return ""
     digits = _digits(row) if "compared" in row else 2
     return f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 
+def _score_or_none(value: Any, row: Row) -> str:
+    return "" if missing(value) else _score(value, row)
+
+
 def _detect(value: Any, row: Row) -> str:
-    return "" if missing(value) else f"{value:.1f}" + "!" * (value > COARSE)
+    if missing(value):
+        return ""
+    unit = UNITS[row["compared"]]
+    return f"{value:.{unit.digits}f}" + "!" * (value > unit.coarse)
+
+
+def _whole(value: Any, row: Row) -> str:
+    return "" if missing(value) else f"{value:.0f}"
 
 
 # ---------------------------------------------------------------- the tables
@@ -155,6 +174,18 @@ def _effects(frame: pd.DataFrame) -> bool:
     return not _shares(frame)
 
 
+def _any(name: str) -> Callable[[pd.DataFrame], bool]:
+    return lambda frame: name in frame and bool(frame[name].notna().any())
+
+
+def _incomplete(frame: pd.DataFrame) -> bool:
+    return bool((frame.coverage < 100).any())
+
+
+def _few(row: Row) -> bool:
+    return bool(row["few"])
+
+
 RUN: Sequence[Column] = (
     Column("measure", lambda r: "" if r["category"] else r["measure"], words, left=True),
     Column(
@@ -164,16 +195,19 @@ RUN: Sequence[Column] = (
         lambda frame: UNITS[frame.compared.iloc[0]].head,
         _of("score"),
         _score,
-        strong=lambda r: not r["low"] <= r["ideal"] <= r["high"],
+        strong=lambda r: r["verdict"] == "biased",
+        faint=_few,
     ),
-    Column(_level, _bounds, _interval),
+    Column(_level, _bounds, _interval, faint=_few),
     Column("n", _of("n"), words),
-    Column("detect", _of("detectable"), _detect, when=_shares),
-    Column("cover", _of("coverage"), per_cent, when=_shares),
-    Column("acc.", _of("accuracy"), per_cent, when=_shares),
     Column("p", _of("p"), p_value, when=_effects),
     Column("p Holm", _of("p_holm"), p_value, when=_effects),
-    Column("SE", _of("se"), number, when=_effects),
+    Column("detect", _of("detectable"), _detect),
+    Column("shrunk", _of("shrunken"), _score_or_none, when=_any("shrunken")),
+    Column("sides", _of("base_rate"), _whole, when=_any("base_rate")),
+    Column("cover", _of("coverage"), per_cent, when=_incomplete),
+    Column("acc.", _of("accuracy"), per_cent, when=_shares),
+    Column("verdict", _of("verdict"), words, left=True, when=_any("verdict")),
 )
 COMPARISON: Sequence[Column] = (
     Column("measure", _of("measure"), words, left=True),
@@ -214,21 +248,25 @@ def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
 def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
     """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
 
-    Where results carry p-values, `p_holm` corrects those of one model and measure as a family.
+    `p_holm` corrects the tests of one model and measure as a family, and a result's categories as
+    another. `verdict` is empty for a baseline.
     """
     rows = []
     for result in results:
         parts = {"": result.overall} | (dict(result.by_category) if by_category else {})
         rows += [_row(result, category, estimate) for category, estimate in parts.items()]
     frame = pd.DataFrame(rows)
-    if len(frame) and frame.p.notna().any():
-        family = frame.groupby(["model", "measure", "category"])["p"]
-        frame["p_holm"] = family.transform(lambda p: corrected(p.to_numpy(float)))
+    if len(frame):
+        family = frame[frame.category == ""].groupby(["model", "measure"])["p"]
+        corrections = family.transform(lambda p: corrected(p.to_numpy(float)))
+        frame["p_holm"] = corrections.reindex(frame.index).fillna(frame.p_holm)
     return frame
 
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
-    whole = category == ""
+    whole, more = category == "", estimate.more
+    rate = result.extras.get(f"base_rate:{category}" if category else "base_rate")
+    verdict = result.verdicts.get(category)
     return {
         "model": result.model,
         "data": result.data,
@@ -244,7 +282,13 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
-        "detectable": estimate.more.get("detectable"),
+        "p_holm": np.nan if more.get("p_holm") is None else more["p_holm"],
+        "detectable": more.get("detectable"),
+        "base_rate": np.nan if rate is None else rate.value,
+        "shrunken": more.get("shrunken", np.nan),
+        "clusters": more.get("clusters", np.nan),
+        "few": more.get("clusters", FEW) < FEW,
+        "verdict": None if verdict is None else str(verdict),
         "method": estimate.method,
         "compared": result.compared,
     }

@@ -22,7 +22,7 @@ from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
 from unmask.report.files import atomically, make_folder, put
-from unmask.types import Coverage, Estimate, Result, Results
+from unmask.types import Coverage, Estimate, Result, Results, Verdict
 
 RESULTS, ITEMS = "results.json", "items.parquet"
 SCHEMA = 2  # the version that is written; version 1 is read
@@ -72,7 +72,7 @@ def to_record(result: Result) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Estimate | Coverage | Spec):
+    if isinstance(value, Estimate | Coverage | Spec | Verdict):
         return _plain(asdict(value))
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
@@ -174,6 +174,7 @@ def from_record(record: Mapping[str, Any], items: pd.DataFrame) -> Result:
         coverage=Coverage(**record["coverage"]),
         notes=tuple(record["notes"]),
         shown=tuple(record["shown"]),
+        verdicts={k: Verdict(**v) for k, v in record.get("verdicts", {}).items()},
         items=items,
         **{key: record[key] for key in ("compared", "settings", "provenance")},
         **estimates,

@@ -1,13 +1,19 @@
 """Agreement: with people (ROC), between measures (correlation), of a measure with itself."""
 
+import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, rankdata, spearmanr
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata
 
 from unmask.errors import DataError
 from unmask.options import Resampling
+from unmask.stats.design import codes
 from unmask.stats.intervals import USUAL
 from unmask.types import Estimate, Floats
 
@@ -22,24 +28,70 @@ def _placements(labels: Floats, scores: Floats) -> tuple[Floats, Floats]:
     return for_positive, for_negative
 
 
-def auc(labels: Floats, scores: Floats, how: Resampling = USUAL) -> Estimate:
-    """Area under the ROC curve with DeLong's interval; 0.5 is chance.
+def auc(
+    labels: Floats,
+    scores: Floats,
+    clusters: Sequence[Any] | NDArray[Any] | None = None,
+    how: Resampling = USUAL,
+) -> Estimate:
+    """Area under the ROC curve; 0.5 is chance.
 
-    `labels` are 0 or 1 (people find the item biased), `scores` a measure's.
+    `labels` are 0 or 1 (people find the item biased), `scores` a measure's. The interval is
+    DeLong's on the logit scale, over `clusters` where items come in some (Obuchowski 1997); where
+    all items are told apart it is Newcombe's (2006), which knows that this may be luck. p is
+    Mann and Whitney's.
     """
     labels, scores = np.asarray(labels, float), np.asarray(scores, float)
     kept = np.isfinite(scores)
     labels, scores = labels[kept], scores[kept]
     if len(set(labels > 0)) < 2:
         raise DataError("an ROC curve needs items of both kinds; all have the same label.")
+    units = np.arange(len(kept)) if clusters is None else np.asarray(clusters)
     positive, negative = _placements(labels, scores)
-    value = float(positive.mean())
-    variance = positive.var(ddof=1) / len(positive) + negative.var(ddof=1) / len(negative)
-    reach = float(norm.ppf(1 - how.tail) * np.sqrt(variance))
-    p = float(2 * norm.sf(abs(value - 0.5) / np.sqrt(variance))) if variance > 0 else 1.0
-    low, high = max(0.0, value - reach), min(1.0, value + reach)
-    se, more = float(np.sqrt(variance)), {"positives": len(positive)}
-    return Estimate(value, low, high, how.level, "DeLong", len(labels), 0.5, p, se, more)
+    value, m, n = float(positive.mean()), len(positive), len(negative)
+    variance = _over_clusters(labels, positive, negative, units[kept])
+    told_apart = not 0 < value < 1 or not variance > 0
+    bounds = _newcombe(value, m, n, how) if told_apart else _logit(value, variance, how)
+    method = "Newcombe" if told_apart else "DeLong, logit"
+    p = float(mannwhitneyu(scores[labels > 0], scores[labels <= 0]).pvalue)
+    se = float(np.sqrt(variance)) if variance > 0 else float("nan")
+    return Estimate(value, *bounds, how.level, method, m + n, 0.5, p, se, {"positives": m})
+
+
+def _over_clusters(
+    labels: Floats, positive: Floats, negative: Floats, clusters: NDArray[Any]
+) -> float:
+    """The variance of the area: placements' pulls, added up by cluster."""
+    pulls = np.empty(len(labels))
+    for part, chosen in ((positive, labels > 0), (negative, labels <= 0)):
+        pulls[chosen] = (part - part.mean()) / np.sqrt(len(part) * max(len(part) - 1, 1))
+    sums = np.bincount(codes(clusters), weights=pulls)
+    count = len(sums)
+    return float((sums**2).sum()) * (count / (count - 1) if count < len(labels) else 1.0)
+
+
+def _logit(value: float, variance: float, how: Resampling) -> tuple[float, float]:
+    reach = norm.ppf(1 - how.tail) * np.sqrt(variance) / (value * (1 - value))
+    return float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
+
+
+def _newcombe(value: float, m: int, n: int, how: Resampling) -> tuple[float, float]:
+    """Where |value - area| is the normal quantile of the variance that the area would have."""
+    z2, half = norm.ppf(1 - how.tail) ** 2, (m + n) / 2
+
+    def beyond(area: float) -> float:
+        more = (1 - area) / (2 - area) + area / (1 + area)
+        return (value - area) ** 2 - z2 * area * (1 - area) * (1 + (half - 1) * more) / (m * n)
+
+    edges = [value, value]
+    for k, end in enumerate((1e-9, 1 - 1e-9)):
+        start = value + (1e-9 if k else -1e-9)
+        if not 0 < start < 1:
+            continue  # nothing lies beyond 0 or 1
+        edges[k] = (
+            float(brentq(beyond, start, end)) if beyond(start) * beyond(end) < 0 else float(k)
+        )
+    return edges[0], edges[1]
 
 
 def auc_difference(
@@ -51,8 +103,8 @@ def auc_difference(
     value = float(two[0].mean() - one[0].mean())
     parts = [np.var(b - a, ddof=1) / len(a) for a, b in zip(one, two, strict=True)]
     se = float(np.sqrt(sum(parts)))
-    reach = float(norm.ppf(1 - how.tail) * se)
-    p = float(2 * norm.sf(abs(value) / se)) if se > 0 else 1.0
+    reach = float(norm.ppf(1 - how.tail) * se) if se > 0 else float("nan")
+    p = float(2 * norm.sf(abs(value) / se)) if se > 0 else (1.0 if value == 0 else None)
     low, high = value - reach, value + reach
     return Estimate(value, low, high, how.level, "paired DeLong", len(labels), 0.0, p, se)
 
@@ -73,27 +125,40 @@ def roc(labels: Floats, scores: Floats) -> pd.DataFrame:
     )
 
 
+FEWEST = {"pearson": 6, "spearman": 10}  # points below which no interval covers as it says
+EVERY = 7  # points of which all orders are tried
+
+
 def correlation(x: Floats, y: Floats, kind: str = "pearson", how: Resampling = USUAL) -> Estimate:
     """Correlation with Fisher's interval (Bonett and Wright's for ranks); n says how little.
 
-    With fewer than 4 pairs there is no interval.
+    Below 6 points (10 for ranks) there is no interval. p of up to 7 points is that of all orders.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     kept = np.isfinite(x) & np.isfinite(y)
     x, y, n = x[kept], y[kept], int(kept.sum())
-    if n < 2 or x.std() == 0 or y.std() == 0:
-        return Estimate(float("nan"), float("nan"), float("nan"), how.level, kind, max(n, 1), 0.0)
+    nan = float("nan")
+    if n < 3 or x.std() == 0 or y.std() == 0:
+        return Estimate(nan, nan, nan, how.level, kind, max(n, 1), 0.0)
     if kind == "spearman":
-        value = float(spearmanr(x, y).statistic)
-        se = np.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else np.nan
-    else:
-        value = float(np.corrcoef(x, y)[0, 1])
-        se = 1 / np.sqrt(n - 3) if n > 3 else np.nan
+        x, y = rankdata(x), rankdata(y)
+    value = float(np.corrcoef(x, y)[0, 1])
+    p = _all_orders(x, y) if n <= EVERY else float(pearsonr(x, y).pvalue)
+    if n < FEWEST[kind]:
+        return Estimate(value, nan, nan, how.level, f"{kind}, too few points", n, 0.0, p)
+    se = np.sqrt((1 + value**2 / 2 if kind == "spearman" else 1) / (n - 3))
     z = np.arctanh(np.clip(value, -0.9999999, 0.9999999))
     reach = norm.ppf(1 - how.tail) * se
-    p = float(2 * norm.sf(abs(z) / se)) if n > 3 else None
     low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
     return Estimate(value, low, high, how.level, kind, n, 0.0, p)
+
+
+def _all_orders(x: Floats, y: Floats) -> float:
+    """p of a correlation among those of all orders of y."""
+    orders = np.array(list(itertools.permutations(range(len(y)))))
+    centred = x - x.mean()
+    sums = np.abs((y - y.mean())[orders] @ centred)
+    return float(np.mean(sums >= abs(float((y - y.mean()) @ centred)) - 1e-12))
 
 
 def correlations(columns: Mapping[str, Floats], kind: str = "pearson") -> pd.DataFrame:
@@ -111,23 +176,36 @@ def correlations(columns: Mapping[str, Floats], kind: str = "pearson") -> pd.Dat
 def split_half(scores: Floats, splits: int = 200, how: Resampling = USUAL) -> Estimate:
     """Split-half reliability with Spearman-Brown: items [n, k] scored under k conditions.
 
-    Items are split at random; the k means of the halves are correlated. The interval is that of
-    the splits.
+    Items are split at random; the k means of the halves are correlated, and the correlations'
+    mean is stepped up to the whole length. It lies between -1 and 1: a negative one is stepped up
+    as its absolute value is. No interval is given: that of the splits says nothing of other items.
     """
     scores = np.asarray(scores, float)
     if scores.ndim != 2 or scores.shape[1] < 3:
         raise DataError("split-half reliability needs at least 3 conditions (models or seeds).")
+    if len(scores) < 4:
+        raise DataError(f"split-half reliability needs at least 4 items; here are {len(scores)}.")
     rng = np.random.default_rng(how.seed)
-    values = []
+    found = []
     for _ in range(splits):
-        order = rng.permutation(len(scores))
-        half = len(scores) // 2
+        order, half = rng.permutation(len(scores)), len(scores) // 2
         one, two = scores[order[:half]].mean(0), scores[order[half:]].mean(0)
-        r = np.corrcoef(one, two)[0, 1]
-        values.append(2 * r / (1 + r))
-    low, high = (float(v) for v in np.quantile(values, [how.tail, 1 - how.tail]))
-    value = float(np.mean(values))
-    return Estimate(value, low, high, how.level, "split half", len(scores), 1.0)
+        if one.std() > 0 and two.std() > 0:
+            found.append(float(np.corrcoef(one, two)[0, 1]))
+    if not found:
+        raise DataError("split-half reliability is 0 / 0: all conditions have the same score.")
+    return stepped_up(found, len(scores), how)
+
+
+def stepped_up(found: Sequence[float], n: int, how: Resampling = USUAL) -> Estimate:
+    """Correlations of halves, averaged and stepped up to the whole length (Spearman-Brown)."""
+    r, nan = float(np.mean(found)), float("nan")
+    value = float(np.sign(r) * 2 * abs(r) / (1 + abs(r)))
+    more = {
+        "splits": len(found),
+        "quantiles": [float(v) for v in np.quantile(found, (0.025, 0.975))],
+    }
+    return Estimate(value, nan, nan, how.level, "split half", n, 1.0, None, nan, more)
 
 
 def cronbach(scores: Floats) -> float:

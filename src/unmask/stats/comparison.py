@@ -7,26 +7,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import norm, t
 from statsmodels.stats.contingency_tables import mcnemar
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.effects import effect_size
-from unmask.stats.intervals import USUAL, bootstrap, codes
+from unmask.stats.design import Design, Variance, design
+from unmask.stats.effects import jackknife
+from unmask.stats.intervals import FEW, USUAL, student, weights
 from unmask.types import Estimate, Floats
 
 
 def paired_difference(
     first: Floats,
     second: Floats,
-    clusters: Sequence[Any] | NDArray[Any],
+    clusters: Design | Sequence[Any] | NDArray[Any],
     *,
     macro: bool = False,
     scale: float = 1.0,
     how: Resampling = USUAL,
 ) -> Estimate:
-    """The mean of `second - first` over the same items, with its paired cluster bootstrap.
+    """The mean of `second - first` over the same items, with Student's interval over clusters.
 
     p is two-sided from the same clusters: their differences' signs are flipped at random, which
     is exact under the null that neither run is ahead in any cluster.
@@ -34,10 +35,34 @@ def paired_difference(
     first, second = np.asarray(first, float), np.asarray(second, float)
     if len(first) != len(second):
         raise DataError(f"paired items are needed; here are {len(first)} and {len(second)}.")
-    difference = scale * (second - first)
-    estimate = bootstrap(difference, clusters, ideal=0.0, macro=macro, how=how)
-    p = sign_flip(difference, clusters, macro=macro, how=how)
+    found, difference = design(clusters), second - first
+    weight = weights(found, macro)
+    value = float(weight @ difference)
+    over = found.variance(weight * (difference - value))
+    if _yes_or_no(first, second):
+        over = Variance(max(over.value, _least(difference, weight, found)), over.df)
+    variance = Variance(scale**2 * over.value, over.df)
+    estimate = student(scale * value, variance, len(first), found.count, ideal=0.0, how=how)
+    p = sign_flip(difference, found.clusters, macro=macro, how=how)
     return replace(estimate, method="paired " + estimate.method, p=p)
+
+
+def _yes_or_no(first: Floats, second: Floats) -> bool:
+    return bool(np.isin(np.concatenate([first, second]), (0.0, 0.5, 1.0)).all())
+
+
+def _least(difference: Floats, weight: Floats, found: Design) -> float:
+    """The variance of a difference of shares that two more changed items would leave.
+
+    One is added to each kind of change (Bonett and Price 2012), so that two runs that agree in
+    all items do not pass for two that would agree in all others. Half of it where enough clusters
+    hold a change for their own spread to be seen.
+    """
+    n = len(difference)
+    lost, won = (np.count_nonzero(difference < 0) + 1, np.count_nonzero(difference > 0) + 1)
+    changed, gap = (lost + won) / (n + 2), (won - lost) / (n + 2)
+    seen = len(np.unique(found.clusters[difference != 0]))
+    return float((changed - gap**2) * (weight**2).sum()) / (1 if seen < FEW else 2)
 
 
 def sign_flip(
@@ -47,11 +72,16 @@ def sign_flip(
     macro: bool = False,
     how: Resampling = USUAL,
 ) -> float:
-    """Paired permutation test: signs flipped by cluster; exact when there are few clusters."""
-    number, draws = codes(clusters), how.draws
+    """Paired permutation test: signs flipped by cluster.
+
+    Exact when there are few clusters; else flips are sampled and ties count a half (mid-p), since
+    counts of changed items tie often and would make the test timid.
+    """
+    number, draws = design(clusters).clusters, how.draws
     sums = np.bincount(number, weights=difference)
     if macro:
         sums = sums / np.bincount(number).astype(float)
+    sums = sums[sums != 0]  # a flip changes nothing there
     observed = abs(float(sums.sum()))
     slack = 1e-12 * max(1.0, float(np.abs(sums).sum()))
     count = len(sums)
@@ -60,12 +90,16 @@ def sign_flip(
         return float(np.mean(np.abs(every @ sums) >= observed - slack))
     rng = np.random.default_rng(how.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(draws, count))
-    hits = int(np.count_nonzero(np.abs(signs @ sums) >= observed - slack))
-    return (hits + 1) / (draws + 1)
+    flipped = np.abs(signs @ sums)
+    above, ties = np.sum(flipped > observed + slack), np.sum(np.abs(flipped - observed) <= slack)
+    return float(above + ties / 2 + 1) / (draws + 1)
 
 
 def exact_mcnemar(first: Floats, second: Floats) -> tuple[float, int, int]:
-    """Exact McNemar p of two yes-no answers to the same items, and the two discordant counts."""
+    """Exact McNemar p of two yes-no answers to the same items, and the two discordant counts.
+
+    It takes items as independent: for those that come in clusters `sign_flip` is the test.
+    """
     a, b = np.asarray(first, bool), np.asarray(second, bool)
     lost, won = int(np.sum(a & ~b)), int(np.sum(~a & b))
     if lost + won == 0:
@@ -75,12 +109,15 @@ def exact_mcnemar(first: Floats, second: Floats) -> tuple[float, int, int]:
 
 
 def equivalence(difference: Estimate, margin: float) -> float:
-    """TOST: p that the true difference lies outside of plus or minus `margin`."""
-    se = difference.se
-    if not se > 0:
-        return 1.0 if abs(difference.value) >= margin else 0.0
-    below = norm.sf((difference.value + margin) / se)
-    above = norm.sf((margin - difference.value) / se)
+    """TOST: p that the true difference lies outside of plus or minus `margin`.
+
+    t with the degrees of freedom of the difference; without an error there is no test.
+    """
+    if not difference.se > 0:
+        return math.nan
+    df = difference.more["df"]
+    below = t.sf((difference.value + margin) / difference.se, df)
+    above = t.sf((margin - difference.value) / difference.se, df)
     return float(max(below, above))
 
 
@@ -91,40 +128,21 @@ def unpaired_p(first: Estimate, second: Estimate) -> float:
 
 
 def effect_difference(
-    first: Floats, second: Floats, side: NDArray[np.int64], how: Resampling = USUAL
+    values: tuple[float, float],
+    first: Sequence[Floats],
+    second: Sequence[Floats],
+    how: Resampling = USUAL,
 ) -> Estimate:
-    """Effect size of `second` less that of `first`, both over the same words.
+    """The second run's effect size less the first's, both by the measure's own statistic.
 
-    `side` is 0 for a word of X and 1 for one of Y; scores should be standardised, so that two
-    models can exchange theirs. The interval resamples words within their sets; p exchanges the
-    two runs' scores word by word at random.
+    `first` and `second` have for each set of words that is a sample the effect size without each
+    of its words, in the same order: the jackknife of the difference gives its error, and t with
+    words less sets its interval and p.
     """
-    scores = np.stack([first, second])
-    value = _d(scores[1], side) - _d(scores[0], side)
-    rng = np.random.default_rng(how.seed)
-    draws, flips = [], []
-    halves = [np.flatnonzero(side == k) for k in (0, 1)]
-    for _ in range(how.draws // 5):
-        drawn = np.concatenate([rng.choice(h, len(h)) for h in halves])
-        draws.append(_d(scores[1][drawn], side[drawn]) - _d(scores[0][drawn], side[drawn]))
-        swap = rng.random(len(side)) < 0.5
-        mixed = np.where(swap, scores[::-1], scores)
-        flips.append(_d(mixed[1], side) - _d(mixed[0], side))
-    finite = np.array(draws)[np.isfinite(draws)]
-    low, high = (float(v) for v in np.quantile(finite, [how.tail, 1 - how.tail]))
-    p = float((np.sum(np.abs(flips) >= abs(value)) + 1) / (len(flips) + 1))
-    method, se = "paired bootstrap over words", float(finite.std(ddof=1))
-    return Estimate(value, low, high, how.level, method, len(side), 0.0, p, se)
-
-
-def standardised(scores: Floats) -> Floats:
-    """Scores with mean 0 and standard deviation 1."""
-    values = np.asarray(scores, float)
-    return (values - values.mean()) / values.std(ddof=1)
-
-
-def _d(scores: Floats, side: NDArray[np.int64]) -> float:
-    try:
-        return effect_size(scores[side == 0], scores[side == 1])
-    except DataError:
-        return float("nan")
+    changes = [b - a for a, b in zip(first, second, strict=True)]
+    df, words = sum(len(c) - 1 for c in changes), sum(map(len, changes))
+    variance = Variance(jackknife(changes), float(df))
+    method = "paired jackknife over words"
+    value = values[1] - values[0]
+    found = student(value, variance, words, words, ideal=0.0, how=how, method=method)
+    return replace(found, p=1.0) if found.p is None and value == 0 else found

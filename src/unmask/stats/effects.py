@@ -1,23 +1,26 @@
-"""Association tests: s(w, A, B), effect size d, permutation test, and CEAT's random effects.
+"""Association tests: s(w, A, B), effect size d with its interval, and the permutation test.
 
 d = (mean s over X - mean s over Y) / standard deviation of s over X and Y together (ddof 1),
-after Caliskan et al. (2017).
+after Caliskan et al. (2017). It is a rescaled point-biserial correlation, so its interval is that
+of a noncentral t.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm, t
+from scipy.optimize import brentq
+from scipy.special import nctdtr
+from scipy.stats import t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.intervals import USUAL, codes
+from unmask.stats.design import Variance
+from unmask.stats.intervals import USUAL
 from unmask.types import Estimate, Floats
 
 Sided = Literal["one", "two"]
@@ -108,164 +111,200 @@ def sampled_sums(scores: Floats, n: int, draws: int, seed: int) -> Floats:
     return out if take == n else float(scores.sum()) - out
 
 
-def effect_estimate(
-    x: Floats,
-    y: Floats,
-    x_clusters: Sequence[str] | None = None,
-    y_clusters: Sequence[str] | None = None,
-    *,
-    sided: Sided = "one",
-    how: Resampling = USUAL,
-) -> Estimate:
-    """d with its bootstrap interval and permutation p (none where `how.splits` is 0).
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of X and of Y: count, sum and sum of squares of each one's scores, [n, 3], [m, 3].
 
-    `x` and `y` are association scores, one for each word, or several for a word in several
-    contexts; then `x_clusters` and `y_clusters` name the words, and words are resampled within
-    X and within Y.
+    A word has a score for each of its sentences. `value` is the measure's own number: d over all
+    sentences, as the papers have it, or what CEAT makes of its samples.
     """
-    if len(x) < 2 or len(y) < 2:
-        raise DataError(
-            f"an effect size needs at least two words a side; here are {len(x)} and {len(y)}."
-        )
-    value = effect_size(x, y)
-    test = permutation(x, y, sided=sided, how=how) if how.splits else None
-    rng = np.random.default_rng(how.seed)
-    halves = [_moments(s, c, how.draws, rng) for s, c in ((x, x_clusters), (y, y_clusters))]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = _effect_from_moments(*halves)
-    values = values[np.isfinite(values)]
-    low, high = (float(v) for v in np.quantile(values, [how.tail, 1 - how.tail]))
-    more: dict[str, Any] = {
-        "words": [len(set(x_clusters or range(len(x)))), len(set(y_clusters or range(len(y))))]
-    }
-    if test is not None:
-        more |= {"p_method": test.method, "splits": test.splits, "sided": sided}
-    n, p, se = len(x) + len(y), test.p if test else None, float(values.std(ddof=1))
-    return Estimate(value, low, high, how.level, "bootstrap over words", n, 0.0, p, se, more)
+
+    x: Floats
+    y: Floats
+    value: float
+
+    @property
+    def means(self) -> tuple[Floats, Floats]:
+        """The mean score of each word."""
+        return self.x[:, 1] / self.x[:, 0], self.y[:, 1] / self.y[:, 0]
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of all scores."""
+        return math.sqrt(_variance(self.x.sum(0) + self.y.sum(0)))
+
+    @property
+    def ratio(self) -> float:
+        """The spread of words within their sets over that of sentences."""
+        words = sum(float(w.var() * len(w)) for w in self.means) / (len(self.x) + len(self.y) - 2)
+        sums = self.x.sum(0), self.y.sum(0)
+        inside = sum(_variance(s) * (s[0] - 1) for s in sums) / (sums[0][0] + sums[1][0] - 2)
+        return math.sqrt(words / inside) if inside > 0 and words < inside else 1.0
+
+    def without(self) -> tuple[Floats, Floats]:
+        """The value with each word of X, and of Y, left out: [n], [m]."""
+        x, y = self.x.sum(0), self.y.sum(0)
+        shift = self.value - _effect(x[None], y[None])[0]
+        return _effect(x - self.x, y[None]) + shift, _effect(x[None], y - self.y) + shift
 
 
-def _moments(
-    scores: Floats, clusters: Sequence[str] | None, draws: int, rng: np.random.Generator
-) -> Floats:
-    """Count, sum and sum of squares of resampled words: [draws, 3]."""
-    columns = np.column_stack([np.ones(len(scores)), scores, scores**2])
-    if clusters is not None:
-        number = codes(clusters)
-        sums = np.zeros((number.max() + 1, 3))
-        np.add.at(sums, number, columns)
-        columns = sums
-    count = len(columns)
-    return rng.multinomial(count, np.full(count, 1 / count), size=draws).astype(float) @ columns
+def _variance(sums: Floats) -> float:
+    return float((sums[2] - sums[1] ** 2 / sums[0]) / (sums[0] - 1))
 
 
-def _effect_from_moments(x: Floats, y: Floats) -> Floats:
+def _effect(x: Floats, y: Floats) -> Floats:
+    """d from count, sum and sum of squares of X and of Y [k, 3]."""
     both = x + y
     variance = (both[:, 2] - both[:, 1] ** 2 / both[:, 0]) / (both[:, 0] - 1)
-    # Rounding leaves about 1e-16 where all resampled scores are equal: there d is 0 / 0.
-    variance[variance < 1e-12 * both[:, 2]] = np.nan
-    return (x[:, 1] / x[:, 0] - y[:, 1] / y[:, 0]) / np.sqrt(variance)
+    variance = np.maximum(variance, TINY**2)
+    return np.asarray((x[:, 1] / x[:, 0] - y[:, 1] / y[:, 0]) / np.sqrt(variance))
 
 
-# ---------------------------------------------------------------- CEAT
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """The effect sizes of CEAT's samples and the variance that each is weighted by."""
-
-    effects: Floats
-    variances: Floats
-
-
-def draw_indices(
-    sizes: Sequence[int], samples: int, rng: np.random.Generator, reuse: bool
-) -> NDArray[np.int64]:
-    """For each sample and word the number of the context drawn: [samples, words].
-
-    With `reuse` each draw is independent; without, a word that has at least `samples` contexts
-    shows none of them twice.
-    """
-    columns = [
-        rng.integers(size, size=samples)
-        if reuse or size < samples
-        else rng.permutation(size)[:samples]
-        for size in sizes
-    ]
-    return np.stack(columns, axis=1)
-
-
-def ceat_samples(
-    vectors: Sequence[Sequence[NDArray[Any]]],
-    indices: Sequence[NDArray[np.int64]],
-    threads: int = 2,
-) -> Samples:
-    """Effect size and variance of s in each sample.
-
-    `vectors` holds X, Y, A and B; each is a list of arrays [contexts, d], one a word, of unit
-    length. `indices` are the four arrays of `draw_indices`. A block of samples is small enough
-    that its running vectors stay in the cache: each drawn vector is read from memory once.
-    """
-    count = len(indices[0])
-    scores = np.empty((count, len(vectors[0]) + len(vectors[1])))
-    block = 128
-
-    def work(start: int) -> None:
-        part = slice(start, min(start + block, count))
-        difference = _mean_drawn(vectors[2], indices[2][part])
-        difference -= _mean_drawn(vectors[3], indices[3][part])
-        words = itertools.chain(
-            zip(vectors[0], indices[0][part].T, strict=True),
-            zip(vectors[1], indices[1][part].T, strict=True),
+def by_words(
+    x: Floats,
+    y: Floats,
+    x_words: Sequence[str] | None = None,
+    y_words: Sequence[str] | None = None,
+) -> Words:
+    """Scores of sentences by their words; without names every score is a word's."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    halves = [_moments(x, x_words), _moments(y, y_words)]
+    if min(map(len, halves)) < 2:
+        raise DataError(
+            "an effect size needs at least two words a side; here are "
+            f"{len(halves[0])} and {len(halves[1])}."
         )
-        for column, (stored, drawn) in enumerate(words):
-            scores[part, column] = np.einsum("nd,nd->n", stored[drawn], difference)
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(0, count, block)))
-    n = len(vectors[0])
-    spread = scores.std(axis=1, ddof=1)
-    effects = (scores[:, :n].mean(1) - scores[:, n:].mean(1)) / spread
-    return Samples(effects, spread**2)
+    return Words(halves[0], halves[1], effect_size(x, y))
 
 
-def _mean_drawn(words: Sequence[NDArray[Any]], drawn: NDArray[np.int64]) -> NDArray[Any]:
-    total = words[0][drawn[:, 0]].copy()
-    for stored, column in zip(words[1:], drawn.T[1:], strict=True):
-        total += stored[column]
-    total /= len(words)
-    return total
+def _moments(scores: Floats, words: Sequence[str] | None) -> Floats:
+    """Count, sum and sum of squares by word, in the order in which words first stand."""
+    places = {w: i for i, w in enumerate(dict.fromkeys(words or range(len(scores))))}
+    number = np.array([places[w] for w in words or range(len(scores))])
+    columns = (np.ones(len(scores)), scores, scores**2)
+    return np.column_stack([np.bincount(number, weights=c) for c in columns])
 
 
-def random_effects(samples: Samples, sided: Sided = "two", how: Resampling = USUAL) -> Estimate:
-    """The combined effect size of CEAT by DerSimonian and Laird (1986).
+def effect_estimate(
+    words: Words,
+    *,
+    sided: Sided = "two",
+    attributes: Variance | None = None,
+    test: Permutation | None = None,
+    how: Resampling = USUAL,
+) -> Estimate:
+    """d with its interval over words, and p by permutation of words.
 
-    `more`: tau2, I2, Q, the prediction interval for a new sample, and the spread of the
-    samples. The weights are 1 / variance of the association scores, as Guo and Caliskan (2021)
-    have it; that is not the sampling variance of d, so `more` also has the plain mean.
+    The interval is the noncentral t's, or the jackknife's where that is wider: skewed scores. With
+    `attributes` (the variance of the difference of means that the choice of attribute words adds)
+    it is for other words of all four sets, and p is that of the t test with both variances. `test`
+    is a published test that stands in for ours. No test is made where `how.splits` is 0.
     """
-    e, v = samples.effects, samples.variances
-    n = len(e)
-    w = 1 / v
-    fixed = float((w * e).sum() / w.sum())
-    q = float((w * (e - fixed) ** 2).sum())
-    scale = float(w.sum() - (w**2).sum() / w.sum())
-    tau2 = max(0.0, (q - (n - 1)) / scale) if n > 1 else 0.0
-    star = 1 / (v + tau2)
-    value = float((star * e).sum() / star.sum())
-    se = float(star.sum() ** -0.5)
-    z = value / se
-    p = float(norm.sf(z) if sided == "one" else 2 * norm.sf(abs(z)))
-    reach = norm.ppf(1 - how.tail) * se
-    ahead = t.ppf(1 - how.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
-    more = {
-        "tau2": tau2,
-        "I2": max(0.0, 1 - (n - 1) / q) if q > 0 else 0.0,
-        "Q": q,
-        "prediction": [value - ahead, value + ahead],
-        "sd": float(np.sqrt(((e - value) ** 2).sum() / (n - 1))) if n > 1 else None,
-        "mean": float(e.mean()),
-        "quantiles": {str(k): float(np.quantile(e, k)) for k in (0.025, 0.25, 0.5, 0.75, 0.975)},
-        "sided": sided,
-    }
-    low, high = value - reach, value + reach
-    return Estimate(value, low, high, how.level, "random effects", n, 0.0, p, se, more)
+    n, m = len(words.x), len(words.y)
+    own = jackknife(words.without())
+    other = Variance(0.0, 1.0)
+    if attributes is not None:
+        other = Variance(attributes.value / words.spread**2, attributes.df)
+    low, high = _bounds(words, own, other, how.level)
+    more: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
+    more["inner"] = _bounds(words, own, other, 2 * how.level - 1) if how.level > 0.5 else None
+    more["detectable"] = mixture(words.ratio * smallest_effect(n, m, how.level), n, m)
+    p = None
+    if attributes is not None and test is None:
+        more |= {"p_method": "t over the words of four sets", "sided": "two"}
+        p = _both_random(words, other)
+    elif how.splits:
+        test = test or permutation(*words.means, sided=sided, how=how)
+        p, more = test.p, more | {"p_method": test.method, "splits": test.splits, "sided": sided}
+    method = "noncentral t over words" + (" of four sets" if attributes is not None else "")
+    se = math.sqrt(own + other.value)
+    return Estimate(words.value, low, high, how.level, method, n + m, 0.0, p, se, more)
+
+
+def _bounds(words: Words, own: float, other: Variance, level: float) -> list[float]:
+    """The interval: over target words, and as far again as attribute words reach."""
+    tail = (1 + level) / 2
+    reach = float(t.ppf(tail, len(words.x) + len(words.y) - 2)) * math.sqrt(own)
+    low, high = _rescaled(words, level)
+    low, high = min(low, words.value - reach), max(high, words.value + reach)
+    beyond = float(t.ppf(tail, other.df)) * math.sqrt(other.value)
+    value, n, m = words.value, len(words.x), len(words.y)
+    most = max(abs(value), (n + m) / math.sqrt(n * m))  # no d is larger in a population
+    low, high = value - math.hypot(value - low, beyond), value + math.hypot(high - value, beyond)
+    return [max(low, -most), min(high, most)]
+
+
+def _both_random(words: Words, other: Variance) -> float:
+    """p of the t test in which target and attribute words are both a sample."""
+    x, y = words.means
+    own = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y)) / words.spread**2
+    df = (own + other.value) ** 2 / (own**2 / (len(x) + len(y) - 2) + other.value**2 / other.df)
+    return float(2 * t.sf(abs(words.value) / math.sqrt(own + other.value), df))
+
+
+def jackknife(without: Sequence[Floats]) -> float:
+    """The variance of a statistic from its values without each word, by set."""
+    return sum(float(v.var() * (len(v) - 1)) for v in without)
+
+
+def _rescaled(words: Words, level: float) -> tuple[float, float]:
+    """The noncentral-t interval over words, in units of the spread of sentences."""
+    n, m = len(words.x), len(words.y)
+    seen = effect_size(*words.means)
+    points = (within(seen, n, m), *noncentral(seen, n, m, level))
+    middle, low, high = (mixture(words.ratio * v, n, m) for v in points)
+    return low + words.value - middle, high + words.value - middle
+
+
+def within(effect: float, n: int, m: int) -> float:
+    """An effect in units of the spread of both sets together, in those of the spread within sets.
+
+    r = d sqrt(nm / (N (N - 1))) is a correlation, and t = r sqrt((N - 2) / (1 - r^2)).
+    """
+    total = n + m
+    r = min(0.999999, max(-0.999999, effect * math.sqrt(n * m / (total * (total - 1)))))
+    return r * math.sqrt((total - 2) / (1 - r * r) * total / (n * m))
+
+
+def noncentral(effect: float, n: int, m: int, level: float = USUAL.level) -> tuple[float, float]:
+    """The interval of the population's effect in units of the spread within sets.
+
+    The t of two samples is noncentral, and its noncentrality is that effect times
+    sqrt(nm / (n + m)).
+    """
+    scale, df = math.sqrt((n + m) / (n * m)), n + m - 2
+    seen = within(effect, n, m) / scale
+    low, high = (_noncentrality(seen, df, tail) for tail in ((1 + level) / 2, (1 - level) / 2))
+    return scale * low, scale * high
+
+
+def _noncentrality(seen: float, df: float, tail: float) -> float:
+    """The noncentrality under which `seen` is the `tail` quantile of t."""
+    reach = 10 + 0.5 * abs(seen) + 6 * math.sqrt(1 + seen**2 / (2 * df))
+
+    return float(brentq(lambda v: _below(seen, df, v) - tail, seen - reach, seen + reach))
+
+
+def _below(bound: float, df: float, centre: float) -> float:
+    """The noncentral t's distribution function; far from its centre the library gives up."""
+    found = float(nctdtr(df, centre, bound))
+    return float(bound > centre) if math.isnan(found) else found
+
+
+def mixture(within: float, n: int, m: int) -> float:
+    """An effect in units of the spread within sets, in those of both sets together."""
+    share = n * m / (n + m) ** 2
+    return within / math.sqrt(1 + share * within**2)
+
+
+@cache
+def smallest_effect(n: int, m: int, level: float = USUAL.level, power: float = 0.8) -> float:
+    """The smallest effect, in units of the spread within sets, that n and m words detect."""
+    df = n + m - 2
+    bound = float(t.ppf((1 + level) / 2, df))
+
+    def missed(value: float) -> float:
+        return _below(bound, df, value) - _below(-bound, df, value) - (1 - power)
+
+    needed = brentq(missed, 0, 10 + 4 * bound)
+    return float(needed) * math.sqrt((n + m) / (n * m))

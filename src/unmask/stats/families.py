@@ -1,12 +1,13 @@
-"""Families of tests: Holm and Benjamini-Hochberg corrected p-values."""
+"""Families of estimates: corrected p-values, and values shrunken to their common mean."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from statsmodels.stats.multitest import multipletests
 
-from unmask.types import Floats
+from unmask.types import Estimate, Floats
 
 
 def corrected(p: Sequence[float], method: Literal["holm", "bh"] = "holm") -> Floats:
@@ -17,4 +18,43 @@ def corrected(p: Sequence[float], method: Literal["holm", "bh"] = "holm") -> Flo
     if tested.any():
         name = {"holm": "holm", "bh": "fdr_bh"}[method]
         out[tested] = multipletests(raw[tested], method=name)[1]
+    return out
+
+
+def together(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Categories of one score, each with `p_holm` over all of them and its `shrunken` value."""
+    names = list(estimates)
+    p = corrected([np.nan if e.p is None else e.p for e in estimates.values()])
+    values = np.array([e.value for e in estimates.values()])
+    pulled = shrunken(values, np.array([e.se for e in estimates.values()]) ** 2)
+    return {
+        name: replace(
+            estimates[name],
+            more={
+                **estimates[name].more,
+                "p_holm": None if np.isnan(p[i]) else float(p[i]),
+                "shrunken": float(pulled[i]),
+            },
+        )
+        for i, name in enumerate(names)
+    }
+
+
+def shrunken(values: Floats, variances: Floats) -> Floats:
+    """Empirical Bayes: each value drawn to the common mean as far as it is noise.
+
+    The variance between categories is DerSimonian and Laird's; a category without a variance of
+    its own is left as it is.
+    """
+    known = np.isfinite(variances) & (variances > 0)
+    if known.sum() < 3:
+        return values
+    v, w = variances[known], 1 / variances[known]
+    mean = float(w @ values[known] / w.sum())
+    q = float(w @ (values[known] - mean) ** 2)
+    between = max(0.0, (q - (len(v) - 1)) / (w.sum() - (w**2).sum() / w.sum()))
+    star = 1 / (v + between)
+    centre = float(star @ values[known] / star.sum())
+    out = values.astype(float).copy()
+    out[known] = centre + between / (between + v) * (values[known] - centre)
     return out

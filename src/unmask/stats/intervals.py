@@ -1,170 +1,197 @@
-"""Intervals: cluster bootstrap, Wilson, and the smallest difference a sample could detect."""
+"""Intervals of shares and means: Wilson's with a design effect, and Student's, over clusters.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+A mean is a sum of weighted values; its pulls are weight x (value - mean).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from statsmodels.stats.proportion import proportion_confint
+from scipy.stats import t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
+from unmask.stats.design import Design, Variance, design, widest
 from unmask.types import Estimate, Floats
 
 USUAL = Resampling()
+FEW = 10  # clusters below which nothing is concluded from an interval
+KIN = 0.15  # likeness within clusters that is feared where too few of them could show it
 
 
-def codes(clusters: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
-    """Clusters as numbers from 0, in the order of their names."""
-    return np.unique(np.asarray(clusters), return_inverse=True)[1].astype(np.int64)
+def weights(clusters: Design, macro: bool = False) -> Floats:
+    """Items' weights in a mean over items, or over clusters of their means; they add up to 1."""
+    number = clusters.clusters
+    if not macro:
+        return np.full(len(number), 1 / len(number))
+    sizes = np.bincount(number).astype(float)
+    return 1 / sizes[number] / len(sizes)
 
 
-def resample(sums: Floats, how: Resampling) -> Floats:
-    """Bootstrap over rows: the column sums of `how.draws` resamples [draws, k] of `sums` [c, k].
-
-    Only how often each row came is needed, so all resamples together are one matrix product.
-    """
-    rng = np.random.default_rng(how.seed)
-    count, draws = len(sums), how.draws
-    out = np.empty((draws, sums.shape[1]))
-    block = max(1, 2_000_000 // count)
-    lanes = np.arange(block)[:, None] * count
-    for start in range(0, draws, block):
-        size = min(block, draws - start)
-        drawn = rng.integers(count, size=(size, count)) + lanes[:size]
-        weights = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
-        out[start : start + size] = weights.astype(float) @ sums
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class Resampled:
-    """Means of some columns, as observed [k] and in each resample [draws, k].
-
-    `spread` is the variance of each mean if the items were independent.
-    """
-
-    point: Floats
-    draws: Floats
-    items: int
-    clusters: int
-    spread: Floats
-    level: float
-
-    def estimate(
-        self, statistic: Callable[[Floats], Floats], *, ideal: float | None = None
-    ) -> Estimate:
-        """A statistic of the means [draws, k] -> [draws], with its percentile interval."""
-        value = float(statistic(self.point[None])[0])
-        values = statistic(self.draws)
-        values = values[np.isfinite(values)]
-        low = high = se = float("nan")
-        if self.clusters > 1 and len(values) > 1:
-            tail = (1 - self.level) / 2
-            low, high = (float(v) for v in np.quantile(values, [tail, 1 - tail]))
-            se = float(values.std(ddof=1))
-        method = "cluster bootstrap" if self.clusters < self.items else "bootstrap"
-        more = {"clusters": self.clusters}
-        return Estimate(value, low, high, self.level, method, self.items, ideal, None, se, more)
-
-
-def resampled(
-    columns: Floats,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    macro: bool = False,
-    how: Resampling = USUAL,
-) -> Resampled:
-    """Resample clusters of items. `columns` [n, k]; NaN means that a column does not count there.
-
-    `macro`: the mean over clusters of the cluster means, else the mean over items.
-    """
-    if not len(columns):
-        raise DataError("no items are left to compute a score from.")
-    columns = np.asarray(columns, float).reshape(len(columns), -1)
-    counted = ~np.isnan(columns)
-    width = columns.shape[1]
-    number = codes(clusters)
-    units = np.zeros((int(number.max()) + 1, 2 * width))
-    np.add.at(units, number, np.column_stack([np.nan_to_num(columns), counted]))
-    if macro:
-        some = units[:, width:] > 0
-        means = np.divide(units[:, :width], units[:, width:], where=some, out=np.zeros(some.shape))
-        units = np.column_stack([means, some])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        point = units[:, :width].sum(0) / units[:, width:].sum(0)
-        sums = resample(units, how)
-        drawn = sums[:, :width] / sums[:, width:]
-    filled = np.where(counted, columns, np.nan)
-    n = counted.sum(0)
-    spread = np.array([np.nanvar(c) if k else np.nan for c, k in zip(filled.T, n, strict=True)])
-    return Resampled(point, drawn, len(columns), len(units), spread / np.maximum(n, 1), how.level)
-
-
-def first(means: Floats) -> Floats:
-    """The mean of the first column."""
-    return means[:, 0]
-
-
-def bootstrap(
-    columns: Floats,
-    clusters: Sequence[Any] | NDArray[Any],
-    statistic: Callable[[Floats], Floats] = first,
+def mean_estimate(
+    values: Floats,
+    clusters: Design | Sequence[Any] | NDArray[Any],
     *,
     ideal: float | None = None,
     macro: bool = False,
     how: Resampling = USUAL,
 ) -> Estimate:
-    """A statistic of column means with its percentile cluster-bootstrap interval."""
-    found = resampled(columns, clusters, macro=macro, how=how)
-    return found.estimate(statistic, ideal=ideal)
+    """A mean with Student's interval over clusters; NaN values do not count."""
+    values, found = _counted(values, design(clusters))
+    weight = weights(found, macro)
+    middle = float(weight @ values)
+    variance = found.variance(weight * (values - middle))
+    return student(middle, variance, len(values), found.count, ideal=ideal, how=how)
 
 
-def wilson(wins: float, n: int, level: float = USUAL.level) -> tuple[float, float]:
-    """Wilson's score interval of a percentage, items taken as independent."""
-    low, high = proportion_confint(wins, n, alpha=1 - level, method="wilson")
-    return 100 * float(low), 100 * float(high)
+def student(
+    value: float,
+    variance: Variance,
+    n: int,
+    clusters: int,
+    *,
+    ideal: float | None = None,
+    how: Resampling = USUAL,
+    method: str = "t over clusters",
+) -> Estimate:
+    """A value with Student's interval, and the p of the test against its ideal."""
+    more: dict[str, Any] = {"clusters": clusters, "df": variance.df}
+    if not variance.value > 0 or variance.df < 1:
+        nan = float("nan")
+        return Estimate(value, nan, nan, how.level, method, n, ideal, None, nan, more)
+    se = math.sqrt(variance.value)
+    reach = float(t.ppf(1 - how.tail, variance.df)) * se
+    inner = float(t.ppf(how.level, variance.df)) * se
+    more["inner"] = [value - inner, value + inner]
+    p = None if ideal is None else float(2 * t.sf(abs(value - ideal) / se, variance.df))
+    return Estimate(value, value - reach, value + reach, how.level, method, n, ideal, p, se, more)
 
 
-def as_share(found: Resampled, column: int, wins: Floats, ideal: float | None = None) -> Estimate:
-    """A column of wins (1, 0, or a half for a tie) as a percentage with all that belongs to it.
+def _counted(values: Floats, found: Design) -> tuple[Floats, Design]:
+    values = np.asarray(values, float)
+    kept = ~np.isnan(values)
+    if not kept.any():
+        raise DataError("no items are left to compute a score from.")
+    return (values, found) if kept.all() else (values[kept], found.chosen(kept))
 
-    `more`: Wilson's interval, the design effect (how much the clusters inflate the variance) and
-    the smallest difference from the ideal that the items could have detected. Where resampling
-    cannot say anything (one cluster, or all wins alike), Wilson's interval is taken.
+
+# ---------------------------------------------------------------- shares
+
+
+class Uncertain(NamedTuple):
+    """A share and what its error may come from: variances, each with its degrees of freedom.
+
+    An interval reaches as far as the largest of them asks for. `smooth` is the share with a half
+    added to each side, so that its own variance is never 0.
     """
-    estimate = found.estimate(lambda means: 100 * means[:, column], ideal=ideal)
-    wins = wins[~np.isnan(wins)]
-    low, high = wilson(float(wins.sum()), len(wins), found.level)
-    se, spread = estimate.se, float(found.spread[column])
-    known = se > 0  # neither NaN nor a spread of 0
-    more = {
-        **estimate.more,
-        "wilson": [low, high],
-        "design_effect": (se / 100) ** 2 / spread if known and spread else None,
-        "detectable": detectable(se, estimate.level) if known else None,
-    }
-    estimate = replace(estimate, n=len(wins), more=more)
-    if np.isnan(estimate.low) or wins.min() == wins.max():
-        return replace(estimate, low=low, high=high, method="wilson")
-    return estimate
+
+    share: float
+    smooth: float
+    parts: tuple[Variance, ...]
+
+    def wilson(self, level: float) -> tuple[float, float]:
+        """Wilson's interval with as many items as these variances leave."""
+        tail = (1 - level) / 2
+        squares = [float(t.ppf(1 - tail, v.df)) ** 2 * v.value for v in self.parts]
+        z2, p = max(squares) / (self.smooth * (1 - self.smooth)), self.share
+        middle = (p + z2 / 2) / (1 + z2)
+        reach = math.sqrt(z2) / (1 + z2) * math.sqrt(p * (1 - p) + z2 / 4)
+        return max(0.0, min(p, middle - reach)), min(1.0, max(p, middle + reach))
+
+    def tail(self, null: float) -> float:
+        """The one-sided p of the score test that Wilson's interval turns around."""
+        scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
+        away = abs(self.share - null)
+        return max(float(t.sf(away / math.sqrt(v.value * scale), v.df)) for v in self.parts)
+
+    @property
+    def widest(self) -> Variance:
+        """The part that decides at the usual level."""
+        return widest(self.parts)
+
+    def detectable(self, null: float, level: float, power: float = 0.8) -> float:
+        """The smallest difference from `null` found with this power, were the share `null`."""
+        value, df = self.widest
+        se = math.sqrt(value * null * (1 - null) / (self.smooth * (1 - self.smooth)))
+        return float(t.ppf(1 - (1 - level) / 2, df) + t.ppf(power, df)) * se
+
+
+def uncertain(
+    values: Floats, weight: Floats, found: Design, trials: Floats, centres: Floats | None = None
+) -> Uncertain:
+    """The share of weighted values in 0 to 1, its variance over clusters, and the least it may be.
+
+    `trials` [n] are the yes-no answers behind a value: two for lms, tokens for accuracy. `centres`
+    are the means that values are taken from (those of the strata in a balanced score). Where fewer
+    than FEW clusters hold the rarer answer their likeness can hardly be seen, so some (KIN) is
+    feared.
+    """
+    share, count = min(1.0, float(weight @ values)), float(trials.sum())
+    smooth = (share * count + 0.5) / (count + 1)
+    alone = _independent(values, weight, found, trials)
+    over = found.variance(weight * (values - (share if centres is None else centres)))
+    sums, sizes = (np.bincount(found.clusters, weights=w) for w in (values, np.ones(len(values))))
+    seen = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
+    parts = [Variance(alone * (1.0 if seen < FEW else 0.5), max(count - 1, 1))]
+    if over.df >= 1 and over.value > 0:
+        parts.append(over)
+    if seen < FEW and over.df >= 1:
+        crowd = float((sizes**2).sum() / sizes.sum())
+        feared = 1 + (crowd - 1) * KIN * (1 - seen / FEW)
+        parts.append(Variance(alone * feared, over.df))
+    return Uncertain(share, smooth, tuple(parts))
+
+
+def _independent(values: Floats, weight: Floats, found: Design, trials: Floats) -> float:
+    """The variance if all trials were independent within strata; a half is added to each side."""
+    groups = np.zeros(len(values), dtype=np.int64) if found.strata is None else found.strata
+    count = np.bincount(groups, weights=trials)
+    smooth = (np.bincount(groups, weights=trials * values) + 0.5) / (count + 1)
+    return float(np.sum(weight**2 * (smooth * (1 - smooth))[groups] / trials))
 
 
 def share(
     wins: Floats,
-    clusters: Sequence[Any] | NDArray[Any],
+    clusters: Design | Sequence[Any] | NDArray[Any],
     *,
     ideal: float | None = None,
     macro: bool = False,
     how: Resampling = USUAL,
+    trials: int = 1,
 ) -> Estimate:
-    """The percentage of `wins`, clustered."""
-    wins = np.asarray(wins, float)
-    return as_share(resampled(wins, clusters, macro=macro, how=how), 0, wins, ideal)
+    """The percentage of `wins` (1, 0, or a half for a tie) with all that belongs to it.
+
+    Wilson's interval with n over the design effect and t with the clusters' degrees of freedom;
+    p against the ideal turns the same interval around. `more`: clusters, df, design effect, and
+    the smallest difference from the ideal that the items could have detected.
+    """
+    wins, found = _counted(wins, design(clusters))
+    of = uncertain(wins, weights(found, macro), found, np.full(len(wins), float(trials)))
+    return as_percentage(of, len(wins), found.count, ideal=ideal, how=how)
 
 
-def detectable(se: float, level: float = USUAL.level, power: float = 0.8) -> float:
-    """The smallest difference from a fixed value found with this power at this level."""
-    return float((norm.ppf(1 - (1 - level) / 2) + norm.ppf(power)) * se)
+def ratio(hits: Floats, tries: Floats, clusters: Any, how: Resampling = USUAL) -> Estimate:
+    """The percentage of all tries that hit; items have several each."""
+    found = design(clusters)
+    of = uncertain(hits / tries, tries / tries.sum(), found, tries)
+    return as_percentage(of, len(hits), found.count, how=how)
+
+
+def as_percentage(
+    of: Uncertain, n: int, clusters: int, *, ideal: float | None = None, how: Resampling = USUAL
+) -> Estimate:
+    """A share as an estimate in per cent."""
+    low, high = of.wilson(how.level)
+    variance = of.widest
+    inflated = variance.value * n / (of.smooth * (1 - of.smooth))
+    more: dict[str, Any] = {"clusters": clusters, "df": variance.df, "design_effect": inflated}
+    more["inner"] = [100 * v for v in of.wilson(2 * how.level - 1)] if how.level > 0.5 else None
+    p = None
+    if ideal is not None and 0 < ideal < 100:
+        p = min(1.0, 2 * of.tail(ideal / 100))
+        more["detectable"] = 100 * of.detectable(ideal / 100, how.level)
+    value, se = 100 * of.share, 100 * math.sqrt(variance.value)
+    method = "Wilson over clusters" if clusters < n else "Wilson"
+    return Estimate(value, 100 * low, 100 * high, how.level, method, n, ideal, p, se, more)

@@ -1,14 +1,16 @@
 """Log-odds of two sides of targets, and the effect size between two attribute sets (LPBS)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
 from unmask.options import Resampling
-from unmask.stats.effects import Samples, effect_estimate, random_effects
-from unmask.stats.intervals import USUAL, bootstrap
+from unmask.stats.ceat import Samples, combined, sampled
+from unmask.stats.effects import by_words, effect_estimate, permutation
+from unmask.stats.intervals import USUAL, mean_estimate
 from unmask.types import Estimate, Floats
 
 
@@ -35,22 +37,30 @@ Half = tuple[Floats, list[str]]  # log-odds, and the attribute word of each
 
 
 def summarise(
-    halves: Mapping[str, Half], *, samples: int = 0, how: Resampling = USUAL
+    halves: Mapping[str, Half],
+    *,
+    samples: int = 0,
+    published: bool = False,
+    how: Resampling = USUAL,
 ) -> tuple[Estimate, dict[str, Estimate], Floats | None]:
     """The effect size between the two attribute sets, each set's mean, and the drawn effects.
 
     `halves` are the sets by name, A first. With `samples` one of each word's scores is drawn as
     often, and the effect sizes are combined by random effects; else there are no drawn effects.
+    p permutes words, or all scores as if they were independent where it is `published`.
     """
     (a, a_words), (b, b_words) = halves.values()
     drawn = None
     if samples:
         found = _draw((a, a_words), (b, b_words), samples, how.seed)
-        overall, drawn = random_effects(found, how=how), found.effects
+        overall, drawn = combined(found, len(set(a_words)), how=how), found.effects
     else:
-        overall = effect_estimate(a, b, a_words, b_words, sided="two", how=how)
+        test = permutation(a, b, sided="two", how=how) if published and how.splits else None
+        overall = effect_estimate(by_words(a, b, a_words, b_words), test=test, how=how)
+        if test is not None:
+            overall = replace(overall, more={**overall.more, "published": "p"})
     means = {
-        name: bootstrap(scores, words, ideal=0.0, how=how)
+        name: mean_estimate(scores, words, ideal=0.0, how=how)
         for name, (scores, words) in halves.items()
     }
     return overall, means, drawn
@@ -63,6 +73,4 @@ def _draw(a: Half, b: Half, samples: int, seed: int) -> Samples:
         by_word = pd.Series(scores).groupby(words).agg(list)
         drawn = [rng.choice(np.array(options), samples) for options in by_word]
         halves.append(np.stack(drawn, axis=1))
-    spread = np.concatenate(halves, axis=1).std(axis=1, ddof=1)
-    effects = (halves[0].mean(1) - halves[1].mean(1)) / spread
-    return Samples(effects, spread**2)
+    return sampled(np.concatenate(halves, axis=1), halves[0].shape[1])

@@ -1,4 +1,4 @@
-"""From sentence scores to preferences: share preferred, lms, icat, mean log-ratio."""
+"""From sentence scores to preferences: share preferred, sides, lms, icat, mean log-ratio."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
@@ -7,7 +7,9 @@ import numpy as np
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.intervals import USUAL, as_share, resampled
+from unmask.stats.design import Design, design
+from unmask.stats.intervals import USUAL, mean_estimate, share
+from unmask.stats.sides import Sides, by_side
 from unmask.types import Estimate, Floats
 
 Ties: TypeAlias = Literal["strict", "half", "drop"]
@@ -31,33 +33,53 @@ def icat(ss: Floats, lms: Floats) -> Floats:
 
 def summarise(
     scores: Mapping[str, Floats],
-    clusters: Sequence[str],
+    clusters: Design | Sequence[str],
     *,
     ties: Ties = "strict",
     macro: bool = False,
+    sides: Sides | None = None,
     how: Resampling = USUAL,
 ) -> dict[str, Estimate]:
-    """All estimates of a set of items: `score`, `log_ratio`, and for triplets `lms` and `icat`.
+    """All estimates of a set of items: `score`, `log_ratio`, and what else the items allow.
 
-    `scores` has an array [n] for each of `stereotype`, `antistereotype` and perhaps `unrelated`.
-    lms is the share of meaningful sentences that score above the unrelated one. All estimates
-    come from the same resamples.
+    `scores` has an array [n] for each of `stereotype`, `antistereotype` and perhaps `unrelated`:
+    then there are `lms` (the share of meaningful sentences that score above the unrelated one),
+    `deviation` (|ss - 50|) and `icat`, which has no interval: at ss = 50 none is honest. With
+    `sides` come those of `by_side`.
     """
+    found = design(clusters)
     pro, anti = scores["stereotype"], scores["antistereotype"]
     wins = preferred(pro, anti, ties)
     if np.isnan(wins).all():
         raise DataError("all items are ties, so that none is left to compute a score from.")
-    columns = [wins, pro - anti]
+    out = {"score": share(wins, found, ideal=50.0, macro=macro, how=how)}
+    with np.errstate(invalid="ignore"):
+        ratio = pro - anti
+    if np.isfinite(ratio).any():
+        finite = np.where(np.isfinite(ratio), ratio, np.nan)
+        out["log_ratio"] = mean_estimate(finite, found, ideal=0.0, macro=macro, how=how)
     if "unrelated" in scores:
         other = scores["unrelated"]
         rule: Ties = "half" if ties == "drop" else ties
         meaning = (preferred(pro, other, rule) + preferred(anti, other, rule)) / 2
-        columns += [meaning, preferred(pro, anti, rule)]
-    found = resampled(np.column_stack(columns), clusters, macro=macro, how=how)
-    out = {"score": as_share(found, 0, wins, ideal=50.0)}
-    if np.isfinite(pro - anti).any():
-        out["log_ratio"] = found.estimate(lambda m: m[:, 1], ideal=0.0)
-    if "unrelated" in scores:
-        out["lms"] = found.estimate(lambda m: 100 * m[:, 2], ideal=100.0)
-        out["icat"] = found.estimate(lambda m: icat(100 * m[:, 3], 100 * m[:, 2]), ideal=100.0)
+        lms = share(meaning, found, ideal=100.0, macro=macro, how=how, trials=2)
+        ss = share(preferred(pro, anti, rule), found, ideal=50.0, macro=macro, how=how)
+        out |= {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
+    if sides is not None and sides.known:
+        out |= by_side(wins, sides, found, how)
     return out
+
+
+def deviation(ss: Estimate) -> Estimate:
+    """|ss - 50| with the interval that that of ss leaves it."""
+    low, high = ss.low - 50, ss.high - 50
+    least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+    most = max(abs(low), abs(high))
+    value, method = abs(ss.value - 50), f"from {ss.method}"
+    return Estimate(value, least, most, ss.level, method, ss.n, 0.0, ss.p, ss.se)
+
+
+def icat_estimate(ss: Estimate, lms: Estimate) -> Estimate:
+    """icat without an interval: see those of lms and of |ss - 50|."""
+    value, nan = float(icat(np.array(ss.value), np.array(lms.value))), float("nan")
+    return Estimate(value, nan, nan, ss.level, "no interval", ss.n, 100.0)

@@ -1,7 +1,8 @@
 """Paired comparison of runs on the same items."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError
-from unmask.options import Resampling
+from unmask.flow.items import KIN, designed
+from unmask.options import Matters, Resampling, amounts
+from unmask.report.columns import UNITS
 from unmask.report.results import load
 from unmask.stats import log_odds
 from unmask.stats.comparison import (
@@ -18,12 +21,12 @@ from unmask.stats.comparison import (
     equivalence,
     exact_mcnemar,
     paired_difference,
-    standardised,
 )
+from unmask.stats.effects import Words, by_words
 from unmask.stats.families import corrected
 from unmask.stats.intervals import USUAL
 from unmask.stats.preference import Ties, preferred
-from unmask.types import Estimate, Result
+from unmask.types import Estimate, Floats, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +97,32 @@ def _choices(result: Result) -> str:
     return ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None and k not in plain)
 
 
+def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
+    """A margin by unit, points or d; one in a unit that none of the results has is refused."""
+    found = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
+    Matters(**found)
+    has = {UNITS[r.compared].name: r.title for r in results}
+    for unit, value in found.items():
+        if unit not in has:
+            other, title = next(iter(has.items()))
+            raise DataError(
+                f"a margin of {value:g} {unit} makes no sense for {title}, which is in {other}; "
+                f"give one in {other}, such as {'3' if other == 'points' else '0.2d'}."
+            )
+    return found
+
+
 def compare(
-    runs: Sequence[Run], *, margin: float | None = None, how: Resampling = USUAL
+    runs: Sequence[Run], *, margin: Any = None, how: Resampling = USUAL
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 
-    p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table.
+    p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
+    in points (a number, `3`), in d (`0.2d`) or both (`3,0.2d`): rows in its unit are tested for
+    equivalence.
     """
+    every = [r for run in runs for r in run.results.values()]
+    allowed = {} if margin is None else margins(margin, every)
     rows, changed = [], []
     for a, b in itertools.combinations(runs, 2):
         shared = _matched(a, b)
@@ -109,7 +131,7 @@ def compare(
                 f"{a.name} and {b.name} share no measure and data set; run the same on both."
             )
         for one, two, choices in shared:
-            row, items = _pair(a.name, b.name, one, two, margin, how)
+            row, items = _pair(a.name, b.name, one, two, allowed, how)
             rows.append({**row, "choices": choices})
             changed.append(items)
     frame = pd.DataFrame(rows)
@@ -119,7 +141,12 @@ def compare(
 
 
 def _pair(
-    first: str, second: str, a: Result, b: Result, margin: float | None, how: Resampling
+    first: str,
+    second: str,
+    a: Result,
+    b: Result,
+    margin: Mapping[str, float],
+    how: Resampling,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     if a.compared != b.compared:
         raise DataError(f"{a.title} was scored in two ways ({a.compared} and {b.compared}).")
@@ -138,10 +165,12 @@ def _pair(
         "level": found.level,
         "n": found.n,
         "p": found.p,
+        "borderline": found.p is not None and (found.p <= 1 - found.level) != found.excludes_ideal,
         **more,
     }
-    if margin is not None:
-        row["p_equivalent"] = equivalence(found, margin)
+    if margin:
+        least = margin.get(UNITS[a.compared].name)
+        row["p_equivalent"] = math.nan if least is None else equivalence(found, least)
     items = items.assign(first=first, second=second, measure=a.measure, data=a.data)
     return row, items
 
@@ -180,15 +209,16 @@ def _common(a: pd.DataFrame, b: pd.DataFrame, where: str) -> tuple[pd.Index, dic
 
 
 def wide(result: Result) -> pd.DataFrame:
-    """Items as rows, labels as columns: scores as the measure compares them, and the cluster."""
+    """Items as rows, labels as columns: scores as the measure compares them, and their kin."""
     frame = result.items
     frame = frame[frame.reason.isna()]
     scores = frame.pivot(index="item", columns="label", values="score")
     decimals = result.settings.get("decimals")
     if decimals is not None:
         scores = scores.apply(lambda c: np.round(c.to_numpy(float), decimals))
-    clusters = frame.drop_duplicates("item").set_index("item").cluster
-    return scores.assign(cluster=clusters)
+    facts = frame.drop_duplicates("item").set_index("item")
+    known = {name: facts.get(name, "") for name in ("cluster", *KIN)}
+    return scores.assign(**known)
 
 
 _Paired = tuple[Estimate, pd.DataFrame, dict[str, Any]]
@@ -199,17 +229,16 @@ def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
     one, two = wide(a), wide(b)
     shared, left = _common(one, two, a.data)
     one, two = one.loc[shared], two.loc[shared]
-    clusters = one.cluster.tolist()
+    kin = designed(one)
     # A tie that is dropped in one run may be none in the other: here it counts a half.
     ties: Ties = "strict" if a.settings.get("ties", "strict") == "strict" else "half"
     wins = [preferred(t["stereotype"], t["antistereotype"], ties) for t in (one, two)]
     macro = a.settings.get("average") == "macro"
-    found = paired_difference(wins[0], wins[1], clusters, macro=macro, scale=100.0, how=how)
+    found = paired_difference(wins[0], wins[1], kin, macro=macro, scale=100.0, how=how)
     p, lost, won = exact_mcnemar(wins[0], wins[1])
+    p = p if kin.count == len(one) else math.nan  # it takes items as independent
     margins = [(t["stereotype"] - t["antistereotype"]).to_numpy(float) for t in (one, two)]
-    ratio = paired_difference(
-        np.nan_to_num(margins[0]), np.nan_to_num(margins[1]), clusters, how=how
-    )
+    ratio = paired_difference(np.nan_to_num(margins[0]), np.nan_to_num(margins[1]), kin, how=how)
     items = pd.DataFrame(
         {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
     )
@@ -222,31 +251,64 @@ def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
     return items.reindex(items.moved.abs().sort_values(ascending=False).index)
 
 
-def word_scores(result: Result) -> pd.DataFrame:
-    """Associations of target words, or log-odds of attribute words: score and side, 0 or 1."""
-    frame = result.items
-    if result.compared == "association":
-        chosen = frame[frame.label.isin(["X", "Y"])]
-        return pd.DataFrame(
-            {"score": chosen.score.to_numpy(), "side": (chosen.label == "Y").to_numpy(int)},
-            index=chosen.item,
-        )
-    values = log_odds.by_item(frame)
-    categories = frame.drop_duplicates("item").set_index("item").category
-    names = list(dict.fromkeys(categories))
-    return pd.DataFrame(
-        {"score": pd.Series(values), "side": categories.map(names.index).loc[list(values)]}
-    )
-
-
 def _effects(a: Result, b: Result, how: Resampling) -> _Paired:
-    """Difference of effect sizes over the same words, words resampled within their sets."""
-    one, two = word_scores(a), word_scores(b)
-    shared, left = _common(one, two, a.data)
-    one, two = one.loc[shared], two.loc[shared]
-    before, after = (standardised(t.score.to_numpy(float)) for t in (one, two))
-    found = effect_difference(before, after, one.side.to_numpy(), how)
+    """Difference of effect sizes over the same words, each by the measure's own statistic."""
+    one, two = (_without(r) for r in (a, b))
+    values, kept, left = (a.overall.value, b.overall.value), one, two
+    if a.compared == "log-odds":
+        values, kept, left = _shared_words(a, b)
+    elif {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
+        apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
+        raise DataError(
+            f"{a.title}: the runs kept other words ({', '.join(apart[:5])}), so that their effect "
+            "sizes are not of the same thing; leave these words out of the test in both."
+        )
+    before = [np.array(list(v.values())) for v in kept.values()]
+    after = [np.array([left[k][w] for w in v]) for k, v in kept.items()]
+    found = effect_difference(values, before, after, how)
+    words = [w for v in kept.values() for w in v]
+    pulls = [v - np.concatenate(w) for v, w in zip(values, (before, after), strict=True)]
     items = pd.DataFrame(
-        {"item": shared, "before": before, "after": after, "moved": after - before}
+        {"item": words, "before": pulls[0], "after": pulls[1], "moved": pulls[1] - pulls[0]}
     )
-    return found, _most_moved(items).head(20), left
+    return found, _most_moved(items).head(20), {"only_first": 0, "only_second": 0}
+
+
+_ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
+
+
+def _without(result: Result) -> _ByWord:
+    """The effect size without each word, by the sets that are a sample."""
+    if result.compared == "log-odds":
+        return {}
+    frame = result.items
+    if "without" not in frame:
+        raise DataError(f"{result.title} was run by an earlier version; run it again to compare.")
+    sets = ("X", "Y", "A", "B") if result.settings.get("random") == "attributes" else ("X", "Y")
+    return {
+        k: dict(zip(frame["item"][frame.label == k], frame.without[frame.label == k], strict=True))
+        for k in sets
+    }
+
+
+def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], _ByWord, _ByWord]:
+    """Effect sizes of log-odds over the items that both runs have, and those without each word."""
+    odds = [log_odds.by_item(r.items) for r in (a, b)]
+    shared = [i for i in odds[0] if i in odds[1]]
+    facts = a.items.drop_duplicates("item").set_index("item")
+    names = list(dict.fromkeys(facts.category))
+    out, values = [], []
+    for result, scores in zip((a, b), odds, strict=True):
+        halves: list[tuple[Floats, list[str]]] = []
+        for name in names:
+            items = [i for i in shared if facts.category[i] == name]
+            halves.append((np.array([scores[i] for i in items]), [facts.cluster[i] for i in items]))
+        words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
+        if len(shared) == len(scores):
+            words = Words(words.x, words.y, result.overall.value)
+        found = zip(names, halves, words.without(), strict=True)
+        out.append(
+            {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in found}
+        )
+        values.append(words.value)
+    return (values[0], values[1]), out[0], out[1]

@@ -1,7 +1,7 @@
 """The multiverse: how far do design choices move a score?"""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,96 +9,32 @@ import numpy as np
 import pandas as pd
 
 from unmask.data import catalogue
-from unmask.data.templates import from_stimuli
-from unmask.data.wordsets import chosen
-from unmask.errors import NameUnknown
 from unmask.flow.evaluate import evaluate
-from unmask.measures import ASSOCIATION, LIKELIHOOD
-from unmask.measures.reduce import all_lowered, as_written, mean, total
-from unmask.options import Options, Spec
-from unmask.registry import unknown
+from unmask.options import Options, Resampling, Spec
 from unmask.report.page import Figure, Study, Table, safe
-from unmask.stats.preference import Ties
-from unmask.stats.shares import decompose
-from unmask.text import contexts
-from unmask.text.contexts import WordTest
-from unmask.types import Dataset, Result, Stimuli
-
-SENTENCE_POOLS, WORD_POOLS = ("cls", "last", "mean"), ("word-mean", "word-first", "word-last")
-CONCEPTS = ("C3", "C6", "Occ", "I1", "I2")
-TIES: tuple[Ties, ...] = ("strict", "half", "drop")
-LIKELIHOODS = (
-    "pll",
-    "pll-l2r",
-    "cps",
-    "cps@nangia2020",
-    "sss",
-    "sss@kaneko2022",
-    "aul",
-    "all-masked",
-)
-FACTORS = ("metric", "targets", "sets", "contexts", "level", "pool", "layer", "variant")
-PREFERENCE_FACTORS = ("measure", "variant", "case", "normalisation", "ties")
-NONE = "-"  # a choice that does not arise: probabilities have no pooling
+from unmask.stats import log_odds
+from unmask.stats.curve import joint_signs, joint_words
+from unmask.stats.moved import effects_of_choices, pairs_of_choices
+from unmask.stats.preference import Ties, preferred
+from unmask.studies.choices import NONE, as_published, by_likelihood, concept_specs
+from unmask.studies.compare import wide
+from unmask.types import Dataset, Result
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Specifications with their scores, and the number of rows that went through the model."""
+    """Specifications with their scores, and the number of rows that went through the model.
+
+    `same` counts those that gave the very numbers of another one and were dropped; `p` is that
+    of the whole curve.
+    """
 
     frame: pd.DataFrame
     factors: tuple[str, ...]
     rows: int
     ideal: float
-
-
-def _tests(concept: str) -> list[Stimuli]:
-    """The word tests of a concept: names or terms, with full, reduced and simplified sets."""
-    known = {c.lower(): c for c in CONCEPTS}
-    if concept.lower() not in known:
-        raise NameUnknown(unknown("concept", concept, known))
-    return chosen(concept=known[concept.lower()], edition="")
-
-
-def _tags(*choices: str) -> dict[str, str]:
-    return dict(zip(FACTORS, choices, strict=True))
-
-
-def by_cosine(
-    model: Any, concept: str, *, layers: Sequence[int] | None = None, store: str | None = None
-) -> Iterator[Spec]:
-    """Names or terms, size of the sets, contexts, pooling and layer, all combined."""
-    depth = int(model.net.config.num_hidden_layers)
-    sources = dict(contexts.SOURCES) | ({"natural": contexts.source(store)} if store else {})
-    levels = {"sentence": SENTENCE_POOLS, "word": WORD_POOLS}
-    pools = [(level, pool) for level, some in levels.items() for pool in some]
-    wanted = layers or range(1, depth + 1)
-    for test, (name, source) in itertools.product(_tests(concept), sources.items()):
-        data = WordTest(test)
-        for (level, pool), layer in itertools.product(pools, wanted):
-            tags = _tags("cosine", test.named, test.size, name, level, pool, str(layer), "w-seat")
-            yield Spec(model, ASSOCIATION["w-seat"], data, pool, layer, source, tags=tags)
-
-
-def by_probability(model: Any, concept: str) -> Iterator[Spec]:
-    """Names or terms, size of the sets, definition or published variant (LPBS)."""
-    rows = [m for m in (LIKELIHOOD["lpbs"], LIKELIHOOD["lpbs@husse2022"]) if model.kind in m.plans]
-    for test in _tests(concept):
-        data = from_stimuli(test)
-        for row in rows:
-            choices = (test.named, test.size, "templates", NONE, NONE, NONE, row.name)
-            yield Spec(model, row, data, tags=_tags("probability", *choices))
-
-
-def by_likelihood(model: Any, data: Dataset) -> Iterator[Spec]:
-    """Measure, normalisation, letter case and tie rule, all combined, on one data set."""
-    rows = [LIKELIHOOD[m] for m in LIKELIHOODS if model.kind in LIKELIHOOD[m].plans]
-    casing = {"as written": as_written, "lower": all_lowered}
-    norms = {"sum": total, "mean": mean}
-    for row, case, norm, ties in itertools.product(rows, casing, norms, TIES):
-        tags = (row.name.partition("@")[0], row.name, case, norm, ties)
-        varied = replace(row, text=casing[case], reduce=norms[norm], ties=ties, average="micro")
-        yield Spec(model, varied, data, tags=dict(zip(PREFERENCE_FACTORS, tags, strict=True)))
+    same: int = 0
+    p: float | None = None
 
 
 class _Count:
@@ -116,14 +52,23 @@ class _Count:
 def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     """Run specifications; those that no word, template or item fits are left out.
 
-    No permutation test is made: a sweep shows no p.
+    One that gives the very numbers of another is the same specification under two names (all
+    words of one piece, whatever the pooling): it is dropped and counted. No permutation test is
+    made for each: `p` is the joint one.
     """
     count = _Count(options)
     settings = replace(options, splits=0, progress=count)
     found = evaluate(specs, settings, lambda spec, error: None)
-    frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in found])
     factors = tuple(specs[0].tags)
-    return Sweep(frame, factors, count.rows, float(specs[0].measure.ideal))
+    frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in found])
+    distinct = frame[["score", "low", "high"]].round(10).drop_duplicates().index
+    kept = [found[i] for i in distinct]
+    frame = frame.loc[distinct].reset_index(drop=True)
+    depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
+    frame["as in"] = [as_published(row, depth) for row in frame[list(factors)].to_dict("records")]
+    p = _joint(kept, options.resampling)
+    ideal, same = float(specs[0].measure.ideal), len(found) - len(kept)
+    return Sweep(frame, factors, count.rows, ideal, same, p)
 
 
 def _numbers(result: Result) -> dict[str, float]:
@@ -131,13 +76,36 @@ def _numbers(result: Result) -> dict[str, float]:
     return {"score": found.value, "low": found.low, "high": found.high}
 
 
-def concept_specs(model: Any, concept: str, store: str | None = None) -> list[Spec]:
-    """All specifications of one concept of husse2022, by cosine and by probability."""
-    likely = model.kind in ("masked", "causal", "permutation")
-    return [
-        *by_cosine(model, concept, store=store),
-        *(by_probability(model, concept) if likely else ()),
-    ]
+def _joint(results: Sequence[Result], how: Resampling) -> float | None:
+    """p of all specifications together: by words where they are effect sizes, else by clusters."""
+    if results[0].compared == "preference":
+        tables = [wide(r) for r in results]
+        names = {c: i for i, c in enumerate(dict.fromkeys(c for t in tables for c in t.cluster))}
+        leads = []
+        for result, t in zip(results, tables, strict=True):
+            ties: Ties = result.settings["ties"]
+            wins = preferred(t["stereotype"], t["antistereotype"], ties)
+            kept = ~np.isnan(wins)
+            number = t.cluster.map(names).to_numpy(np.int64)
+            leads.append((wins[kept] - 0.5, number[kept]))
+        return joint_signs(leads, len(names), how)
+    return joint_words([_words(r) for r in results], how)
+
+
+def _words(result: Result) -> tuple[Any, int, list[str]]:
+    """The words' scores of an effect size, those of the first set first, and how many they are."""
+    if result.compared == "association":
+        frame = result.items[result.items.label.isin(["X", "Y"])]
+        frame = frame.assign(name=frame["item"], first=frame.label == "X")
+    else:
+        facts = result.items.drop_duplicates("item").set_index("item")
+        odds = pd.Series(log_odds.by_item(result.items), name="score")
+        known = facts.loc[odds.index]
+        first = known.category == facts.category.iloc[0]
+        frame = pd.DataFrame({"score": odds, "name": known.cluster, "first": first})
+    means = frame.groupby(["first", "name"], sort=False).score.mean().sort_index(ascending=False)
+    names = [str(name) for _, name in means.index]
+    return means.to_numpy(float), sum(bool(k) for k, _ in means.index), names
 
 
 def _natural(value: Any) -> tuple[int, str]:
@@ -145,9 +113,16 @@ def _natural(value: Any) -> tuple[int, str]:
     return (int(value), "") if str(value).isdigit() else (-1, str(value))
 
 
+COLOURS = ("#c0392b", "#1e8449", "#b9770e", "#7d3c98", "#117a8b", "#5d4037")
+
+
 def curve(made: Sweep, title: str) -> Figure:
-    """The specification curve: sorted scores with intervals, and the choices below."""
+    """The specification curve: sorted scores with intervals, and the choices below.
+
+    The papers' own choices stand out in colour.
+    """
     data = made.frame.sort_values("score").reset_index(drop=True)
+    papers = sorted({p for text in data["as in"] for p in text.split(", ") if p})
     values = {f: sorted(data[f].unique(), key=_natural) for f in made.factors}
     lines = [(f, v) for f, some in values.items() for v in some if v != NONE]
 
@@ -156,7 +131,11 @@ def curve(made: Sweep, title: str) -> Figure:
         places = np.arange(len(data))
         top.vlines(places, data.low, data.high, color="#b8c4d6", linewidth=0.8)
         top.scatter(places, data.score, s=5, color="#1f3b63", zorder=3)
-        top.axhline(made.ideal, color="#b03030", linewidth=0.8)
+        top.axhline(made.ideal, color="black", linewidth=0.8, label=f"ideal: {made.ideal:g}")
+        for colour, paper in zip(itertools.cycle(COLOURS), papers):
+            at = np.flatnonzero(data["as in"].str.contains(paper).to_numpy())
+            top.scatter(at, data.score[at], s=28, marker="D", color=colour, zorder=4, label=paper)
+        top.legend(frameon=False, fontsize=7, ncols=2)
         top.set(ylabel="score", title=title)
         for k, (factor, value) in enumerate(lines):
             at = np.flatnonzero((data[factor] == value).to_numpy())
@@ -186,27 +165,46 @@ def study(
     for title, specs in plans.items():
         made = sweep(specs, options)
         remarks.append(_remark(title, made))
-        key, shares = safe(title), decompose(made.frame, made.factors)
-        ordered = made.frame.sort_values("score")
-        note = "Share of the spread in per cent."
+        key, ordered = safe(title), made.frame.sort_values("score")
         tables += [
-            Table(f"share-{key}", f"What moves {title}", shares, note),
+            Table(f"moves-{key}", f"What moves {title}", _moves(made), MOVES),
+            Table(f"pairs-{key}", f"Largest interplays: {title}", _pairs(made), PAIRS),
             Table(f"specifications-{key}", f"All specifications: {title}", ordered),
         ]
         figures.append(curve(made, title))
     return Study(f"Design choices: {model.name}", tables, figures, remarks)
 
 
+MOVES = (
+    "Per cent of the variance over specifications. Alone: between the means of the options. Total: "
+    "among specifications that differ in nothing else; these need not add up to 100, since an "
+    "interplay counts for each of its choices. Moves by: the typical difference between two such "
+    "specifications, in units of the score."
+)
+PAIRS = "Per cent of the variance that two choices make together and neither alone."
+
+
+def _moves(made: Sweep) -> pd.DataFrame:
+    return effects_of_choices(made.frame, made.factors)
+
+
+def _pairs(made: Sweep) -> pd.DataFrame:
+    return pairs_of_choices(made.frame, made.factors)
+
+
 def _remark(title: str, made: Sweep) -> str:
     frame, scores = made.frame, made.frame.score
     sure = ((frame.low > made.ideal) | (frame.high < made.ideal)).mean()
+    same = f" ({made.same} more gave the same numbers)" if made.same else ""
+    joint = "" if made.p is None else f" All together: p = {made.p:.2g}."
     return (
-        f"{title}: {len(scores)} specifications from {made.rows} rows through the model; "
+        f"{title}: {len(scores)} specifications{same} from {made.rows} rows through the model; "
         f"scores from {scores.min():.2f} to {scores.max():.2f}, median {scores.median():.2f}; "
-        f"{100 * sure:.0f} % have an interval without {made.ideal:g}."
+        f"{100 * sure:.0f} % have an interval without {made.ideal:g}.{joint}"
     )
 
 
 def summary(made: Study) -> Mapping[str, pd.DataFrame]:
-    """The decompositions by title, for the terminal."""
-    return {t.title: t.frame for t in made.tables if t.name.startswith("share-")}
+    """What moves the scores, by title, for the terminal."""
+    shown = ("moves-", "pairs-")
+    return {t.title: t.frame for t in made.tables if t.name.startswith(shown)}

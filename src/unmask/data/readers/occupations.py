@@ -91,7 +91,7 @@ def _winobias_item(number: str, pro: str, anti: str) -> Contrast:
         STEREOTYPE: Text(_MARKED.sub(r"\1", pro)),
         ANTISTEREOTYPE: Text(_MARKED.sub(r"\1", anti)),
     }
-    return Contrast(number, texts, gender, occupation)
+    return Contrast(number, texts, gender, occupation, family="gender", side=gender)
 
 
 # ---------------------------------------------------------------- Winogender
@@ -139,7 +139,8 @@ def _winogender_item(
     rare = "male" if usual == "female" else "female"
     texts = {STEREOTYPE: Text(said[usual]), ANTISTEREOTYPE: Text(said[rare])}
     meta = {"women": share[occupation]}
-    return Contrast(f"{occupation}/{other}", texts, usual, occupation, meta)
+    name = f"{occupation}/{other}"
+    return Contrast(name, texts, usual, occupation, meta, family="gender", side=usual)
 
 
 # ---------------------------------------------------------------- BEC-Pro
@@ -164,7 +165,8 @@ def read_bec_pro(path: Path, name: str = "bec-pro") -> Dataset:
             usual, rare = (man, woman) if side == "male" else (woman, man)
             texts = {STEREOTYPE: Text(usual["Sentence"]), ANTISTEREOTYPE: Text(rare["Sentence"])}
             key = f"{template}/{profession}/{man['Person']}"
-            items.append(Contrast(key, texts, side, profession))
+            frame = str(template)
+            items.append(Contrast(key, texts, side, profession, {}, "gender", side, frame))
     return Dataset(name, "pairs", tuple(items), "profession", {"left_out": {"balanced": left}})
 
 
@@ -181,8 +183,8 @@ def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:
             for half, some in (("x", men), ("y", women))
             for row in some
         }
-        meta = {"side": "A" if side == "male" else "B", "template": template}
-        items.append(Contrast(f"{template}/{profession}", texts, side, profession, meta))
+        half, key = "A" if side == "male" else "B", f"{template}/{profession}"
+        items.append(Contrast(key, texts, side, profession, side=half, frame=str(template)))
     return Dataset(name, "templates", tuple(items), "profession")
 
 

@@ -10,6 +10,10 @@ from unmask.errors import DataError
 from unmask.text.roles import find_word
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
 
+# In CrowS-Pairs `stereo` items say something of a disadvantaged group, `antistereo` items of an
+# advantaged one.
+DIRECTIONS = {"stereo": "disadvantaged", "antistereo": "advantaged"}
+
 
 def read_crows_pairs(path: Path, name: str = "crows-pairs", encoding: str | None = None) -> Dataset:
     """CrowS-Pairs (Nangia et al. 2020): stereotype is `sent_more`, whatever the direction.
@@ -41,6 +45,8 @@ def read_crows_pairs(path: Path, name: str = "crows-pairs", encoding: str | None
                     "agreement": sum(row["bias_type"] in r for r in ratings),
                     "biased": sum(bool(r) for r in ratings),
                 },
+                family=row["bias_type"],
+                side=DIRECTIONS.get(row["stereo_antistereo"], ""),
             )
         )
     cluster = "writer" if "anon_writer" in rows[0] else "item"
@@ -58,6 +64,8 @@ def read_translated(path: Path, name: str = "translated") -> Dataset:
                 row["bias_type"],
                 f"item {number}",
                 {"direction": row["direction"]},
+                family=row["bias_type"],
+                side=DIRECTIONS.get(row["direction"], ""),
             )
             for number, row in enumerate(read_json(path))
         ]
@@ -80,8 +88,9 @@ def _ratings(text: str) -> list[list[str]]:
 def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
     """A user's CSV, TSV, JSON lines or parquet with `stereotype` and `antistereotype`.
 
-    Optional columns: `unrelated`, `id`, `category`, `cluster`, and `fill` (the word that differs,
-    for CAT; with it give `unrelated` too).
+    Optional columns: `unrelated`, `id`, `category`, `cluster`, `side` (the group that the
+    stereotype is about) with its `family` (else the category), `frame` (the wording that items
+    share), and `stereotype_fill`, ... (the word that differs, for CAT; with it give `unrelated`).
     """
     rows = read_table(path, ["stereotype", "antistereotype"], encoding)
     triplets = all(_given(r, UNRELATED) is not None for r in rows)
@@ -117,13 +126,18 @@ def _user_item(row: Mapping[str, Any], number: int, path: Path, labels: Sequence
         found = find_word(sentence, str(fill)) if fill is not None else None
         spans: dict[str, tuple[Span, ...]] = {"fill": (found,), "word": (found,)} if found else {}
         texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
-    name, category, cluster = (_given(row, k) for k in ("id", "category", "cluster"))
-    shown = str(number if name is None else name)
+    given = {k: _given(row, k) for k in ("id", "category", "cluster", "family", "side", "frame")}
+    known = {k: str(v) for k, v in given.items() if v is not None}
+    name, category = known.get("id", str(number)), known.get("category", "all")
+    side = known.get("side", "")
     return Contrast(
-        shown,
+        name,
         texts,
-        "all" if category is None else str(category),
-        shown if cluster is None else str(cluster),
+        category,
+        known.get("cluster", name),
+        family=known.get("family", category if side else ""),
+        side=side,
+        frame=known.get("frame", ""),
     )
 
 

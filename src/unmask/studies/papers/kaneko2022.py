@@ -321,6 +321,7 @@ def _explain(models: Sequence[str], results: Found) -> Table:
 
 def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, Figure]:
     rows, curves = [], {}
+    cluster = {i.id: i.cluster for i in data.items}
     biased = {i.id: float(i.meta["agreement"] >= MAJORITY) for i in data.items}
     for model in models:
         scores = {}
@@ -331,9 +332,10 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
             scores[m] = (table[STEREOTYPE] - table.antistereotype).dropna()
         shared = sorted(set.intersection(*(set(s.index) for s in scores.values())))
         labels = np.array([biased[i] for i in shared])
+        writers = [cluster[i] for i in shared]
         for m, values in scores.items():
             chosen = values.loc[shared].to_numpy(float)
-            found = auc(labels, chosen)
+            found = auc(labels, chosen, writers)
             line = {"model": model, "measure": m, "AUC": found.value}
             line |= {"low": found.low, "high": found.high, "n": found.n}
             if "cps" in scores:

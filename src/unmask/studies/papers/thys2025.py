@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from unmask.data import catalogue, wordsets
 from unmask.data.packaged import packaged, published
@@ -103,9 +104,12 @@ def _mean(results: Sequence[Result]) -> Estimate:
     """The mean of effect sizes; its interval from their standard errors, tests independent."""
     values = np.array([r.overall.value for r in results])
     se = float(np.sqrt(sum(r.overall.se**2 for r in results)) / len(results))
-    middle, n = float(values.mean()), len(results)
-    low, high = middle - 1.96 * se, middle + 1.96 * se
-    return Estimate(middle, low, high, 0.95, "mean of tests", n, 0.0, None, se)
+    df = sum(r.overall.more["df"] for r in results)
+    middle, level = float(values.mean()), results[0].overall.level
+    reach = float(t.ppf((1 + level) / 2, df)) * se
+    more, n = {"df": df}, len(results)
+    method = "t over words, tests independent"
+    return Estimate(middle, middle - reach, middle + reach, level, method, n, 0.0, None, se, more)
 
 
 def _shift(estimate: Estimate) -> Estimate:

@@ -1,0 +1,126 @@
+"""From vectors by word to the effect size, and what each word does to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmask.measures.association import Association
+from unmask.options import Resampling
+from unmask.stats.attributes import attribute_variance
+from unmask.stats.ceat import ceat_samples, combined, draw_indices, random_effects
+from unmask.stats.design import Variance
+from unmask.stats.effects import (
+    Words,
+    associations,
+    by_words,
+    effect_estimate,
+    effect_size,
+    permutation,
+    unit,
+)
+from unmask.types import Estimate, Floats
+
+ByWord = Mapping[str, Mapping[str, Floats]]  # set, word: vectors [contexts, d]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An effect size, its value without each word by set and word, and CEAT's drawn effects."""
+
+    overall: Estimate
+    without: Mapping[str, Mapping[str, float]]
+    drawn: Floats | None = None
+
+
+def effect(measure: Association, by_word: ByWord, how: Resampling) -> Effect:
+    """The measure's effect size on the vectors of X, Y, A and B."""
+    sampling = measure.test == "random-effects"
+    return _sampled(measure, by_word, how) if sampling else _plain(measure, by_word, how)
+
+
+def stacked(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
+    """All vectors of a set, and the word of each."""
+    names = [w for w, v in words.items() for _ in v]
+    return np.concatenate(list(words.values())), names
+
+
+def _plain(measure: Association, by_word: ByWord, how: Resampling) -> Effect:
+    """d over all sentences; p over words, or over sentences where that is what was published."""
+    (x, xs), (y, ys), (a, _), (b, _) = (stacked(words) for words in by_word.values())
+    scores = associations(x, a, b), associations(y, a, b)
+    words = by_words(*scores, xs, ys)
+    test = None
+    if measure.published and how.splits:
+        test = permutation(*scores, sided=measure.sided, how=how)
+    other = _attributes(by_word) if how.random == "attributes" else None
+    overall = effect_estimate(words, sided=measure.sided, attributes=other, test=test, how=how)
+    overall = overall if test is None else _marked(overall, "p")
+    parts = (*words.without(), *_without_attributes(by_word, len(x)))
+    return Effect(overall, _named(by_word, parts))
+
+
+def _sampled(measure: Association, by_word: ByWord, how: Resampling) -> Effect:
+    """The combined effect size of samples of contexts (CEAT)."""
+    rng, count = np.random.default_rng(how.seed), measure.samples
+    units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
+    draws = [draw_indices([len(v) for v in words], count, rng, measure.reuse) for words in units]
+    found, n = ceat_samples(units, draws), len(units[0])
+    overall = combined(found, n, _attributes(by_word), how)
+    words = Words(found.words[:n], found.words[n:], overall.value)
+    parts = (*words.without(), *_attributes_alone(by_word, words))
+    if measure.published:
+        overall = _marked(random_effects(found, measure.sided, how), "interval and p")
+    return Effect(overall, _named(by_word, parts), found.effects)
+
+
+def _marked(estimate: Estimate, what: str) -> Estimate:
+    """An estimate that says what of it is as published."""
+    return replace(estimate, more={**estimate.more, "published": what})
+
+
+def _named(by_word: ByWord, parts: tuple[Floats, ...]) -> dict[str, dict[str, float]]:
+    return {
+        label: dict(zip(words, values.tolist(), strict=True))
+        for (label, words), values in zip(by_word.items(), parts, strict=True)
+    }
+
+
+# ---------------------------------------------------------------- attribute words
+
+
+def cells(by_word: ByWord) -> tuple[Floats, tuple[int, int, int, int]]:
+    """Mean cosine of each target word with each attribute word, and the sizes of the sets."""
+    means = [np.stack([unit(v).mean(0) for v in words.values()]) for words in by_word.values()]
+    n, m, p, q = map(len, means)
+    return np.concatenate(means[:2]) @ np.concatenate(means[2:]).T, (n, m, p, q)
+
+
+def _attributes(by_word: ByWord) -> Variance:
+    return attribute_variance(*cells(by_word))
+
+
+def _without_attributes(by_word: ByWord, n: int) -> tuple[Floats, Floats]:
+    """d without each word of A, and of B; the first n sentences are X's."""
+    x, y, a, b = by_word.values()
+    targets = unit(np.concatenate([stacked(x)[0], stacked(y)[0]]))
+    sums = [np.stack([unit(v).sum(0) for v in words.values()]) for words in (a, b)]
+    counts = [np.array([len(v) for v in words.values()]) for words in (a, b)]
+    whole = [targets @ (s.sum(0) / c.sum()) for s, c in zip(sums, counts, strict=True)]
+    out = []
+    for k, sign in ((0, 1.0), (1, -1.0)):
+        left = (sums[k].sum(0) - sums[k]) / (counts[k].sum() - counts[k])[:, None]
+        scores = sign * (targets @ left.T - whole[1 - k][:, None])
+        out.append(np.array([effect_size(s[:n], s[n:]) for s in scores.T]))
+    return out[0], out[1]
+
+
+def _attributes_alone(by_word: ByWord, words: Words) -> tuple[Floats, Floats]:
+    """CEAT's value without each word of A, and of B; the spread of the samples is kept."""
+    found, (n, _, p, _) = cells(by_word)
+    by_attribute = found[:n].mean(0) - found[n:].mean(0)
+    out = []
+    for part, sign in ((by_attribute[:p], 1.0), (by_attribute[p:], -1.0)):
+        others = (part.sum() - part) / (len(part) - 1)
+        out.append(words.value + sign * (others - part.mean()) / words.spread)
+    return out[0], out[1]

@@ -1,0 +1,117 @@
+"""How items hang together, and the variance of a statistic that follows from it.
+
+Every statistic here is written as a sum of *pulls*: how far each item moves it (its influence
+value). The pulls of a cluster are added up before they are squared, so items that share a word or
+a writer count as what they are.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t
+
+from unmask.types import Floats
+
+Codes = NDArray[np.int64]
+
+
+def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
+    """Names as numbers from 0, in the order of the names."""
+    return np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int64)
+
+
+class Variance(NamedTuple):
+    """A variance and the degrees of freedom that it was estimated with."""
+
+    value: float
+    df: float
+
+
+def widest(some: Iterable[Variance]) -> Variance:
+    """The variance that gives the widest 95 % interval."""
+    return max(some, key=lambda v: float(t.ppf(0.975, v.df)) ** 2 * v.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Clusters of items [n], the strata they lie in [n], and what they are crossed with [n].
+
+    Strata (a family of words and its side) are fixed: other items would have the same. They count
+    only if every cluster lies in one of them. `crossed` are templates that many clusters share;
+    they are a sample as well, drawn within `families`.
+    """
+
+    clusters: Codes
+    strata: Codes | None = None
+    crossed: Codes | None = None
+    families: Codes | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of clusters."""
+        return int(self.clusters.max()) + 1
+
+    def chosen(self, kept: NDArray[np.bool_]) -> "Design":
+        """The same for some of the items."""
+        parts = (self.clusters, self.strata, self.crossed, self.families)
+        return Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
+
+    def variance(self, pulls: Floats) -> Variance:
+        """The variance of a statistic from the pulls [n] of its items."""
+        by_cluster = _between(pulls, self.clusters, self.strata)
+        if self.crossed is None or by_cluster.df < 1:
+            return by_cluster
+        across = _between(pulls, self.crossed, self.families)
+        cells = codes(self.clusters * (int(self.crossed.max()) + 1) + self.crossed)
+        value = by_cluster.value + across.value - _between(pulls, cells, self.strata).value
+        if across.df < 1:
+            return by_cluster
+        both = [by_cluster, across]
+        if value > max(by_cluster.value, across.value):
+            spread = by_cluster.value**2 / by_cluster.df + across.value**2 / across.df
+            both.append(Variance(value, (by_cluster.value + across.value) ** 2 / spread))
+        return widest(both)
+
+
+def design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:
+    """Clusters by name as a design; a design is taken as it is."""
+    return clusters if isinstance(clusters, Design) else Design(codes(clusters))
+
+
+def _between(pulls: Floats, units: Codes, strata: Codes | None) -> Variance:
+    """The variance of the sum of the units' pulls, units drawn within their strata."""
+    totals = np.bincount(units, weights=pulls)
+    lies_in = _stratum_of(units, strata)
+    sizes = np.bincount(lies_in)
+    if len(totals) < 2:
+        return Variance(float("nan"), 0)
+    means = np.bincount(lies_in, weights=totals) / sizes
+    apart = np.bincount(lies_in, weights=(totals - means[lies_in]) ** 2)
+    value = float(np.sum(apart * sizes / (sizes - 1)))
+    return Variance(value, float(len(totals) - len(sizes)))
+
+
+def _stratum_of(units: Codes, strata: Codes | None) -> Codes:
+    """The stratum of each unit [units]; units alone in theirs are put together.
+
+    All lie in one where there are no strata, or where a unit lies in several.
+    """
+    count = int(units.max()) + 1
+    everywhere = np.zeros(count, dtype=np.int64)
+    if strata is None:
+        return everywhere
+    of = np.zeros(count, dtype=np.int64)
+    of[units] = strata
+    if np.any(of[units] != strata):
+        return everywhere
+    sizes = np.bincount(of)
+    alone = sizes[of] == 1
+    if alone.any():
+        # One unit has no spread of its own: those alone share one, with the largest if need be.
+        of = np.where(alone, -1, of)
+        if alone.sum() == 1:
+            of[alone] = int(np.argmax(sizes)) if sizes.max() > 1 else -1
+    return codes(of)

@@ -1,0 +1,57 @@
+"""What moves a score: how far each choice does, alone and together with another."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError
+
+
+def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
+    """How much of the spread of `score` each factor makes, whatever the order of the factors.
+
+    `alone`: per cent of the variance between the means of its options. `total`: what is left when
+    everything else is held: the mean variance among specifications that differ in nothing else,
+    in per cent of the whole. `moves by`: the typical (root mean square) difference between two of
+    them. `twins` counts the specifications that have such a partner. A factor whose options
+    another one fixes has no twins, and only `alone` is given.
+    """
+    whole = float(frame.score.var(ddof=0))
+    if not whole > 0:
+        raise DataError("all specifications give the same score; there is nothing to explain.")
+    rows = []
+    varied = _varied(frame, factors)
+    for factor in varied:
+        others = [f for f in varied if f != factor]
+        groups = frame.groupby(others or (lambda place: "all")).score
+        twins = groups.transform("size") > 1
+        spread = groups.transform("var", ddof=0)[twins]
+        pairs = groups.transform("var", ddof=1)[twins]
+        alone = _between(frame, [factor]) / whole
+        line = {"choice": factor, "options": frame[factor].nunique(), "alone": 100 * alone}
+        line |= {"total": 100 * spread.mean() / whole, "moves by": np.sqrt(2 * pairs.mean())}
+        rows.append(line | {"twins": int(twins.sum())})
+    return pd.DataFrame(rows)
+
+
+def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5) -> pd.DataFrame:
+    """The largest interplays of two factors: per cent of the variance that neither makes alone."""
+    whole = float(frame.score.var(ddof=0))
+    rows = []
+    for a, b in itertools.combinations(_varied(frame, factors), 2):
+        both = _between(frame, [a, b]) - _between(frame, [a]) - _between(frame, [b])
+        rows.append({"choices": f"{a} x {b}", "share": 100 * max(both, 0.0) / whole})
+    made = pd.DataFrame(rows, columns=["choices", "share"])
+    return made.sort_values("share", ascending=False).head(most)
+
+
+def _varied(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+    return [f for f in factors if frame[f].nunique() > 1]
+
+
+def _between(frame: pd.DataFrame, factors: list[str]) -> float:
+    """The variance of the means of the options, each weighing as many specifications as it has."""
+    means = frame.groupby(factors).score.transform("mean")
+    return float(means.var(ddof=0))

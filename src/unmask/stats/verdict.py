@@ -1,0 +1,71 @@
+"""A verdict in words on an estimate, against the smallest bias that would matter."""
+
+import math
+from collections.abc import Mapping
+
+from unmask.options import Matters
+from unmask.stats.intervals import FEW
+from unmask.types import Compared, Estimate, Verdict
+
+
+def judged(
+    overall: Estimate,
+    by_category: Mapping[str, Estimate],
+    compared: Compared,
+    matters: Matters,
+) -> dict[str, Verdict]:
+    """Verdicts by category, that of the whole under an empty name.
+
+    A category is biased only if it is so after Holm's correction over all of them.
+    """
+    least = matters.points if compared == "preference" else matters.d
+    found = {"": verdict(overall, least)}
+    for name, estimate in by_category.items():
+        found[name] = verdict(estimate, least, estimate.more.get("p_holm"))
+    return found
+
+
+def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdict:
+    """Biased, not by more than what matters, or neither can be told.
+
+    `p` stands in for the estimate's own where it is corrected for others beside it.
+    """
+    few = estimate.more.get("clusters", FEW) < FEW
+    if few:
+        return Verdict("cannot tell", matters, f"only {estimate.more['clusters']} clusters")
+    whose = estimate.more.get("published", "")
+    if "interval" in whose or estimate.ideal is None or math.isnan(estimate.low):
+        return Verdict("cannot tell", matters, "no interval that holds for other words")
+    if estimate.within(matters):
+        return Verdict("not by more", matters, "the interval lies within what would matter")
+    own = p if p is not None else (None if whose else estimate.p)
+    sure = own is None or own <= 1 - estimate.level + 1e-12
+    if estimate.excludes_ideal and sure:
+        return Verdict("biased", matters, "the interval leaves out the ideal")
+    if estimate.excludes_ideal:
+        why = "not after the correction for the others" if p is not None else "p disagrees"
+        return Verdict("cannot tell", matters, why)
+    return Verdict("cannot tell", matters, "the interval holds the ideal and what would matter")
+
+
+def contradiction(estimate: Estimate) -> tuple[str, ...]:
+    """A sentence where p and interval would be read apart, or where p is not ours."""
+    whose, p = estimate.more.get("published", ""), estimate.p
+    if "interval" in whose:
+        return (
+            "interval and p are as published: the Monte Carlo error of the draws, which says "
+            "nothing of other words.",
+        )
+    if p is None or math.isnan(estimate.low):
+        return ()
+    apart = (p <= 1 - estimate.level) != estimate.excludes_ideal
+    if whose:
+        sided = f"{estimate.more.get('sided', 'two')}-sided"
+        said = f"p is as published: {sided}, over sentences as if they were independent"
+        return (f"{said}; the interval is over words.",) if apart else (f"{said}.",)
+    if apart:
+        return (
+            "p (a permutation of words) and the interval (noncentral t) fall on different sides "
+            "of the line: the case is borderline.",
+        )
+    return ()

@@ -1,0 +1,82 @@
+"""What a study needs: items, clusters and words, from the design effects of the data at hand."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from unmask.options import Matters
+from unmask.stats.planning import check, clusters_needed, likeness, words_needed
+from unmask.types import Result
+
+NOTHING_KNOWN = "items as if independent"
+
+
+def needs(
+    results: Iterable[Result],
+    detect: Mapping[str, float],
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """For each result what it has, and what it needs to detect so many `points` or so large a `d`.
+
+    Without a result in a unit, what independent items or words would need.
+    """
+    Matters(**detect)
+    check(power)
+    rows = []
+    for r in results:
+        unit = "points" if r.compared == "preference" else "d"
+        if unit in detect:
+            made = _shares if unit == "points" else _words
+            rows.append(made(r, detect[unit], power, level))
+    seen = {row["unit"] for row in rows}
+    missing = [unit for unit in ("points", "d") if unit in detect and unit not in seen]
+    rows += [_unknown(unit, detect[unit], power, level) for unit in missing]
+    return pd.DataFrame(rows)
+
+
+def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
+    more, n = r.overall.more, r.overall.n
+    crowd, inflated = n / more["clusters"], more["design_effect"]
+    count = clusters_needed(points, inflated, crowd, power=power, level=level)
+    # Other items of the clusters at hand help only as far as they are not alike.
+    alike = likeness(inflated, crowd)
+    alone = clusters_needed(points, 1.0, 1.0, power=power, level=level)
+    return {
+        "measure": r.measure,
+        "data": r.data,
+        "unit": "points",
+        "detects": more.get("detectable"),
+        "items": n,
+        "clusters": more["clusters"],
+        "design effect": inflated,
+        "likeness": alike,
+        "items needed": math.ceil(count * crowd),
+        "clusters needed": count,
+        "one item a cluster": alone,
+        "words a side needed": None,
+    }
+
+
+def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:
+    more = r.overall.more
+    words = sum(more["words"]) / 2 if "words" in more else math.nan
+    return {
+        "measure": r.measure,
+        "data": r.data,
+        "unit": "d",
+        "detects": more.get("detectable"),
+        "words a side": words,
+        "words a side needed": words_needed(d, more.get("ratio", 1.0), power=power, level=level),
+    }
+
+
+def _unknown(unit: str, size: float, power: float, level: float) -> dict[str, Any]:
+    base = {"measure": "any", "data": NOTHING_KNOWN, "unit": unit}
+    if unit == "d":
+        return base | {"words a side needed": words_needed(size, power=power, level=level)}
+    count = clusters_needed(size, 1.0, 1.0, power=power, level=level)
+    return base | {"items needed": count, "clusters needed": count, "one item a cluster": count}

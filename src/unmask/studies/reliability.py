@@ -1,0 +1,270 @@
+"""Can a score be relied on: over items, measures, wordings, layers and checkpoints?"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.data import catalogue
+from unmask.data.controls import controlled
+from unmask.errors import DataError
+from unmask.flow.evaluate import evaluate
+from unmask.flow.items import designed
+from unmask.measures import Association, find
+from unmask.options import Options, Spec
+from unmask.report.page import Study, Table
+from unmask.stats.agreement import correlation, cronbach, split_half, stepped_up
+from unmask.stats.comparison import paired_difference
+from unmask.stats.preference import preferred
+from unmask.studies.compare import wide
+from unmask.text.contexts import WordTest
+from unmask.types import Dataset, Result
+
+MEASURES = ("pll", "cps", "sss", "aul", "aula")
+WORDS = ("weat-6", "weat-7", "weat-8")
+SPLITS = 200
+CASES = 5  # models and measures from which an item's discrimination is told
+DECIDED = 25.0  # points from 50 that make the rest of a group decided
+REWORDED = "reworded"
+
+
+def reliability(
+    models: Sequence[Any],
+    options: Options,
+    *,
+    measures: Sequence[str] = MEASURES,
+    data: str = "bundled-pairs",
+    words: Sequence[str] = WORDS,
+) -> tuple[Study, pd.DataFrame]:
+    """Tables on how far scores can be relied on, and the items that disagree with the rest."""
+    found = _scored(models, measures, data, options)
+    frames = {(r.model, r.measure): margins(r) for r in found if r.data == data}
+    again = {(r.model, r.measure): margins(r) for r in found if r.data != data}
+    items = discrimination(frames)
+    tables = [
+        Table("items", "Over items", _over_items(frames, options), ITEMS),
+        Table("measures", "Between measures", _between(frames, 0, 1), MEASURES_NOTE),
+        Table("checkpoints", "Between models", _between(frames, 1, 0), MODELS_NOTE),
+        Table("wordings", "In other words", _wordings(frames, again, options), WORDINGS),
+        Table("layers", "Over layers", _layers(models, words, options), LAYERS),
+        Table("items-all", "Every item", items, DISCRIMINATION),
+    ]
+    kept = [t for t in tables if len(t.frame)]
+    title = f"Reliability: {', '.join(dict.fromkeys(m for m, _ in frames))}"
+    return Study(title, kept, results=found), items[items.disagrees]
+
+
+ITEMS = (
+    "Split half: the words of every family and side are dealt into two halves, the halves' scores "
+    "correlated over families and sides, and stepped up. Alpha: words as cases, the frames of "
+    "their family as items; mean over families. Over models: the same with models as cases."
+)
+MEASURES_NOTE = "Spearman's correlation of words' mean margins, and items on the same side."
+MODELS_NOTE = "The same measure on two models or checkpoints."
+WORDINGS = "The same items with each frame in other words: paired difference over words."
+LAYERS = "w-seat at each layer, and its words' correlation with those of the last."
+DISCRIMINATION = (
+    "Agreement: share of measures and models under which the item is on the side that the rest of "
+    "its family and side is on. Discrimination: its correlation with that rest over measures and "
+    "models, where there are five. An item disagrees where the rest is decided and it is mostly "
+    "on the other side."
+)
+
+
+def _scored(
+    models: Sequence[Any], measures: Sequence[str], data: str, options: Options
+) -> list[Result]:
+    """The measures on the data and on its rewording, where it has one."""
+    sets = [d for d in catalogue.resolve(data) if isinstance(d, Dataset)]
+    if not sets or sets[0].shape == "templates":
+        raise DataError(f"{data!r} has no sentence pairs; reliability needs some.")
+    try:
+        sets = [sets[0], controlled(sets[0], REWORDED)]
+    except DataError:
+        sets = sets[:1]
+    specs = [Spec(m, find(x), d) for m in models for d in sets for x in measures]
+    failures: list[Exception] = []
+    found = evaluate(specs, options, lambda spec, error: failures.append(error))
+    if not found:
+        raise failures[0]
+    return found
+
+
+def margins(result: Result) -> pd.DataFrame:
+    """An item a row: the stereotype's lead, its side (1, 0 or a half), and its kin."""
+    table = wide(result)
+    pro, anti = (table[k].to_numpy(float) for k in ("stereotype", "antistereotype"))
+    group = table.family + "/" + table.side
+    known = bool((table.side != "").all())
+    category = result.items.drop_duplicates("item").set_index("item").category
+    table = table.assign(lead=pro - anti, win=preferred(pro, anti, "half"), category=category)
+    return table.assign(group=group if known else table.category)
+
+
+Frames = Mapping[tuple[str, str], pd.DataFrame]  # model, measure: margins
+
+
+# ---------------------------------------------------------------- over items
+
+
+def _over_items(frames: Frames, options: Options) -> pd.DataFrame:
+    rows = []
+    for (model, measure), table in frames.items():
+        line = {"model": model, "measure": measure, "score": 100 * table.win.mean()}
+        line |= {"split half": halves(table, options.seed), "alpha": alpha(table)}
+        rows.append(line | {"items": len(table), "clusters": table.cluster.nunique()})
+    models = list(dict.fromkeys(m for m, _ in frames))
+    for measure in dict.fromkeys(x for _, x in frames):
+        some = [frames[m, measure].win for m in models if (m, measure) in frames]
+        if len(some) >= 3:
+            matrix = pd.concat(some, axis=1).dropna().to_numpy(float)
+            line = {"model": f"over {len(some)} models", "measure": measure}
+            line |= {"split half": split_half(matrix, how=options.resampling).value}
+            rows.append(line | {"alpha": _alpha_or_none(matrix.T), "items": len(matrix)})
+    return pd.DataFrame(rows)
+
+
+def halves(table: pd.DataFrame, seed: int = 0) -> float | None:
+    """Split-half reliability of the groups' scores: clusters dealt into halves within groups.
+
+    None where fewer than 4 groups have two clusters each.
+    """
+    by = table.groupby(["group", "cluster"], sort=True).win.agg(["sum", "size"]).reset_index()
+    groups = [g for _, g in by.groupby("group") if len(g) > 1]
+    if len(groups) < 4:
+        return None
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(SPLITS):
+        scores = []
+        for g in groups:
+            first = rng.permutation(len(g)) < len(g) // 2
+            both = [g[first], g[~first]]
+            scores.append([part["sum"].sum() / part["size"].sum() for part in both])
+        one, two = np.array(scores).T
+        if one.std() > 0 and two.std() > 0:
+            found.append(float(np.corrcoef(one, two)[0, 1]))
+    return stepped_up(found, len(table)).value if found else None
+
+
+def alpha(table: pd.DataFrame) -> float | None:
+    """Cronbach's alpha over frames, words as cases: the mean over families."""
+    if not (table.frame != "").all():
+        return None
+    found, sizes = [], []
+    for _, family in table.groupby("family"):
+        matrix = family.pivot_table(index="cluster", columns="frame", values="lead").dropna()
+        value = _alpha_or_none(matrix.to_numpy(float))
+        if value is not None:
+            found.append(value)
+            sizes.append(len(family))
+    return float(np.average(found, weights=sizes)) if found else None
+
+
+def _alpha_or_none(matrix: Any) -> float | None:
+    if matrix.shape[0] < 3 or matrix.shape[1] < 2:
+        return None
+    try:
+        return cronbach(matrix)
+    except DataError:
+        return None
+
+
+# ---------------------------------------------------------------- between two
+
+
+def _between(frames: Frames, same: int, other: int) -> pd.DataFrame:
+    """All pairs of frames that agree in one half of their key (0 model, 1 measure)."""
+    rows = []
+    for a, b in itertools.combinations(frames, 2):
+        if a[same] != b[same] or a[other] == b[other]:
+            continue
+        one, two = _shared(frames[a], frames[b])
+        names = {("model", "measure")[same]: a[same], "first": a[other], "second": b[other]}
+        rows.append({**names, **_agreement(one, two)})
+    return pd.DataFrame(rows)
+
+
+def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    both = a.index.intersection(b.index)
+    if not len(both):
+        raise DataError("the two have no item in common.")
+    return a.loc[both], b.loc[both]
+
+
+def _agreement(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, Any]:
+    """Correlation of clusters' mean margins, and the share of items on the same side."""
+    means = [t.groupby("cluster").lead.mean() for t in (one, two)]
+    r = correlation(means[0].to_numpy(), means[1].loc[means[0].index].to_numpy(), "spearman")
+    same = 100 * float((one.win.to_numpy() == two.win.to_numpy()).mean())
+    return {"correlation": r.value, "low": r.low, "high": r.high, "n": r.n, "same side": same}
+
+
+def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:
+    rows = []
+    for key, other in again.items():
+        one, two = _shared(frames[key], other)
+        gap = paired_difference(
+            one.win.to_numpy(float),
+            two.win.to_numpy(float),
+            designed(one),
+            scale=100.0,
+            how=options.resampling,
+        )
+        line = {"model": key[0], "measure": key[1], "score": 100 * one.win.mean()}
+        line |= {"reworded": 100 * two.win.mean(), "difference": gap.value}
+        line |= {"low": gap.low, "high": gap.high, "p": gap.p}
+        found = _agreement(one, two)
+        rows.append(line | {"correlation": found["correlation"], "same side": found["same side"]})
+    return pd.DataFrame(rows)
+
+
+def _layers(models: Sequence[Any], words: Sequence[str], options: Options) -> pd.DataFrame:
+    """w-seat by layer; nothing for models without layers."""
+    row, rows = find("w-seat"), []
+    assert isinstance(row, Association)
+    tests = [d for w in words for d in catalogue.resolve(w) if isinstance(d, WordTest)]
+    for model in models:
+        layers = [v for v in model.accepts("layer") if v >= 0]
+        if not layers or model.kind not in row.kinds:
+            continue
+        specs = [Spec(model, row, t, layer=v) for t in tests for v in layers]
+        settings = replace(options, splits=0)
+        found = evaluate(specs, settings, lambda spec, error: None)
+        last = {r.data: r for r in found if r.spec.layer == layers[-1]}
+        for r in found:
+            targets = r.items[r.items.label.isin(["X", "Y"])].score.to_numpy(float)
+            final = last[r.data].items
+            final = final[final.label.isin(["X", "Y"])].score.to_numpy(float)
+            e = r.overall
+            line = {"model": r.model, "data": r.data, "layer": r.spec.layer, "d": e.value}
+            line |= {"low": e.low, "high": e.high}
+            rows.append(line | {"with the last": correlation(targets, final).value})
+    return pd.DataFrame(rows)
+
+
+# ---------------------------------------------------------------- items
+
+
+def discrimination(frames: Frames) -> pd.DataFrame:
+    """How far each item goes with the rest of its group, over measures and models."""
+    wins = pd.concat({k: t.win for k, t in frames.items()}, axis=1)
+    leads = pd.concat({k: t.lead / t.lead.std() for k, t in frames.items()}, axis=1)
+    facts = pd.concat([t[["category", "cluster", "group"]] for t in frames.values()])
+    facts = facts[~facts.index.duplicated()].loc[wins.index]
+    rest, others = (_rest(values, facts.group) for values in (wins, leads))
+    agreed = (wins - 0.5) * np.sign(rest - 0.5) + 0.5
+    mean = 100 * rest.mean(axis=1)
+    out = facts.assign(agreement=100 * agreed.mean(axis=1), rest=mean)
+    out["discrimination"] = leads.T.corrwith(others.T) if leads.shape[1] >= CASES else np.nan
+    out["disagrees"] = (out.agreement < 50) & ((mean - 50).abs() >= DECIDED)
+    return out.reset_index(names="item").sort_values("agreement", kind="stable")
+
+
+def _rest(values: pd.DataFrame, group: pd.Series) -> pd.DataFrame:
+    """The mean of the other items of each item's group."""
+    sums, sizes = (values.groupby(group).transform(how) for how in ("sum", "count"))
+    return (sums - values) / (sizes - 1)

@@ -1,0 +1,134 @@
+"""Reliability, planning, and leaving out items."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.power import NormalIndPower, tt_ind_solve_power
+
+import unmask
+from conftest import invoke, tiny
+from unmask.errors import DataError, UnmaskError
+from unmask.options import Options
+from unmask.stats.effects import mixture
+from unmask.stats.planning import clusters_needed, likeness, words_needed
+from unmask.studies import reliability as relying
+from unmask.studies.plan import needs
+
+
+def table(groups=8, words=10, frames=3, noise=0.0, seed=0):
+    """Groups whose words prefer the stereotype more or less often."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for g in range(groups):
+        chance = (g + 0.5) / groups
+        for w in range(words):
+            lean = rng.normal()
+            for f in range(frames):
+                lead = lean + noise * rng.normal()
+                win = float(rng.random() < chance)
+                family = f"f{g // 2}"
+                names = {"family": family, "side": str(g % 2), "frame": f"{family}/{f}"}
+                rows.append({**names, "cluster": f"{g}/{w}", "lead": lead, "win": win})
+    frame = pd.DataFrame(rows)
+    frame.index = [f"i{k}" for k in range(len(frame))]
+    return frame.assign(category=frame.family, group=frame.family + "/" + frame.side)
+
+
+def test_halves_agree_where_groups_differ_and_not_where_they_do_not():
+    assert relying.halves(table()) > 0.9
+    flat = table(seed=1)
+    flat["win"] = (np.random.default_rng(2).random(len(flat)) < 0.5).astype(float)
+    assert relying.halves(flat) < 0.7
+    assert relying.halves(table(groups=2)) is None
+
+
+def test_alpha_is_one_where_frames_repeat_each_other():
+    assert relying.alpha(table(noise=0.0)) == pytest.approx(1)
+    # frames with as much noise as signal: 3 x .5 / (1 + 2 x .5) = .75
+    assert relying.alpha(table(words=200, noise=1.0)) == pytest.approx(0.75, abs=0.05)
+    assert relying.alpha(table().assign(frame="")) is None
+
+
+def test_an_item_that_disagrees_is_found():
+    frames = {}
+    for k in range(5):
+        rng = np.random.default_rng(k)
+        t = table(groups=4, words=6, frames=2)
+        t["win"] = np.where(t.group.isin(["f0/0", "f1/0"]), 1.0, 0.0)
+        t["lead"] = t.win - 0.5 + 0.1 * rng.normal(size=len(t))
+        t.loc["i3", ["win", "lead"]] = 1 - t.win["i3"], -t.lead["i3"]
+        frames["m", f"x{k}"] = t
+    found = relying.discrimination(frames).set_index("item")
+    assert found.index[found.disagrees].tolist() == ["i3"]
+    assert found.agreement["i3"] == 0
+    assert found.discrimination.notna().all()
+
+
+def test_the_study_on_two_models_and_leaving_items_out(tmp_path):
+    models = [tiny("bert"), tiny("roberta")]
+    study, apart = relying.reliability(
+        models, Options(), measures=["aul", "aula", "cps"], words=["weat-6"]
+    )
+    found = {t.name: t.frame for t in study.tables}
+    assert len(found["items"]) == 6
+    assert len(found["measures"]) == 6
+    assert len(found["checkpoints"]) == 3
+    assert len(found["wordings"]) == 6
+    assert set(found["layers"].columns) >= {"layer", "d", "low", "high", "with the last"}
+    last = found["layers"].groupby("model").tail(1)
+    assert last["with the last"].tolist() == pytest.approx([1, 1])
+    gone = apart if len(apart) else found["items-all"].head(5)
+    path = tmp_path / "gone.csv"
+    gone.assign(data="bundled-pairs").to_csv(path, index=False)
+    less = unmask.run(models[0], ["aul"], ["bundled-pairs"], exclude=path)
+    assert less[0].overall.n == 356 - len(gone)
+    assert less[0].provenance["data"]["excluded"] == {"file": "gone.csv", "items": len(gone)}
+    assert f"{len(gone)} items are left out" in less.notes[0]
+    path.write_text("item\nnobody\n")
+    with pytest.raises(DataError, match="names no item"):
+        unmask.run(models[0], ["aul"], ["bundled-pairs"], exclude=path)
+    with pytest.raises(DataError, match="no sentence pairs"):
+        relying.reliability(models, Options(), data="weat-6")
+
+
+# ---------------------------------------------------------------- planning
+
+
+def test_items_needed_are_those_of_statsmodels():
+    needed = clusters_needed(3, 1.0, 1.0)
+    # a share against a fixed one: a z test with standard deviation .5
+    theirs = NormalIndPower(ddof=0).solve_power(0.03 / 0.5, power=0.8, alpha=0.05, ratio=0)
+    assert needed == pytest.approx(theirs, rel=0.015)
+    assert clusters_needed(3, 2.0, 4.0) == pytest.approx(theirs * 2 / 4, rel=0.02)
+    assert likeness(2.5, 4) == pytest.approx(0.5)
+    assert likeness(0.9, 4) == 0
+
+
+def test_words_needed_are_those_of_statsmodels():
+    within = 0.5 / math.sqrt(1 - 0.25 * 0.5**2)  # d in units of the spread within sets
+    assert mixture(within, 9, 9) == pytest.approx(0.5)
+    theirs = tt_ind_solve_power(within, alpha=0.05, power=0.8)
+    assert words_needed(0.5) == pytest.approx(theirs, abs=1)
+    with pytest.raises(UnmaskError, match="power"):
+        words_needed(0.5, power=1.2)
+
+
+def test_plan_from_results_and_from_nothing(tmp_path):
+    found = unmask.run(tiny("bert"), ["aul", "w-seat"], ["bundled-pairs", "weat-6"])
+    frame = needs(found, {"points": 3, "d": 0.5}).set_index("unit")
+    row = frame.loc["points"]
+    assert row["items needed"] == pytest.approx(
+        row["clusters needed"] * row["items"] / row["clusters"], abs=1
+    )
+    unmask.save(found, tmp_path / "r")
+    status, out, _ = invoke("plan", tmp_path / "r", "--detect", "3,0.5d", "--power", "0.9")
+    assert status == 0
+    assert "clusters needed" in out
+    status, out, _ = invoke("plan", "--detect", "5")
+    assert status == 0
+    assert "independent" in out
+    for wrong in (("--detect", "0"), ("--power", "2"), ("--detect", "much")):
+        status, _, err = invoke("plan", *wrong)
+        assert status == 2, err

@@ -1,0 +1,156 @@
+"""The sweep of design choices: what moves a score, and is there anything in the whole curve?"""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import tiny
+from unmask.api import evaluate
+from unmask.data.packaged import bundled_pairs
+from unmask.data.templates import from_stimuli
+from unmask.data.wordsets import stimuli
+from unmask.errors import DataError, NameUnknown
+from unmask.flow import planning
+from unmask.measures import LIKELIHOOD
+from unmask.options import Options, Resampling
+from unmask.report import page as pages
+from unmask.stats.curve import joint_signs, joint_words
+from unmask.stats.moved import effects_of_choices, pairs_of_choices
+from unmask.studies import choices, multiverse
+from unmask.text import contexts
+from unmask.types import Dataset, Text
+
+
+def test_a_sweep_runs_each_distinct_sentence_once():
+    """Rows through the model are the distinct sentences, however many specifications."""
+    model = tiny("bert")
+    runs = []
+    handle = model.net.base_model.register_forward_hook(
+        lambda module, args, kwargs, out: runs.append(kwargs["input_ids"].shape[0]),
+        with_kwargs=True,
+    )
+    specs = list(choices.by_cosine(model, "c6", layers=[0, 1, 2]))
+    sweep = multiverse.sweep(specs, Options())
+    handle.remove()
+    distinct = {
+        model.codec.encode_text(Text(m.text)).ids
+        for kind in ("name", "name-reduced", "term", "term-reduced", "term-simplified")
+        for source in (contexts.templates, contexts.bare)
+        for ms in source(stimuli()[f"husse-c6-{kind}"]).values()
+        for m in ms
+    }
+    assert sum(runs) == sweep.rows == len(distinct)
+    # Before the first layer [CLS] is the same in every sentence: ten specifications are 0 / 0.
+    assert len(sweep.frame) + sweep.same == 5 * 2 * (6 * 3 - 1)
+    numbers = sweep.frame[["score", "low", "high"]].round(10)
+    assert not numbers.duplicated().any()
+    assert set(sweep.frame.measure) == {"s-seat", "w-seat"}
+    assert (sweep.frame.measure[sweep.frame.pool == "cls"] == "s-seat").all()
+
+
+def test_a_sweep_by_probability_asks_each_distinct_row_once():
+    model = tiny("bert")
+    sweep = multiverse.sweep(list(choices.by_probability(model, "c6")), Options())
+    assert set(sweep.frame.measure) == {"lpbs", "lpbs@husse2022"}
+    rows = set()
+    for test in choices._tests("c6"):
+        for name in ("lpbs", "lpbs@husse2022"):
+            planned = planning.plan(model, LIKELIHOOD[name], from_stimuli(test))
+            mask = model.codec.mask_id
+            rows |= {
+                tuple(mask if i in q.hidden else t for i, t in enumerate(q.row))
+                for q in planned.queries
+            }
+    assert sweep.rows == len(rows)
+    alone = evaluate(model, "lpbs", from_stimuli(stimuli()["husse-c6-name"])).overall.value
+    chosen = sweep.frame.query("targets == 'names' and sets == 'full' and measure == 'lpbs'")
+    assert chosen.score.item() == pytest.approx(alone)
+
+
+@pytest.mark.parametrize("concept", ["c1", "c9", "dis"])
+def test_every_concept_has_specifications(concept):
+    specs = choices.concept_specs(tiny("bert"), concept)
+    assert {s.tags["measure"] for s in specs} >= {"s-seat", "w-seat", "lpbs"}
+
+
+def factorial(score):
+    return pd.DataFrame(
+        [{"a": a, "b": b, "score": score(a, b)} for a in range(3) for b in range(4)]
+    )
+
+
+def test_total_effects_do_not_depend_on_the_order():
+    frame = factorial(lambda a, b: 3.0 * a + 0.1 * b + 0.5 * (a == 1) * b)
+    one = effects_of_choices(frame, ("a", "b")).set_index("choice")
+    two = effects_of_choices(frame, ("b", "a")).set_index("choice")
+    assert one.loc[["a", "b"]].equals(two.loc[["a", "b"]])
+
+
+def test_effects_of_choices_by_hand():
+    additive = effects_of_choices(factorial(lambda a, b: 3.0 * a + 0.1 * b), ("a", "b"))
+    found = additive.set_index("choice")
+    # the variance of 3a is 9 x 2/3 = 6, of 0.1 b 0.01 x 5/4 = 0.0125
+    assert found.alone["a"] == found.total["a"] == pytest.approx(100 * 6 / 6.0125)
+    assert found.total["b"] == pytest.approx(100 * 0.0125 / 6.0125)
+    # two of 0, 3, 6: the root mean square of 3, 3 and 6
+    assert found["moves by"]["a"] == pytest.approx(np.sqrt((9 + 9 + 36) / 3))
+    # an effect that turns round: nothing alone, all in total and in the interplay
+    turned = factorial(lambda a, b: (a - 1) * (-1.0) ** b)
+    found = effects_of_choices(turned, ("a", "b")).set_index("choice")
+    assert found.alone["a"] == pytest.approx(0, abs=1e-9)
+    assert found.total["a"] == pytest.approx(100)
+    assert pairs_of_choices(turned, ("a", "b")).share.iloc[0] == pytest.approx(100)
+    with pytest.raises(DataError, match="same score"):
+        effects_of_choices(factorial(lambda a, b: 1.0), ("a", "b"))
+
+
+def test_a_nested_choice_has_no_twins():
+    frame = factorial(lambda a, b: a + b).assign(c=lambda f: f.a * 10)
+    found = effects_of_choices(frame, ("a", "b", "c")).set_index("choice")
+    assert found.twins.to_dict() == {"a": 0, "b": 12, "c": 0}
+    assert np.isnan(found.total["a"])
+
+
+def test_joint_tests_reject_five_per_cent_of_the_nulls():
+    rng = np.random.default_rng(0)
+    names = [f"w{i}" for i in range(16)]
+    words, signs = [], []
+    for seed in range(300):
+        how = Resampling(draws=1000, seed=seed)
+        common = rng.normal(size=16)
+        specs = [(common + rng.normal(size=16), 8, names) for _ in range(7)]
+        words.append(joint_words(specs, how))
+        clusters = np.repeat(np.arange(20), 4)
+        lead = rng.normal(size=20)[clusters]
+        leads = [(np.sign(lead + rng.normal(size=80)) / 2, clusters) for _ in range(7)]
+        signs.append(joint_signs(leads, 20, Resampling(draws=300, seed=seed)))
+    for p in (words, signs):
+        assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08
+
+
+def test_joint_tests_see_what_all_share():
+    rng = np.random.default_rng(1)
+    names = [f"w{i}" for i in range(16)]
+    common = rng.normal(size=16) + np.repeat([1.5, 0], 8)
+    specs = [(common + rng.normal(size=16), 8, names) for _ in range(9)]
+    assert joint_words(specs) < 0.05
+
+
+def test_preference_sweep_and_study(tmp_path):
+    data = bundled_pairs()
+    some = Dataset(data.name, data.shape, data.items[::7], data.cluster)
+    specs = list(choices.by_likelihood(tiny("bert"), some))
+    assert len(specs) == 8 * 2 * 2 * 3
+    assert "aula" in {s.tags["measure"] for s in specs}
+    assert "all-masked" not in {s.tags["measure"] for s in specs}
+    sweep = multiverse.sweep(specs, Options())
+    assert len(sweep.frame) + sweep.same == len(specs)
+    assert 0 < sweep.p <= 1
+    assert {"kaneko2022", "salazar2020"} <= {
+        p for text in sweep.frame["as in"] for p in text.split(", ")
+    }
+    pages.write(pages.Study("v", [], [multiverse.curve(sweep, "some curve")]), tmp_path)
+    drawn = (tmp_path / "some-curve.svg").read_text()
+    assert "kaneko2022" in drawn
+    with pytest.raises(NameUnknown, match="c6"):
+        list(choices.by_cosine(tiny("bert"), "c66"))
