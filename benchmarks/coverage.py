@@ -83,6 +83,26 @@ def shares(times: int) -> Iterator[Row]:
                     yield repeated(what, name, clusters >= FEW, times, draw)
 
 
+def unequal(times: int) -> Iterator[Row]:
+    """Clusters of very different sizes, as writers have them."""
+    for clusters, sizes in ((20, "lognormal"), (40, "lognormal"), (40, "zipf")):
+        for p in (0.5, 0.8):
+
+            def draw(rng: Random, seed: int) -> Any:
+                if sizes == "zipf":
+                    many = np.minimum(rng.zipf(1.7, clusters), 80)
+                else:
+                    many = np.maximum(1, np.exp(rng.normal(1.5, 1, clusters))).astype(int)
+                number = np.repeat(np.arange(clusters), many)
+                chance = rng.beta(p * 9, (1 - p) * 9, clusters)
+                wins = (rng.random(len(number)) < chance[number]).astype(float)
+                e = intervals.share(wins, number, ideal=100 * p)
+                return e.low, 100 * p, e.high, e.p
+
+            name = f"{clusters} clusters, {sizes} sizes, at {100 * p:g} %, alike 0.1"
+            yield repeated("share, unequal clusters", name, True, times, draw)
+
+
 def triplets(times: int) -> Iterator[Row]:
     """lms near 99 %, |ss - 50|, and token accuracy, where items are clustered."""
     for clusters, size in ((3, 26), (12, 8), (60, 10)):
@@ -291,6 +311,31 @@ def comparisons(times: int) -> Iterator[Row]:
 
             name = f"{clusters} x {size}, changes {'alike' if alike else 'apart'} within clusters"
             yield repeated("compare: score", name, clusters >= FEW, times, draw)
+    for words, frames in ((30, 10), (60, 8)):
+
+        def framed(rng: Random, seed: int) -> Any:
+            word, frame = np.repeat(np.arange(words), frames), np.tile(np.arange(frames), words)
+            up = norm.cdf(0.7 * rng.normal(size=frames)[frame] + 0.3 * rng.normal(size=words)[word])
+            a = (rng.random(len(word)) < 0.5).astype(float)
+            b = np.where(rng.random(len(word)) < 0.3, rng.random(len(word)) < up, a)
+            found = Design(word, None, frame)
+            e = comparison.paired_difference(a, b, found, scale=100)
+            return e.low, 0.0, e.high, e.p
+
+        name = f"{words} words x {frames} frames that differ"
+        yield repeated("compare: score, frames", name, True, times, framed)
+    for clusters, size in ((10, 20), (30, 20)):
+
+        def claimed(rng: Random, seed: int) -> Any:
+            a = (rng.random(clusters * size) < 0.5).astype(float)
+            b = np.maximum(a, rng.random(clusters * size) < 0.2)  # 10 points, all one way
+            number = np.repeat(np.arange(clusters), size)
+            how = Resampling(draws=50, seed=seed)
+            e = comparison.paired_difference(a, b, number, scale=100, how=how)
+            return e.low, 10.0, e.high, comparison.equivalence(e, 10.0)
+
+        name = f"{clusters} x {size}, true difference at the margin, all one way"
+        yield repeated("compare: equivalence", name, True, times, claimed)
     for n in (8, 25):
         for shift in (0.0, 1.0):
             for alike in (0.0, 0.7):
@@ -325,6 +370,17 @@ def agreements(times: int) -> Iterator[Row]:
 
             scenario = f"{m} and {n} items, area {area:.2f}"
             yield repeated("area under ROC", scenario, min(m, n) >= FEW, times, draw)
+    for clusters, size in ((20, 10), (100, 5)):
+
+        def clustered(rng: Random, seed: int) -> Any:
+            number = np.repeat(np.arange(clusters), size)
+            labels = (rng.random(clusters) < 0.5).astype(float)[number]
+            labels[:size], labels[-size:] = 1.0, 0.0
+            scores = 0.5 * rng.normal(size=clusters)[number] + rng.normal(size=len(number))
+            e = agreement.auc(labels, scores, number)
+            return e.low, 0.5, e.high, e.p
+
+        yield repeated("area under ROC, clusters", f"{clusters} x {size}", True, times, clustered)
     for kind, sizes in (("pearson", (4, 6, 8, 20)), ("spearman", (5, 10, 20, 60))):
         for n in sizes:
             for rho in (0.0, 0.8):
@@ -341,7 +397,7 @@ def agreements(times: int) -> Iterator[Row]:
                 yield repeated(f"correlation, {kind}", f"{n} points, {rho:g}", n >= 6, times, pair)
 
 
-PARTS = (shares, triplets, two_sided, word_tests, four_sets, ceat, comparisons, agreements)
+PARTS = (shares, unequal, triplets, two_sided, word_tests, four_sets, ceat, comparisons, agreements)
 COSTLY = {ceat: 4, four_sets: 2}
 
 
@@ -370,8 +426,9 @@ Simulated by `python benchmarks/coverage.py {times} --write docs/coverage.md`, {
 scenario (fewer for CEAT and four sets), seeded. *covers* is how often a 95 % interval held the
 truth, *rejects* how often a test rejected a true null at .05, both in per cent: the smallest and
 the largest over the scenarios, and their median. *enough* are at least 10 clusters or 8 words a
-side; below that results are grey, never bold, and their verdict is "cannot tell". With {times}
-repetitions 95 % comes out between {low:.1f} and {high:.1f} by chance.
+side. Scores of fewer than 10 clusters are grey and never bold, and their verdict is "cannot tell";
+so is that of effect sizes with fewer than 5 words a side. With {times} repetitions 95 % comes out
+between {low:.1f} and {high:.1f} by chance.
 
 {summary}
 
@@ -380,7 +437,9 @@ repetitions 95 % comes out between {low:.1f} and {high:.1f} by chance.
 - Where fewer than 10 clusters hold the rarer answer, some likeness within clusters is feared
   rather than estimated: there intervals are wider than they need be, and hold more often.
 - Exponentially skewed scores with a large effect hold least often: a few words then carry d.
-- Below 6 points (10 for ranks) a correlation has no interval; icat has none at all.
+- Below 6 points (10 for ranks) a correlation has no interval; icat has none at all, and so has a
+  share of one cluster.
+- *compare: equivalence* shows how often two runs are called equivalent that differ by the margin.
 
 ## Every scenario
 

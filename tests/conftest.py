@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,8 @@ from unmask.data.packaged import bundled_pairs
 from unmask.models.load import Model, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Answers are kept for this process alone: no test finds those of another run.
+os.environ["UNMASK_CACHE"] = tempfile.mkdtemp(prefix="unmask-tests-")
 torch.set_num_threads(1)  # tiny networks; the tests run in two processes
 SHARED = Path(os.environ.get("UNMASK_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

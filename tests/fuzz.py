@@ -31,7 +31,7 @@ from unmask.data import wordsets
 from unmask.data.readers import pairs, seat, stereoset
 from unmask.errors import UnmaskError
 from unmask.flow import scores
-from unmask.models.journal import Journal
+from unmask.models.answers import VectorAnswers, opened
 from unmask.models.static import load_static
 from unmask.text import contexts
 
@@ -289,19 +289,20 @@ def read_corpus(path: Path) -> None:
         pass
 
 
-def read_journal(path: Path) -> None:
-    answer = np.arange(6.0).reshape(2, 3)
-    rows = [((1, 2), (1,), b"x")]
-    found = Journal(path, "salt").recall(rows, False)
-    assert found is None or np.array_equal(found, answer)
+VECTORS = np.arange(6.0).reshape(1, 6)
 
 
-def journal_file() -> bytes:
+def read_answers(path: Path) -> None:
+    with opened(path) as store:
+        found = VectorAnswers(store, "salt").recall([b"k" * 16])
+    assert found is None or np.array_equal(found, VECTORS)
+
+
+def answers_file() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers"
-        made = Journal(path, "salt")
-        made.note([((1, 2), (1,), b"x")], False, np.arange(6.0).reshape(2, 3))
-        made.note([((1, 3), (1,), b"y")], True, np.ones((2, 3)))
+        with opened(path) as store:
+            VectorAnswers(store, "salt").note([b"k" * 16], VECTORS)
         return path.read_bytes()
 
 
@@ -318,7 +319,7 @@ READERS = {
     "dev.json": (stereoset_file, read_stereoset, 1),
     "corpus.jsonl": (corpus_file, read_corpus, 2),
     "corpus.jsonl.gz": (lambda: gzip.compress(corpus_file()), read_corpus, 1),
-    "answers": (journal_file, read_journal, 2),
+    "answers": (answers_file, read_answers, 2),
 }
 
 

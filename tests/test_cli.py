@@ -59,7 +59,7 @@ def test_run_writes_results_and_items(pairs, tmp_path):
     names = "model data measure item category cluster label sentence score result"
     assert set(names.split()) <= set(items.columns)
     assert len(items) == 2 * 3 * 2
-    assert not (tmp_path / "r" / ".answers").exists()
+    assert {p.name for p in (tmp_path / "r").iterdir()} == {"results.json", "items.parquet"}
     again = unmask.load(tmp_path / "r")
     assert again[0].overall.value == first["overall"]["value"]
     assert unmask.table(again).score.tolist() == [r["overall"]["value"] for r in record]

@@ -1,20 +1,21 @@
 """The engine: distinct rows once; batch size, padding and order change nothing."""
 
 import random
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from conftest import KINDS, SORT, tiny
+from conftest import KINDS, SORT, invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.data.templates import template_test
-from unmask.errors import NotApplicable
+from unmask.errors import ModelError, NotApplicable
 from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
-from unmask.models.batches import Budget, batches
-from unmask.models.journal import Journal
+from unmask.models.answers import Store, opened
+from unmask.models.batches import Budget, batches, budget_for
 from unmask.models.logprobs import attention_received
 from unmask.types import NOTHING, Dataset, Query
 
@@ -152,10 +153,10 @@ def test_a_causal_model_refuses_to_look_ahead():
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
-    """With a journal, answered batches are not run again, and the numbers are the same."""
+    """With a store, answered batches are not run again, and the numbers are the same."""
     model, queries, flags = queries_for("bert", ["pll", "aula"])
     whole = model.engine().ask(queries, flags)
-    path = tmp_path / "answers"
+    path = tmp_path / "answers.sqlite"
 
     class Killed(Exception):
         pass
@@ -167,22 +168,121 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
 
     kill.done = 0
     small = Budget(tokens=200)
-    with pytest.raises(Killed):
-        model.engine(budget=small, journal=Journal(path, "w"), progress=kill).ask(queries, flags)
-    with path.open("ab") as file:
-        file.write(b"cut short")  # the kill came while a record was written
-    runs = []
+    with pytest.raises(Killed), opened(path) as store:
+        model.engine(budget=small, store=store, progress=kill).ask(queries, flags)
+    runs, fresh = [], []
     handle = model.net.register_forward_hook(lambda *_: runs.append(1))
-    again = model.engine(budget=small, journal=Journal(path, "w")).ask(queries, flags)
+    with opened(path) as store:
+        again = model.engine(budget=small, store=store).ask(queries, flags)
     handle.remove()
-    fresh = []
     handle = model.net.register_forward_hook(lambda *_: fresh.append(1))
-    model.engine(budget=small).ask(queries, flags)
+    anew = model.engine(budget=small).ask(queries, flags)
     handle.remove()
     assert len(runs) < 0.6 * len(fresh)
+    assert np.array_equal(again.logp, anew.logp)
+    assert np.array_equal(again.attention, anew.attention, equal_nan=True)
     assert np.allclose(again.logp, whole.logp, atol=1e-10)
-    other = Journal(path, "other weights")
-    assert other.recall([((1, 2), (1,), b"")], False) is None
+
+
+def test_answers_are_found_by_place_and_gold_token(tmp_path):
+    """What one measure asked another need not ask: other places of a known row are added."""
+    model, queries, _ = queries_for("bert", ["aul"])
+    some = [q for i, q in enumerate(queries) if i % 2]
+    runs = []
+    handle = model.net.register_forward_hook(lambda *_: runs.append(1))
+    with opened(tmp_path / "a") as store:
+        engine = model.engine(store=store)
+        engine.ask(some, [False] * len(some))
+        first = engine.ask(queries, [False] * len(queries))
+        before = len(runs)
+        again = engine.ask(queries, [False] * len(queries))
+        fewer = engine.ask(some, [False] * len(some))
+    handle.remove()
+    assert len(runs) == before
+    assert np.array_equal(first.logp, again.logp)
+    assert np.array_equal(fewer.logp, first.logp[1::2])
+
+
+def test_vectors_are_kept(tmp_path):
+    from unmask.api import run
+
+    runs = []
+    model = tiny("bert")
+    handle = model.net.base_model.register_forward_hook(lambda *_: runs.append(1))
+    with opened(tmp_path / "a") as store:
+        one = run(model, ["w-seat"], ["weat-6"], store=store)
+        before = len(runs)
+        two = run(model, ["w-seat"], ["weat-6"], store=store)
+        assert len(runs) == before
+        run(model, ["w-seat"], ["weat-6"], layer=1, store=store)
+        assert len(runs) > before
+    handle.remove()
+    assert one[0].overall == two[0].overall
+
+
+def test_the_store_forgets_what_was_used_least(tmp_path, monkeypatch):
+    monkeypatch.setattr("unmask.models.answers.DAY", -1)
+    monkeypatch.setattr("unmask.models.answers.time.time", lambda: clock[0])
+    monkeypatch.setenv("UNMASK_CACHE_SIZE", "200000")
+    clock = [1000]
+    store = Store(tmp_path / "a")
+    for number in range(40):
+        clock[0] += 1
+        store.put([(bytes([number]) * 16, bytes(10_000))])
+        store.flush()
+    clock[0] += 1
+    assert store.get([bytes([0]) * 16])  # the oldest, but just used
+    store.close()
+    left = Store(tmp_path / "a")
+    assert left.size() <= 200_000
+    assert 0 < left.count() < 40
+    assert left.get([bytes([0]) * 16])
+    assert not left.get([bytes([1]) * 16])
+    left.close()
+
+
+def test_two_processes_may_share_the_store(tmp_path):
+    one, two = Store(tmp_path / "a"), Store(tmp_path / "a")
+    one.put([(b"1" * 16, b"x")])
+    one.flush()
+    assert two.get([b"1" * 16]) == {b"1" * 16: b"x"}
+    two.put([(b"2" * 16, b"y")])
+    two.flush()
+    assert one.get([b"2" * 16])
+    one.close()
+    two.close()
+
+
+def test_budgets_fit_the_device():
+    assert budget_for("auto", None) == Budget()
+    assert budget_for(100, None).tokens == 100
+    large = budget_for("auto", 140 * 2**30)
+    assert large.tokens > 30_000
+    assert budget_for("auto", 4 * 2**30).tokens < large.tokens
+    assert budget_for(512, 140 * 2**30).tokens == 512
+
+
+def test_a_batch_too_large_for_the_memory_is_halved(monkeypatch):
+    model, queries, flags = queries_for("bert", ["pll", "aula"])
+    whole = model.engine().ask(queries, flags)
+    engine, sizes = model.engine(), []
+    forward = type(engine)._forward
+
+    def limited(self, asked, made, weighted):
+        sizes.append(len(made.rows))
+        if len(made.rows) > 7:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(self, asked, made, weighted)
+
+    monkeypatch.setattr(type(engine), "_forward", limited)
+    again = engine.ask(queries, flags)
+    assert max(sizes) > 7
+    assert np.abs(again.logp - whole.logp).max() < 1e-10
+    monkeypatch.setattr(
+        type(engine), "_forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("no"))
+    )
+    with pytest.raises(ModelError, match="does not fit"):
+        engine.ask(queries, flags)
 
 
 def test_xlnet_hides_by_permutation_mask():
@@ -265,3 +365,28 @@ def test_xlnet_reads_the_paragraph_of_the_release():
         logits = model.net(torch.tensor([shown]), token_type_ids=torch.tensor([types])).logits
     expected = torch.log_softmax(logits[0, first.at], -1)[first.gold].item()
     assert readings.logp[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_cache_is_told_of_and_cleared(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))
+    command = ("run", "-x", "w-seat", "-d", "weat-6", "-o", tmp_path / "r")
+    status, _, err = invoke(*command)
+    assert status == 0, err
+    status, out, _ = invoke("cache", "info")
+    assert status == 0
+    assert " 0 rows" not in " ".join(out.split())
+    assert invoke("cache", "clear")[0] == 0
+    assert " 0 rows" in " ".join(invoke("cache", "info")[1].split())
+    assert invoke(*command, "--no-cache")[0] == 0
+    assert not (tmp_path / "answers-1.sqlite").exists()
+    monkeypatch.setenv("UNMASK_CACHE_SIZE", "much")
+    status, _, err = invoke(*command)
+    assert status == 2
+    assert "UNMASK_CACHE_SIZE" in err
+    (tmp_path / "answers-1.sqlite").write_bytes(b"no database" * 500)
+    monkeypatch.delenv("UNMASK_CACHE_SIZE")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        status, _, err = invoke(*command)
+    assert status == 0
+    assert "set aside" in " ".join(err.split())

@@ -17,7 +17,7 @@ from unmask.data.readers.pairs import read_pairs
 from unmask.data.wordsets import stimuli
 from unmask.flow import scores
 from unmask.measures import LIKELIHOOD
-from unmask.models.journal import Journal
+from unmask.models.answers import VectorAnswers, opened
 from unmask.models.load import load
 from unmask.studies import compare as comparing
 from unmask.text import contexts
@@ -227,20 +227,27 @@ def test_a_word_whose_sentences_are_too_long_is_lost_and_the_test_is_not():
 
 
 def test_damaged_answers_are_asked_for_again(tmp_path):
-    rows, answer = [((1, 2), (1,), b"x")], np.arange(6.0).reshape(2, 3)
-    path = tmp_path / "answers"
-    Journal(path, "s").note(rows, False, answer)
+    path, key = tmp_path / "answers.sqlite", b"k" * 16
+    vectors = np.arange(6.0).reshape(1, 6)
+    with opened(path) as store:
+        VectorAnswers(store, "s").note([key], vectors)
     whole = path.read_bytes()
-    assert np.array_equal(Journal(path, "s").recall(rows, False), answer)
-    assert Journal(path, "other").recall(rows, False) is None
-    for at in range(len(whole)):
+    for at in [*range(0, 120), *range(120, len(whole), 61)]:
         hurt = bytearray(whole)
         hurt[at] ^= 1 << (at % 8)
+        for old in tmp_path.iterdir():
+            old.unlink()
         path.write_bytes(hurt)
-        found = Journal(path, "s").recall(rows, False)
-        assert found is None or np.array_equal(found, answer)
-    path.write_bytes(bytes(1000))
-    assert Journal(path, "s").recall(rows, False) is None
+        with opened(path) as store:
+            found = VectorAnswers(store, "s").recall([key])
+        assert found is None or np.array_equal(found, vectors)
+    for foreign in (bytes(5000), b"no database at all, but long enough to be one" * 50):
+        path.write_bytes(foreign)
+        with opened(path) as store:
+            VectorAnswers(store, "s").note([key], vectors)
+            assert "set aside" in store.said[0]
+        with opened(path) as store:
+            assert np.array_equal(VectorAnswers(store, "s").recall([key]), vectors)
 
 
 def test_answers_of_another_config_are_not_taken(tmp_path):
@@ -386,7 +393,7 @@ def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "run", stopped)
     status, _, err = invoke("run", "-x", "aul", "-o", tmp_path / "o")
     assert status == 130
-    assert "the same -o folder" in " ".join(err.split())
+    assert "the same command goes on" in " ".join(err.split())
 
     def full(part):
         raise OSError(28, "No space left on device")

@@ -201,7 +201,7 @@ def test_every_pair_of_a_data_set_shares_the_same_tokens(shared):
         shared("multilingual/russian.json")
         data = catalogue.sentences(name)
         for item in data.items:
-            found = planning.encode(model, LIKELIHOOD["cps"], item)
+            found = planning.encode(model, LIKELIHOOD["cps"], [item])[0]
             tokens = [[e.ids[i] for i in e.roles["shared"]] for e in found.values()]
             assert tokens[0] == tokens[1], item.id
 
@@ -262,11 +262,11 @@ def test_cat_fills_the_context_as_it_was_written():
         "unrelated": Text("the spoon met john.", spans),
     }
     item = Contrast("1", texts, "c", "c", {"context": "The BLANK met John."})
-    found = planning.encode(tiny("roberta"), LIKELIHOOD["cat"], item)
+    found = planning.encode(tiny("roberta"), LIKELIHOOD["cat"], [item])[0]
     assert found["stereotype"].text.string == "The nurse met John."
-    assert planning.encode(tiny("roberta"), LIKELIHOOD["pll"], item)["stereotype"].text.string == (
-        "the nurse met john."
-    )
+    assert planning.encode(tiny("roberta"), LIKELIHOOD["pll"], [item])[0][
+        "stereotype"
+    ].text.string == ("the nurse met john.")
     twice = replace(item, id="2", meta={"context": "The BLANK met the BLANK."})
     result = unmask.evaluate(tiny("bert"), "cat", Dataset("d", "triplets", (item, twice), "c"))
     assert result.coverage.reasons == {"its fill is in more than one place": 1}

@@ -105,10 +105,14 @@ def test_effects_of_choices_by_hand():
 
 
 def test_a_nested_choice_has_no_twins():
-    frame = factorial(lambda a, b: a + b).assign(c=lambda f: f.a * 10)
+    """A pooling fixes its measure: its total has both, and the measure has none of its own."""
+    frame = factorial(lambda a, b: 10.0 * (a > 0) + b).assign(c=lambda f: f.a > 0)
     found = effects_of_choices(frame, ("a", "b", "c")).set_index("choice")
-    assert found.twins.to_dict() == {"a": 0, "b": 12, "c": 0}
-    assert np.isnan(found.total["a"])
+    assert found.twins.to_dict() == {"a": 12, "b": 12, "c": 0}
+    assert np.isnan(found.total["c"])
+    alone = effects_of_choices(frame, ("a", "b")).set_index("choice")
+    assert found.total["a"] == pytest.approx(alone.total["a"])
+    assert found.total["a"] > 90
 
 
 def test_joint_tests_reject_five_per_cent_of_the_nulls():

@@ -13,6 +13,7 @@ from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import MEASURES, SUITE, Association, Measure, find
 from unmask.options import Options, Spec
 from unmask.stats.sides import follows_word
+from unmask.stats.verdict import judged_together
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
 
@@ -75,7 +76,7 @@ def run(
         for s, error in failures
         if asked or not isinstance(error, NotApplicable)
     ]
-    return Results(found, notes + _following(found))
+    return Results(judged_together(found, settings.least), notes + _following(found))
 
 
 def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:

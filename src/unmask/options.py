@@ -10,7 +10,7 @@ from typing import Any
 from unmask.errors import UnmaskError
 from unmask.registry import unknown
 
-DTYPES = ("float32", "float64", "bfloat16", "float16")
+DTYPES = ("float32", "tf32", "float64", "bfloat16", "float16")
 POOLS: Mapping[str, str] = {
     "cls": "the [CLS] token's state (BERT's stands first, XLNet's last)",
     "last": "the last token's state",
@@ -24,6 +24,7 @@ POOLS: Mapping[str, str] = {
 }
 KEEP = ("tokens", "samples")
 RANDOM = ("targets", "attributes")
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,10 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
                 f"{what} is {text!r}; give points or an effect size or both, such as 3 or 0.2d or "
                 "3,0.2d."
             )
-        found["d" if match[2] == "d" else "points"] = value
+        unit = "d" if match[2] == "d" else "points"
+        if unit in found:
+            raise UnmaskError(f"{what} is {text!r}, which gives {unit} twice; give one of each.")
+        found[unit] = value
     return found
 
 
@@ -152,19 +156,20 @@ class Options:
     """How to run.
 
     `pool`, `layer`, `contexts` and `samples` override the choice of an association measure;
-    `layer` counts from the embeddings (0) or from the end (-1). `tokens` bounds one forward pass.
+    `layer` counts from the embeddings (0) or from the end (-1).
     `keep` asks for `tokens` (the answer to every query) or `samples` (the effect size of every
     draw) in `Result.kept`. `matters` is the smallest bias that would, for the verdicts.
     `exclude` is a file with the ids of items to leave out. `random` says which words of a word
-    test are a sample: `targets`, or `attributes` too. `journal` is the file that answers are kept
-    in while a run goes on.
+    test are a sample: `targets`, or `attributes` too. `cache` keeps the model's answers for later
+    runs, in `store` where one is open already. `tokens` is a number, or `auto`: what the device
+    runs well.
     """
 
     seed: int = 0
     level: float = 0.95
     dtype: str = "float32"
     device: str | None = None
-    tokens: int = 4096
+    tokens: int | str = AUTO
     pool: str | None = None
     layer: int | None = None
     contexts: str | None = None
@@ -176,13 +181,15 @@ class Options:
     exclude: Path | str | None = None
     encoding: str | None = None
     keep: tuple[str, ...] = ()
-    journal: Path | None = None
+    cache: bool = False
+    store: Any = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
 
     def __post_init__(self) -> None:
         _ = self.resampling
         object.__setattr__(self, "matters", matters(self.matters))
-        _whole("tokens", self.tokens, 1)
+        if self.tokens != AUTO:
+            _whole("tokens", self.tokens, 1)
         _association_choices(self.pool, self.layer, self.samples)
         _one_of("dtype", self.dtype, DTYPES)
         if isinstance(self.keep, str) or not isinstance(self.keep, tuple | list):

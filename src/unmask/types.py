@@ -229,12 +229,42 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Questions about one row: log p(`gold[k]` at `at[k]` | `row`, the places in hidden not shown).
+
+    `hidden` has one entry for all questions, or one for each.
+    """
+
+    row: tuple[int, ...]
+    at: tuple[int, ...]
+    gold: tuple[int, ...]
+    hidden: tuple[Hidden, ...]
+
+    def hidden_at(self, k: int) -> Hidden:
+        """The places that question k does not see."""
+        return self.hidden[0] if len(self.hidden) == 1 else self.hidden[k]
+
+    @property
+    def queries(self) -> list[Query]:
+        """The questions one by one."""
+        places = zip(self.at, self.gold, strict=True)
+        return [Query(self.row, self.hidden_at(k), i, g) for k, (i, g) in enumerate(places)]
+
+
+def asks_of(questions: "Iterable[Ask | Query]") -> list[Ask]:
+    """Questions by row; a single query is taken as an ask of one."""
+    return [
+        q if isinstance(q, Ask) else Ask(q.row, (q.at,), (q.gold,), (q.hidden,)) for q in questions
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Readings:
     """Answers to a list of queries, in its order.
 
-    `hit`: the gold token is the arg-max. `attention`: what place `at` receives, averaged over
-    layers, heads and the row's real places; NaN where it was not asked for. `rows` counts the
-    distinct rows that went through the model.
+    `hit`: no token is likelier than the gold one. `attention`: what place `at` receives, averaged
+    over layers, heads and the row's real places; NaN where it was not asked for. `rows` counts
+    the distinct rows that went through the model.
     """
 
     logp: Floats
@@ -249,8 +279,8 @@ class Readings:
 class LogProbs(Protocol):
     """Anything that answers queries: a model's engine, or a fake in a test."""
 
-    def ask(self, queries: Sequence[Query], attention: Sequence[bool]) -> Readings:
-        """Answer every query; `attention[i]` says whether query i needs its attention weight."""
+    def ask(self, asks: Sequence[Ask], attention: Sequence[bool]) -> Readings:
+        """Answer every question; `attention[i]` says whether ask i needs attention weights."""
         ...
 
 
@@ -278,15 +308,8 @@ class Codec(Protocol):
         """The mask token as text."""
         ...
 
-    @property
-    def unknown(self) -> int | None:
-        """The id of the unknown token, if there is one."""
-        ...
-
-    @property
-    def reserved(self) -> frozenset[int]:
-        """The ids of special tokens, which text should not hold."""
-        ...
+    unknown: int | None  # the id of the unknown token, if there is one
+    reserved: frozenset[int]  # the ids of special tokens, which text should not hold
 
     def encode_after_paragraph(self, string: str) -> Encoded:
         """Ids of the string as a second segment behind a long paragraph (XLNet)."""

@@ -10,8 +10,18 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli import corpus, studies
-from unmask.cli.arguments import ByCategory, Least, Level, Out, Seed, Tokens, split
+from unmask.cli import cached, corpus, studies
+from unmask.cli.arguments import (
+    ByCategory,
+    Cache,
+    Least,
+    Level,
+    Out,
+    Seed,
+    Tokens,
+    split,
+    token_budget,
+)
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 
@@ -34,6 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(corpus.contexts_app, name="contexts")
+app.add_typer(cached.app, name="cache")
 app.add_typer(corpus.data_app, name="data")
 studies.add_to(app)
 console = Console()
@@ -43,6 +54,7 @@ STOPPED = 130  # the exit status of a command that was interrupted
 def main() -> None:
     """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
     warnings.filterwarnings("ignore", module="transformers")
+    warnings.showwarning = _said
     try:
         status = app(standalone_mode=False)
     except UnmaskError as error:
@@ -57,8 +69,17 @@ def main() -> None:
         error.show()
         sys.exit(getattr(error, "exit_code", 2))
     if status == STOPPED:
-        _complain("stopped; with the same -o folder the same command goes on.", STOPPED)
+        _complain(
+            "stopped; what the model has answered is kept, and the same command goes on.",
+            STOPPED,
+        )
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _said(message: object, category: type[Warning], *_: object, **__: object) -> None:
+    """Our own warnings are one sentence each; those of libraries are not the user's."""
+    if category is UserWarning:
+        Console(stderr=True).print(escape(f"unmask: {message}"), style="yellow", soft_wrap=True)
 
 
 def _complain(said: str, status: int = 2) -> None:
@@ -84,9 +105,11 @@ def run(
     ] = None,
     out: Out = None,
     by_category: ByCategory = False,
-    dtype: Annotated[str, typer.Option(help="float32, float64, bfloat16 or float16.")] = "float32",
+    dtype: Annotated[
+        str, typer.Option(help="float32, tf32, float64, bfloat16 or float16.")
+    ] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
-    tokens: Tokens = 4096,
+    tokens: Tokens = "auto",
     pool: Annotated[
         str | None,
         typer.Option(help="Vector taken: cls, last, mean, word-mean, word-first or word-last."),
@@ -112,6 +135,7 @@ def run(
         str, typer.Option(help="Words of word tests that are a sample: targets, or attributes too.")
     ] = "targets",
     matters: Least = "3,0.2d",
+    cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -121,7 +145,7 @@ def run(
         "level": level,
         "dtype": dtype,
         "device": device,
-        "tokens": tokens,
+        "tokens": token_budget(tokens),
         "pool": pool,
         "layer": layer,
         "contexts": contexts,
@@ -130,17 +154,16 @@ def run(
         "encoding": encoding,
         "exclude": exclude,
         "random": random,
+        "cache": cache,
         "matters": matters,
     }
     options.Options(**chosen)  # checked before a folder is made
     folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
     files.make_folder(folder)
-    journal = folder / ".answers"
     names = (split(model, ("bundled",)), split(measure) or None, split(data) or None)
     with terminal.progress(console) as progress:
-        found = api.run(*names, **chosen, journal=journal, progress=progress)
+        found = api.run(*names, **chosen, progress=progress)
     results.save(found, folder)
-    journal.unlink(missing_ok=True)
     terminal.print_results(console, found, by_category)
     console.print(f"Results and all items: [bold]{escape(str(folder))}[/]")
 

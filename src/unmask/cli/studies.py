@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli.arguments import Level, Out, Seed, Tokens, split
+from unmask.cli.arguments import Cache, Level, Out, Seed, Tokens, split, token_budget
 from unmask.cli.later import later
 
 comparing = later("unmask.studies.compare")
@@ -68,7 +68,8 @@ def reproduce(
     contexts: Annotated[
         str | None, typer.Option(help="Store of natural contexts (husse2022).")
     ] = None,
-    tokens: Tokens = 4096,
+    tokens: Tokens = "auto",
+    cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -76,26 +77,26 @@ def reproduce(
     _ = papers.PAPERS[paper]
     folder = out or Path("unmask-results") / paper
     files.make_folder(folder)
-    journal = folder / ".answers"
     with terminal.progress(console) as progress:
         chosen = options.Options(
-            seed=seed, level=level, tokens=tokens, progress=progress, journal=journal
+            seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
         )
         asked = request.Request(chosen, quick, corpus or (), contexts)
         made = papers.reproduce(paper, split(model), folder, asked)
-    journal.unlink(missing_ok=True)
     terminal.print_study(console, made, folder)
 
 
 def vary(
     model: Annotated[str, typer.Argument(help="A model.")] = "bundled",
     concept: Annotated[
-        list[str] | None, typer.Option(help="Concepts of husse2022: c3, c6, occ, i1, i2.")
+        list[str] | None,
+        typer.Option(help="Concepts of husse2022: c1, c3, c6, c9, dis, occ, i1, i2."),
     ] = None,
     data: Annotated[list[str] | None, typer.Option("-d", "--data", help="Sentence sets.")] = None,
     contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
     out: Out = None,
-    tokens: Tokens = 4096,
+    tokens: Tokens = "auto",
+    cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -103,7 +104,9 @@ def vary(
     folder = out or Path("unmask-results") / "vary"
     files.make_folder(folder)
     with terminal.progress(console) as progress:
-        chosen = options.Options(seed=seed, level=level, tokens=tokens, progress=progress)
+        chosen = options.Options(
+            seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
+        )
         concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
         made = multiverse.study(
             load.load(model), chosen, concepts=concepts, data=sets, store=contexts
@@ -128,7 +131,8 @@ def reliability(
         str, typer.Option("-d", "--data", help="A set of sentence pairs.")
     ] = "bundled-pairs",
     out: Out = None,
-    tokens: Tokens = 4096,
+    tokens: Tokens = "auto",
+    cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -137,7 +141,9 @@ def reliability(
     files.make_folder(folder)
     measures = split(measure, relying.MEASURES)
     with terminal.progress(console) as progress:
-        chosen = options.Options(seed=seed, level=level, tokens=tokens, progress=progress)
+        chosen = options.Options(
+            seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
+        )
         loaded = [load.load_any(m) for m in split(model, ("bundled",))]
         made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
     page.write(made, folder)
@@ -163,5 +169,7 @@ def plan(
     options.Resampling(level=level)
     frame = planning.needs(found, options.amounts(detect, "detect"), power=power, level=level)
     for unit, part in frame.groupby("unit", sort=False):
-        console.print(f"\n[bold]To detect {unit}: {escape(detect)} with power {power:g}[/]")
+        size = options.amounts(detect, "detect")[unit]
+        head = f"To detect {size:g} {unit} with power {power:g}"
+        console.print(f"\n[bold]{escape(head)}[/]")
         terminal.print_frame(console, part.dropna(axis=1, how="all").drop(columns="unit").round(2))

@@ -13,7 +13,6 @@ from unmask.flow.effect import ByWord, effect, stacked
 from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
-from unmask.models.batches import Budget
 from unmask.options import Options, Resampling, Spec
 from unmask.stats.effects import unit
 from unmask.stats.verdict import contradiction, judged
@@ -67,7 +66,9 @@ def run(
 
     What cannot be prepared or scored is told to `failed`, and the rest goes on.
     """
-    engine: Vectors = model.vectors(budget=Budget(options.tokens), progress=bar(model, options))
+    engine: Vectors = model.vectors(
+        budget=model.budget(options.tokens), store=options.store, progress=bar(model, options)
+    )
     every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     known = engine.has(every)
     said = tuple(getattr(engine, "notes", ()))

@@ -1,5 +1,6 @@
 """Specs to results: the whole flow on one screen."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from unmask.errors import ModelError, NotApplicable, UnmaskError
 from unmask.flow import association, likelihood
 from unmask.flow.progress import Failed, refuse
 from unmask.measures import Association, find
+from unmask.models.answers import opened
 from unmask.options import Options, Spec
 from unmask.text import contexts
 from unmask.types import Result
@@ -30,6 +32,12 @@ def evaluate(
         raise UnmaskError("specs are a list of unmask.Spec; give one in a list of its own.")
     ready = [resolved(spec) for spec in specs]
     found: dict[int, Result] = {}
+    if options.cache and options.store is None:
+        with opened() as store:
+            made = evaluate(specs, replace(options, store=store), failed)
+        for said in store.said:
+            warnings.warn(said, stacklevel=2)
+        return made
     for model, places in _by_model(ready).items():
         loaded = _load(ready[places[0]].model, options) if isinstance(model, str) else None
         mine = {i: replace(ready[i], model=loaded or ready[i].model) for i in places}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,6 @@ from unmask.flow.items import designed, provenance, sentence_rows
 from unmask.flow.planning import Cache, Planned, SentenceModel, plan
 from unmask.flow.progress import Failed, bar
 from unmask.measures.likelihood import Likelihood
-from unmask.models.batches import Budget
-from unmask.models.journal import Journal
 from unmask.options import Options, Resampling, Spec
 from unmask.stats import log_odds
 from unmask.stats.families import together
@@ -82,18 +79,12 @@ def run(
 
 
 def engines(model: Any, streams: Iterable[str], options: Options) -> dict[str, LogProbs]:
-    """The model's engine for each stream; with a journal, a killed run goes on where it was."""
-    budget, progress = Budget(options.tokens), bar(model, options)
-    made = {}
-    for stream in sorted(set(streams)):
-        journal = None
-        if options.journal is not None:
-            # The streams of a permutation model answer the same row differently.
-            names = ("weights", "config", "tokenizer", "dtype")
-            facts = repr([stream, *(model.provenance.get(k) for k in names)])
-            journal = Journal(Path(options.journal), facts)
-        made[stream] = model.engine(stream, budget=budget, journal=journal, progress=progress)
-    return made
+    """The model's engine for each stream; with a store, a killed run goes on where it was."""
+    how = {"budget": model.budget(options.tokens), "store": options.store}
+    return {
+        stream: model.engine(stream, **how, progress=bar(model, options))
+        for stream in sorted(set(streams))
+    }
 
 
 def ask(engines: Mapping[str, LogProbs], planned: Sequence[Planned]) -> list[Readings]:
@@ -101,13 +92,13 @@ def ask(engines: Mapping[str, LogProbs], planned: Sequence[Planned]) -> list[Rea
     out: dict[int, Readings] = {}
     for stream in sorted({p.measure.stream for p in planned}):
         chosen = [i for i, p in enumerate(planned) if p.measure.stream == stream]
-        queries = [q for i in chosen for q in planned[i].queries]
-        wanted = [planned[i].measure.attention for i in chosen for _ in planned[i].queries]
-        readings = engines[stream].ask(queries, wanted)
+        asks = [a for i in chosen for a in planned[i].asks]
+        wanted = [planned[i].measure.attention for i in chosen for _ in planned[i].asks]
+        readings = engines[stream].ask(asks, wanted)
         start = 0
         for i in chosen:
-            out[i] = readings[start : start + len(planned[i].queries)]
-            start += len(planned[i].queries)
+            out[i] = readings[start : start + planned[i].count]
+            start += planned[i].count
     return [out[i] for i in range(len(planned))]
 
 
@@ -183,7 +174,7 @@ def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str
         "average": measure.average,
         "cluster": planned.data.cluster,
         "stream": measure.stream,
-        "queries": len(planned.queries),
+        "queries": planned.count,
         "rows": readings.rows,
     }
     settings |= {"samples": measure.samples} if measure.samples else {}
@@ -258,7 +249,8 @@ def tokens(planned: Planned, readings: Readings) -> pd.DataFrame:
             rows += [(item, label, i) for i in range(value.start, value.stop)]
     frame = pd.DataFrame(rows, columns=["item", "label", "query"])
     chosen = frame.pop("query").to_numpy()
-    asked = [planned.queries[i] for i in chosen]
+    every = planned.queries
+    asked = [every[i] for i in chosen]
     return frame.assign(
         place=[q.at for q in asked],
         gold=[q.gold for q in asked],

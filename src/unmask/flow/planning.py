@@ -1,6 +1,6 @@
 """Items to queries: what a measure asks of a model about each sentence of a data set."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import punctuation as string_marks
 from typing import Any, Protocol, TypeAlias
@@ -9,7 +9,7 @@ from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
 from unmask.measures.plans import BLANK, Plan
 from unmask.text.roles import with_pair_roles
-from unmask.types import Codec, Contrast, Dataset, Encoded, Kind, Query, Text
+from unmask.types import Ask, Codec, Contrast, Dataset, Encoded, Kind, Query, Text, asks_of
 
 _NO_PUNCTUATION = str.maketrans("", "", string_marks)
 # Encoded sentences by text function, sort of encoding, and the identity of the item: two data
@@ -20,7 +20,9 @@ Cache: TypeAlias = dict[tuple[Callable[[str, str], str], bool, bool, int], dict[
 class TextCodec(Codec, Protocol):
     """A codec that also turns character spans into roles."""
 
-    def encode_text(self, text: Text, focus: tuple[str, str, str] = ...) -> Encoded:
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]]
+    ) -> list[Encoded]:
         """Ids with a role for each span."""
         ...
 
@@ -65,18 +67,24 @@ class SentenceModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The queries of one measure on one data set, and where each sentence's answers will be.
+    """What one measure asks on one data set, and where each sentence's answers will be.
 
-    `parts[item][label]` are the slices of the value's and the prior's queries; an item that
-    cannot be asked has a reason instead.
+    `parts[item][label]` are the slices of the value's and the prior's questions, `count` of them
+    in all; an item that cannot be asked has a reason instead.
     """
 
     measure: Likelihood
     data: Dataset
-    queries: list[Query]
+    asks: list[Ask]
+    count: int
     parts: dict[str, dict[str, tuple[slice, slice]]]
     reasons: dict[str, str]
     unknown: float = 0.0  # per cent of the tokens
+
+    @property
+    def queries(self) -> list[Query]:
+        """The questions one by one, in the order of their answers."""
+        return [q for ask in self.asks for q in ask.queries]
 
 
 def check(measure: Likelihood, data: Dataset, kind: Kind) -> None:
@@ -97,67 +105,89 @@ def plan(
     check(measure, data, model.kind)
     cache = {} if cache is None else cache
     ask, prior = measure.plan_for(model.kind), measure.prior.get(model.kind)
-    queries: list[Query] = []
+    asks: list[Ask] = []
+    count = 0
     parts: dict[str, dict[str, tuple[slice, slice]]] = {}
     reasons: dict[str, str] = {}
     seen: list[Mapping[str, Encoded]] = []
+    sort = (measure.text, measure.stream == "next", measure.fills)
+    unseen = [item for item in data.items if (*sort, id(item)) not in cache]
+    for item, sentences in zip(unseen, encode(model, measure, unseen), strict=True):
+        cache[*sort, id(item)] = sentences
     for item in data.items:
-        key = (measure.text, measure.stream == "next", measure.fills, id(item))
-        if key not in cache:
-            cache[key] = encode(model, measure, item)
-        encoded = cache[key]
+        encoded = cache[*sort, id(item)]
         seen.append(encoded)
         if reason := _obstacle(encoded, measure, model):
             reasons[item.id] = reason
             continue
-        asked = {}
+        asked, new, end = {}, [], count
         for label, sentence in encoded.items():
             value = _asked(measure, ask, sentence, model.codec)
             before = _asked(measure, prior, sentence, model.codec) if prior else []
-            middle = len(queries) + len(value)
-            asked[label] = (slice(len(queries), middle), slice(middle, middle + len(before)))
-            queries += value + before
+            middle = end + sum(len(a.at) for a in value)
+            last = middle + sum(len(a.at) for a in before)
+            asked[label] = (slice(end, middle), slice(middle, last))
+            new += value + before
+            end = last
         if any(s.start == s.stop for s, _ in asked.values()) and measure.empty == "unscored":
-            del queries[min(s.start for s, _ in asked.values()) :]
             reasons[item.id] = measure.nothing
             continue
-        parts[item.id] = asked
+        asks += new
+        count, parts[item.id] = end, asked
     if len(parts) + len(reasons) != len(data.items):
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
     share = unknown_share(seen, model.codec)
-    return Planned(measure, data, queries, parts, reasons, share)
+    return Planned(measure, data, asks, count, parts, reasons, share)
 
 
-def _asked(measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec) -> list[Query]:
-    """The queries of a plan; whatever a user's plan does wrong is one sentence."""
+def _asked(measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec) -> list[Ask]:
+    """What a plan asks; whatever a user's plan does wrong is one sentence."""
     try:
-        queries = list(plan(sentence, codec))
-        for q in queries:
-            if not (isinstance(q, Query) and q.row and 0 <= q.at < len(q.row) and q.gold >= 0):
-                raise ValueError(f"{q!r:.80} is no query of a place in its row")
+        asks = asks_of(plan(sentence, codec))
+        for a in asks:
+            size = len(a.row)
+            inside = size and a.at and 0 <= min(a.at) <= max(a.at) < size and min(a.gold) >= 0
+            if not inside or len(a.gold) != len(a.at) or len(a.hidden) not in (1, len(a.at)):
+                raise ValueError(f"{a!r:.80} does not ask for places in its row")
     except UnmaskError:
         raise
     except Exception as error:
         raise DataError(
             f"the plan of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
         ) from error
-    return queries
+    return asks
 
 
-def encode(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
-    """The sentences of an item as the measure wants them, with roles."""
+def encode(
+    model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]
+) -> list[dict[str, Encoded]]:
+    """The sentences of each item as the measure wants them, with roles; tokenised together."""
+    if measure.stream == "next":
+        return [_encode_two(model, measure, item) for item in items]
+    texts = [
+        (_shown(model, measure, text, item), item) for item in items for text in item.texts.values()
+    ]
+    focuses = [_focus(text, item) for text, item in texts]
+    encoded = iter(model.codec.encode_texts([text for text, _ in texts], focuses))
+    return [with_pair_roles({label: next(encoded) for label in item.texts}) for item in items]
+
+
+def _shown(model: SentenceModel, measure: Likelihood, given: Text, item: Contrast) -> Text:
+    """A sentence as the measure writes it; spans that it cut off are lost."""
+    text = _filled(given, item) if measure.fills else given
+    string = measure.text(text.string, model.family)
+    spans = {k: tuple(s for s in v if s[1] <= len(string)) for k, v in text.spans.items()}
+    return Text(string, spans)
+
+
+def _encode_two(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
+    """The sentences of an item as two segments each."""
     out = {}
     for label, given in item.texts.items():
-        text = _filled(given, item) if measure.fills else given
-        string = measure.text(text.string, model.family)
-        spans = {k: tuple(s for s in v if s[1] <= len(string)) for k, v in text.spans.items()}
-        if measure.stream == "next":
-            (a, b), (c, d) = spans["context"][0], spans["continuation"][0]
-            out[label] = model.codec.encode_two(string[a:b], string[c:d])
-            continue
-        shown = Text(string, spans)
-        out[label] = model.codec.encode_text(shown, _focus(shown, item))
-    return out if measure.stream == "next" else with_pair_roles(out)
+        text = _shown(model, measure, given, item)
+        (a, b), (c, d) = text.spans["context"][0], text.spans["continuation"][0]
+        out[label] = model.codec.encode_two(text.string[a:b], text.string[c:d])
+    return out
 
 
 def _filled(text: Text, item: Contrast) -> Text:
@@ -214,7 +244,13 @@ _TELLING = ("changed", "target", "attribute", "continuation")
 
 def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
     """Why the text of an item is not what it seems to the model, or nothing."""
-    if any(e.ids[i] in codec.reserved for e in encoded.values() for i in e.content):
+    # Most sentences hold just the specials they end and begin with: those need no closer look.
+    if any(
+        e.ids[i] in codec.reserved
+        for e in encoded.values()
+        if sum(t in codec.reserved for t in e.ids) > len(e.specials)
+        for i in e.content
+    ):
         return "it holds a special token, such as a mask, as text"
     unknown = codec.unknown
     if unknown is None:
@@ -234,10 +270,17 @@ def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
 
 def unknown_share(encoded: Iterable[Mapping[str, Encoded]], codec: Codec) -> float:
     """Per cent of the content tokens of some items that the tokenizer does not know."""
-    tokens = [e.ids[i] for item in encoded for e in item.values() for i in e.content]
-    if codec.unknown is None or not tokens:
+    sentences = [e for item in encoded for e in item.values()]
+    size = sum(len(e.ids) - len(e.specials) for e in sentences)
+    if codec.unknown is None or not size:
         return 0.0
-    return 100 * sum(t == codec.unknown for t in tokens) / len(tokens)
+    count = sum(codec.unknown == e.ids[i] for e in sentences for i in _among(e, codec.unknown))
+    return 100 * count / size
+
+
+def _among(sentence: Encoded, token: int) -> tuple[int, ...]:
+    """The content places, where the token stands among the ids at all."""
+    return sentence.content if token in sentence.ids else ()
 
 
 def _neighbours(places: tuple[int, ...]) -> bool:

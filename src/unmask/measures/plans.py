@@ -1,68 +1,76 @@
 """Plans: from a tokenised sentence to the queries that a measure asks.
 
-A plan is a function `(sentence, codec) -> queries`. Most need only the sentence; those that
-reproduce published code may also ask the codec how that code would have tokenised a word.
+A plan is a function `(sentence, codec) -> asks`: an `Ask` has all places of one row of tokens, a
+`Query` a single one; a plan may give either. Most need only the sentence; those that reproduce
+published code may also ask the codec how that code would have tokenised a word.
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from unmask.text.roles import refilled
-from unmask.types import NOTHING, Codec, Encoded, Hidden, Query
+from unmask.types import NOTHING, Ask, Codec, Encoded, Hidden, Query
 
 BLANK = "BLANK"  # StereoSet's slot
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
-Plan: TypeAlias = Callable[[Encoded, Codec], list[Query]]
+Plan: TypeAlias = Callable[[Encoded, Codec], Sequence[Ask | Query]]
 
 
-def _ask(sentence: Encoded, places: Iterable[int], hidden: Callable[[int], Hidden]) -> list[Query]:
-    ids = sentence.ids
-    return [Query(ids, hidden(i), i, ids[i]) for i in places]
+def _ask(sentence: Encoded, places: Iterable[int], *hidden: Hidden) -> list[Ask]:
+    """Ask for the tokens at some places; without hidden sets each place is hidden alone."""
+    ids, at = sentence.ids, tuple(places)
+    if not at:
+        return []
+    sets = hidden or tuple(frozenset((i,)) for i in at)
+    return [Ask(ids, at, tuple(ids[i] for i in at), sets)]
 
 
 # ---------------------------------------------------------------- one sentence, masked
 
 
-def each_content(sentence: Encoded, codec: Codec) -> list[Query]:
+def each_content(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide each content token in turn."""
-    return _ask(sentence, sentence.content, lambda i: frozenset((i,)))
+    return _ask(sentence, sentence.content)
 
 
-def each_shared(sentence: Encoded, codec: Codec) -> list[Query]:
+def each_shared(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide each token that the two sentences share in turn."""
-    return _ask(sentence, sentence.roles["shared"], lambda i: frozenset((i,)))
+    return _ask(sentence, sentence.roles["shared"])
 
 
-def each_changed(sentence: Encoded, codec: Codec) -> list[Query]:
+def each_changed(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide each token in which the two sentences differ in turn."""
-    return _ask(sentence, sentence.roles["changed"], lambda i: frozenset((i,)))
+    return _ask(sentence, sentence.roles["changed"])
 
 
-def all_changed(sentence: Encoded, codec: Codec) -> list[Query]:
+def all_changed(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide all tokens in which the two sentences differ at once."""
     hidden = frozenset(sentence.roles["changed"])
-    return _ask(sentence, sentence.roles["changed"], lambda i: hidden)
+    return _ask(sentence, sentence.roles["changed"], hidden)
 
 
-def all_changed_crossed(sentence: Encoded, codec: Codec) -> list[Query]:
+def all_changed_crossed(sentence: Encoded, codec: Codec) -> list[Ask]:
     """As `all_changed`, but every hidden token asked for at every hidden place."""
     changed = sentence.roles["changed"]
-    hidden = frozenset(changed)
-    return [Query(sentence.ids, hidden, i, sentence.ids[j]) for i in changed for j in changed]
+    crossed = [(i, sentence.ids[j]) for i in changed for j in changed]
+    if not crossed:
+        return []
+    at, gold = zip(*crossed, strict=True)
+    return [Ask(sentence.ids, at, gold, (frozenset(changed),))]
 
 
-def nothing(sentence: Encoded, codec: Codec) -> list[Query]:
+def nothing(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide nothing; ask for each content token in plain sight."""
-    return _ask(sentence, sentence.content, lambda i: NOTHING)
+    return _ask(sentence, sentence.content, NOTHING)
 
 
-def every_place(sentence: Encoded, codec: Codec) -> list[Query]:
+def every_place(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide nothing; ask for each token in plain sight, special tokens too."""
-    return _ask(sentence, range(len(sentence.ids)), lambda i: NOTHING)
+    return _ask(sentence, range(len(sentence.ids)), NOTHING)
 
 
-def shuffled(sentence: Encoded, codec: Codec) -> list[Query]:
+def shuffled(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Content tokens in random order, nothing hidden; each asked for at its new place.
 
     The same order on every call; queries stand in the order of the sentence as it was.
@@ -73,17 +81,17 @@ def shuffled(sentence: Encoded, codec: Codec) -> list[Query]:
     row = list(sentence.ids)
     for old, new in zip(content, moved, strict=True):
         row[new] = sentence.ids[old]
-    ids = tuple(row)
-    return [Query(ids, NOTHING, new, ids[new]) for new in moved]
+    ids, at = tuple(row), tuple(moved)
+    return [Ask(ids, at, tuple(ids[i] for i in at), (NOTHING,))] if at else []
 
 
-def everything(sentence: Encoded, codec: Codec) -> list[Query]:
+def everything(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide all content tokens at once."""
     hidden = frozenset(sentence.content)
-    return _ask(sentence, sentence.content, lambda i: hidden)
+    return _ask(sentence, sentence.content, hidden)
 
 
-def within_word(sentence: Encoded, codec: Codec) -> list[Query]:
+def within_word(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide each content token and the later pieces of its word."""
     words = sentence.words
 
@@ -91,32 +99,33 @@ def within_word(sentence: Encoded, codec: Codec) -> list[Query]:
         later = (j for j in sentence.content if j > i and words[j] == words[i])
         return frozenset((i, *later))
 
-    return _ask(sentence, sentence.content, hidden)
+    return _ask(sentence, sentence.content, *map(hidden, sentence.content))
 
 
-def inner_places(sentence: Encoded, codec: Codec) -> list[Query]:
+def inner_places(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide nothing; ask for the places 1 to T - 2, whatever stands there."""
-    return _ask(sentence, range(1, len(sentence.ids) - 1), lambda i: NOTHING)
+    return _ask(sentence, range(1, len(sentence.ids) - 1), NOTHING)
 
 
-def inner_aligned(sentence: Encoded, codec: Codec) -> list[Query]:
+def inner_aligned(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide each aligned place in turn, less the first and the last, whatever stands there."""
-    return _ask(sentence, sentence.roles["aligned"][1:-1], lambda i: frozenset((i,)))
+    return _ask(sentence, sentence.roles["aligned"][1:-1])
 
 
 # ---------------------------------------------------------------- left to right
 
 
-def left_to_right(sentence: Encoded, codec: Codec) -> list[Query]:
+def left_to_right(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Each content token given those before it (the first only if something stands before it)."""
     return _from(sentence, (i for i in sentence.content if i > 0))
 
 
-def _from(sentence: Encoded, places: Iterable[int]) -> list[Query]:
-    return _ask(sentence, places, lambda i: range(i, len(sentence.ids)))
+def _from(sentence: Encoded, places: Iterable[int]) -> list[Ask]:
+    at = tuple(places)
+    return _ask(sentence, at, *(range(i, len(sentence.ids)) for i in at))
 
 
-def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Query]:
+def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Ask]:
     """As `left_to_right`, by the route of published code for GPT-2.
 
     The first token is asked for after the start token alone; the others in the sentence without
@@ -125,20 +134,23 @@ def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Query]:
     if 0 not in sentence.specials:
         return left_to_right(sentence, codec)
     ids = sentence.ids[1:]
-    rest = [i - 1 for i in sentence.content if i > 1]
-    first = Query(sentence.ids[:2], range(1, 2), 1, sentence.ids[1])
-    return [first, *(Query(ids, range(i, len(ids)), i, ids[i]) for i in rest)]
+    rest = tuple(i - 1 for i in sentence.content if i > 1)
+    first = Ask(sentence.ids[:2], (1,), sentence.ids[1:2], (range(1, 2),))
+    if not rest:
+        return [first]
+    after = tuple(range(i, len(ids)) for i in rest)
+    return [first, Ask(ids, rest, tuple(ids[i] for i in rest), after)]
 
 
 # ---------------------------------------------------------------- a sentence after its context
 
 
-def each_of_continuation(sentence: Encoded, codec: Codec) -> list[Query]:
+def each_of_continuation(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Hide each token of the continuation in turn, the context in sight."""
-    return _ask(sentence, sentence.roles["continuation"], lambda i: frozenset((i,)))
+    return _ask(sentence, sentence.roles["continuation"])
 
 
-def continuation_left_to_right(sentence: Encoded, codec: Codec) -> list[Query]:
+def continuation_left_to_right(sentence: Encoded, codec: Codec) -> list[Ask]:
     """Each token of the continuation given all before it."""
     return _from(sentence, sentence.roles["continuation"])
 
@@ -196,25 +208,22 @@ def _retokenised(sentence: Encoded, codec: Codec, encode: Callable[[str], Encode
 # ---------------------------------------------------------------- target and attribute
 
 
-def target(sentence: Encoded, codec: Codec) -> list[Query]:
+def target(sentence: Encoded, codec: Codec) -> list[Ask]:
     """The target's pieces left to right, with the attribute in sight."""
     return _target(sentence, ())
 
 
-def target_alone(sentence: Encoded, codec: Codec) -> list[Query]:
+def target_alone(sentence: Encoded, codec: Codec) -> list[Ask]:
     """The target's pieces left to right, with the attribute hidden: the prior."""
     return _target(sentence, sentence.roles["attribute"])
 
 
-def _target(sentence: Encoded, besides: tuple[int, ...]) -> list[Query]:
+def _target(sentence: Encoded, besides: tuple[int, ...]) -> list[Ask]:
     where = sentence.roles["target"]
-    return [
-        Query(sentence.ids, frozenset(where[k:]) | frozenset(besides), i, sentence.ids[i])
-        for k, i in enumerate(where)
-    ]
+    return _ask(sentence, where, *(frozenset((*where[k:], *besides)) for k in range(len(where))))
 
 
-def causal_joint(sentence: Encoded, codec: Codec) -> list[Query]:
+def causal_joint(sentence: Encoded, codec: Codec) -> list[Ask]:
     """From the target's first to the attribute's last piece; only the target if it is last.
 
     By Bayes, p(x | a) / p(x) = p(a | x) / p(a), and p(a) cancels between two targets, so with
@@ -225,7 +234,7 @@ def causal_joint(sentence: Encoded, codec: Codec) -> list[Query]:
     return _from(sentence, range(x[0], stop))
 
 
-def causal_prior(sentence: Encoded, codec: Codec) -> list[Query]:
+def causal_prior(sentence: Encoded, codec: Codec) -> list[Ask]:
     """From the target's first piece to just before the attribute; nothing if the target is last.
 
     With the attribute first no prior can be asked of a left-to-right model. It is the same for

@@ -4,6 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
 Progress: TypeAlias = Callable[[int, int], None]  # rows just done, rows in all
 
 
@@ -23,19 +27,35 @@ class Budget:
             raise ValueError("a budget must be at least 1")
 
 
+ON_GPU = 65_536  # padded tokens that keep a large GPU busy
+A_TOKEN = 200_000  # bytes that a token's states may take in a large network
+
+
+def budget_for(tokens: int | str, free: int | None) -> Budget:
+    """The budget of a device with so many `free` bytes (None: a CPU); a number fixes the tokens."""
+    usual = Budget()
+    if free is None:
+        return usual if isinstance(tokens, str) else Budget(tokens)
+    room = max(usual.logits, free // 32)  # logits in float32, and their sums, in an eighth
+    if isinstance(tokens, str):
+        tokens = max(usual.tokens, min(ON_GPU, free // (2 * A_TOKEN)))
+    return Budget(tokens, room)
+
+
 ENOUGH = 256  # padded tokens from which a pass runs at full speed
 RAGGED = 0.8
 
 
 def batches(
-    lengths: Sequence[int], places: Sequence[int], budget: Budget, vocabulary: int
+    lengths: "Sequence[int] | Ints", places: "Sequence[int] | Ints", budget: Budget, vocabulary: int
 ) -> list[list[int]]:
     """Rows grouped by length, longest first, each group within the budget and with little padding.
 
     `lengths[i]` are the tokens of row i and `places[i]` how many of its places go to the head.
     Longest first: if memory is too small for the budget, it shows at once.
     """
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    lengths, places = np.asarray(lengths).tolist(), np.asarray(places).tolist()
+    order = np.argsort(-np.asarray(lengths, np.int64), kind="stable").tolist()
     groups: list[list[int]] = []
     group: list[int] = []
     asked = 0

@@ -1,7 +1,7 @@
 """The tokenizer as plans and roles see it."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from unmask.errors import ModelError, NotApplicable
@@ -13,7 +13,9 @@ class TokenizerCodec:
     """A transformers tokenizer behind the `Codec` protocol.
 
     Places are found through the tokenizer's own offset mapping, never by searching ids. Causal
-    models get their start token, so that the first word is predicted too.
+    models get their start token, so that the first word is predicted too. `unknown` is the id of
+    the unknown token, if there is one; `reserved` are those of the other special tokens, which
+    text should not hold.
     """
 
     def __init__(self, tokenizer: Any, kind: Kind, name: str) -> None:
@@ -23,6 +25,10 @@ class TokenizerCodec:
                 "fast tokenizer (a folder with tokenizer.json)."
             )
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
+        # Asked for at every token: a tokenizer looks them up anew each time.
+        found = tokenizer.unk_token_id
+        self.unknown = None if found is None else int(found)
+        self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
         self._start = _start_token(tokenizer) if kind == "causal" else None
 
     def encode(self, string: str) -> Encoded:
@@ -36,15 +42,31 @@ class TokenizerCodec:
 
         `start`: put a causal model's start token first, even if its tokenizer does not.
         """
+        return self.encode_texts([text], [focus], start)[0]
+
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]], start: bool = True
+    ) -> list[Encoded]:
+        """As `encode_text`, many at once: the tokenizer runs on all cores."""
+        if not texts:
+            return []
         batch = self.tokenizer(  # verbose: lengths are checked elsewhere
-            text.string,
+            [text.string for text in texts],
             return_offsets_mapping=True,
             return_special_tokens_mask=True,
             verbose=False,
         )
-        ids, offsets = list(batch["input_ids"]), list(batch["offset_mapping"])
-        special = [bool(s) for s in batch["special_tokens_mask"]]
-        words = [-1 if w is None else w for w in batch.word_ids()]
+        return [
+            self._encoded(batch, i, text, focus, start)
+            for i, (text, focus) in enumerate(zip(texts, focuses, strict=True))
+        ]
+
+    def _encoded(
+        self, batch: Any, number: int, text: Text, focus: tuple[str, str, str], start: bool
+    ) -> Encoded:
+        ids, offsets = list(batch["input_ids"][number]), list(batch["offset_mapping"][number])
+        special = [bool(s) for s in batch["special_tokens_mask"][number]]
+        words = [-1 if w is None else w for w in batch.word_ids(number)]
         if start and self._start is not None and (not ids or ids[0] != self._start):
             ids, offsets = [self._start, *ids], [(0, 0), *offsets]
             special, words = [True, *special], [-1, *words]
@@ -120,17 +142,6 @@ class TokenizerCodec:
                 "from it; use measures for causal models ('ll', 'cat', 'lpbs')."
             )
         return int(self.tokenizer.mask_token_id)
-
-    @property
-    def unknown(self) -> int | None:
-        """The id of the unknown token, if there is one."""
-        found = self.tokenizer.unk_token_id
-        return None if found is None else int(found)
-
-    @property
-    def reserved(self) -> frozenset[int]:
-        """The ids of special tokens, which text should not hold; the unknown token is none."""
-        return frozenset(map(int, self.tokenizer.all_special_ids)) - {self.unknown}
 
     @property
     def pad_id(self) -> int:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unmask.errors import DataError, ModelError, NotApplicable
-from unmask.models.batches import Budget, Progress
+from unmask.models.batches import Budget, Progress, budget_for
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
@@ -191,10 +191,15 @@ class ElmoModel:
         *,
         layer: int | None = None,
         budget: Budget | None = None,
+        store: Any = None,
         progress: Progress = lambda rows, total: None,
     ) -> "ElmoModel":
         """The same network, reading one layer and showing its progress."""
         return replace(self, layer="sum" if layer is None else layer, progress=progress)
+
+    def budget(self, tokens: int | str) -> Budget:
+        """It runs on the CPU."""
+        return budget_for(tokens, None)
 
     def engine(self, stream: str = "own", **_: Any) -> NoReturn:
         """ELMo's own language models are not read."""

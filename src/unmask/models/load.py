@@ -14,13 +14,14 @@ from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.models import hub
-from unmask.models.batches import Budget, Progress
+from unmask.models.answers import Answers, Store, VectorAnswers
+from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.elmo import ElmoModel, load_elmo
-from unmask.models.journal import Journal
 from unmask.models.known import BUNDLED, KNOWN
-from unmask.models.logprobs import Engine, causal_show, masked_show, permutation_show
+from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
+from unmask.models.questions import causal_show, masked_show, permutation_show
 from unmask.models.static import SUFFIXES, StaticVectors, load_static
 from unmask.models.vectors import TransformerVectors
 from unmask.options import POOLS
@@ -59,6 +60,7 @@ class Model:
     limit: int
     provenance: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    precision: str = "float32"
 
     @property
     def family(self) -> str:
@@ -75,23 +77,39 @@ class Model:
         *,
         layer: int | None = None,
         budget: Budget | None = None,
+        store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> TransformerVectors:
         """The embedding engine; without a layer, the last."""
         chosen = -1 if layer is None else layer
+        known = VectorAnswers(store, self._salt("vectors")) if store is not None else None
         return TransformerVectors(
-            self.net, self.codec, self.limit, chosen, budget or Budget(), progress
+            self.net, self.codec, self.limit, chosen, budget or Budget(), known, progress
         )
+
+    def budget(self, tokens: int | str) -> Budget:
+        """What one forward pass may hold on the model's device."""
+        device = next(self.net.parameters()).device
+        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+        return budget_for(tokens, free)
+
+    def _salt(self, stream: str) -> str:
+        """All that decides an answer: the streams of a permutation model differ, too."""
+        names = ("weights", "config", "tokenizer", "dtype")
+        return repr([stream, *(self.provenance.get(k) for k in names)])
 
     def engine(
         self,
         stream: str = "own",
         *,
         budget: Budget | None = None,
-        journal: Journal | None = None,
+        store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> Engine | NextSentence:
-        """The likelihood engine; `stream` as in `Likelihood`."""
+        """The likelihood engine; `stream` as in `Likelihood`.
+
+        Answers are kept in a `store` on a CPU only: a GPU gives them faster than a file does.
+        """
         if stream == "next":
             head = next_sentence_net(self)
             return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
@@ -99,12 +117,15 @@ class Model:
         if self.kind == "causal":
             show = causal_show()
         elif self.kind == "permutation" and stream == "own":
-            show = permutation_show(first.device, first.dtype)
+            show = permutation_show()
         else:
             show = masked_show(self.codec.mask_id)
-        budget = budget or Budget()
-        segments = self.codec.segments
-        return Engine(self.net, show, self.codec.pad_id, budget, journal, progress, segments)
+        kept = store is not None and first.device.type == "cpu"
+        answers = Answers(store, self._salt(stream)) if store is not None and kept else None
+        budget, segments = budget or Budget(), self.codec.segments
+        return Engine(
+            self.net, show, self.codec.pad_id, budget, answers, progress, segments, self.precision
+        )
 
 
 def load_any(
@@ -135,12 +156,16 @@ def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Mod
         name,
         _AUTO[kind].from_pretrained,
         source,
-        dtype=getattr(torch, dtype),
+        dtype=torch.float32 if dtype == "tf32" else getattr(torch, dtype),
         output_loading_info=True,
         **options,
     )
     _check_weights(name, report)
-    return replace(wrap(_moved(net, device), tokenizer, kind, name), source=source)
+    made = wrap(_moved(net, device), tokenizer, kind, name)
+    if dtype == "tf32" and next(made.net.parameters()).device.type != "cuda":
+        raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
+    facts = {**made.provenance, "dtype": dtype} if dtype == "tf32" else made.provenance
+    return replace(made, source=source, precision=dtype, provenance=facts)
 
 
 def _check_files(name: str, source: str, options: Mapping[str, Any]) -> None:

@@ -1,121 +1,73 @@
-"""The likelihood engine: queries in, log-probabilities out.
+"""The likelihood engine: questions in, log-probabilities out.
 
 Each distinct row goes through the model once, whatever number of measures asked for it. Rows are
-batched by token budget, and the head is applied only at the places that are asked about.
+batched by token budget, the head is applied only at the places that are asked about, and while a
+GPU works on one batch the next one is made ready.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from unmask.errors import ModelError, NotApplicable
+from unmask.errors import ModelError
+from unmask.models.answers import Answers
 from unmask.models.batches import Budget, Progress, batches
-from unmask.models.journal import Journal
-from unmask.models.padding import device_of, padded
-from unmask.types import Floats, Query, Readings
-
-Row: TypeAlias = tuple[tuple[int, ...], frozenset[int]]
+from unmask.models.padding import device_of
+from unmask.models.questions import Ints, Questions, Show, ranges, sort_out
+from unmask.types import Ask, Floats, Query, Readings, asks_of
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
-    """How one kind of model is shown a row with hidden places.
+class Pass:
+    """One forward pass: the rows of a batch, and what is read off it.
 
-    `row(query)` gives the tokens and hidden places that identify a forward pass, `place(query)`
-    the place whose state answers, `inputs(rows, places, width)` the extra keyword arguments.
+    `ids` and `real` [rows, width]; `row` and `at` [slots] say where the head reads, `nth` the
+    number of a slot within its row; `index` and `gold` [questions] which slot and which token;
+    `questions` are their numbers.
     """
 
-    row: Callable[[Query], Row]
-    place: Callable[[Query], int]
-    inputs: Callable[[Sequence[Row], Sequence[list[int]], int], dict[str, torch.Tensor]]
-    picks: bool = False  # the model itself picks the places (target_mapping)
+    rows: Ints
+    questions: Ints
+    ids: torch.Tensor
+    real: torch.Tensor
+    row: torch.Tensor
+    at: torch.Tensor
+    nth: torch.Tensor
+    index: torch.Tensor
+    gold: torch.Tensor
 
 
-def masked_show(mask: int) -> Show:
-    """Hidden places are written as the mask token."""
-
-    def row(query: Query) -> Row:
-        hidden = query.hidden
-        if not hidden:
-            return query.row, frozenset()
-        return tuple(mask if i in hidden else t for i, t in enumerate(query.row)), frozenset()
-
-    return Show(row, lambda query: query.at, lambda rows, places, width: {})
-
-
-def causal_show() -> Show:
-    """Left to right only: everything from the asked place on is hidden, nothing else."""
-
-    def row(query: Query) -> Row:
-        if query.hidden != range(query.at, len(query.row)) or query.at < 1:
-            raise NotApplicable(
-                "a causal language model answers only questions that go left to right; "
-                "use 'll', 'cat' or 'lpbs' with it."
-            )
-        return query.row, frozenset()
-
-    return Show(row, lambda query: query.at - 1, lambda rows, places, width: {})
-
-
-def permutation_show(device: torch.device, dtype: torch.dtype) -> Show:
-    """Hidden places are shut off by `perm_mask`; `target_mapping` names the asked places.
-
-    The answers come from XLNet's query stream, which knows a place but not its token unless that
-    token is in sight.
-    """
-
-    def inputs(rows: Sequence[Row], places: Sequence[list[int]], width: int) -> dict[str, Any]:
-        most = max(len(p) for p in places)
-        shut = torch.zeros(len(rows), width, width, dtype=dtype, device=device)
-        wanted = torch.zeros(len(rows), most, width, dtype=dtype, device=device)
-        for i, ((_, hidden), asked) in enumerate(zip(rows, places, strict=True)):
-            shut[i, :, sorted(hidden)] = 1.0
-            wanted[i, range(len(asked)), asked] = 1.0
-        return {"perm_mask": shut, "target_mapping": wanted}
-
-    return Show(lambda q: (q.row, frozenset(q.hidden)), lambda q: q.at, inputs, picks=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """Queries sorted out: distinct rows, the places asked about in each, and who asked."""
-
-    rows: list[Row]
-    places: list[list[int]]
-    attended: list[bool]
-    slot: NDArray[np.int64]  # query -> number of its (row, place), counted over all rows
-    gold: NDArray[np.int64]
-    starts: NDArray[np.int64]  # row -> the slot of its first place; one more than rows
-
-
-def sort_out(queries: Sequence[Query], attention: Sequence[bool], show: Show) -> Questions:
-    """Find the distinct rows and places of some queries."""
-    numbers: dict[Row, int] = {}
-    where: list[dict[int, int]] = []
-    attended: list[bool] = []
-    asked = np.empty((len(queries), 2), dtype=np.int64)
-    for i, query in enumerate(queries):
-        row = show.row(query)
-        number = numbers.setdefault(row, len(numbers))
-        if number == len(where):
-            where.append({})
-            attended.append(False)
-        attended[number] |= bool(attention[i])
-        asked[i] = number, where[number].setdefault(show.place(query), len(where[number]))
-    starts = np.concatenate([[0], np.cumsum([len(w) for w in where])])
-    return Questions(
-        rows=list(numbers),
-        places=[list(w) for w in where],
-        attended=attended,
-        slot=starts[asked[:, 0]] + asked[:, 1],
-        gold=np.fromiter((q.gold for q in queries), np.int64, len(queries)),
-        starts=starts,
+def prepare(asked: Questions, group: Ints, pad: int, device: torch.device) -> Pass:
+    """The tensors of a batch, filled by index; they travel to a GPU while it works."""
+    lengths = asked.lengths[group]
+    real = np.arange(int(lengths.max())) < lengths[:, None]
+    ids = np.full(real.shape, pad, np.int64)
+    ids[real] = asked.tokens[ranges(asked.starts[group], lengths)]
+    counts = asked.slots[group + 1] - asked.slots[group]
+    before = np.cumsum(counts) - counts
+    numbers = asked.of(group)
+    shift = np.repeat(before - asked.slots[group], asked.first[group + 1] - asked.first[group])
+    arrays = (
+        ids,
+        real.astype(np.int64),
+        np.repeat(np.arange(len(group)), counts),
+        asked.places[ranges(asked.slots[group], counts)],
+        ranges(np.zeros(len(group), np.int64), counts),
+        asked.slot[numbers] + shift,
+        asked.gold[numbers],
     )
+    return Pass(group, numbers, *(_sent(a, device) for a in arrays))
+
+
+def _sent(array: Ints, device: torch.device) -> torch.Tensor:
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,98 +78,146 @@ class Engine:
     show: Show
     pad: int
     budget: Budget = field(default_factory=Budget)
-    journal: Journal | None = None
+    answers: Answers | None = None
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
+    precision: str = "float32"
 
-    def ask(self, queries: Sequence[Query], attention: Sequence[bool]) -> Readings:
-        """Answer all queries; rows are batched, results are in the order of the queries."""
-        asked = sort_out(queries, attention, self.show)
-        order = np.argsort(asked.slot, kind="stable")
-        cuts = np.searchsorted(asked.slot[order], asked.starts[1:-1])
-        golds, slots = np.split(asked.gold[order], cuts), np.split(asked.slot[order], cuts)
-        logp, hit = np.empty(len(queries)), np.empty(len(queries), dtype=bool)
-        received = np.full(len(queries), np.nan)
-        bounds = np.concatenate([[0], np.cumsum([len(g) for g in golds])])
-        for group, weighted in self._groups(asked):
-            answer = self._answer(asked, group, weighted, golds, slots)
-            where = order[np.concatenate([np.arange(bounds[r], bounds[r + 1]) for r in group])]
-            logp[where], hit[where], received[where] = answer
-            self.progress(len(group), len(asked.rows))
-        if not np.isfinite(logp).all():
+    def ask(self, asks: Sequence[Ask | Query], attention: Sequence[bool]) -> Readings:
+        """Answer all questions; rows are batched, results are in the order of the questions."""
+        asked = sort_out(asks_of(asks), attention, self.show)
+        out = np.full((3, len(asked.gold)), np.nan)
+        with products(self.precision):
+            for numbers, answer in self._answered(asked):
+                out[:, numbers] = answer
+        if not np.isfinite(out[0]).all():
             raise ModelError(
                 "the model gives probabilities that are not numbers; its weights or its dtype are "
                 "broken, try --dtype float32."
             )
-        return Readings(logp, hit, received, len(asked.rows))
+        return Readings(out[0], out[1].astype(bool), out[2], asked.count)
 
-    def _groups(self, asked: Questions) -> Iterator[tuple[list[int], bool]]:
+    def _answered(self, asked: Questions) -> Iterator[tuple[Ints, Floats]]:
+        """Numbers of questions with their answers [3, questions], batch by batch.
+
+        An answer is fetched only when the next batch has been started, so that a GPU need not
+        wait for the next batch to be made ready.
+        """
+        waiting: tuple[Pass, torch.Tensor, bool] | None = None
+        for group, weighted in self._groups(asked):
+            known = None
+            if self.answers is not None:
+                known = self.answers.recall(asked, group, weighted)
+            if known is not None:
+                yield asked.of(group), known
+                self.progress(len(group), asked.count)
+                continue
+            for made, answer in self._started(asked, group, weighted):
+                if waiting is not None:
+                    yield self._fetched(asked, *waiting)
+                waiting = made, answer, weighted
+        if waiting is not None:
+            yield self._fetched(asked, *waiting)
+
+    def _started(
+        self, asked: Questions, group: Ints, weighted: bool
+    ) -> Iterator[tuple[Pass, torch.Tensor]]:
+        """A batch on its way; one that the memory does not hold goes in halves."""
+        made = prepare(asked, group, self.pad, device_of(self.net))
+        try:
+            yield made, self._answer(asked, made, weighted)
+            return
+        except torch.OutOfMemoryError as error:
+            if len(group) == 1:
+                raise ModelError(
+                    f"a row of {made.ids.shape[1]} tokens does not fit into the device's memory; "
+                    "use a smaller model or --device cpu."
+                ) from error
+        del made
+        torch.cuda.empty_cache()
+        for half in np.array_split(group, 2):
+            yield from self._started(asked, half, weighted)
+
+    def _fetched(
+        self, asked: Questions, made: Pass, answer: torch.Tensor, weighted: bool
+    ) -> tuple[Ints, Floats]:
+        found = answer.cpu().numpy()
+        if self.answers is not None:
+            self.answers.note(asked, made.rows, weighted, found)
+        self.progress(len(made.rows), asked.count)
+        return made.questions, found
+
+    def _groups(self, asked: Questions) -> Iterator[tuple[Ints, bool]]:
         """Batches of row numbers; those that need attention weights go apart from the rest."""
         vocabulary = int(self.net.config.vocab_size)
+        places = np.diff(asked.slots)
         for weighted in (True, False):
-            chosen = [i for i, a in enumerate(asked.attended) if a is weighted]
-            lengths = [len(asked.rows[i][0]) for i in chosen]
-            places = [len(asked.places[i]) for i in chosen]
-            with attention_weights(self.net, weighted and bool(chosen)):
-                for group in batches(lengths, places, self.budget, vocabulary):
-                    yield [chosen[i] for i in group], weighted
-
-    def _answer(
-        self,
-        asked: Questions,
-        group: list[int],
-        weighted: bool,
-        golds: list[NDArray[np.int64]],
-        slots: list[NDArray[np.int64]],
-    ) -> Floats:
-        """Log-probability, hit and attention of the group's queries: [3, queries]."""
-        rows = [asked.rows[r] for r in group]
-        places = [asked.places[r] for r in group]
-        key = [(asked.rows[r], tuple(asked.places[r]), golds[r].tobytes()) for r in group]
-        if self.journal is not None and (known := self.journal.recall(key, weighted)) is not None:
-            return known
-        first = np.concatenate([[0], np.cumsum([len(p) for p in places])])
-        which = np.concatenate(
-            [slots[r] - asked.starts[r] + f for r, f in zip(group, first[:-1], strict=True)]
-        )
-        gold = torch.from_numpy(np.concatenate([golds[r] for r in group]))
-        logits, received = self._forward(rows, places, weighted)
-        logits = logits.double() if logits.dtype == torch.float64 else logits.float()
-        index = torch.from_numpy(which).to(logits.device)
-        chosen = logits[index, gold.to(logits.device)] - logits.logsumexp(-1)[index]
-        hit = logits.argmax(-1)[index] == gold.to(logits.device)
-        answer = np.stack([chosen.double().cpu().numpy(), hit.cpu().numpy(), received[which]])
-        if self.journal is not None:
-            self.journal.note(key, weighted, answer)
-        return answer
+            chosen = np.flatnonzero(asked.attended == weighted)
+            with attention_weights(self.net, weighted and bool(len(chosen))):
+                some = batches(asked.lengths[chosen], places[chosen], self.budget, vocabulary)
+                for group in some:
+                    yield chosen[group], weighted
 
     @torch.inference_mode()
+    def _answer(self, asked: Questions, made: Pass, weighted: bool) -> torch.Tensor:
+        """Log-probability, hit and attention of a batch's questions: [3, questions]."""
+        logits, received = self._forward(asked, made, weighted)
+        logits = logits.double() if logits.dtype == torch.float64 else logits.float()
+        most, chosen = logits.amax(-1), logits[made.index, made.gold]
+        # A tie for the most is a hit: this is faster than to look for its place.
+        hit = chosen == most[made.index]
+        chosen = chosen - logits.logsumexp(-1)[made.index]
+        return torch.stack([chosen.double(), hit.double(), received[made.index].double()])
+
     def _forward(
-        self, rows: list[Row], places: list[list[int]], weighted: bool
-    ) -> tuple[torch.Tensor, Floats]:
-        """Logits [places, vocabulary] and the attention that each place receives [places]."""
-        ids, real = padded([tokens for tokens, _ in rows], self.pad)
-        device = device_of(self.net)
-        row = torch.tensor([i for i, p in enumerate(places) for _ in p], device=device)
-        at = torch.tensor([k for p in places for k in p], device=device)
-        nth = torch.tensor([n for p in places for n in range(len(p))], device=device)
-        with only_at(self.net, row, nth if self.show.picks else at):
+        self, asked: Questions, made: Pass, weighted: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
+        picked = asked.hidden is not None
+        with only_at(self.net, made.row, made.nth if picked else made.at):
             out = self.net(
-                input_ids=ids.to(device),
-                attention_mask=real.to(device),
-                **self.segments(ids.to(device)),
-                **self.show.inputs(rows, places, ids.shape[1]),
+                input_ids=made.ids,
+                attention_mask=made.real,
+                **self.segments(made.ids),
+                **(self._permutation(asked, made) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
             )
-        if out.logits.shape[:2] != (1, len(row)):
+        if out.logits.shape[:2] != (1, len(made.row)):
             raise ModelError(
                 f"the head of {type(self.net).__name__} does not read the base model's states; "
                 "this architecture is not supported."
             )
         if not weighted:
-            return out.logits[0], np.full(len(row), np.nan)
-        received = attention_received(out.attentions, real.to(device))
-        return out.logits[0], received[row, at].double().cpu().numpy()
+            return out.logits[0], torch.full_like(made.row, torch.nan, dtype=torch.float64)
+        return out.logits[0], attention_received(out.attentions, made.real)[made.row, made.at]
+
+    def _permutation(self, asked: Questions, made: Pass) -> dict[str, torch.Tensor]:
+        """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.
+
+        The answers come from the query stream, which knows a place but not its token unless that
+        token is in sight.
+        """
+        assert asked.hidden is not None
+        rows, width = made.ids.shape
+        like = next(self.net.parameters())
+        shut = torch.zeros(rows, width, width, dtype=like.dtype, device=like.device)
+        for i, r in enumerate(made.rows.tolist()):
+            shut[i, :, list(asked.hidden[r])] = 1.0
+        most = int(made.nth.max()) + 1
+        wanted = torch.zeros(rows, most, width, dtype=like.dtype, device=like.device)
+        wanted[made.row, made.nth, made.at] = 1.0
+        return {"perm_mask": shut, "target_mapping": wanted}
+
+
+@contextmanager
+def products(precision: str) -> Iterator[None]:
+    """Matrix products of float32 in full on a GPU, or in tf32 where that is asked for."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import torch
 from unmask.errors import ModelError
 from unmask.models.batches import Budget, Progress, batches
 from unmask.models.padding import device_of, padded
-from unmask.types import Query, Readings
+from unmask.types import Ask, Query, Readings, asks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,9 @@ class NextSentence:
     budget: Budget = field(default_factory=Budget)
     progress: Progress = lambda rows, total: None
 
-    def ask(self, queries: Sequence[Query], attention: Sequence[bool]) -> Readings:
-        """Answer all queries, in their order."""
+    def ask(self, asks: Sequence[Ask | Query], attention: Sequence[bool]) -> Readings:
+        """Answer all questions, in their order."""
+        queries = [q for a in asks_of(asks) for q in a.queries]
         numbers: dict[tuple[tuple[int, ...], int], int] = {}
         which = np.array(
             [numbers.setdefault((q.row, q.at), len(numbers)) for q in queries], np.int64

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.batches import Budget, Progress
+from unmask.models.batches import Budget, Progress, budget_for
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
@@ -39,10 +39,15 @@ class StaticVectors:
         *,
         layer: int | None = None,
         budget: Budget | None = None,
+        store: Any = None,
         progress: Progress = lambda rows, total: None,
     ) -> "StaticVectors":
         """It is its own engine: vectors are looked up."""
         return self
+
+    def budget(self, tokens: int | str) -> Budget:
+        """It runs on the CPU."""
+        return budget_for(tokens, None)
 
     def engine(self, stream: str = "own", **_: Any) -> NoReturn:
         """Vectors answer no questions."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from unmask.errors import DataError
+from unmask.models.answers import VectorAnswers
 from unmask.models.batches import Budget, Progress, batches
 from unmask.models.codec import TokenizerCodec
 from unmask.models.encodings import ENCODE
@@ -48,6 +49,7 @@ class TransformerVectors:
     limit: int
     layer: int = -1
     budget: Budget = Budget()
+    known: VectorAnswers | None = None
     progress: Progress = lambda rows, total: None
 
     def has(self, words: Iterable[str]) -> set[str]:
@@ -87,12 +89,27 @@ class TransformerVectors:
         out = np.full((n, 1), np.nan)
         lengths = [len(r) for r in rows]
         for group in batches(lengths, [1] * len(rows), self.budget, 1):
-            pooled = self._pooled([rows[i] for i in group], [asked[i] for i in group])
+            pooled = self._kept([rows[i] for i in group], [asked[i] for i in group])
             if out.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
                 out = np.full((n, pooled.shape[1]), np.nan)
             out[[number for i in group for number, _, _ in asked[i]]] = pooled
             self.progress(len(group), len(rows))
         return out
+
+    def _kept(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:
+        """As `_pooled`, from the answers of an earlier run where all of the batch are known."""
+        if self.known is None:
+            return self._pooled(rows, asked)
+        keys = [
+            self.known.key(row, places, layer)
+            for row, questions in zip(rows, asked, strict=True)
+            for _, places, layer in questions
+        ]
+        found = self.known.recall(keys)
+        if found is None:
+            found = self._pooled(rows, asked)
+            self.known.note(keys, found)
+        return found
 
     @torch.inference_mode()
     def _pooled(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:

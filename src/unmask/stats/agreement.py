@@ -1,6 +1,7 @@
 """Agreement: with people (ROC), between measures (correlation), of a measure with itself."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata
+from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
@@ -39,7 +40,7 @@ def auc(
     `labels` are 0 or 1 (people find the item biased), `scores` a measure's. The interval is
     DeLong's on the logit scale, over `clusters` where items come in some (Obuchowski 1997); where
     all items are told apart it is Newcombe's (2006), which knows that this may be luck. p is
-    Mann and Whitney's.
+    Mann and Whitney's, or over clusters that of the t test.
     """
     labels, scores = np.asarray(labels, float), np.asarray(scores, float)
     kept = np.isfinite(scores)
@@ -49,29 +50,45 @@ def auc(
     units = np.arange(len(kept)) if clusters is None else np.asarray(clusters)
     positive, negative = _placements(labels, scores)
     value, m, n = float(positive.mean()), len(positive), len(negative)
-    variance = _over_clusters(labels, positive, negative, units[kept])
+    chosen = codes(units[kept])
+    clustered = int(chosen.max()) + 1 < len(labels)
+    pulls = _pulls(labels, positive, negative)
+    variance, df = _over_clusters(pulls, chosen)
     told_apart = not 0 < value < 1 or not variance > 0
-    bounds = _newcombe(value, m, n, how) if told_apart else _logit(value, variance, how)
+    bounds = _newcombe(value, m, n, how) if told_apart else _logit(value, variance, df, how)
     method = "Newcombe" if told_apart else "DeLong, logit"
-    p = float(mannwhitneyu(scores[labels > 0], scores[labels <= 0]).pvalue)
+    p: float | None = float(mannwhitneyu(scores[labels > 0], scores[labels <= 0]).pvalue)
+    if clustered:  # Mann and Whitney take items as independent
+        known = not told_apart and df > 0
+        p = float(2 * t.sf(abs(value - 0.5) / np.sqrt(variance), df)) if known else None
+        bounds = bounds if known else (float("nan"), float("nan"))
     se = float(np.sqrt(variance)) if variance > 0 else float("nan")
     return Estimate(value, *bounds, how.level, method, m + n, 0.5, p, se, {"positives": m})
 
 
-def _over_clusters(
-    labels: Floats, positive: Floats, negative: Floats, clusters: NDArray[Any]
-) -> float:
-    """The variance of the area: placements' pulls, added up by cluster."""
+def _pulls(labels: Floats, positive: Floats, negative: Floats) -> Floats:
+    """How far each item moves the area."""
     pulls = np.empty(len(labels))
     for part, chosen in ((positive, labels > 0), (negative, labels <= 0)):
         pulls[chosen] = (part - part.mean()) / np.sqrt(len(part) * max(len(part) - 1, 1))
-    sums = np.bincount(codes(clusters), weights=pulls)
+    return pulls
+
+
+def _over_clusters(pulls: Floats, clusters: NDArray[np.int64]) -> tuple[float, float]:
+    """The variance of a sum of pulls, added up by cluster, and its degrees of freedom."""
+    sums = np.bincount(clusters, weights=pulls)
     count = len(sums)
-    return float((sums**2).sum()) * (count / (count - 1) if count < len(labels) else 1.0)
+    if count == len(pulls):
+        return float((sums**2).sum()), np.inf
+    if count < 2:
+        return float("nan"), 0.0
+    weights = np.bincount(clusters).astype(float)
+    effective = float(weights.sum() ** 2 / (weights**2).sum())
+    return float((sums**2).sum()) * count / (count - 1), max(effective - 1, 1.0)
 
 
-def _logit(value: float, variance: float, how: Resampling) -> tuple[float, float]:
-    reach = norm.ppf(1 - how.tail) * np.sqrt(variance) / (value * (1 - value))
+def _logit(value: float, variance: float, df: float, how: Resampling) -> tuple[float, float]:
+    reach = t.ppf(1 - how.tail, df) * np.sqrt(variance) / (value * (1 - value))
     return float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
 
 
@@ -95,16 +112,21 @@ def _newcombe(value: float, m: int, n: int, how: Resampling) -> tuple[float, flo
 
 
 def auc_difference(
-    labels: Floats, first: Floats, second: Floats, how: Resampling = USUAL
+    labels: Floats,
+    first: Floats,
+    second: Floats,
+    clusters: Sequence[Any] | NDArray[Any] | None = None,
+    how: Resampling = USUAL,
 ) -> Estimate:
     """AUC of `second` less that of `first` on the same items, by DeLong's paired test."""
     labels = np.asarray(labels, float)
     one, two = _placements(labels, np.asarray(first)), _placements(labels, np.asarray(second))
     value = float(two[0].mean() - one[0].mean())
-    parts = [np.var(b - a, ddof=1) / len(a) for a, b in zip(one, two, strict=True)]
-    se = float(np.sqrt(sum(parts)))
-    reach = float(norm.ppf(1 - how.tail) * se) if se > 0 else float("nan")
-    p = float(2 * norm.sf(abs(value) / se)) if se > 0 else (1.0 if value == 0 else None)
+    units = codes(np.arange(len(labels)) if clusters is None else np.asarray(clusters))
+    variance, df = _over_clusters(_pulls(labels, *two) - _pulls(labels, *one), units)
+    se = float(np.sqrt(variance)) if variance > 0 else 0.0
+    reach = float(t.ppf(1 - how.tail, df) * se) if se > 0 else float("nan")
+    p = float(2 * t.sf(abs(value) / se, df)) if se > 0 else (1.0 if value == 0 else None)
     low, high = value - reach, value + reach
     return Estimate(value, low, high, how.level, "paired DeLong", len(labels), 0.0, p, se)
 
@@ -132,7 +154,8 @@ EVERY = 7  # points of which all orders are tried
 def correlation(x: Floats, y: Floats, kind: str = "pearson", how: Resampling = USUAL) -> Estimate:
     """Correlation with Fisher's interval (Bonett and Wright's for ranks); n says how little.
 
-    Below 6 points (10 for ranks) there is no interval. p of up to 7 points is that of all orders.
+    Below 6 points (10 for ranks), and where all lie on a line, there is no interval. p of up to 7
+    points is that of all orders.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     kept = np.isfinite(x) & np.isfinite(y)
@@ -144,8 +167,9 @@ def correlation(x: Floats, y: Floats, kind: str = "pearson", how: Resampling = U
         x, y = rankdata(x), rankdata(y)
     value = float(np.corrcoef(x, y)[0, 1])
     p = _all_orders(x, y) if n <= EVERY else float(pearsonr(x, y).pvalue)
-    if n < FEWEST[kind]:
-        return Estimate(value, nan, nan, how.level, f"{kind}, too few points", n, 0.0, p)
+    p = max(p, 2 / math.factorial(min(n, 170)))  # of all orders at least two are as extreme
+    if n < FEWEST[kind] or abs(value) > 1 - 1e-12:
+        return Estimate(value, nan, nan, how.level, f"{kind}, no interval", n, 0.0, p)
     se = np.sqrt((1 + value**2 / 2 if kind == "spearman" else 1) / (n - 3))
     z = np.arctanh(np.clip(value, -0.9999999, 0.9999999))
     reach = norm.ppf(1 - how.tail) * se

@@ -30,21 +30,30 @@ def paired_difference(
     """The mean of `second - first` over the same items, with Student's interval over clusters.
 
     p is two-sided from the same clusters: their differences' signs are flipped at random, which
-    is exact under the null that neither run is ahead in any cluster.
+    is exact under the null that neither run is ahead in any cluster; where frames are crossed with
+    clusters it is that of the t test.
     """
     first, second = np.asarray(first, float), np.asarray(second, float)
     if len(first) != len(second):
         raise DataError(f"paired items are needed; here are {len(first)} and {len(second)}.")
+    if not np.isfinite(second - first).all():
+        raise DataError("a score is not a finite number, so that there is no difference.")
     found, difference = design(clusters), second - first
     weight = weights(found, macro)
     value = float(weight @ difference)
-    over = found.variance(weight * (difference - value))
+    over = found.variance(weight * (difference - value), weight)
+    more: dict[str, Any] = {}
     if _yes_or_no(first, second):
         over = Variance(max(over.value, _least(difference, weight, found)), over.df)
+        more["changed"] = float(weight @ np.abs(difference)), scale
     variance = Variance(scale**2 * over.value, over.df)
     estimate = student(scale * value, variance, len(first), found.count, ideal=0.0, how=how)
-    p = sign_flip(difference, found.clusters, macro=macro, how=how)
-    return replace(estimate, method="paired " + estimate.method, p=p)
+    p = estimate.p
+    if found.crossed is None:  # signs of words alone would not see that frames are a sample
+        p = sign_flip(difference, found.clusters, macro=macro, how=how)
+    return replace(
+        estimate, method="paired " + estimate.method, p=p, more={**estimate.more, **more}
+    )
 
 
 def _yes_or_no(first: Floats, second: Floats) -> bool:
@@ -100,24 +109,29 @@ def exact_mcnemar(first: Floats, second: Floats) -> tuple[float, int, int]:
 
     It takes items as independent: for those that come in clusters `sign_flip` is the test.
     """
-    a, b = np.asarray(first, bool), np.asarray(second, bool)
-    lost, won = int(np.sum(a & ~b)), int(np.sum(~a & b))
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    lost, won = int(np.sum(b < a)), int(np.sum(b > a))
     if lost + won == 0:
         return 1.0, 0, 0
-    table = [[int(np.sum(a & b)), lost], [won, int(np.sum(~a & ~b))]]
-    return float(mcnemar(table, exact=True).pvalue), lost, won
+    return float(mcnemar([[0, lost], [won, 0]], exact=True).pvalue), lost, won
 
 
 def equivalence(difference: Estimate, margin: float) -> float:
     """TOST: p that the true difference lies outside of plus or minus `margin`.
 
-    t with the degrees of freedom of the difference; without an error there is no test.
+    t with the degrees of freedom of the difference; without an error there is no test. Of yes-no
+    answers at least `margin` must have changed for the difference to be that large, and the error
+    is the one that they would then have.
     """
     if not difference.se > 0:
         return math.nan
-    df = difference.more["df"]
-    below = t.sf((difference.value + margin) / difference.se, df)
-    above = t.sf((margin - difference.value) / difference.se, df)
+    df, se = difference.more["df"], difference.se
+    if "changed" in difference.more:
+        changed, scale = difference.more["changed"]
+        gap, least = difference.value / scale, margin / scale
+        spread = max(changed - gap**2, 1 / difference.n)
+        se *= math.sqrt(max(1.0, (max(changed, least) - least**2) / spread))
+    below, above = (t.sf((margin + s * difference.value) / se, df) for s in (1, -1))
     return float(max(below, above))
 
 

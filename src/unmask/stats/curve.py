@@ -21,7 +21,8 @@ def joint_signs(
     """p of the median score: signs flipped by cluster in all specifications at once.
 
     `leads` has for each specification the lead of the stereotype [n] (win less a half) and the
-    number of each item's cluster [n] out of `clusters`.
+    number of each item's cluster [n] out of `clusters`. Where items are crossed with frames, the
+    test is made by words and by frames, and the larger p counts.
     """
     rng = np.random.default_rng(how.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(how.draws, clusters))

@@ -59,14 +59,20 @@ class Design:
         parts = (self.clusters, self.strata, self.crossed, self.families)
         return Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
 
-    def variance(self, pulls: Floats) -> Variance:
-        """The variance of a statistic from the pulls [n] of its items."""
-        by_cluster = _between(pulls, self.clusters, self.strata)
+    def variance(self, pulls: Floats, weight: Floats | None = None) -> Variance:
+        """The variance of a statistic from the pulls [n] of its items, which have weights [n].
+
+        A large cluster draws the mean to itself and seems nearer to it than it is: its pull is
+        scaled up (CR2), and clusters of unequal weight count as fewer degrees of freedom.
+        """
+        weight = np.ones(len(pulls)) if weight is None else weight
+        by_cluster = _between(pulls, weight, self.clusters, self.strata)
         if self.crossed is None or by_cluster.df < 1:
             return by_cluster
-        across = _between(pulls, self.crossed, self.families)
+        across = _between(pulls, weight, self.crossed, self.families)
         cells = codes(self.clusters * (int(self.crossed.max()) + 1) + self.crossed)
-        value = by_cluster.value + across.value - _between(pulls, cells, self.strata).value
+        inside = _between(pulls, weight, cells, self.strata).value
+        value = by_cluster.value + across.value - inside
         if across.df < 1:
             return by_cluster
         both = [by_cluster, across]
@@ -81,17 +87,18 @@ def design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:
     return clusters if isinstance(clusters, Design) else Design(codes(clusters))
 
 
-def _between(pulls: Floats, units: Codes, strata: Codes | None) -> Variance:
+def _between(pulls: Floats, weight: Floats, units: Codes, strata: Codes | None) -> Variance:
     """The variance of the sum of the units' pulls, units drawn within their strata."""
-    totals = np.bincount(units, weights=pulls)
-    lies_in = _stratum_of(units, strata)
-    sizes = np.bincount(lies_in)
+    totals, weights = (np.bincount(units, weights=v) for v in (pulls, weight))
     if len(totals) < 2:
         return Variance(float("nan"), 0)
-    means = np.bincount(lies_in, weights=totals) / sizes
-    apart = np.bincount(lies_in, weights=(totals - means[lies_in]) ** 2)
-    value = float(np.sum(apart * sizes / (sizes - 1)))
-    return Variance(value, float(len(totals) - len(sizes)))
+    lies_in = _stratum_of(units, strata)
+    share = weights / np.bincount(lies_in, weights=weights)[lies_in]
+    centre = np.bincount(lies_in, weights=totals)[lies_in] * share
+    value = float(np.sum((totals - centre) ** 2 / (1 - share)))
+    effective = 1 / np.bincount(lies_in, weights=share**2)  # as many clusters of equal weight
+    free = float(np.sum(effective - 1))
+    return Variance(value, max(free, 1.0) if len(totals) > len(effective) else 0.0)
 
 
 def _stratum_of(units: Codes, strata: Codes | None) -> Codes:

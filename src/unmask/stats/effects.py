@@ -129,6 +129,11 @@ class Words:
         return self.x[:, 1] / self.x[:, 0], self.y[:, 1] / self.y[:, 0]
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        """The number of scores of X and of Y: sentences, where a word has several."""
+        return float(self.x[:, 0].sum()), float(self.y[:, 0].sum())
+
+    @property
     def spread(self) -> float:
         """The standard deviation of all scores."""
         return math.sqrt(_variance(self.x.sum(0) + self.y.sum(0)))
@@ -168,6 +173,8 @@ def by_words(
 ) -> Words:
     """Scores of sentences by their words; without names every score is a word's."""
     x, y = np.asarray(x, float), np.asarray(y, float)
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise DataError("a word's score is not a finite number, so that there is no effect size.")
     halves = [_moments(x, x_words), _moments(y, y_words)]
     if min(map(len, halves)) < 2:
         raise DataError(
@@ -208,17 +215,30 @@ def effect_estimate(
     low, high = _bounds(words, own, other, how.level)
     more: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
     more["inner"] = _bounds(words, own, other, 2 * how.level - 1) if how.level > 0.5 else None
-    more["detectable"] = mixture(words.ratio * smallest_effect(n, m, how.level), n, m)
+    more["detectable"] = _detectable(words, other, how.level)
     p = None
     if attributes is not None and test is None:
         more |= {"p_method": "t over the words of four sets", "sided": "two"}
-        p = _both_random(words, other)
+        p = _both_random(words, attributes)
     elif how.splits:
         test = test or permutation(*words.means, sided=sided, how=how)
         p, more = test.p, more | {"p_method": test.method, "splits": test.splits, "sided": sided}
     method = "noncentral t over words" + (" of four sets" if attributes is not None else "")
     se = math.sqrt(own + other.value)
     return Estimate(words.value, low, high, how.level, method, n + m, 0.0, p, se, more)
+
+
+def _detectable(words: Words, other: Variance, level: float, power: float = 0.8) -> float:
+    """The smallest effect that is found with this power, were there none."""
+    own = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
+    beyond = float(t.ppf((1 + level) / 2, other.df) + t.ppf(power, other.df))
+    return min(_largest(words), math.hypot(own, beyond * math.sqrt(other.value)))
+
+
+def _largest(words: Words) -> float:
+    """No d is larger in a population with these shares of X and Y."""
+    n, m = words.sizes
+    return max(abs(words.value), (n + m) / math.sqrt(n * m))
 
 
 def _bounds(words: Words, own: float, other: Variance, level: float) -> list[float]:
@@ -228,18 +248,18 @@ def _bounds(words: Words, own: float, other: Variance, level: float) -> list[flo
     low, high = _rescaled(words, level)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
     beyond = float(t.ppf(tail, other.df)) * math.sqrt(other.value)
-    value, n, m = words.value, len(words.x), len(words.y)
-    most = max(abs(value), (n + m) / math.sqrt(n * m))  # no d is larger in a population
+    value, most = words.value, _largest(words)
     low, high = value - math.hypot(value - low, beyond), value + math.hypot(high - value, beyond)
     return [max(low, -most), min(high, most)]
 
 
 def _both_random(words: Words, other: Variance) -> float:
-    """p of the t test in which target and attribute words are both a sample."""
+    """p of the t test in which target and attribute words are both a sample; words weigh alike."""
     x, y = words.means
-    own = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y)) / words.spread**2
+    own = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
     df = (own + other.value) ** 2 / (own**2 / (len(x) + len(y) - 2) + other.value**2 / other.df)
-    return float(2 * t.sf(abs(words.value) / math.sqrt(own + other.value), df))
+    gap = abs(float(x.mean() - y.mean()))
+    return float(2 * t.sf(gap / math.sqrt(own + other.value), df))
 
 
 def jackknife(without: Sequence[Floats]) -> float:
@@ -252,7 +272,7 @@ def _rescaled(words: Words, level: float) -> tuple[float, float]:
     n, m = len(words.x), len(words.y)
     seen = effect_size(*words.means)
     points = (within(seen, n, m), *noncentral(seen, n, m, level))
-    middle, low, high = (mixture(words.ratio * v, n, m) for v in points)
+    middle, low, high = (mixture(words.ratio * v, *words.sizes) for v in points)
     return low + words.value - middle, high + words.value - middle
 
 
@@ -291,7 +311,7 @@ def _below(bound: float, df: float, centre: float) -> float:
     return float(bound > centre) if math.isnan(found) else found
 
 
-def mixture(within: float, n: int, m: int) -> float:
+def mixture(within: float, n: float, m: float) -> float:
     """An effect in units of the spread within sets, in those of both sets together."""
     share = n * m / (n + m) ** 2
     return within / math.sqrt(1 + share * within**2)
@@ -306,5 +326,7 @@ def smallest_effect(n: int, m: int, level: float = USUAL.level, power: float = 0
     def missed(value: float) -> float:
         return _below(bound, df, value) - _below(-bound, df, value) - (1 - power)
 
+    if missed(0) <= 0:
+        return 0.0  # a level at which even nothing is found
     needed = brentq(missed, 0, 10 + 4 * bound)
     return float(needed) * math.sqrt((n + m) / (n * m))

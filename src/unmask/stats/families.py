@@ -5,20 +5,26 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 from unmask.types import Estimate, Floats
 
 
 def corrected(p: Sequence[float], method: Literal["holm", "bh"] = "holm") -> Floats:
-    """Corrected p-values of one family, in the given order; NaN is no test and stays NaN."""
+    """Corrected p-values of one family, in the given order; NaN is no test and stays NaN.
+
+    By hand: statsmodels collects garbage at every call, which costs a third of a second.
+    """
     raw = np.asarray(p, float)
     out = np.full(len(raw), np.nan)
-    tested = np.isfinite(raw)
-    if tested.any():
-        name = {"holm": "holm", "bh": "fdr_bh"}[method]
-        out[tested] = multipletests(raw[tested], method=name)[1]
-    return out
+    tested = np.flatnonzero(np.isfinite(raw))
+    order = tested[np.argsort(raw[tested], kind="stable")]
+    size = len(order)
+    if method == "holm":
+        out[order] = np.maximum.accumulate(raw[order] * (size - np.arange(size)))
+    else:
+        scaled = raw[order] * size / (1 + np.arange(size))
+        out[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return np.minimum(out, 1.0)
 
 
 def together(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:

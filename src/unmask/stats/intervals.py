@@ -42,7 +42,7 @@ def mean_estimate(
     values, found = _counted(values, design(clusters))
     weight = weights(found, macro)
     middle = float(weight @ values)
-    variance = found.variance(weight * (values - middle))
+    variance = found.variance(weight * (values - middle), weight)
     return student(middle, variance, len(values), found.count, ideal=ideal, how=how)
 
 
@@ -131,7 +131,7 @@ def uncertain(
     share, count = min(1.0, float(weight @ values)), float(trials.sum())
     smooth = (share * count + 0.5) / (count + 1)
     alone = _independent(values, weight, found, trials)
-    over = found.variance(weight * (values - (share if centres is None else centres)))
+    over = found.variance(weight * (values - (share if centres is None else centres)), weight)
     sums, sizes = (np.bincount(found.clusters, weights=w) for w in (values, np.ones(len(values))))
     seen = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
     parts = [Variance(alone * (1.0 if seen < FEW else 0.5), max(count - 1, 1))]
@@ -183,6 +183,11 @@ def as_percentage(
     of: Uncertain, n: int, clusters: int, *, ideal: float | None = None, how: Resampling = USUAL
 ) -> Estimate:
     """A share as an estimate in per cent."""
+    if clusters < 2 <= n or n < 2:
+        nan, only = float("nan"), {"clusters": clusters, "df": 0.0, "design_effect": None}
+        return Estimate(
+            100 * of.share, nan, nan, how.level, "one cluster", n, ideal, None, nan, only
+        )
     low, high = of.wilson(how.level)
     variance = of.widest
     inflated = variance.value * n / (of.smooth * (1 - of.smooth))
@@ -191,7 +196,8 @@ def as_percentage(
     p = None
     if ideal is not None and 0 < ideal < 100:
         p = min(1.0, 2 * of.tail(ideal / 100))
-        more["detectable"] = 100 * of.detectable(ideal / 100, how.level)
+        most = max(ideal, 100 - ideal)  # no difference is larger
+        more["detectable"] = min(most, 100 * of.detectable(ideal / 100, how.level))
     value, se = 100 * of.share, 100 * math.sqrt(variance.value)
     method = "Wilson over clusters" if clusters < n else "Wilson"
     return Estimate(value, 100 * low, 100 * high, how.level, method, n, ideal, p, se, more)

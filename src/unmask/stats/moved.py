@@ -15,8 +15,9 @@ def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFr
     `alone`: per cent of the variance between the means of its options. `total`: what is left when
     everything else is held: the mean variance among specifications that differ in nothing else,
     in per cent of the whole. `moves by`: the typical (root mean square) difference between two of
-    them. `twins` counts the specifications that have such a partner. A factor whose options
-    another one fixes has no twins, and only `alone` is given.
+    them. `twins` counts the specifications that have such a partner. Where the options of one
+    factor fix those of another (a pooling its measure), the first one's total has both, and the
+    second has no twins: only `alone` is given.
     """
     whole = float(frame.score.var(ddof=0))
     if not whole > 0:
@@ -24,7 +25,7 @@ def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFr
     rows = []
     varied = _varied(frame, factors)
     for factor in varied:
-        others = [f for f in varied if f != factor]
+        others = [f for f in varied if f != factor and not _fixed_by(frame, factor, f)]
         groups = frame.groupby(others or (lambda place: "all")).score
         twins = groups.transform("size") > 1
         spread = groups.transform("var", ddof=0)[twins]
@@ -45,6 +46,15 @@ def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5)
         rows.append({"choices": f"{a} x {b}", "share": 100 * max(both, 0.0) / whole})
     made = pd.DataFrame(rows, columns=["choices", "share"])
     return made.sort_values("share", ascending=False).head(most)
+
+
+NONE = "-"  # a choice that does not arise
+
+
+def _fixed_by(frame: pd.DataFrame, factor: str, other: str) -> bool:
+    """Whether the option of `factor` fixes that of `other`: then they cannot be told apart."""
+    arises = frame[frame[factor] != NONE]
+    return bool((arises.groupby(factor)[other].nunique() <= 1).all())
 
 
 def _varied(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """How many items, clusters and words a study needs to find an effect of a given size."""
 
 import math
+from collections.abc import Callable
 
 from scipy.stats import t
 
@@ -20,25 +21,33 @@ def clusters_needed(
 ) -> int:
     """Clusters of `crowd` items that show a difference of `points` from 50 with this power."""
     check(power)
-    count = 3
-    while count <= MOST:
-        se = math.sqrt(0.25 * design_effect / (count * crowd))
-        df = count - 1
-        if (t.ppf((1 + level) / 2, df) + t.ppf(power, df)) * se <= points / 100:
-            return count
-        count = max(count + 1, int(count * 1.01))
-    raise UnmaskError(f"more than {MOST} clusters would be needed to show {points:g} points.")
+
+    def enough(count: int) -> bool:
+        se, df = math.sqrt(0.25 * design_effect / (count * crowd)), count - 1
+        return bool((t.ppf((1 + level) / 2, df) + t.ppf(power, df)) * se <= points / 100)
+
+    return _smallest(enough, 3, f"clusters would be needed to show {points:g} points")
+
+
+def _smallest(enough: Callable[[int], bool], least: int, what: str) -> int:
+    """The smallest number that is enough, by bisection."""
+    if not enough(MOST):
+        raise UnmaskError(f"more than {MOST} {what}.")
+    low, high = least - 1, MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def words_needed(d: float, ratio: float = 1.0, *, power: float = 0.8, level: float = 0.95) -> int:
     """Words a side that show an effect of `d` with this power; `ratio` as in `Words`."""
     check(power)
-    words = 2
-    while words <= MOST:
-        if mixture(ratio * smallest_effect(words, words, level, power), words, words) <= d:
-            return words
-        words = max(words + 1, int(words * 1.01))
-    raise UnmaskError(f"more than {MOST} words a side would be needed to show d = {d:g}.")
+
+    def enough(words: int) -> bool:
+        return mixture(ratio * smallest_effect(words, words, level, power), words, words) <= d
+
+    return _smallest(enough, 2, f"words a side would be needed to show d = {d:g}")
 
 
 def check(power: float) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.design import Codes, Design, codes
@@ -51,26 +52,41 @@ def by_side(
     names = [f"{f}/{s}" for f, s in zip(sides.family, sides.side, strict=True)]
     out = {"balanced": balanced(wins, sides, found, how)}
     gaps: list[tuple[float, Estimate]] = []
+    noises: list[float] = []
     for family in dict.fromkeys(sides.family):
         halves = {}
         for name in dict.fromkeys(
             n for n, f in zip(names, sides.family, strict=True) if f == family
         ):
-            chosen = np.array([n == name for n in names])
-            halves[name] = share(wins[chosen], found.chosen(chosen), ideal=50.0, how=how)
+            here = np.array([n == name for n in names])
+            halves[name] = share(wins[here], found.chosen(here), ideal=50.0, how=how)
         out |= {f"side:{name}": half for name, half in halves.items()}
         if len(halves) == 2:
             one, two = halves.values()
             out[f"sides:{family}"] = gap = _gap(one, two, how)
             gaps.append((gap.n, gap))
+            noises.append(
+                1e4 * sum(_plain(wins, np.array([x == k for x in names]), found) for k in halves)
+            )
+    if not gaps:
+        return out
     whole = sum(n for n, _ in gaps)
-    square = sum(n / whole * (g.value**2 - g.se**2) for n, g in gaps)
+    square = sum(
+        n / whole * (g.value**2 - noise) for (n, g), noise in zip(gaps, noises, strict=True)
+    )
     nan, more = float("nan"), {"families": len(gaps)}
     out["base_rate"] = Estimate(
         math.sqrt(max(square, 0.0)), nan, nan, how.level, "root mean square", int(whole), 0.0,
         None, nan, more,
     )  # fmt: skip
     return out
+
+
+def _plain(wins: Floats, chosen: NDArray[np.bool_], found: Design) -> float:
+    """The variance of a side's share over its clusters, with nothing added for safety."""
+    some, kin = wins[chosen], found.chosen(chosen)
+    value = kin.variance((some - some.mean()) / len(some)).value
+    return value if value > 0 else 0.0
 
 
 NOTABLE = 10.0  # points between the two sides of a family

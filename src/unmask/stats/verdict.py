@@ -1,11 +1,15 @@
 """A verdict in words on an estimate, against the smallest bias that would matter."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from unmask.options import Matters
+from unmask.stats.families import corrected
 from unmask.stats.intervals import FEW
-from unmask.types import Compared, Estimate, Verdict
+from unmask.types import Compared, Estimate, Result, Verdict
+
+LEAST = 5  # words a side below which nothing is concluded
 
 
 def judged(
@@ -25,14 +29,33 @@ def judged(
     return found
 
 
+def judged_together(results: Sequence[Result], matters: Matters) -> list[Result]:
+    """Word tests of one model and measure are one family: their verdicts are after Holm."""
+    families: dict[tuple[str, str], list[int]] = {}
+    for place, r in enumerate(results):
+        if r.compared != "preference" and r.overall.p is not None:
+            families.setdefault((r.model, r.measure), []).append(place)
+    out = list(results)
+    for places in families.values():
+        p = corrected([results[i].overall.p or 0.0 for i in places])
+        for i, value in zip(places, p, strict=True):
+            found = results[i].overall
+            found = replace(found, more={**found.more, "p_holm": float(value)})
+            mine = None if found.more.get("published") else float(value)
+            said = {**results[i].verdicts, "": verdict(found, matters.d, mine)}
+            out[i] = replace(results[i], overall=found, verdicts=said)
+    return out
+
+
 def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdict:
     """Biased, not by more than what matters, or neither can be told.
 
     `p` stands in for the estimate's own where it is corrected for others beside it.
     """
-    few = estimate.more.get("clusters", FEW) < FEW
-    if few:
+    if estimate.more.get("clusters", FEW) < FEW:
         return Verdict("cannot tell", matters, f"only {estimate.more['clusters']} clusters")
+    if min(estimate.more.get("words", [LEAST])) < LEAST:
+        return Verdict("cannot tell", matters, f"fewer than {LEAST} words a side")
     whose = estimate.more.get("published", "")
     if "interval" in whose or estimate.ideal is None or math.isnan(estimate.low):
         return Verdict("cannot tell", matters, "no interval that holds for other words")
@@ -65,7 +88,7 @@ def contradiction(estimate: Estimate) -> tuple[str, ...]:
         return (f"{said}; the interval is over words.",) if apart else (f"{said}.",)
     if apart:
         return (
-            "p (a permutation of words) and the interval (noncentral t) fall on different sides "
-            "of the line: the case is borderline.",
+            "p (a permutation of words, which weigh alike) and the interval (of d over all "
+            "sentences) fall on different sides of the line: the case is borderline.",
         )
     return ()

@@ -12,6 +12,7 @@ from unmask.measures import ASSOCIATION, LIKELIHOOD
 from unmask.measures.reduce import all_lowered, as_written, attended, attended_total, mean, total
 from unmask.options import Spec
 from unmask.registry import unknown
+from unmask.stats.moved import NONE
 from unmask.stats.preference import Ties
 from unmask.text import contexts
 from unmask.text.contexts import WordTest
@@ -35,7 +36,6 @@ LIKELIHOODS = (
 )
 FACTORS = ("measure", "targets", "sets", "contexts", "pool", "layer")
 PREFERENCE_FACTORS = ("measure", "case", "normalisation", "ties")
-NONE = "-"  # a choice that does not arise: probabilities have no pooling
 # The choices that papers made, as far as a factor is named; `last` is the last layer.
 _FULL = {"sets": "full", "contexts": "templates", "layer": "last"}
 _RELEASED = {"case": "as written", "normalisation": "mean", "ties": "strict"}

@@ -238,13 +238,18 @@ def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
     p, lost, won = exact_mcnemar(wins[0], wins[1])
     p = p if kin.count == len(one) else math.nan  # it takes items as independent
     margins = [(t["stereotype"] - t["antistereotype"]).to_numpy(float) for t in (one, two)]
-    ratio = paired_difference(np.nan_to_num(margins[0]), np.nan_to_num(margins[1]), kin, how=how)
+    finite = np.isfinite(margins[1] - margins[0])
+    ratio = None
+    if finite.any():
+        one_, two_ = (m[finite] for m in margins)
+        ratio = paired_difference(one_, two_, kin.chosen(finite), how=how)
     items = pd.DataFrame(
         {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
     )
     items = _most_moved(items[items.before != items.after])
-    more = {"p_mcnemar": p, "lost": lost, "won": won, "log_ratio": ratio.value}
-    return found, items, more | {"p_log_ratio": ratio.p, **left}
+    more: dict[str, Any] = {"p_mcnemar": p, "lost": lost, "won": won}
+    more |= {"log_ratio": ratio.value, "p_log_ratio": ratio.p} if ratio else {}
+    return found, items, more | left
 
 
 def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
@@ -253,7 +258,8 @@ def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
 
 def _effects(a: Result, b: Result, how: Resampling) -> _Paired:
     """Difference of effect sizes over the same words, each by the measure's own statistic."""
-    one, two = (_without(r) for r in (a, b))
+    every = all(r.settings.get("random") == "attributes" for r in (a, b))
+    one, two = (_without(r, ("X", "Y", "A", "B") if every else ("X", "Y")) for r in (a, b))
     values, kept, left = (a.overall.value, b.overall.value), one, two
     if a.compared == "log-odds":
         values, kept, left = _shared_words(a, b)
@@ -277,14 +283,13 @@ def _effects(a: Result, b: Result, how: Resampling) -> _Paired:
 _ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
 
 
-def _without(result: Result) -> _ByWord:
-    """The effect size without each word, by the sets that are a sample."""
+def _without(result: Result, sets: Sequence[str]) -> _ByWord:
+    """The effect size without each word, by the sets that are a sample in both runs."""
     if result.compared == "log-odds":
         return {}
     frame = result.items
     if "without" not in frame:
         raise DataError(f"{result.title} was run by an earlier version; run it again to compare.")
-    sets = ("X", "Y", "A", "B") if result.settings.get("random") == "attributes" else ("X", "Y")
     return {
         k: dict(zip(frame["item"][frame.label == k], frame.without[frame.label == k], strict=True))
         for k in sets

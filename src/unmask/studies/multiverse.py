@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from unmask.options import Options, Resampling, Spec
 from unmask.report.page import Figure, Study, Table, safe
 from unmask.stats import log_odds
 from unmask.stats.curve import joint_signs, joint_words
-from unmask.stats.moved import effects_of_choices, pairs_of_choices
+from unmask.stats.moved import NONE, effects_of_choices, pairs_of_choices
 from unmask.stats.preference import Ties, preferred
-from unmask.studies.choices import NONE, as_published, by_likelihood, concept_specs
+from unmask.studies.choices import as_published, by_likelihood, concept_specs
 from unmask.studies.compare import wide
 from unmask.types import Dataset, Result
 
@@ -25,8 +25,8 @@ from unmask.types import Dataset, Result
 class Sweep:
     """Specifications with their scores, and the number of rows that went through the model.
 
-    `same` counts those that gave the very numbers of another one and were dropped; `p` is that
-    of the whole curve.
+    `same` counts those that gave the very numbers of another one and were dropped; `whole` has
+    them too, since a choice without effect is one. `p` is that of the whole curve.
     """
 
     frame: pd.DataFrame
@@ -35,6 +35,7 @@ class Sweep:
     ideal: float
     same: int = 0
     p: float | None = None
+    whole: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 class _Count:
@@ -61,14 +62,21 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     found = evaluate(specs, settings, lambda spec, error: None)
     factors = tuple(specs[0].tags)
     frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in found])
-    distinct = frame[["score", "low", "high"]].round(10).drop_duplicates().index
+    distinct = list({_identity(r): i for i, r in reversed(list(enumerate(found)))}.values())[::-1]
     kept = [found[i] for i in distinct]
-    frame = frame.loc[distinct].reset_index(drop=True)
+    whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
     depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
     frame["as in"] = [as_published(row, depth) for row in frame[list(factors)].to_dict("records")]
     p = _joint(kept, options.resampling)
     ideal, same = float(specs[0].measure.ideal), len(found) - len(kept)
-    return Sweep(frame, factors, count.rows, ideal, same, p)
+    return Sweep(frame, factors, count.rows, ideal, same, p, whole)
+
+
+def _identity(result: Result) -> Any:
+    """What makes two specifications the same: every item on the same side, or the same numbers."""
+    if result.compared == "preference":
+        return _wins(result, wide(result).sort_index()).tobytes()
+    return tuple(np.round(list(_numbers(result).values()), 10))
 
 
 def _numbers(result: Result) -> dict[str, float]:
@@ -80,16 +88,28 @@ def _joint(results: Sequence[Result], how: Resampling) -> float | None:
     """p of all specifications together: by words where they are effect sizes, else by clusters."""
     if results[0].compared == "preference":
         tables = [wide(r) for r in results]
-        names = {c: i for i, c in enumerate(dict.fromkeys(c for t in tables for c in t.cluster))}
-        leads = []
-        for result, t in zip(results, tables, strict=True):
-            ties: Ties = result.settings["ties"]
-            wins = preferred(t["stereotype"], t["antistereotype"], ties)
-            kept = ~np.isnan(wins)
-            number = t.cluster.map(names).to_numpy(np.int64)
-            leads.append((wins[kept] - 0.5, number[kept]))
-        return joint_signs(leads, len(names), how)
+        framed = all((t.frame != "").all() for t in tables)
+        ways = ("cluster", "frame") if framed else ("cluster",)
+        return max(_signs(results, tables, way, how) for way in ways)
     return joint_words([_words(r) for r in results], how)
+
+
+def _signs(
+    results: Sequence[Result], tables: Sequence[pd.DataFrame], way: str, how: Resampling
+) -> float:
+    """The joint test with the signs of clusters, or of frames, flipped."""
+    names = {c: i for i, c in enumerate(dict.fromkeys(c for t in tables for c in t[way]))}
+    leads = []
+    for result, t in zip(results, tables, strict=True):
+        wins = _wins(result, t)
+        kept = ~np.isnan(wins)
+        leads.append((wins[kept] - 0.5, t[way].map(names).to_numpy(np.int64)[kept]))
+    return joint_signs(leads, len(names), how)
+
+
+def _wins(result: Result, table: pd.DataFrame) -> Any:
+    ties: Ties = result.settings["ties"]
+    return preferred(table["stereotype"], table["antistereotype"], ties)
 
 
 def _words(result: Result) -> tuple[Any, int, list[str]]:
@@ -185,11 +205,11 @@ PAIRS = "Per cent of the variance that two choices make together and neither alo
 
 
 def _moves(made: Sweep) -> pd.DataFrame:
-    return effects_of_choices(made.frame, made.factors)
+    return effects_of_choices(made.whole, made.factors)
 
 
 def _pairs(made: Sweep) -> pd.DataFrame:
-    return pairs_of_choices(made.frame, made.factors)
+    return pairs_of_choices(made.whole, made.factors)
 
 
 def _remark(title: str, made: Sweep) -> str:

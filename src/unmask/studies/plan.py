@@ -40,7 +40,8 @@ def needs(
 
 def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
     more, n = r.overall.more, r.overall.n
-    crowd, inflated = n / more["clusters"], more["design_effect"]
+    clusters = more.get("clusters") or n
+    crowd, inflated = n / clusters, more.get("design_effect") or 1.0
     count = clusters_needed(points, inflated, crowd, power=power, level=level)
     # Other items of the clusters at hand help only as far as they are not alike.
     alike = likeness(inflated, crowd)
@@ -51,7 +52,7 @@ def _shares(r: Result, points: float, power: float, level: float) -> dict[str, A
         "unit": "points",
         "detects": more.get("detectable"),
         "items": n,
-        "clusters": more["clusters"],
+        "clusters": clusters,
         "design effect": inflated,
         "likeness": alike,
         "items needed": math.ceil(count * crowd),
@@ -64,13 +65,17 @@ def _shares(r: Result, points: float, power: float, level: float) -> dict[str, A
 def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:
     more = r.overall.more
     words = sum(more["words"]) / 2 if "words" in more else math.nan
+    needed = words_needed(d, more.get("ratio", 1.0), power=power, level=level)
+    if r.settings.get("random") == "attributes" and more.get("detectable"):
+        # All four sets are a sample, and grow together: the error falls with their root.
+        needed = max(needed, math.ceil(words * (more["detectable"] / d) ** 2))
     return {
         "measure": r.measure,
         "data": r.data,
         "unit": "d",
         "detects": more.get("detectable"),
         "words a side": words,
-        "words a side needed": words_needed(d, more.get("ratio", 1.0), power=power, level=level),
+        "words a side needed": needed,
     }
 
 

@@ -19,7 +19,7 @@ def align(first: Sequence[int], second: Sequence[int]) -> Alignment:
     """Align two id sequences as Nangia et al. (2020) do: the matching blocks of difflib."""
     same: tuple[list[int], list[int]] = ([], [])
     changed: tuple[list[int], list[int]] = ([], [])
-    matcher = difflib.SequenceMatcher(None, list(map(str, first)), list(map(str, second)))
+    matcher = difflib.SequenceMatcher(None, first, second)
     for tag, a, b, c, d in matcher.get_opcodes():
         into = same if tag == "equal" else changed
         into[0].extend(range(a, b))

@@ -212,7 +212,7 @@ def _timed(
         for method, (measure, data) in asked.items():
             clock = _Clock()
             spec = Spec(model, measure, data, samples=samples if method == "CEAT" else None)
-            evaluate([spec], replace(options, journal=None, progress=clock))
+            evaluate([spec], replace(options, cache=False, store=None, progress=clock))
             line = {"model": model.name, "test": test, "method": method}
             out.append(line | clock.seconds())
     return out

@@ -339,7 +339,8 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
             line = {"model": model, "measure": m, "AUC": found.value}
             line |= {"low": found.low, "high": found.high, "n": found.n}
             if "cps" in scores:
-                gap = auc_difference(labels, scores["cps"].loc[shared].to_numpy(float), chosen)
+                base = scores["cps"].loc[shared].to_numpy(float)
+                gap = auc_difference(labels, base, chosen, writers)
                 line |= {"less cps": gap.value, "p": gap.p}
             rows.append(line)
             curves[model, m] = (roc(labels, chosen), found)

@@ -1,0 +1,139 @@
+"""All of kaneko2022's Table 5 for one model: where does the time go?
+
+    python benchmarks/table5.py [base|large|tiny] [float32|tf32|bfloat16 ...]
+
+CrowS-Pairs and StereoSet (UNMASK_DATA), CPS, SSS, AUL and AULA, on a network of BERT's shape with
+random weights and its real tokenizer. From data sets to results, after loading; each part's share
+of the time, and on a GPU the share in which it computes.
+"""
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import transformers
+
+from unmask.data import catalogue
+from unmask.flow import evaluate as flow
+from unmask.flow import likelihood
+from unmask.models.load import wrap
+from unmask.options import Options, Spec
+
+SHAPES = {
+    "tiny": (1, 16, 1, 32),
+    "base": (12, 768, 12, 3072),
+    "large": (24, 1024, 16, 4096),
+}
+MEASURES = ("cps", "sss", "aul", "aula")
+DATA = ("crows-pairs", "stereoset")
+
+
+def network(size: str, dtype: str, device: str):
+    layers, width, heads, inner = SHAPES[size]
+    vocabulary = Path(os.environ["UNMASK_DATA"]) / "tokenizers/bert-base-uncased/vocab.txt"
+    words = vocabulary.read_text(encoding="utf-8").split("\n")
+    tokenizer = transformers.BertTokenizerFast(vocab={w: i for i, w in enumerate(words) if w})
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=heads,
+        intermediate_size=inner,
+    )
+    torch.manual_seed(0)
+    net = transformers.BertForMaskedLM(config).eval()
+    kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
+    return replace(wrap(net.to(device, kind), tokenizer, "masked", size), precision=dtype)
+
+
+@contextmanager
+def timed(times, name):
+    start = time.perf_counter()
+    yield
+    times[name] = times.get(name, 0) + time.perf_counter() - start
+
+
+def parts(model, options):
+    """The time of planning, asking and scoring, and of the whole."""
+    times = {}
+
+    def wrapped(name, function):
+        def call(*args, **more):
+            with timed(times, name):
+                return function(*args, **more)
+
+        return call
+
+    before = likelihood.plan, likelihood.ask, likelihood.score
+    likelihood.plan = wrapped("planning", before[0])
+    likelihood.ask = wrapped("asking", before[1])
+    likelihood.score = wrapped("scoring", before[2])
+    try:
+        with timed(times, "whole"):
+            sets = [catalogue.resolve(d)[0] for d in DATA]
+            specs = [Spec(model, m, d) for d in sets for m in MEASURES]
+            found = flow.evaluate(specs, options)
+    finally:
+        likelihood.plan, likelihood.ask, likelihood.score = before
+    return times, found
+
+
+def busy(model, options):
+    """The share of the time in which the GPU computes, from its own events."""
+    if not torch.cuda.is_available():
+        return None
+    spans = []
+
+    def start(*_):
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        spans.append([event])
+
+    def end(*_):
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        spans[-1].append(event)
+
+    hooks = [
+        model.net.register_forward_pre_hook(start),
+        model.net.register_forward_hook(end),
+    ]
+    began = time.perf_counter()
+    parts(model, options)
+    torch.cuda.synchronize()
+    whole = time.perf_counter() - began
+    for hook in hooks:
+        hook.remove()
+    return sum(a.elapsed_time(b) for a, b in spans) / 1000 / whole
+
+
+def main():
+    size = sys.argv[1] if len(sys.argv) > 1 else "base"
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    machine = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
+    options = Options()
+    reference = None
+    for dtype in sys.argv[2:] or ["float32"]:
+        model = network(size, dtype, device)
+        parts(model, options) if device == "cuda" else None  # kernels are chosen once
+        times, found = parts(model, options)
+        share = busy(model, options)
+        rows = found[0].settings["rows"]
+        said = ", ".join(f"{k} {v:.2f} s" for k, v in times.items())
+        print(f"{machine}, {size}, {dtype}: {said}; {rows} rows; GPU busy {share}", flush=True)
+        wins = [r.items.pivot(index="item", columns="label", values="score") for r in found]
+        prefers = [(w.stereotype > w.antistereotype).to_numpy() for w in wins]
+        if reference is None:
+            reference = prefers
+        else:
+            flips = sum(int((a != b).sum()) for a, b in zip(reference, prefers, strict=True))
+            print(f"  preferences other than in the first dtype: {flips}", flush=True)
+        del model
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The command `cache`: what is kept of models' answers."""
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli.later import later
+
+answers = later("unmask.models.answers")
+
+app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
+console = Console()
+MEGABYTE = 1e6
+
+
+@app.command()
+def info() -> None:
+    """Where the cache is, how many rows it keeps, and how large it may grow."""
+    path = answers.folder() / answers.NAME
+    count = size = 0
+    if path.exists():
+        with answers.opened(path) as store:
+            count, size = store.count(), store.size()
+    said = f"{count} rows, {size / MEGABYTE:.1f} MB of at most {answers.limit() / MEGABYTE:.0f} MB"
+    console.print(escape(f"{path}: {said} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
+
+
+@app.command()
+def clear() -> None:
+    """Forget all answers; models' answers are asked for again."""
+    console.print(f"{answers.clear() / MEGABYTE:.1f} MB removed")
