@@ -199,3 +199,31 @@ def test_wheel_runs_offline_in_an_empty_environment(tmp_path):
         env=environment,
     )
     assert list(tmp_path.glob("unmask-results/*/results.json"))
+
+
+def test_a_run_killed_at_random_moments_gives_the_same_bytes(tmp_path):
+    """SIGKILL at 20 moments, each followed by another try; the last one is let through."""
+    command = [sys.executable, "-m", "unmask.cli.main", "run", "-x", "pll,aul,w-seat"]
+    command += ["-d", "bundled-pairs,weat-6"]
+    whole = {**os.environ, "UNMASK_CACHE": str(tmp_path / "whole")}
+    done = subprocess.run([*command, "-o", tmp_path / "a"], env=whole, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    killed = {**os.environ, "UNMASK_CACHE": str(tmp_path / "killed")}
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        going = subprocess.Popen(
+            [*command, "-o", tmp_path / "b"],
+            env=killed,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            going.wait(timeout=float(rng.uniform(1, 15)))
+        except subprocess.TimeoutExpired:
+            going.kill()
+            going.wait()
+    done = subprocess.run([*command, "-o", tmp_path / "b"], env=killed, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    for name in ("results.json", "items.parquet"):
+        one, two = ((tmp_path / folder / name).read_bytes() for folder in "ab")
+        assert one == two, name
