@@ -1,7 +1,7 @@
 """The commands `compare`, `reproduce`, `vary`, `reliability` and `plan`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -30,6 +30,13 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     for command in (compare, reproduce, vary, reliability, plan):
         app.command()(command)
+
+
+def _options(seed: int, level: float, tokens: str, cache: bool, progress: Any) -> Any:
+    """The options that the studies share."""
+    return options.Options(
+        seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
+    )
 
 
 def compare(
@@ -78,9 +85,7 @@ def reproduce(
     folder = out or Path("unmask-results") / paper
     files.make_folder(folder)
     with terminal.progress(console) as progress:
-        chosen = options.Options(
-            seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
-        )
+        chosen = _options(seed, level, tokens, cache, progress)
         asked = request.Request(chosen, quick, corpus or (), contexts)
         made = papers.reproduce(paper, split(model), folder, asked)
     terminal.print_study(console, made, folder)
@@ -104,9 +109,7 @@ def vary(
     folder = out or Path("unmask-results") / "vary"
     files.make_folder(folder)
     with terminal.progress(console) as progress:
-        chosen = options.Options(
-            seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
-        )
+        chosen = _options(seed, level, tokens, cache, progress)
         concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
         made = multiverse.study(
             load.load(model), chosen, concepts=concepts, data=sets, store=contexts
@@ -141,9 +144,7 @@ def reliability(
     files.make_folder(folder)
     measures = split(measure, relying.MEASURES)
     with terminal.progress(console) as progress:
-        chosen = options.Options(
-            seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
-        )
+        chosen = _options(seed, level, tokens, cache, progress)
         loaded = [load.load_any(m) for m in split(model, ("bundled",))]
         made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
     page.write(made, folder)

@@ -30,14 +30,14 @@ def evaluate(
     """
     if isinstance(specs, Spec) or not all(isinstance(s, Spec) for s in specs):
         raise UnmaskError("specs are a list of unmask.Spec; give one in a list of its own.")
-    ready = [resolved(spec) for spec in specs]
-    found: dict[int, Result] = {}
     if options.cache and options.store is None:
         with opened() as store:
             made = evaluate(specs, replace(options, store=store), failed)
         for said in store.said:
             warnings.warn(said, stacklevel=2)
         return made
+    ready = [resolved(spec) for spec in specs]
+    found: dict[int, Result] = {}
     for model, places in _by_model(ready).items():
         loaded = _load(ready[places[0]].model, options) if isinstance(model, str) else None
         mine = {i: replace(ready[i], model=loaded or ready[i].model) for i in places}
