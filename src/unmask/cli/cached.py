@@ -6,6 +6,7 @@ from rich.markup import escape
 
 from unmask.cli.later import later
 
+caches = later("unmask.caches")
 answers = later("unmask.models.answers")
 
 app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
@@ -16,7 +17,7 @@ MEGABYTE = 1e6
 @app.command()
 def info() -> None:
     """Where the cache is, how many rows it keeps, and how large it may grow."""
-    path = answers.folder() / answers.NAME
+    path = caches.cache_folder() / answers.NAME
     count = size = 0
     if path.exists():
         with answers.opened(path) as store:

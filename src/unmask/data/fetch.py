@@ -12,8 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
+from unmask.caches import cache_folder
 from unmask.data.cards import Card
 from unmask.errors import DataError
 
@@ -77,11 +76,6 @@ def _stream(url: str, part: Path, progress: Callable[[int, int], None]) -> None:
                 progress(done, total)
     if total and done < total:
         raise ConnectionError(f"{done} of {total} bytes came")
-
-
-def cache_folder() -> Path:
-    """Where fetched files are kept: `UNMASK_CACHE`, or the user's cache directory."""
-    return Path(os.environ.get("UNMASK_CACHE") or platformdirs.user_cache_dir("unmask"))
 
 
 def local_copy(card: Card) -> Path | None:

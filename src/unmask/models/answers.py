@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
 
+from unmask.caches import cache_folder
 from unmask.errors import UnmaskError
 from unmask.models.questions import Ints, Questions
 from unmask.types import Floats
@@ -32,11 +32,6 @@ OFTEN = 1.0  # seconds between two writes
 DAY = 86_400
 RECORD = np.dtype([("place", "<i4"), ("gold", "<i4"), ("value", "<f8", (3,))])
 Key: TypeAlias = bytes
-
-
-def folder() -> Path:
-    """Where caches lie: `UNMASK_CACHE`, or the user's cache directory."""
-    return Path(os.environ.get("UNMASK_CACHE") or platformdirs.user_cache_dir("unmask"))
 
 
 def limit() -> int:
@@ -185,7 +180,7 @@ class Store:
 @contextmanager
 def opened(path: Path | None = None) -> Iterator[Store]:
     """The store, written and closed at the end whatever happens."""
-    store = Store(path or folder() / NAME)
+    store = Store(path or cache_folder() / NAME)
     try:
         yield store
     finally:
@@ -194,7 +189,7 @@ def opened(path: Path | None = None) -> Iterator[Store]:
 
 def clear(path: Path | None = None) -> int:
     """Remove the store; returns the bytes that it had."""
-    path = path or folder() / NAME
+    path = path or cache_folder() / NAME
     size = 0
     for part in path.parent.glob(path.name + "*") if path.parent.is_dir() else ():
         size += part.stat().st_size
