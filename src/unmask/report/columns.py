@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from unmask.stats.families import corrected
 from unmask.stats.intervals import FEW
 from unmask.types import Compared, Estimate, Result
 
@@ -248,19 +247,14 @@ def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
 def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
     """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
 
-    `p_holm` corrects the tests of one model and measure as a family, and a result's categories as
-    another. `verdict` is empty for a baseline.
+    `p_holm` is that of the run: the word tests of one model and measure are a family, and a
+    result's categories are another. `verdict` is empty for a baseline.
     """
     rows = []
     for result in results:
         parts = {"": result.overall} | (dict(result.by_category) if by_category else {})
         rows += [_row(result, category, estimate) for category, estimate in parts.items()]
-    frame = pd.DataFrame(rows)
-    if len(frame):
-        family = frame[frame.category == ""].groupby(["model", "measure"])["p"]
-        corrections = family.transform(lambda p: corrected(p.to_numpy(float)))
-        frame["p_holm"] = corrections.reindex(frame.index).fillna(frame.p_holm)
-    return frame
+    return pd.DataFrame(rows)
 
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
@@ -282,7 +276,7 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
-        "p_holm": np.nan if more.get("p_holm") is None else more["p_holm"],
+        "p_holm": np.nan if estimate.p is None else more.get("p_holm", estimate.p),
         "detectable": more.get("detectable"),
         "base_rate": np.nan if rate is None else rate.value,
         "shrunken": more.get("shrunken", np.nan),

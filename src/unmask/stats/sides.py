@@ -49,42 +49,37 @@ def by_side(
     """
     kept = ~np.isnan(wins)
     wins, found, sides = wins[kept], found.chosen(kept), sides.chosen(kept)
-    names = [f"{f}/{s}" for f, s in zip(sides.family, sides.side, strict=True)]
+    cells: dict[str, dict[str, NDArray[np.bool_]]] = {}
+    family, side = np.array(sides.family), np.array(sides.side)
+    for f, s in dict.fromkeys(zip(sides.family, sides.side, strict=True)):
+        cells.setdefault(f, {})[f"{f}/{s}"] = (family == f) & (side == s)
     out = {"balanced": balanced(wins, sides, found, how)}
-    gaps: list[tuple[float, Estimate]] = []
-    noises: list[float] = []
-    for family in dict.fromkeys(sides.family):
-        halves = {}
-        for name in dict.fromkeys(
-            n for n, f in zip(names, sides.family, strict=True) if f == family
-        ):
-            here = np.array([n == name for n in names])
-            halves[name] = share(wins[here], found.chosen(here), ideal=50.0, how=how)
-        out |= {f"side:{name}": half for name, half in halves.items()}
-        if len(halves) == 2:
-            one, two = halves.values()
-            out[f"sides:{family}"] = gap = _gap(one, two, how)
-            gaps.append((gap.n, gap))
-            noises.append(
-                1e4 * sum(_plain(wins, np.array([x == k for x in names]), found) for k in halves)
-            )
-    if not gaps:
-        return out
-    whole = sum(n for n, _ in gaps)
-    square = sum(
-        n / whole * (g.value**2 - noise) for (n, g), noise in zip(gaps, noises, strict=True)
-    )
-    nan, more = float("nan"), {"families": len(gaps)}
-    out["base_rate"] = Estimate(
-        math.sqrt(max(square, 0.0)), nan, nan, how.level, "root mean square", int(whole), 0.0,
-        None, nan, more,
-    )  # fmt: skip
-    return out
+    gaps: list[tuple[Estimate, float]] = []
+    for name, halves in cells.items():
+        shares = {
+            k: share(wins[some], found.chosen(some), ideal=50.0, how=how)
+            for k, some in halves.items()
+        }
+        out |= {f"side:{k}": estimate for k, estimate in shares.items()}
+        if len(shares) == 2:
+            one, two = shares.values()
+            out[f"sides:{name}"] = gap = _gap(one, two, how)
+            gaps.append((gap, sum(_noise(wins, some, found) for some in halves.values())))
+    return out | ({"base_rate": _base_rate(gaps, how)} if gaps else {})
 
 
-def _plain(wins: Floats, chosen: NDArray[np.bool_], found: Design) -> float:
-    """The variance of a side's share over its clusters, with nothing added for safety."""
-    some, kin = wins[chosen], found.chosen(chosen)
+def _base_rate(gaps: Sequence[tuple[Estimate, float]], how: Resampling) -> Estimate:
+    """The root mean square of differences, families by their items, the noise taken off."""
+    whole = sum(g.n for g, _ in gaps)
+    square = sum(g.n * (g.value**2 - noise) for g, noise in gaps) / whole
+    nan, more, method = float("nan"), {"families": len(gaps)}, "root mean square"
+    value = math.sqrt(max(square, 0.0))
+    return Estimate(value, nan, nan, how.level, method, whole, 0.0, None, nan, more)
+
+
+def _noise(wins: Floats, chosen: NDArray[np.bool_], found: Design) -> float:
+    """The variance of a side's percentage over its clusters, with nothing added for safety."""
+    some, kin = 100 * wins[chosen], found.chosen(chosen)
     value = kin.variance((some - some.mean()) / len(some)).value
     return value if value > 0 else 0.0
 
