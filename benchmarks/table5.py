@@ -19,7 +19,7 @@ import transformers
 
 from unmask.data import catalogue
 from unmask.flow import evaluate as flow
-from unmask.flow import likelihood
+from unmask.flow import likelihood, scoring
 from unmask.models.load import wrap
 from unmask.options import Options, Spec
 
@@ -68,17 +68,19 @@ def parts(model, options):
 
         return call
 
-    before = likelihood.plan, likelihood.ask, likelihood.score
-    likelihood.plan = wrapped("planning", before[0])
-    likelihood.ask = wrapped("asking", before[1])
-    likelihood.score = wrapped("scoring", before[2])
+    before = likelihood._planned, likelihood.begin, likelihood._reduced, scoring.result
+    likelihood._planned = wrapped("planning", before[0])
+    likelihood.begin = wrapped("sending", before[1])
+    likelihood._reduced = wrapped("waiting", before[2])
+    scoring.result = wrapped("statistics", before[3])
     try:
         with timed(times, "whole"):
-            sets = [catalogue.resolve(d)[0] for d in DATA]
+            with timed(times, "reading"):
+                sets = [catalogue.resolve(d)[0] for d in DATA]
             specs = [Spec(model, m, d) for d in sets for m in MEASURES]
             found = flow.evaluate(specs, options)
     finally:
-        likelihood.plan, likelihood.ask, likelihood.score = before
+        likelihood._planned, likelihood.begin, likelihood._reduced, scoring.result = before
     return times, found
 
 
@@ -111,27 +113,42 @@ def busy(model, options):
     return sum(a.elapsed_time(b) for a, b in spans) / 1000 / whole
 
 
+def preferences(found):
+    wins = [r.items.pivot(index="item", columns="label", values="score") for r in found]
+    return [(w.stereotype > w.antistereotype).to_numpy() for w in wins]
+
+
 def main():
-    size = sys.argv[1] if len(sys.argv) > 1 else "base"
+    given = [a for a in sys.argv[1:] if "=" not in a]
+    tokens = {a.split("=")[0]: int(a.split("=")[1]) for a in sys.argv[1:] if "=" in a}
+    size, dtypes = (given or ["base"])[0], given[1:] or ["float32"]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     machine = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
-    options = Options()
-    reference = None
-    for dtype in sys.argv[2:] or ["float32"]:
-        model = network(size, dtype, device)
-        parts(model, options) if device == "cuda" else None  # kernels are chosen once
-        times, found = parts(model, options)
-        share = busy(model, options)
+    plain = Options(**tokens, recheck=False)
+    reference, full = None, network(size, "float32", device)
+    type(full).in_full = lambda self: full  # its weights before they were rounded
+    for dtype in dtypes:
+        model = full if dtype == "float32" else network(size, dtype, device)
+        parts(model, plain) if device == "cuda" else None  # kernels are chosen once
+        times, found = parts(model, plain)
+        share = busy(model, plain)
         rows = found[0].settings["rows"]
         said = ", ".join(f"{k} {v:.2f} s" for k, v in times.items())
         print(f"{machine}, {size}, {dtype}: {said}; {rows} rows; GPU busy {share}", flush=True)
-        wins = [r.items.pivot(index="item", columns="label", values="score") for r in found]
-        prefers = [(w.stereotype > w.antistereotype).to_numpy() for w in wins]
-        if reference is None:
+        prefers = preferences(found)
+        if dtype == "float32":
             reference = prefers
-        else:
-            flips = sum(int((a != b).sum()) for a, b in zip(reference, prefers, strict=True))
-            print(f"  preferences other than in the first dtype: {flips}", flush=True)
+        if dtype == "float32" or reference is None:
+            continue
+        flips = sum(int((a != b).sum()) for a, b in zip(reference, prefers, strict=True))
+        times, found = parts(model, Options(**tokens))
+        left = sum(int((a != b).sum()) for a, b in zip(reference, preferences(found), strict=True))
+        again = sum(r.settings["recheck"]["again"] for r in found)
+        print(
+            f"  preferences other than float32's: {flips}; with recheck {left}, {again} items run "
+            f"again, {times['whole']:.2f} s",
+            flush=True,
+        )
         del model
 
 

@@ -24,6 +24,7 @@ from tokenizers import (
 
 from unmask.cli.main import main
 from unmask.data.packaged import bundled_pairs
+from unmask.flow import scoring
 from unmask.models.load import Model, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -254,3 +255,19 @@ def tiny_real(family: str) -> Model:
         net = make_net(family, len(tokenizer), tokenizer.pad_token_id or 0)
         _MODELS[key] = wrap(net, tokenizer, KINDS.get(family, "masked"), f"tiny-real-{family}")
     return _MODELS[key]
+
+
+def sentence_frame(model, planned, readings):
+    """The items table of one measure, from its plan and its answers."""
+    scored = scoring.reduced(model, planned.measure, planned, readings)
+    return scoring.sentence_frame(model, planned.measure, planned.data, scored)
+
+
+def asked_of(planned, item, label):
+    """The questions of the value and of the prior about one sentence."""
+    names = [(i.id, k) for i in planned.data.items for k in i.texts]
+    at = names.index((item, label))
+    start = planned.starts[at]
+    middle = start + planned.values[at]
+    every = planned.queries
+    return every[start:middle], every[middle : middle + planned.priors[at]]

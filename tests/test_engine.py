@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from conftest import KINDS, SORT, invoke, tiny
+from unmask.asking import NOTHING, Query
 from unmask.data.packaged import bundled_pairs
 from unmask.data.templates import template_test
 from unmask.errors import ModelError, NotApplicable
@@ -17,7 +18,7 @@ from unmask.measures import LIKELIHOOD
 from unmask.models.answers import Store, opened
 from unmask.models.batches import Budget, batches, budget_for
 from unmask.models.logprobs import attention_received
-from unmask.types import NOTHING, Dataset, Query
+from unmask.types import Dataset
 
 MASKED = [f for f in SORT if KINDS.get(f, "masked") == "masked"]
 SOME = Dataset("some", "triplets", bundled_pairs().items[::13])

@@ -30,6 +30,7 @@ FLOORS = (
     {"registry", "plugins", "caches"},
     {"options"},
     {"types"},
+    {"asking"},
     {"text", "stats"},
     {"measures", "corpus"},
     {"data", "models"},

@@ -8,14 +8,15 @@ import pytest
 
 import plain
 import unmask
-from conftest import tiny, tiny_real
+from conftest import asked_of, sentence_frame, tiny, tiny_real
+from unmask.asking import Encoded
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers import pairs, stereoset
-from unmask.flow import likelihood, planning
+from unmask.flow import encoding, likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.text.roles import with_pair_roles
-from unmask.types import Contrast, Dataset, Encoded, Text
+from unmask.types import Contrast, Dataset, Text
 
 FAMILIES = ["bert", "roberta", "albert"]
 LOOPS = {
@@ -49,8 +50,7 @@ def frames(model, data, names):
     streams = {s: model.engine(s) for s in ("own", "written")}
     readings = likelihood.ask(streams, planned)
     return {
-        p.measure.name: likelihood.sentence_frame(model, p, r)
-        for p, r in zip(planned, readings, strict=True)
+        p.measure.name: sentence_frame(model, p, r) for p, r in zip(planned, readings, strict=True)
     }
 
 
@@ -190,7 +190,7 @@ def test_a_pair_is_aligned_once():
     model = tiny("bert")
     data = made(("women are kind than men.", "men are kind than women."))
     planned = planning.plan(model, LIKELIHOOD["cps"], data)
-    by_label = [[q.gold for q in planned.queries[v]] for v, _ in planned.parts["0"].values()]
+    by_label = [[q.gold for q in asked_of(planned, "0", k)[0]] for k in data.items[0].texts]
     assert by_label[0] == by_label[1]
 
 
@@ -201,7 +201,7 @@ def test_every_pair_of_a_data_set_shares_the_same_tokens(shared):
         shared("multilingual/russian.json")
         data = catalogue.sentences(name)
         for item in data.items:
-            found = planning.encode(model, LIKELIHOOD["cps"], [item])[0]
+            found = encoding.encode(model, LIKELIHOOD["cps"], [item])[0]
             tokens = [[e.ids[i] for i in e.roles["shared"]] for e in found.values()]
             assert tokens[0] == tokens[1], item.id
 
@@ -262,9 +262,9 @@ def test_cat_fills_the_context_as_it_was_written():
         "unrelated": Text("the spoon met john.", spans),
     }
     item = Contrast("1", texts, "c", "c", {"context": "The BLANK met John."})
-    found = planning.encode(tiny("roberta"), LIKELIHOOD["cat"], [item])[0]
+    found = encoding.encode(tiny("roberta"), LIKELIHOOD["cat"], [item])[0]
     assert found["stereotype"].text.string == "The nurse met John."
-    assert planning.encode(tiny("roberta"), LIKELIHOOD["pll"], [item])[0][
+    assert encoding.encode(tiny("roberta"), LIKELIHOOD["pll"], [item])[0][
         "stereotype"
     ].text.string == ("the nurse met john.")
     twice = replace(item, id="2", meta={"context": "The BLANK met the BLANK."})

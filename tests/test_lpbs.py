@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import plain
-from conftest import tiny
+from conftest import asked_of, sentence_frame, tiny
 from unmask.api import evaluate
 from unmask.data.templates import template_test
 from unmask.flow import likelihood, planning
@@ -27,7 +27,7 @@ def run(model, name, test=TEST):
     planned = planning.plan(model, LIKELIHOOD[name], data)
     stream = planned.measure.stream
     readings = likelihood.ask({stream: model.engine(stream)}, [planned])[0]
-    return likelihood.sentence_frame(model, planned, readings).set_index(["item", "label"])
+    return sentence_frame(model, planned, readings).set_index(["item", "label"])
 
 
 def rows_for(model, target, attribute):
@@ -100,11 +100,10 @@ def test_thys_tokenises_the_masked_sentence_anew():
     model = tiny("xlnet")
     data = template_test(TEST)
     planned = planning.plan(model, LIKELIHOOD["lpbs@thys2025"], data)
-    value, prior = planned.parts["0/nurse"]["x:he"]
     ids = model.codec.tokenizer("<mask> likes the nurse.")["input_ids"]
     both = model.codec.tokenizer("<mask> likes the <mask>.")["input_ids"]
     mask = model.codec.mask_id
-    (query,), (before,) = planned.queries[value], planned.queries[prior]
+    (query,), (before,) = asked_of(planned, "0/nurse", "x:he")
     assert list(query.row) == ids
     assert query.at == ids.index(mask)
     assert list(before.row) == both

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from conftest import sentence_frame
 from unmask.api import evaluate, run
 from unmask.data.cards import sentence_sets
 from unmask.data.packaged import bundled_pairs
@@ -81,7 +82,7 @@ def test_smollm2_equals_transformers_loss(tmp_path):
     ]
     planned = planning.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", tuple(items)))
     readings = likelihood.ask({"own": model.engine()}, [planned])[0]
-    frame = likelihood.sentence_frame(model, planned, readings)
+    frame = sentence_frame(model, planned, readings)
     scores = frame[frame.label == "stereotype"].set_index("item").score
     for n, text in enumerate(texts):
         ids = torch.tensor([model.codec.encode(text).ids])
@@ -92,7 +93,7 @@ def test_smollm2_equals_transformers_loss(tmp_path):
     pair = Contrast("p", {"stereotype": Text(good), "antistereotype": Text(bad)}, "c", "c")
     planned = planning.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", (pair,)))
     readings = likelihood.ask({"own": model.engine()}, [planned])[0]
-    two = likelihood.sentence_frame(model, planned, readings).set_index("label").score
+    two = sentence_frame(model, planned, readings).set_index("label").score
     assert two["stereotype"] > two["antistereotype"] + 10
 
 

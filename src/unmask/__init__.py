@@ -18,7 +18,7 @@ _HOME = {
     "NameUnknown": "errors",
     "NotApplicable": "errors",
     "Options": "options",
-    "Query": "types",
+    "Query": "asking",
     "Resampling": "options",
     "Result": "types",
     "Results": "types",

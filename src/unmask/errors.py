@@ -28,3 +28,7 @@ class ModelError(UnmaskError):
 
 class NotApplicable(UnmaskError):
     """A measure that does not fit the model or the data."""
+
+
+class Said(UserWarning):
+    """A warning of our own: one sentence for the user."""

@@ -160,7 +160,8 @@ class Options:
     `keep` asks for `tokens` (the answer to every query) or `samples` (the effect size of every
     draw) in `Result.kept`. `matters` is the smallest bias that would, for the verdicts.
     `exclude` is a file with the ids of items to leave out. `random` says which words of a word
-    test are a sample: `targets`, or `attributes` too. `cache` keeps the model's answers for later
+    test are a sample: `targets`, or `attributes` too. `recheck`: with a reduced `dtype`, run items
+    again in float32 that it cannot decide. `cache` keeps the model's answers for later
     runs, in `store` where one is open already. `tokens` is a number, or `auto`: what the device
     runs well.
     """
@@ -181,6 +182,7 @@ class Options:
     exclude: Path | str | None = None
     encoding: str | None = None
     keep: tuple[str, ...] = ()
+    recheck: bool = True
     cache: bool = False
     store: Any = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,9 @@ from unmask.options import Spec
 
 Span: TypeAlias = tuple[int, int]
 Kind: TypeAlias = Literal["masked", "causal", "permutation", "encoder", "static", "elmo"]
-Hidden: TypeAlias = frozenset[int] | range
 Floats: TypeAlias = NDArray[np.float64]
 
 STEREOTYPE, ANTISTEREOTYPE, UNRELATED = "stereotype", "antistereotype", "unrelated"
-NOTHING: frozenset[int] = frozenset()
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -34,7 +32,7 @@ class Text:
             raise DataError(f"a sentence is {self.string!r:.40}, which is no text; give a string.")
         if not self.string.strip():
             raise DataError("a sentence is empty; remove it or fill it in.")
-        if any("\ud800" <= c <= "\udfff" for c in self.string):
+        if not self.string.isascii() and any("\ud800" <= c <= "\udfff" for c in self.string):
             raise DataError(
                 f"the sentence {self.string[:40]!a} holds half a character (a lone surrogate); "
                 "mend it."
@@ -194,126 +192,6 @@ class Dataset:
                 )
             if self.shape == "templates":
                 _check_template(self.name, item)
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """What plans see: token ids, the places of special tokens, places by role, word of a place.
-
-    `words[i]` numbers the word that place i belongs to (-1 for specials). `text` is the sentence
-    itself; `focus` is the text before, of, and after the word that it is about (the target or the
-    fill word). Both are for plans that repeat how published code tokenised it.
-    """
-
-    ids: tuple[int, ...]
-    specials: frozenset[int]
-    roles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    words: tuple[int, ...] = ()
-    focus: tuple[str, str, str] = ("", "", "")
-    text: Text | None = None
-
-    @property
-    def content(self) -> tuple[int, ...]:
-        """The places that are not special tokens."""
-        return tuple(i for i in range(len(self.ids)) if i not in self.specials)
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """log p(`gold` at place `at` | the tokens of `row`, the places in `hidden` not shown)."""
-
-    row: tuple[int, ...]
-    hidden: Hidden
-    at: int
-    gold: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Questions about one row: log p(`gold[k]` at `at[k]` | `row`, the places in hidden not shown).
-
-    `hidden` has one entry for all questions, or one for each.
-    """
-
-    row: tuple[int, ...]
-    at: tuple[int, ...]
-    gold: tuple[int, ...]
-    hidden: tuple[Hidden, ...]
-
-    def hidden_at(self, k: int) -> Hidden:
-        """The places that question k does not see."""
-        return self.hidden[0] if len(self.hidden) == 1 else self.hidden[k]
-
-    @property
-    def queries(self) -> list[Query]:
-        """The questions one by one."""
-        places = zip(self.at, self.gold, strict=True)
-        return [Query(self.row, self.hidden_at(k), i, g) for k, (i, g) in enumerate(places)]
-
-
-def asks_of(questions: "Iterable[Ask | Query]") -> list[Ask]:
-    """Questions by row; a single query is taken as an ask of one."""
-    return [
-        q if isinstance(q, Ask) else Ask(q.row, (q.at,), (q.gold,), (q.hidden,)) for q in questions
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Readings:
-    """Answers to a list of queries, in its order.
-
-    `hit`: no token is likelier than the gold one. `attention`: what place `at` receives, averaged
-    over layers, heads and the row's real places; NaN where it was not asked for. `rows` counts
-    the distinct rows that went through the model.
-    """
-
-    logp: Floats
-    hit: NDArray[np.bool_]
-    attention: Floats
-    rows: int
-
-    def __getitem__(self, places: slice) -> "Readings":
-        return Readings(self.logp[places], self.hit[places], self.attention[places], self.rows)
-
-
-class LogProbs(Protocol):
-    """Anything that answers queries: a model's engine, or a fake in a test."""
-
-    def ask(self, asks: Sequence[Ask], attention: Sequence[bool]) -> Readings:
-        """Answer every question; `attention[i]` says whether ask i needs attention weights."""
-        ...
-
-
-class Codec(Protocol):
-    """What plans may ask of a tokenizer."""
-
-    def encode(self, string: str) -> Encoded:
-        """Token ids with specials, as the model is used to them."""
-        ...
-
-    def pieces(self, word: str) -> tuple[int, ...]:
-        """The ids of a word on its own: no specials, no leading space."""
-        ...
-
-    def token(self, word: str) -> int:
-        """The id of the token spelt exactly so, or the unknown token's."""
-        ...
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of some ids."""
-        ...
-
-    @property
-    def mask(self) -> str:
-        """The mask token as text."""
-        ...
-
-    unknown: int | None  # the id of the unknown token, if there is one
-    reserved: frozenset[int]  # the ids of special tokens, which text should not hold
-
-    def encode_after_paragraph(self, string: str) -> Encoded:
-        """Ids of the string as a second segment behind a long paragraph (XLNet)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from unmask.cli.arguments import (
     token_budget,
 )
 from unmask.cli.later import later
-from unmask.errors import UnmaskError
+from unmask.errors import Said, UnmaskError
 
 api = later("unmask.api")
 cite_ = later("unmask.report.cite")
@@ -78,7 +78,7 @@ def main() -> None:
 
 def _said(message: object, category: type[Warning], *_: object, **__: object) -> None:
     """Our own warnings are one sentence each; those of libraries are not the user's."""
-    if category is UserWarning:
+    if category is Said:
         Console(stderr=True).print(escape(f"unmask: {message}"), style="yellow", soft_wrap=True)
 
 
@@ -135,6 +135,9 @@ def run(
         str, typer.Option(help="Words of word tests that are a sample: targets, or attributes too.")
     ] = "targets",
     matters: Least = "3,0.2d",
+    recheck: Annotated[
+        bool, typer.Option(help="With a reduced dtype, decide close items in float32.")
+    ] = True,
     cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -155,6 +158,7 @@ def run(
         "exclude": exclude,
         "random": random,
         "cache": cache,
+        "recheck": recheck,
         "matters": matters,
     }
     options.Options(**chosen)  # checked before a folder is made

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.data import catalogue
-from unmask.errors import ModelError, NotApplicable, UnmaskError
+from unmask.errors import ModelError, NotApplicable, Said, UnmaskError
 from unmask.flow import association, likelihood
 from unmask.flow.progress import Failed, refuse
 from unmask.measures import Association, find
@@ -34,7 +34,7 @@ def evaluate(
         with opened() as store:
             made = evaluate(specs, replace(options, store=store), failed)
         for said in store.said:
-            warnings.warn(said, stacklevel=2)
+            warnings.warn(said, Said, stacklevel=2)
         return made
     ready = [resolved(spec) for spec in specs]
     found: dict[int, Result] = {}

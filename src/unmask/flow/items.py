@@ -1,17 +1,19 @@
 """The items table: one row for each sentence, or for each word of an association test."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from unmask.stats.design import Design, codes
-from unmask.types import Contrast, Dataset
+from unmask.types import Dataset
 
 KIN = ("family", "side", "frame")
 
 
-def facts(model: str, measure: str, data: str, item: str, category: str, cluster: str) -> Any:
+def facts(model: str, measure: str, data: str, item: Any, category: Any, cluster: Any) -> Any:
     """The columns that say what a row belongs to."""
     return {
         "model": model,
@@ -23,38 +25,72 @@ def facts(model: str, measure: str, data: str, item: str, category: str, cluster
     }
 
 
+def about_sentences(data: Dataset) -> pd.DataFrame:
+    """What is known of each sentence of a data set before it is scored."""
+    items, counts = data.items, [len(item.texts) for item in data.items]
+    whose = np.repeat(np.arange(len(items)), counts)
+
+    def of_items(name: str) -> Any:
+        return np.array([getattr(item, name) for item in items], object)[whose]
+
+    return pd.DataFrame(
+        {
+            "item": of_items("id"),
+            **{name: of_items(name) for name in ("category", "cluster", *KIN)},
+            "label": [label for item in items for label in item.texts],
+            "sentence": [text.string for item in items for text in item.texts.values()],
+        }
+    )
+
+
 def sentence_rows(
     model: str,
     measure: str,
     data: Dataset,
-    values: Callable[[Contrast, str], Mapping[str, Any]],
+    columns: Mapping[str, Any],
+    about: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """A row for each sentence of each item; `values(item, label)` gives score and reason."""
-    rows = [
-        {
-            **facts(model, measure, data.name, item.id, item.category, item.cluster),
-            **{name: getattr(item, name) for name in KIN},
-            "label": label,
-            "sentence": text.string,
-            **values(item, label),
-        }
-        for item in data.items
-        for label, text in item.texts.items()
-    ]
-    return pd.DataFrame(rows).astype({"score": float, "reason": object})
+    """A row for each sentence: what it belongs to, what is known `about` it, and its `columns`.
+
+    `columns` has a `score` and a `reason` (None where there is none) for each sentence, and
+    whatever else was found.
+    """
+    known = about_sentences(data) if about is None else about
+    belongs = {"model": model, "data": data.name, "measure": measure}
+    made = {"score": np.asarray(columns["score"], float)}
+    made |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
+    made["reason"] = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
+    frame = known.assign(**belongs, **made)
+    return frame[[*belongs, *known.columns, *made]]
+
+
+class Kin:
+    """How items hang together, from their columns: cluster, family, side, frame.
+
+    Sides are strata, and frames crossed with the clusters, where all items of a choice have one.
+    """
+
+    def __init__(self, facts: Mapping[str, Any] | pd.DataFrame) -> None:
+        names = {k: np.array([*facts[k]], str) for k in ("cluster", *KIN)}
+        self.sided, self.framed = names["side"] != "", names["frame"] != ""
+        self.cluster, self.family, side, self.frame = (codes(v) for v in names.values())
+        self.cell = self.family * (side.max() + 1) + side
+
+    def design(self, chosen: NDArray[np.bool_] | None = None) -> Design:
+        """The design of some of the items, or of all."""
+        kept = np.ones(len(self.cluster), bool) if chosen is None else chosen
+        frames = codes(self.frame[kept])
+        return Design(
+            codes(self.cluster[kept]),
+            codes(self.cell[kept]) if self.sided[kept].all() else None,
+            frames if self.framed[kept].all() and frames.max() > 0 else None,
+            codes(self.family[kept]),
+        )
 
 
 def designed(facts: pd.DataFrame) -> Design:
-    """How items hang together, from their columns: cluster, family, side, frame."""
-    families = codes(facts.family.tolist())
-    sided = bool((facts.side != "").all())
-    framed = bool((facts.frame != "").all()) and facts.frame.nunique() > 1
-    return Design(
-        codes(facts.cluster.tolist()),
-        codes((facts.family + "\0" + facts.side).tolist()) if sided else None,
-        codes(facts.frame.tolist()) if framed else None,
-        families,
-    )
+    """The design of all items of a table."""
+    return Kin(facts).design()
 
 
 def provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:

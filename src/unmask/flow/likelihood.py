@@ -1,49 +1,46 @@
-"""The likelihood loop: plan, ask, score."""
+"""The likelihood loop: plan, ask, score, a slice of the sentences at a time."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-import numpy as np
-import pandas as pd
-
+from unmask.asking import LogProbs, Readings
 from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow.items import designed, provenance, sentence_rows
-from unmask.flow.planning import Cache, Planned, SentenceModel, plan
-from unmask.flow.progress import Failed, bar
+from unmask.flow import recheck, scoring
+from unmask.flow.items import about_sentences
+from unmask.flow.planning import Cache, Planned, check, plan, slices
+from unmask.flow.progress import Failed, Meter
+from unmask.flow.scoring import Scored
 from unmask.measures.likelihood import Likelihood
-from unmask.options import Options, Resampling, Spec
-from unmask.stats import log_odds
-from unmask.stats.families import together
-from unmask.stats.intervals import ratio
-from unmask.stats.preference import Ties, summarise
-from unmask.stats.sides import Sides
-from unmask.stats.verdict import contradiction, judged
-from unmask.types import (
-    UNRELATED,
-    Contrast,
-    Coverage,
-    Dataset,
-    Estimate,
-    Floats,
-    LogProbs,
-    Readings,
-    Result,
-)
+from unmask.options import Options, Spec
+from unmask.types import Dataset, Result
 
-LOW_ACCURACY = 10.0
-MANY_UNKNOWN = 5.0  # per cent of the tokens
-VISIBLE = 0.05  # points that a table shows
+SLICE = 16_384  # sentences that are planned at a time
+SLICE_ON_GPU = 2_048  # fewer: while the GPU works on some, the next are made ready
+Finish: TypeAlias = Callable[[], list[Readings]]
 
 
-class Compared(NamedTuple):
-    """What comes of comparing sentence scores: estimates, ties, and the drawn effects if any."""
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Measures that ask the same of the same data: they share one plan and its answers.
 
-    overall: Estimate
-    by_category: dict[str, Estimate]
-    extras: dict[str, Estimate]
-    ties: int
-    drawn: Floats | None = None
+    `places` are those of their specs; `attention` says whether one of them needs it.
+    """
+
+    data: Dataset
+    places: Mapping[int, Likelihood]
+
+    @property
+    def measure(self) -> Likelihood:
+        """One that stands for all."""
+        return next(iter(self.places.values()))
+
+    @property
+    def attention(self) -> bool:
+        """Whether one of them needs attention weights."""
+        return any(m.attention for m in self.places.values())
 
 
 def run(
@@ -54,269 +51,162 @@ def run(
     Measures that ask the same of the same data share one plan, and all share their rows. What
     cannot be planned or scored is told to `failed`, and the rest goes on.
     """
-    cache: Cache = {}
-    plans: dict[tuple[object, ...], Planned] = {}
-    asked: dict[int, tuple[object, ...]] = {}
+    wrong: dict[int, UnmaskError] = {}
+    groups = _grouped(model, specs, wrong)
+    scored = answered(model, groups, options, wrong)
+    if options.recheck and getattr(model, "precision", "float32") not in recheck.FULL:
+        scored = recheck.checked(model, groups, scored, options, answered)
+    sets = {id(g.data): g.data for g in groups}
+    about = {key: about_sentences(data) for key, data in sets.items()}
     for place, spec in specs.items():
         try:
-            key = (id(spec.data), *spec.measure.asks(model.kind))
-            if key not in plans:
-                plans[key] = plan(model, spec.measure, spec.data, cache)
-            asked[place] = key
+            if place in wrong:
+                raise wrong[place]
+            known = about[id(spec.data)]
+            yield place, scoring.result(model, spec, scored[place], options, known)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
-    if not plans:
-        return
-    answering = engines(model, (p.measure.stream for p in plans.values()), options)
-    answers = dict(zip(plans, ask(answering, list(plans.values())), strict=True))
-    for place, key in asked.items():
-        spec = specs[place]
-        planned = replace(plans[key], measure=spec.measure)
+
+
+def _grouped(model: Any, specs: Mapping[int, Spec], wrong: dict[int, UnmaskError]) -> list[Group]:
+    groups: dict[tuple[object, ...], dict[int, Likelihood]] = {}
+    data: dict[int, Dataset] = {}
+    for place, spec in specs.items():
         try:
-            yield place, score(model, spec, planned, answers[key], options)
-        except DataError as error:
-            failed(spec, error)
+            check(spec.measure, spec.data, model.kind)
+        except (DataError, NotApplicable) as error:
+            wrong[place] = error
+            continue
+        data[id(spec.data)] = spec.data
+        key = (id(spec.data), *spec.measure.asks(model.kind))
+        groups.setdefault(key, {})[place] = spec.measure
+    return [Group(data[key[0]], places) for key, places in groups.items()]  # type: ignore[index]
 
 
-def engines(model: Any, streams: Iterable[str], options: Options) -> dict[str, LogProbs]:
+def answered(
+    model: Any, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+) -> dict[int, Scored]:
+    """The scores of every sentence, by the place of the spec; `wrong` has what failed on the way.
+
+    Slice after slice is planned and asked; on a GPU one is planned while the last is on its way.
+    """
+    if not groups:
+        return {}
+    sets = list({id(g.data): g.data for g in groups}.values())
+    meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
+    answering = engines(model, (g.measure.stream for g in groups), options, meter)
+    parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
+    waiting: tuple[list[tuple[Group, Planned]], Finish] | None = None
+    for some in slices(sets, SLICE_ON_GPU if on_gpu(model) else SLICE):
+        with uncollected():
+            planned = _planned(model, groups, some, wrong)
+        meter.planned(sum(len(i.texts) for _, part in some for i in part.items))
+        begun = begin(answering, [p for _, p in planned], [g.attention for g, _ in planned])
+        if waiting is not None:
+            _reduced(model, *waiting, parts, options, wrong)
+        waiting = planned, begun
+    if waiting is not None:
+        _reduced(model, *waiting, parts, options, wrong)
+    meter.done()
+    return {place: scoring.joined(found) for place, found in parts.items() if place not in wrong}
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage collection: plans hold no circles, and looking for some takes a quarter longer."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+def on_gpu(model: Any) -> bool:
+    """Whether the model computes while Python goes on."""
+    return str(model.provenance.get("device", "cpu")).startswith("cuda")
+
+
+def _planned(
+    model: Any,
+    groups: Sequence[Group],
+    parts: Iterable[tuple[Dataset, Dataset]],
+    wrong: dict[int, UnmaskError],
+) -> list[tuple[Group, Planned]]:
+    """The plans of a slice; a group whose plan fails is left out from there on."""
+    cache: Cache = {}
+    out = []
+    for whole, part in parts:
+        for group in groups:
+            if group.data is not whole or group.places.keys() & wrong.keys():
+                continue
+            try:
+                out.append((group, plan(model, group.measure, part, cache)))
+            except (DataError, NotApplicable) as error:
+                wrong |= dict.fromkeys(group.places, error)
+    return out
+
+
+def _reduced(
+    model: Any,
+    planned: Sequence[tuple[Group, Planned]],
+    finish: Finish,
+    parts: Mapping[int, list[Scored]],
+    options: Options,
+    wrong: dict[int, UnmaskError],
+) -> None:
+    for (group, part), readings in zip(planned, finish(), strict=True):
+        for place, measure in group.places.items():
+            try:
+                scored = scoring.reduced(model, measure, part, readings, options.keep)
+                parts[place].append(scored)
+            except DataError as error:
+                wrong[place] = error
+
+
+def engines(
+    model: Any, streams: Iterable[str], options: Options, progress: Any
+) -> dict[str, LogProbs]:
     """The model's engine for each stream; with a store, a killed run goes on where it was."""
     how = {"budget": model.budget(options.tokens), "store": options.store}
     return {
-        stream: model.engine(stream, **how, progress=bar(model, options))
-        for stream in sorted(set(streams))
+        stream: model.engine(stream, **how, progress=progress) for stream in sorted(set(streams))
     }
 
 
-def ask(engines: Mapping[str, LogProbs], planned: Sequence[Planned]) -> list[Readings]:
-    """Answer the queries of all measures together, so that each distinct row is run once."""
-    out: dict[int, Readings] = {}
+def begin(
+    engines: Mapping[str, LogProbs], planned: Sequence[Planned], attention: Sequence[bool]
+) -> Finish:
+    """Send the questions of all measures off together, so that each distinct row is run once."""
+    sent = []
     for stream in sorted({p.measure.stream for p in planned}):
         chosen = [i for i, p in enumerate(planned) if p.measure.stream == stream]
         asks = [a for i in chosen for a in planned[i].asks]
-        wanted = [planned[i].measure.attention for i in chosen for _ in planned[i].asks]
-        readings = engines[stream].ask(asks, wanted)
-        start = 0
-        for i in chosen:
-            out[i] = readings[start : start + planned[i].count]
-            start += planned[i].count
-    return [out[i] for i in range(len(planned))]
+        wanted = [attention[i] for i in chosen for _ in planned[i].asks]
+        sent.append((chosen, _sent(engines[stream], asks, wanted)))
+
+    def finish() -> list[Readings]:
+        out: dict[int, Readings] = {}
+        for chosen, answers in sent:
+            readings, start = answers(), 0
+            for i in chosen:
+                out[i] = readings[start : start + planned[i].count]
+                start += planned[i].count
+        return [out[i] for i in range(len(planned))]
+
+    return finish
 
 
-def score(
-    model: SentenceModel, spec: Spec, planned: Planned, readings: Readings, options: Options
-) -> Result:
-    """Sentence scores, then the estimates and all that explains them."""
-    measure, data, how = planned.measure, planned.data, options.resampling
-    if not planned.parts:
-        reasons = ", ".join(sorted(set(planned.reasons.values())))
-        raise DataError(f"no item of {data.name!r} could be scored by {measure.name!r}: {reasons}.")
-    frame = sentence_frame(model, planned, readings)
-    if not frame.reason.isna().any():
-        raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
-    accuracy = None if measure.stream == "next" else _accuracy(frame, how)
-    compared = _log_odds if measure.compare == "log-odds" else _preferences
-    rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
-    found = compared(rounded, data, measure, how)
-    unscored = frame[frame.reason.notna()].drop_duplicates("item")
-    reasons_by_count = unscored.reason.value_counts()
-    return Result(
-        spec=spec.in_names(),
-        compared=measure.compared,
-        overall=found.overall,
-        by_category=found.by_category,
-        extras=found.extras,
-        accuracy=accuracy,
-        coverage=Coverage(
-            items=len(data.items),
-            scored=len(data.items) - len(unscored),
-            ties=found.ties,
-            reasons={str(k): int(v) for k, v in reasons_by_count.items()},
-        ),
-        settings=_settings(planned, readings, how) | {"decimals": measure.decimals_for(model.kind)},
-        provenance=provenance(model, measure, data),
-        items=frame,
-        notes=_unknown(planned)
-        + contradiction(found.overall)
-        + _tied(found.ties, measure)
-        + (() if measure.baseline else _warn(accuracy, measure)),
-        shown=_shown(measure, found),
-        verdicts={}
-        if measure.baseline
-        else judged(found.overall, found.by_category, measure.compared, options.least),
-        kept=_kept(planned, readings, found.drawn, options),
-    )
+def _sent(engine: Any, asks: Any, wanted: Any) -> Callable[[], Readings]:
+    """Questions on their way, where the engine can do other work meanwhile."""
+    if hasattr(engine, "begin"):
+        begun: Callable[[], Readings] = engine.begin(asks, wanted)
+        return begun
+    answers = engine.ask(asks, wanted)
+    return lambda: answers
 
 
-def _shown(measure: Likelihood, found: Compared) -> tuple[str, ...]:
-    """The extras that belong beside the score; `balanced` only where it is another number."""
-    even = found.extras.get("balanced")
-    differs = even is not None and abs(even.value - found.overall.value) >= VISIBLE
-    names = (*measure.shows, "balanced") if differs else measure.shows
-    return tuple(name for name in names if name in found.extras)
-
-
-def _kept(
-    planned: Planned, readings: Readings, drawn: Floats | None, options: Options
-) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    if "tokens" in options.keep:
-        kept["tokens"] = tokens(planned, readings)
-    if "samples" in options.keep and drawn is not None:
-        kept["samples"] = drawn
-    return kept
-
-
-def _settings(planned: Planned, readings: Readings, how: Resampling) -> dict[str, Any]:
-    measure = planned.measure
-    settings: dict[str, Any] = {
-        "seed": how.seed,
-        "ties": measure.ties,
-        "average": measure.average,
-        "cluster": planned.data.cluster,
-        "stream": measure.stream,
-        "queries": planned.count,
-        "rows": readings.rows,
-    }
-    settings |= {"samples": measure.samples} if measure.samples else {}
-    return settings | ({"deviation": measure.deviation} if measure.deviation else {})
-
-
-def _unknown(planned: Planned) -> tuple[str, ...]:
-    if planned.unknown < MANY_UNKNOWN:
-        return ()
-    return (
-        f"the tokenizer does not know {planned.unknown:.0f} % of the tokens of these sentences.",
-    )
-
-
-def _tied(ties: int, measure: Likelihood) -> tuple[str, ...]:
-    said = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
-    return (f"{ties} items are ties, which count {said[measure.ties]}.",) if ties else ()
-
-
-def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
-    preference = measure.compare == "preference"
-    if accuracy is None or accuracy.value >= LOW_ACCURACY or not preference:
-        return ()
-    return (
-        f"the model predicts only {accuracy.value:.1f} % of the tokens asked for: where it does "
-        "not know the words, preferring one sentence over the other means little.",
-    )
-
-
-def sentence_frame(model: SentenceModel, planned: Planned, readings: Readings) -> pd.DataFrame:
-    """One row for each sentence: its score, prior, tokens asked for and tokens hit."""
-
-    def values(item: Contrast, label: str) -> dict[str, Any]:
-        flags = "; ".join(item.meta.get("flags", ()))
-        row = {"score": np.nan, "prior": np.nan, "tokens": 0, "hits": 0, "flags": flags}
-        asked = planned.parts.get(item.id)
-        if asked is None:
-            return row | {"reason": planned.reasons[item.id]}
-        value, prior = asked[label]
-        here = readings[value]
-        row |= {"score": _scored(planned.measure, here, model)}
-        row |= {"tokens": len(here.logp), "hits": int(here.hit.sum())}
-        if planned.measure.prior:
-            row["prior"] = float(readings[prior].logp.sum())
-        return row | {"reason": None}
-
-    frame = sentence_rows(model.name, planned.measure.name, planned.data, values)
-    if planned.measure.empty == "kept":  # published code counts a NaN as lost
-        return frame
-    broken = frame.loc[frame.reason.isna() & ~np.isfinite(frame.score), "item"]
-    frame.loc[frame["item"].isin(broken), "reason"] = "a score is not finite"
-    return frame
-
-
-def _scored(measure: Likelihood, here: Readings, model: SentenceModel) -> float:
-    """A sentence's score; whatever a user's reduction does wrong is one sentence."""
-    try:
-        return float(measure.score(here, model.kind))
-    except UnmaskError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"the reduction of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
-        ) from error
-
-
-def tokens(planned: Planned, readings: Readings) -> pd.DataFrame:
-    """The answer to every query of the value: item, label, place, gold token, and what was read."""
-    rows = []
-    for item, labels in planned.parts.items():
-        for label, (value, _) in labels.items():
-            rows += [(item, label, i) for i in range(value.start, value.stop)]
-    frame = pd.DataFrame(rows, columns=["item", "label", "query"])
-    chosen = frame.pop("query").to_numpy()
-    every = planned.queries
-    asked = [every[i] for i in chosen]
-    return frame.assign(
-        place=[q.at for q in asked],
-        gold=[q.gold for q in asked],
-        logp=readings.logp[chosen],
-        hit=readings.hit[chosen],
-        attention=readings.attention[chosen],
-    )
-
-
-def _accuracy(frame: pd.DataFrame, how: Resampling) -> Estimate | None:
-    """Token prediction accuracy in per cent, over clusters."""
-    kinds = {"hits": "sum", "tokens": "sum", "cluster": "first"}
-    by_item = frame.groupby("item", sort=False).agg(kinds)
-    by_item = by_item[by_item.tokens > 0]
-    if not len(by_item):
-        return None
-    hits, tries = by_item.hits.to_numpy(float), by_item.tokens.to_numpy(float)
-    return ratio(hits, tries, by_item.cluster.tolist(), how)
-
-
-def _preferences(
-    frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
-) -> Compared:
-    return preferences(frame, ties=measure.ties, macro=measure.average == "macro", how=how)
-
-
-def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling) -> Compared:
-    """Share of items whose stereotypical sentence scores higher, over all and by category.
-
-    For triplets lms and icat come with it, by category as `lms:CATEGORY`.
-    """
-    scored = frame[frame.reason.isna()]
-    wide = scored.pivot(index="item", columns="label", values="score")
-    whole = scored.label.value_counts()
-    if whole.get(UNRELATED, 0) < len(wide):  # lms is of complete items only
-        wide = wide.drop(columns=UNRELATED, errors="ignore")
-    facts = scored.drop_duplicates("item").set_index("item").loc[wide.index]
-
-    def estimates(chosen: pd.Series) -> dict[str, Estimate]:
-        scores = {str(k): wide.loc[chosen, k].to_numpy(float) for k in wide.columns}
-        some = facts[chosen]
-        sides = Sides(some.family.tolist(), some.side.tolist())
-        return summarise(scores, designed(some), ties=ties, macro=macro, sides=sides, how=how)
-
-    extras = estimates(pd.Series(True, index=wide.index))
-    overall = extras.pop("score")
-    categories = {}
-    for name in sorted(facts.category.unique()):
-        found = estimates(facts.category == name)
-        categories[name] = found.pop("score")
-        extras |= {f"{key}:{name}": value for key, value in found.items() if ":" not in key}
-    count = int((wide["stereotype"] == wide["antistereotype"]).sum())
-    return Compared(overall, together(categories), extras, count)
-
-
-def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling) -> Compared:
-    """Effect size between the two attribute sets of the log-odds of the two target sides."""
-    values = log_odds.by_item(frame)
-    halves: dict[str, log_odds.Half] = {}
-    for side in ("A", "B"):
-        items = [i for i in data.items if i.side == side]
-        kept = [i for i in items if i.id in values]
-        scores = np.array([values[i.id] for i in kept])
-        halves[items[-1].category] = (scores, [i.cluster for i in kept])
-    overall, means, drawn = log_odds.summarise(
-        halves, samples=measure.samples, published="@" in measure.name, how=how
-    )
-    extras = {f"log_odds:{name}": found for name, found in means.items()}
-    return Compared(overall, {}, extras, 0, drawn)
+def ask(engines: Mapping[str, LogProbs], planned: Sequence[Planned]) -> list[Readings]:
+    """Answer the questions of all measures together."""
+    return begin(engines, planned, [p.measure.attention for p in planned])()

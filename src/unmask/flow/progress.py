@@ -21,6 +21,32 @@ def bar(model: Any, options: Options) -> Callable[[int, int], None]:
     return progress
 
 
+class Meter:
+    """Rows done, and how many there will be: what is planned so far tells of the rest.
+
+    An engine calls it with no rows when it takes on so many in all, and then with the rows done.
+    """
+
+    def __init__(self, model: Any, options: Options, sentences: int) -> None:
+        self.name, self.tell = model.name, options.progress
+        self.sentences, self.read, self.rows, self.total = sentences, 0, 0, 0
+
+    def planned(self, sentences: int) -> None:
+        """So many more sentences have been planned."""
+        self.read += sentences
+
+    def __call__(self, rows: int, total: int) -> None:
+        """So many rows are done, or, with none, so many more will be."""
+        self.rows += rows
+        self.total += 0 if rows else total
+        expected = round(self.total * self.sentences / max(self.read, 1))
+        self.tell(self.name, self.rows, max(expected, self.rows + 1))
+
+    def done(self) -> None:
+        """All rows are done."""
+        self.tell(self.name, self.rows, self.rows)
+
+
 def refuse(spec: Spec, error: UnmaskError) -> None:
     """The strict way: what cannot be scored ends the run."""
     raise error

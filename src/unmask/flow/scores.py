@@ -12,7 +12,7 @@ from unmask.data import catalogue
 from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError
 from unmask.flow.items import sentence_rows
-from unmask.flow.likelihood import preferences
+from unmask.flow.scoring import preferences
 from unmask.options import Matters, Resampling, Spec
 from unmask.stats.intervals import USUAL
 from unmask.stats.verdict import judged
@@ -125,13 +125,13 @@ def _ids(item: Contrast, names: Mapping[str, str] | None = None) -> dict[str, st
 
 
 def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFrame:
-    def values(item: Contrast, label: str) -> dict[str, Any]:
+    found: list[float | None] = []
+    reasons: list[str | None] = []
+    for item in data.items:
         one, two = _ids(item), _ids(item, _CROWS)
-        found = {k: scores.get(one[k], scores.get(two[k])) for k in item.texts}
-        values = list(found.values())
-        if None in values:
-            return {"score": found[label], "reason": "no score in the file"}
+        values = [scores.get(one[k], scores.get(two[k])) for k in item.texts]
         finite = all(math.isfinite(v) for v in values if v is not None)
-        return {"score": found[label], "reason": None if finite else "a score is not finite"}
-
-    return sentence_rows(name, "scores", data, values)
+        reason = None if finite else "a score is not finite"
+        reasons += ["no score in the file" if None in values else reason] * len(values)
+        found += values
+    return sentence_rows(name, "scores", data, {"score": found, "reason": reasons})

@@ -29,7 +29,7 @@ from unmask.measures.reduce import (
     without_period,
 )
 from unmask.registry import Registry, choice
-from unmask.types import Compared, Floats, Kind, Readings
+from unmask.types import Compared, Floats, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,6 @@ class Likelihood:
             self.prior.get(kind),
             self.text,
             self.stream,
-            self.attention,
             self.empty,
             self.needs,
             self.fills,
@@ -147,11 +146,10 @@ class Likelihood:
             f"{choice(self.plans)}); measures that do: {', '.join(others)}."
         )
 
-    def score(self, readings: Readings, kind: Kind) -> float:
-        """The score of a sentence from the answers to its queries."""
-        if kind == "causal" and self.reduce_causal is not None:
-            return self.reduce_causal(readings)
-        return self.reduce(readings)
+    def reduce_for(self, kind: Kind) -> Reduce:
+        """How the answers to a sentence's questions become its score."""
+        causal = kind == "causal" and self.reduce_causal is not None
+        return self.reduce_causal if causal and self.reduce_causal else self.reduce
 
     def decimals_for(self, kind: Kind) -> int | None:
         """The decimals that scores of a kind of model are rounded to, if they are."""

@@ -7,10 +7,11 @@ published code may also ask the codec how that code would have tokenised a word.
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
+from unmask.asking import EACH, LATER, NOTHING, Ask, Codec, Encoded, Hidden, Query
 from unmask.text.roles import refilled
-from unmask.types import NOTHING, Ask, Codec, Encoded, Hidden, Query
 
 BLANK = "BLANK"  # StereoSet's slot
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
@@ -20,10 +21,7 @@ Plan: TypeAlias = Callable[[Encoded, Codec], Sequence[Ask | Query]]
 def _ask(sentence: Encoded, places: Iterable[int], *hidden: Hidden) -> list[Ask]:
     """Ask for the tokens at some places; without hidden sets each place is hidden alone."""
     ids, at = sentence.ids, tuple(places)
-    if not at:
-        return []
-    sets = hidden or tuple(frozenset((i,)) for i in at)
-    return [Ask(ids, at, tuple(ids[i] for i in at), sets)]
+    return [Ask(ids, at, tuple([ids[i] for i in at]), hidden or EACH)] if at else []
 
 
 # ---------------------------------------------------------------- one sentence, masked
@@ -121,8 +119,7 @@ def left_to_right(sentence: Encoded, codec: Codec) -> list[Ask]:
 
 
 def _from(sentence: Encoded, places: Iterable[int]) -> list[Ask]:
-    at = tuple(places)
-    return _ask(sentence, at, *(range(i, len(sentence.ids)) for i in at))
+    return [replace(ask, hidden=LATER) for ask in _ask(sentence, places)]
 
 
 def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Ask]:
@@ -135,11 +132,10 @@ def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Ask]:
         return left_to_right(sentence, codec)
     ids = sentence.ids[1:]
     rest = tuple(i - 1 for i in sentence.content if i > 1)
-    first = Ask(sentence.ids[:2], (1,), sentence.ids[1:2], (range(1, 2),))
+    first = Ask(sentence.ids[:2], (1,), sentence.ids[1:2], LATER)
     if not rest:
         return [first]
-    after = tuple(range(i, len(ids)) for i in rest)
-    return [first, Ask(ids, rest, tuple(ids[i] for i in rest), after)]
+    return [first, Ask(ids, rest, tuple(ids[i] for i in rest), LATER)]
 
 
 # ---------------------------------------------------------------- a sentence after its context

@@ -4,43 +4,49 @@ Each is a plain function, so that a row of the table names it and a user's row m
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from unmask.types import Readings
+from unmask.asking import Readings
 
-Reduce: TypeAlias = Callable[[Readings], float]
+Reduce: TypeAlias = Callable[[Readings], Any]  # of one sentence; a number
 
 
-def total(r: Readings) -> float:
+def total(r: Readings) -> Any:
     """Sum of log-probabilities."""
-    return float(r.logp.sum())
+    return r.sum(r.logp)
 
 
-def mean(r: Readings) -> float:
+def mean(r: Readings) -> Any:
     """Mean log-probability; NaN if nothing was asked."""
-    return float(r.logp.mean()) if len(r.logp) else float("nan")
+    return r.mean(r.logp)
 
 
-def attended(r: Readings) -> float:
+def attended(r: Readings) -> Any:
     """Mean of log-probability times attention received; the weights are not renormalised."""
-    return float((r.logp * r.attention).mean()) if len(r.logp) else float("nan")
+    return r.mean(r.logp * r.attention)
 
 
-def attended_total(r: Readings) -> float:
+def attended_total(r: Readings) -> Any:
     """Sum of log-probability times attention received."""
-    return float((r.logp * r.attention).sum())
+    return r.sum(r.logp * r.attention)
 
 
-def mean_probability(r: Readings) -> float:
+def mean_probability(r: Readings) -> Any:
     """Arithmetic mean of the probabilities."""
-    return float(np.exp(r.logp).mean()) if len(r.logp) else float("nan")
+    return r.mean(np.exp(r.logp))
 
 
-def geometric(r: Readings) -> float:
+def geometric(r: Readings) -> Any:
     """2 to the mean log2 probability: the inverse of the perplexity."""
-    return float(np.exp(mean(r)))
+    return np.exp(mean(r))
+
+
+# These also take the readings of many sentences at once, and give a number for each.
+AT_ONCE: frozenset[Reduce] = frozenset(
+    {total, mean, attended, attended_total, mean_probability, geometric}
+)
 
 
 def lowered(string: str, family: str) -> str:

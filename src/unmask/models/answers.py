@@ -19,9 +19,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from unmask.asking import Ints
 from unmask.caches import cache_folder
 from unmask.errors import UnmaskError
-from unmask.models.questions import Ints, Questions
+from unmask.models.questions import Questions
 from unmask.types import Floats
 
 NAME = "answers-1.sqlite"

@@ -48,26 +48,27 @@ RAGGED = 0.8
 
 def batches(
     lengths: "Sequence[int] | Ints", places: "Sequence[int] | Ints", budget: Budget, vocabulary: int
-) -> list[list[int]]:
+) -> list[Ints]:
     """Rows grouped by length, longest first, each group within the budget and with little padding.
 
     `lengths[i]` are the tokens of row i and `places[i]` how many of its places go to the head.
     Longest first: if memory is too small for the budget, it shows at once.
     """
-    lengths, places = np.asarray(lengths).tolist(), np.asarray(places).tolist()
-    order = np.argsort(-np.asarray(lengths, np.int64), kind="stable").tolist()
-    groups: list[list[int]] = []
-    group: list[int] = []
-    asked = 0
-    for i in order:
+    lengths, places = np.asarray(lengths, np.int64), np.asarray(places, np.int64)
+    order = np.argsort(-lengths, kind="stable")
+    falling, asked = -lengths[order], np.concatenate([[0], np.cumsum(places[order])])
+    groups: list[Ints] = []
+    start, count = 0, len(order)
+    while start < count:
         # The first of a group is its longest, which is what the others are padded to.
-        tokens = (len(group) + 1) * (lengths[group[0]] if group else lengths[i])
-        logits = (asked + places[i]) * vocabulary
+        longest = max(int(-falling[start]), 1)
+        full = start + budget.tokens // longest
+        room = asked[start] + budget.logits // vocabulary
+        head = int(np.searchsorted(asked, room, side="right")) - 1
         # A large group stops where rows become shorter: padding costs more than another pass.
-        ragged = tokens > ENOUGH and lengths[i] < RAGGED * lengths[group[0] if group else i]
-        if group and (tokens > budget.tokens or logits > budget.logits or ragged):
-            groups.append(group)
-            group, asked = [], 0
-        group.append(i)
-        asked += places[i]
-    return [*groups, group] if group else groups
+        shorter = int(np.searchsorted(falling, -RAGGED * longest, side="right"))
+        ragged = max(shorter, start + ENOUGH // longest)
+        end = max(min(full, head, ragged, count), start + 1)
+        groups.append(order[start:end])
+        start = end
+    return groups

@@ -4,9 +4,10 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from unmask.asking import Encoded
 from unmask.errors import ModelError, NotApplicable
 from unmask.text.roles import places
-from unmask.types import Encoded, Kind, Text
+from unmask.types import Kind, Text
 
 
 class TokenizerCodec:
@@ -50,27 +51,23 @@ class TokenizerCodec:
         """As `encode_text`, many at once: the tokenizer runs on all cores."""
         if not texts:
             return []
-        batch = self.tokenizer(  # verbose: lengths are checked elsewhere
-            [text.string for text in texts],
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-            verbose=False,
-        )
+        backend = self.tokenizer.backend_tokenizer
+        backend.no_truncation()  # lengths are checked elsewhere
+        backend.no_padding()
+        made = backend.encode_batch([text.string for text in texts])
         return [
-            self._encoded(batch, i, text, focus, start)
-            for i, (text, focus) in enumerate(zip(texts, focuses, strict=True))
+            self._encoded(one, text, focus, start)
+            for one, text, focus in zip(made, texts, focuses, strict=True)
         ]
 
-    def _encoded(
-        self, batch: Any, number: int, text: Text, focus: tuple[str, str, str], start: bool
-    ) -> Encoded:
-        ids, offsets = list(batch["input_ids"][number]), list(batch["offset_mapping"][number])
-        special = [bool(s) for s in batch["special_tokens_mask"][number]]
-        words = [-1 if w is None else w for w in batch.word_ids(number)]
+    def _encoded(self, one: Any, text: Text, focus: tuple[str, str, str], start: bool) -> Encoded:
+        ids, special = one.ids, one.special_tokens_mask
+        words = [-1 if w is None else w for w in one.word_ids]
+        offsets = one.offsets if text.spans else []
         if start and self._start is not None and (not ids or ids[0] != self._start):
             ids, offsets = [self._start, *ids], [(0, 0), *offsets]
-            special, words = [True, *special], [-1, *words]
-        specials = frozenset(i for i, s in enumerate(special) if s)
+            special, words = [1, *special], [-1, *words]
+        specials = frozenset([i for i, s in enumerate(special) if s])
         roles = {
             name: tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
             for name, spans in text.spans.items()

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from unmask.asking import Encoded
 from unmask.models.codec import TokenizerCodec
 from unmask.text.contexts import Mention
-from unmask.types import Encoded, Text
+from unmask.types import Text
 
 WINDOW = 9  # words that Guo and Caliskan's release keeps of a sentence
 

@@ -1,5 +1,6 @@
 """Loading: a hub name, `name@revision`, a local folder, a GGUF file, or `bundled`."""
 
+import copy
 import hashlib
 import os
 import re
@@ -66,6 +67,16 @@ class Model:
     def family(self) -> str:
         """The architecture's short name, such as `bert`."""
         return str(self.net.config.model_type)
+
+    def in_full(self) -> "Model":
+        """The same model in float32: from its files, or from the weights that are in memory."""
+        if self.precision == "tf32":
+            return replace(self, precision="float32")
+        device = next(self.net.parameters()).device
+        if self.source:
+            return load(self.name, device=str(device))
+        net = copy.deepcopy(self.net).float()
+        return replace(self, net=net, precision="float32")
 
     def accepts(self, option: str) -> tuple[Any, ...]:
         """The values that an option of word vectors may have here: `pool` or `layer`."""

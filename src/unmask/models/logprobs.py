@@ -5,6 +5,7 @@ batched by token budget, the head is applied only at the places that are asked a
 GPU works on one batch the next one is made ready.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,12 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from unmask.asking import Ask, Ints, Query, Readings, asks_of, ranges
 from unmask.errors import ModelError
 from unmask.models.answers import Answers
 from unmask.models.batches import Budget, Progress, batches
 from unmask.models.padding import device_of
-from unmask.models.questions import Ints, Questions, Show, ranges, sort_out
-from unmask.types import Ask, Floats, Query, Readings, asks_of
+from unmask.models.questions import Questions, Show, sort_out
+from unmask.types import Floats
+
+AHEAD = 4  # batches that a GPU has before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,18 @@ def prepare(asked: Questions, group: Ints, pad: int, device: torch.device) -> Pa
         asked.slot[numbers] + shift,
         asked.gold[numbers],
     )
-    return Pass(group, numbers, *(_sent(a, device) for a in arrays))
+    return Pass(group, numbers, *_sent(arrays, device))
 
 
-def _sent(array: Ints, device: torch.device) -> torch.Tensor:
-    tensor = torch.from_numpy(array)
+def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
+    """Arrays as tensors on a device; to a GPU they travel as one, while it works."""
     if device.type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
+        return [torch.from_numpy(a).to(device) for a in arrays]
+    sizes = [a.size for a in arrays]
+    buffer = torch.empty(sum(sizes), dtype=torch.int64, pin_memory=True)
+    np.concatenate([a.reshape(-1) for a in arrays], out=buffer.numpy())
+    parts = buffer.to(device, non_blocking=True).split(sizes)
+    return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,39 +93,46 @@ class Engine:
 
     def ask(self, asks: Sequence[Ask | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions; rows are batched, results are in the order of the questions."""
+        return self.begin(asks, attention)()
+
+    def begin(
+        self, asks: Sequence[Ask | Query], attention: Sequence[bool]
+    ) -> Callable[[], Readings]:
+        """Send all questions off; what is returned waits for the answers.
+
+        A GPU has a few batches before it, so that it need not wait for Python: answers are
+        fetched only when later batches have been started.
+        """
         asked = sort_out(asks_of(asks), attention, self.show)
         out = np.full((3, len(asked.gold)), np.nan)
+        waiting: deque[tuple[Pass, torch.Tensor, bool]] = deque()
+        ahead = AHEAD if device_of(self.net).type == "cuda" else 0
+        self.progress(0, asked.count)
         with products(self.precision):
-            for numbers, answer in self._answered(asked):
-                out[:, numbers] = answer
-        if not np.isfinite(out[0]).all():
-            raise ModelError(
-                "the model gives probabilities that are not numbers; its weights or its dtype are "
-                "broken, try --dtype float32."
-            )
-        return Readings(out[0], out[1].astype(bool), out[2], asked.count)
+            for group, weighted in self._groups(asked):
+                if (known := self._known(asked, group, weighted)) is not None:
+                    out[:, asked.of(group)] = known
+                    self.progress(len(group), asked.count)
+                    continue
+                for made, answer in self._started(asked, group, weighted):
+                    waiting.append((made, answer, weighted))
+                    if len(waiting) > ahead:
+                        self._fetch(asked, *waiting.popleft(), out)
 
-    def _answered(self, asked: Questions) -> Iterator[tuple[Ints, Floats]]:
-        """Numbers of questions with their answers [3, questions], batch by batch.
+        def finish() -> Readings:
+            while waiting:
+                self._fetch(asked, *waiting.popleft(), out)
+            if not np.isfinite(out[0]).all():
+                raise ModelError(
+                    "the model gives probabilities that are not numbers; its weights or its dtype "
+                    "are broken, try --dtype float32."
+                )
+            return Readings(out[0], out[1].astype(bool), out[2], asked.count)
 
-        An answer is fetched only when the next batch has been started, so that a GPU need not
-        wait for the next batch to be made ready.
-        """
-        waiting: tuple[Pass, torch.Tensor, bool] | None = None
-        for group, weighted in self._groups(asked):
-            known = None
-            if self.answers is not None:
-                known = self.answers.recall(asked, group, weighted)
-            if known is not None:
-                yield asked.of(group), known
-                self.progress(len(group), asked.count)
-                continue
-            for made, answer in self._started(asked, group, weighted):
-                if waiting is not None:
-                    yield self._fetched(asked, *waiting)
-                waiting = made, answer, weighted
-        if waiting is not None:
-            yield self._fetched(asked, *waiting)
+        return finish
+
+    def _known(self, asked: Questions, group: Ints, weighted: bool) -> Floats | None:
+        return None if self.answers is None else self.answers.recall(asked, group, weighted)
 
     def _started(
         self, asked: Questions, group: Ints, weighted: bool
@@ -138,14 +153,14 @@ class Engine:
         for half in np.array_split(group, 2):
             yield from self._started(asked, half, weighted)
 
-    def _fetched(
-        self, asked: Questions, made: Pass, answer: torch.Tensor, weighted: bool
-    ) -> tuple[Ints, Floats]:
+    def _fetch(
+        self, asked: Questions, made: Pass, answer: torch.Tensor, weighted: bool, out: Floats
+    ) -> None:
         found = answer.cpu().numpy()
         if self.answers is not None:
             self.answers.note(asked, made.rows, weighted, found)
         self.progress(len(made.rows), asked.count)
-        return made.questions, found
+        out[:, made.questions] = found
 
     def _groups(self, asked: Questions) -> Iterator[tuple[Ints, bool]]:
         """Batches of row numbers; those that need attention weights go apart from the rest."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from unmask.asking import Ask, Query, Readings, asks_of
 from unmask.errors import ModelError
 from unmask.models.batches import Budget, Progress, batches
 from unmask.models.padding import device_of, padded
-from unmask.types import Ask, Query, Readings, asks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class NextSentence:
         rows = list(numbers)
         logp = np.empty((len(rows), 2))
         lengths = [len(ids) for ids, _ in rows]
+        self.progress(0, len(rows))
         for group in batches(lengths, [1] * len(rows), self.budget, 2):
             logp[group] = self._forward([rows[i] for i in group])
             self.progress(len(group), len(rows))

@@ -1,28 +1,19 @@
 """Questions sorted out: distinct rows, the places asked about in each, and who asked.
 
-Plans give one `Ask` for a sentence; everything here is arrays. Tokens of all rows lie in one flat
-buffer, and an input tensor is filled from it by index.
+Plans give one `Ask` for a sentence; everything here is arrays. A row is a sentence with some places
+hidden: distinct rows are found by these two, and only then by their tokens, which lie in one flat
+buffer that input tensors are filled from by index.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, TypeAlias
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unmask.asking import EACH, LATER, Ask, Hidden, Ints, ranges
 from unmask.errors import NotApplicable
-from unmask.types import NOTHING, Ask, Hidden
-
-Ints: TypeAlias = NDArray[np.int64]
-
-
-def ranges(starts: Ints, counts: Ints) -> Ints:
-    """start, start + 1, ... for each start, so many as its count: one flat array."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - np.concatenate([[0], ends[:-1]]), counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +42,14 @@ def causal_show() -> Show:
 
     def check(ask: Ask) -> None:
         size = len(ask.row)
-        for k, at in enumerate(ask.at):
-            if at < 1 or ask.hidden_at(k) != range(at, size):
-                raise NotApplicable(
-                    "a causal language model answers only questions that go left to right; "
-                    "use 'll', 'cat' or 'lpbs' with it."
-                )
+        later = ask.hidden == LATER or all(
+            ask.hidden_at(k) == range(at, size) for k, at in enumerate(ask.at)
+        )
+        if not later or min(ask.at) < 1:
+            raise NotApplicable(
+                "a causal language model answers only questions that go left to right; "
+                "use 'll', 'cat' or 'lpbs' with it."
+            )
 
     return Show(shift=1, check=check)
 
@@ -104,75 +97,109 @@ class Questions:
 
 def sort_out(asks: Sequence[Ask], attention: Sequence[bool], show: Show) -> Questions:
     """Find the distinct rows and places of some asks."""
-    numbers: dict[tuple[Any, ...], int] = {}
-    rows: list[tuple[tuple[int, ...], Hidden]] = []
-    row_of: list[int] = []
-    for ask in asks:
-        show.check(ask)
-        # A causal model sees one row, however far it has read.
-        sets = (NOTHING,) if show.shift else ask.hidden
-        for hidden in sets:
-            key = (ask.row, hidden)
-            number = numbers.setdefault(key, len(rows))
-            if number == len(rows):
-                rows.append(key)
-            row_of += [number] * (len(ask.at) if len(sets) == 1 else 1)
-    tokens, starts = _flat(rows, show)
-    same = _same(tokens, starts, rows, show)
-    kept = np.flatnonzero(same == np.arange(len(rows)))
-    renumbered = np.empty(len(rows), np.int64)
-    renumbered[kept] = np.arange(len(kept))
-    row = renumbered[same[np.array(row_of, np.int64)]]
-    counts = np.diff(starts)[kept]
-    tokens = tokens[ranges(starts[kept], counts)]
-    at = _joined([a.at for a in asks]) - show.shift
-    weighted = np.repeat(np.asarray(attention, bool), [len(a.at) for a in asks])
+    counts = np.array([len(a.at) for a in asks], np.int64)
+    at = _joined((a.at for a in asks), int(counts.sum()))
+    sentences: dict[tuple[int, ...], int] = {}
+    numbers = [sentences.setdefault(a.row, len(sentences)) for a in asks]
+    hiding = _Hiding(max(map(len, sentences), default=0) + 1)
+    code = hiding.codes(asks, counts, at, show)
+    keys = np.repeat(np.array(numbers, np.int64), counts) * hiding.size + code
+    pairs, row = np.unique(keys, return_inverse=True)
+    whose, code = np.divmod(pairs, hiding.size)
+    tokens, starts = _flat(list(sentences), whose, code, hiding, show)
+    same = _same(tokens, starts, show)
+    kept, renumbered = np.unique(same, return_inverse=True)
+    row, lengths = renumbered[row], np.diff(starts)[kept]
+    weighted = np.repeat(np.asarray(attention, bool), counts)
     attended = np.zeros(len(kept), bool)
     attended[row[weighted]] = True
-    width = int(counts.max()) + 1 if len(counts) else 1
-    unique, slot = np.unique(row * width + at, return_inverse=True)
+    width = hiding.width
+    unique, slot = np.unique(row * width + (at - show.shift), return_inverse=True)
     order = np.argsort(slot, kind="stable")
     edges = np.arange(len(kept) + 1)
     return Questions(
-        tokens=tokens,
-        starts=np.concatenate([[0], np.cumsum(counts)]),
-        hidden=[tuple(sorted(rows[k][1])) for k in kept] if show.apart else None,
+        tokens=tokens[ranges(starts[kept], lengths)],
+        starts=np.concatenate([[0], np.cumsum(lengths)]),
+        hidden=hiding.places(code[kept]) if show.apart else None,
         attended=attended,
         places=unique % width,
         slots=np.searchsorted(unique // width, edges),
         slot=slot,
-        gold=_joined([a.gold for a in asks]),
+        gold=_joined((a.gold for a in asks), len(at)),
         order=order,
         first=np.searchsorted(row[order], edges),
     )
 
 
-def _joined(parts: Sequence[Sequence[int]]) -> Ints:
-    flat = [v for part in parts for v in part]
-    return np.array(flat, np.int64)
+class _Hiding:
+    """Sets of hidden places as numbers: 0 for none, i + 1 for place i alone, then the others."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.others: dict[frozenset[int], int] = {}
+
+    @property
+    def size(self) -> int:
+        """More than any number that stands for a set."""
+        return self.width + len(self.others)
+
+    def codes(self, asks: Sequence[Ask], counts: Ints, at: Ints, show: Show) -> Ints:
+        """The number of what each question does not see."""
+        if show.shift:  # a causal model sees one row, however far it has read
+            for ask in asks:
+                show.check(ask)
+            return np.zeros(len(at), np.int64)
+        alone = np.repeat(np.array([a.hidden == EACH for a in asks], bool), counts)
+        rest = [c for a in asks if a.hidden != EACH for c in self._of(a)]
+        code = at + 1
+        code[~alone] = rest
+        return code
+
+    def _of(self, ask: Ask) -> list[int]:
+        if len(ask.hidden) == 1:
+            return [self._number(ask.hidden_at(0))] * len(ask.at)
+        return [self._number(ask.hidden_at(k)) for k in range(len(ask.at))]
+
+    def _number(self, hidden: Hidden) -> int:
+        if len(hidden) < 2:
+            return max(hidden, default=-1) + 1
+        return self.others.setdefault(frozenset(hidden), self.size)
+
+    def places(self, codes: Ints) -> list[tuple[int, ...]]:
+        """The places that some numbers stand for."""
+        known = [(), *((i,) for i in range(self.width - 1)), *map(sorted, self.others)]
+        return [tuple(known[c]) for c in codes.tolist()]
 
 
-def _flat(rows: Sequence[tuple[tuple[int, ...], Hidden]], show: Show) -> tuple[Ints, Ints]:
+def _joined(parts: Iterable[Sequence[int]], count: int) -> Ints:
+    return np.fromiter(chain.from_iterable(parts), np.int64, count)
+
+
+def _flat(
+    sentences: Sequence[tuple[int, ...]], whose: Ints, code: Ints, hiding: _Hiding, show: Show
+) -> tuple[Ints, Ints]:
     """The tokens of all rows, hidden places written as the mask token where there is one."""
-    counts = np.array([len(r) for r, _ in rows], np.int64)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    tokens = np.fromiter((t for r, _ in rows for t in r), np.int64, int(starts[-1]))
+    sizes = np.array([len(s) for s in sentences], np.int64)
+    every = _joined(sentences, int(sizes.sum()))
+    lengths = sizes[whose]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = every[ranges((np.cumsum(sizes) - sizes)[whose], lengths)]
     if show.mask is not None:
-        places = [int(s) + i for s, (_, hidden) in zip(starts, rows, strict=False) for i in hidden]
-        tokens[np.array(places, np.int64)] = show.mask
+        alone = (code > 0) & (code < hiding.width)
+        tokens[starts[:-1][alone] + code[alone] - 1] = show.mask
+        others = [np.array(list(places), np.int64) for places in hiding.others]
+        for r in np.flatnonzero(code >= hiding.width).tolist():
+            tokens[starts[r] + others[code[r] - hiding.width]] = show.mask
     return tokens, starts
 
 
-def _same(
-    tokens: Ints, starts: Ints, rows: Sequence[tuple[tuple[int, ...], Hidden]], show: Show
-) -> Ints:
-    """For each row the first one with the same tokens (and hidden places, where those count)."""
+def _same(tokens: Ints, starts: Ints, show: Show) -> Ints:
+    """For each row the first one with the same tokens, where those alone tell rows apart."""
     if show.mask is None:
-        return np.arange(len(rows))
+        return np.arange(len(starts) - 1)
     data, size = tokens.tobytes(), tokens.itemsize
     seen: dict[bytes, int] = {}
     bounds = (starts * size).tolist()
     return np.array(
-        [seen.setdefault(data[a:b], i) for i, (a, b) in enumerate(pairwise(bounds))],
-        np.int64,
+        [seen.setdefault(data[a:b], i) for i, (a, b) in enumerate(pairwise(bounds))], np.int64
     )

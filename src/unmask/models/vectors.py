@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from unmask.asking import Encoded
 from unmask.errors import DataError
 from unmask.models.answers import VectorAnswers
 from unmask.models.batches import Budget, Progress, batches
@@ -17,7 +18,7 @@ from unmask.models.codec import TokenizerCodec
 from unmask.models.encodings import ENCODE
 from unmask.models.padding import device_of, padded
 from unmask.text.contexts import Mention, Wanted
-from unmask.types import Encoded, Floats
+from unmask.types import Floats
 
 Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
 
+from unmask.stats.student import quantile
 from unmask.types import Floats
 
 Codes = NDArray[np.int64]
@@ -32,7 +32,7 @@ class Variance(NamedTuple):
 
 def widest(some: Iterable[Variance]) -> Variance:
     """The variance that gives the widest 95 % interval."""
-    return max(some, key=lambda v: float(t.ppf(0.975, v.df)) ** 2 * v.value)
+    return max(some, key=lambda v: quantile(0.975, v.df) ** 2 * v.value)
 
 
 @dataclass(frozen=True, slots=True)

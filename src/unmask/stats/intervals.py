@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.design import Design, Variance, design, widest
+from unmask.stats.student import beyond, quantile
 from unmask.types import Estimate, Floats
 
 USUAL = Resampling()
@@ -62,10 +62,10 @@ def student(
         nan = float("nan")
         return Estimate(value, nan, nan, how.level, method, n, ideal, None, nan, more)
     se = math.sqrt(variance.value)
-    reach = float(t.ppf(1 - how.tail, variance.df)) * se
-    inner = float(t.ppf(how.level, variance.df)) * se
+    reach = quantile(1 - how.tail, variance.df) * se
+    inner = quantile(how.level, variance.df) * se
     more["inner"] = [value - inner, value + inner]
-    p = None if ideal is None else float(2 * t.sf(abs(value - ideal) / se, variance.df))
+    p = None if ideal is None else 2 * beyond(abs(value - ideal) / se, variance.df)
     return Estimate(value, value - reach, value + reach, how.level, method, n, ideal, p, se, more)
 
 
@@ -94,7 +94,7 @@ class Uncertain(NamedTuple):
     def wilson(self, level: float) -> tuple[float, float]:
         """Wilson's interval with as many items as these variances leave."""
         tail = (1 - level) / 2
-        squares = [float(t.ppf(1 - tail, v.df)) ** 2 * v.value for v in self.parts]
+        squares = [quantile(1 - tail, v.df) ** 2 * v.value for v in self.parts]
         z2, p = max(squares) / (self.smooth * (1 - self.smooth)), self.share
         middle = (p + z2 / 2) / (1 + z2)
         reach = math.sqrt(z2) / (1 + z2) * math.sqrt(p * (1 - p) + z2 / 4)
@@ -104,7 +104,7 @@ class Uncertain(NamedTuple):
         """The one-sided p of the score test that Wilson's interval turns around."""
         scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
         away = abs(self.share - null)
-        return max(float(t.sf(away / math.sqrt(v.value * scale), v.df)) for v in self.parts)
+        return max(beyond(away / math.sqrt(v.value * scale), v.df) for v in self.parts)
 
     @property
     def widest(self) -> Variance:
@@ -115,7 +115,7 @@ class Uncertain(NamedTuple):
         """The smallest difference from `null` found with this power, were the share `null`."""
         value, df = self.widest
         se = math.sqrt(value * null * (1 - null) / (self.smooth * (1 - self.smooth)))
-        return float(t.ppf(1 - (1 - level) / 2, df) + t.ppf(power, df)) * se
+        return (quantile(1 - (1 - level) / 2, df) + quantile(power, df)) * se
 
 
 def uncertain(

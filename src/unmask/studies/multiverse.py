@@ -45,7 +45,7 @@ class _Count:
         self.options, self.rows, self.last = options, 0, 0
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        self.rows += done - self.last if done > self.last else done
+        self.rows += done - self.last if done >= self.last else done
         self.last = 0 if done >= total else done
         self.options.progress(name, done, total)
 

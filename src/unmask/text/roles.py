@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Encoded, Span
+from unmask.asking import Encoded
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Span
 
 
 class Alignment(NamedTuple):
@@ -17,6 +18,8 @@ class Alignment(NamedTuple):
 
 def align(first: Sequence[int], second: Sequence[int]) -> Alignment:
     """Align two id sequences as Nangia et al. (2020) do: the matching blocks of difflib."""
+    if (quick := _substituted(first, second)) is not None:
+        return quick
     same: tuple[list[int], list[int]] = ([], [])
     changed: tuple[list[int], list[int]] = ([], [])
     matcher = difflib.SequenceMatcher(None, first, second)
@@ -25,6 +28,34 @@ def align(first: Sequence[int], second: Sequence[int]) -> Alignment:
         into[0].extend(range(a, b))
         into[1].extend(range(c, d))
     return Alignment((tuple(same[0]), tuple(same[1])), (tuple(changed[0]), tuple(changed[1])))
+
+
+def _substituted(first: Sequence[int], second: Sequence[int]) -> Alignment | None:
+    """The alignment of sequences in which one run of tokens stands for another, or None.
+
+    Where no token of either run is in the other sequence, no matching block reaches over a run, so
+    that difflib finds the beginning and the end that the two have in common, and this does at once.
+    """
+    a, b = len(first), len(second)
+    shorter = min(a, b)
+    start = next((i for i in range(shorter) if first[i] != second[i]), shorter)
+    rest = shorter - start
+    end = next((i for i in range(rest) if first[a - 1 - i] != second[b - 1 - i]), rest)
+    one, two = first[start : a - end], second[start : b - end]
+    # difflib takes frequent tokens of long sequences for junk.
+    if (
+        not one
+        or not two
+        or b >= 200
+        or not {*one}.isdisjoint(second)
+        or not {*two}.isdisjoint(first)
+    ):
+        return None
+    before = tuple(range(start))
+    return Alignment(
+        ((*before, *range(a - end, a)), (*before, *range(b - end, b))),
+        (tuple(range(start, a - end)), tuple(range(start, b - end))),
+    )
 
 
 def places(offsets: Sequence[Span], specials: frozenset[int], span: Span) -> tuple[int, ...]:

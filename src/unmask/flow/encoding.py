@@ -1,0 +1,209 @@
+"""Items to tokens: the sentences as a measure writes them, and what keeps them from being asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from string import punctuation as string_marks
+from typing import Any, Protocol
+
+import numpy as np
+
+from unmask.asking import Codec, Encoded, Ints, sums
+from unmask.measures.likelihood import Likelihood
+from unmask.measures.plans import BLANK
+from unmask.measures.reduce import as_written
+from unmask.text.roles import with_pair_roles
+from unmask.types import Contrast, Kind, Text
+
+_NO_PUNCTUATION = str.maketrans("", "", string_marks)
+
+
+class TextCodec(Codec, Protocol):
+    """A codec that also turns character spans into roles."""
+
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]]
+    ) -> list[Encoded]:
+        """Ids with a role for each span."""
+        ...
+
+    def encode_two(self, first: str, second: str) -> Encoded:
+        """Ids of two segments, the places of the second under the role `second`."""
+        ...
+
+
+class SentenceModel(Protocol):
+    """What the flow needs of a model; `models.load.Model` is one, tests pass fakes."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """What it can answer."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Its architecture's short name."""
+        ...
+
+    @property
+    def codec(self) -> TextCodec:
+        """Its tokenizer."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The longest row it takes, in tokens."""
+        ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What it is, for the record."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Items in tokens: for each its sentences by label, and why it cannot be asked, if it cannot.
+
+    `unknown` of `tokens` content tokens are not known to the tokenizer.
+    """
+
+    sentences: list[dict[str, Encoded]]
+    obstacles: list[str]
+    unknown: int
+    tokens: int
+
+
+def read(model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]) -> Read:
+    """The sentences of some items as the measure wants them, and their obstacles."""
+    sentences = encode(model, measure, items)
+    flat = _Flat([e for by_label in sentences for e in by_label.values()], model.codec)
+    counts = np.array([len(by_label) for by_label in sentences], np.int64)
+    starts = np.cumsum(counts) - counts
+    long = np.maximum.reduceat(flat.lengths, starts) > model.limit
+    odd = np.logical_or.reduceat(flat.odd, starts)
+    obstacles = [""] * len(items)
+    for i in np.flatnonzero(odd).tolist() if measure.stream != "next" else ():
+        obstacles[i] = _strange(sentences[i], model.codec)
+    for i in np.flatnonzero(long).tolist():
+        obstacles[i] = f"longer than the model's {model.limit} tokens"
+    return Read(sentences, obstacles, flat.unknown, flat.tokens)
+
+
+class _Flat:
+    """The tokens of many sentences in one buffer.
+
+    `lengths` [sentences]; `odd`: those that need a closer look, since they hold an unknown word, a
+    special token as text, or nothing. Most hold just the specials they begin and end with.
+    """
+
+    def __init__(self, sentences: Sequence[Encoded], codec: Codec) -> None:
+        self.lengths: Ints = np.array([len(e.ids) for e in sentences], np.int64)
+        specials = np.array([len(e.specials) for e in sentences], np.int64)
+        ids = np.fromiter(chain.from_iterable(e.ids for e in sentences), np.int64)
+        reserved = np.isin(ids, list(codec.reserved)).astype(np.int64)
+        lost = ids == (-1 if codec.unknown is None else codec.unknown)
+        unknown = sums(lost.astype(np.int64), self.lengths)
+        self.odd = (sums(reserved, self.lengths) > specials) | (unknown > 0)
+        self.odd |= self.lengths == specials
+        self.tokens = int((self.lengths - specials).sum())
+        some = [sentences[s] for s in np.flatnonzero(unknown).tolist()]
+        # A tokenizer may write its unknown token for a special one, so these are looked at.
+        self.unknown = sum(e.ids[i] == codec.unknown for e in some for i in e.content)
+
+
+def encode(
+    model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]
+) -> list[dict[str, Encoded]]:
+    """The sentences of each item as the measure wants them, with roles; tokenised together."""
+    if measure.stream == "next":
+        return [_encode_two(model, measure, item) for item in items]
+    texts = [
+        (_shown(model, measure, text, item), item) for item in items for text in item.texts.values()
+    ]
+    focuses = [_focus(text, item) for text, item in texts]
+    encoded = iter(model.codec.encode_texts([text for text, _ in texts], focuses))
+    return [with_pair_roles({label: next(encoded) for label in item.texts}) for item in items]
+
+
+def _shown(model: SentenceModel, measure: Likelihood, given: Text, item: Contrast) -> Text:
+    """A sentence as the measure writes it; spans that it cut off are lost."""
+    text = _filled(given, item) if measure.fills else given
+    if measure.text is as_written:
+        return text
+    string = measure.text(text.string, model.family)
+    spans = {k: tuple(s for s in v if s[1] <= len(string)) for k, v in text.spans.items()}
+    return Text(string, spans)
+
+
+def _encode_two(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
+    """The sentences of an item as two segments each."""
+    out = {}
+    for label, given in item.texts.items():
+        text = _shown(model, measure, given, item)
+        (a, b), (c, d) = text.spans["context"][0], text.spans["continuation"][0]
+        out[label] = model.codec.encode_two(text.string[a:b], text.string[c:d])
+    return out
+
+
+def _filled(text: Text, item: Contrast) -> Text:
+    """The item's context with the fill word of a sentence at BLANK, its place under `fill`.
+
+    StereoSet's sentences are lower-cased in part; its contexts are as they were written.
+    """
+    context, spans = item.meta.get("context"), text.spans.get("fill")
+    if not context or BLANK not in context or not spans:
+        return text
+    word = text.string[slice(*spans[0])]
+    parts = context.split(BLANK)
+    string, places = parts[0], []
+    for part in parts[1:]:
+        places.append((len(string), len(string) + len(word)))
+        string += word + part
+    return Text(string, {**text.spans, "fill": tuple(places), "word": tuple(places)})
+
+
+def _focus(text: Text, item: Contrast) -> tuple[str, str, str]:
+    """The text before, of and after the word that the item is about.
+
+    For a context with BLANK the word is what published code takes for the fill: all its
+    punctuation is removed.
+    """
+    for role in ("word", "target"):
+        if spans := text.spans.get(role):
+            start, end = spans[0]
+            word = text.string[start:end]
+            if context := item.meta.get("context"):
+                before, _, after = context.partition(BLANK)
+                return before, word.translate(_NO_PUNCTUATION), after
+            return text.string[:start], word, text.string[end:]
+    return "", "", ""
+
+
+# The roles that tell the sentences of an item apart, where they have them.
+_TELLING = ("changed", "target", "attribute", "continuation")
+
+
+def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
+    """Why the text of an item is not what it seems to the model, or nothing."""
+    if any(e.ids[i] in codec.reserved for e in encoded.values() for i in e.content):
+        return "it holds a special token, such as a mask, as text"
+    unknown = codec.unknown
+    if unknown is None:
+        return ""
+    rows = {e.ids for e in encoded.values()}
+    said = {e.text.string for e in encoded.values() if e.text is not None}
+    if len(rows) < len(said) and any(unknown in row for row in rows):
+        return "the tokenizer does not know the words in which its sentences differ"
+    for role in _TELLING:
+        asked = [e.ids[i] for e in encoded.values() for i in e.roles.get(role, ())]
+        if asked and all(token == unknown for token in asked):
+            return f"the tokenizer knows none of its {role} words"
+    if all(e.ids[i] == unknown for e in encoded.values() for i in e.content):
+        return "the tokenizer knows none of its words"
+    return ""
