@@ -126,7 +126,9 @@ def main():
     machine = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
     plain = Options(**tokens, recheck=False)
     reference, full = None, network(size, "float32", device)
-    type(full).in_full = lambda self: full  # its weights before they were rounded
+    # Its weights before they were rounded.
+    rungs = [replace(full, precision="tf32"), full] if device == "cuda" else [full]
+    type(full).finer = lambda self: rungs[-1:] if self.precision == "tf32" else rungs
     for dtype in dtypes:
         model = full if dtype == "float32" else network(size, dtype, device)
         parts(model, plain) if device == "cuda" else None  # kernels are chosen once

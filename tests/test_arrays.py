@@ -15,7 +15,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.flow import likelihood, planning, recheck
 from unmask.measures import LIKELIHOOD
 from unmask.measures.reduce import AT_ONCE
-from unmask.models.batches import ENOUGH, RAGGED, Budget, batches
+from unmask.models.batches import Budget, batches
 from unmask.models.questions import causal_show, masked_show, permutation_show, sort_out
 from unmask.options import Options, Spec
 from unmask.text.roles import align
@@ -68,7 +68,7 @@ def plain_batches(lengths, places, budget, vocabulary):
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         longest = lengths[group[0]] if group else lengths[i]
         tokens, logits = (len(group) + 1) * longest, (asked + places[i]) * vocabulary
-        ragged = tokens > ENOUGH and lengths[i] < RAGGED * longest
+        ragged = tokens > budget.enough and lengths[i] < budget.ragged * longest
         if group and (tokens > budget.tokens or logits > budget.logits or ragged):
             groups.append(group)
             group, asked = [], 0
@@ -82,7 +82,8 @@ def test_batches_are_those_of_a_plain_loop(seed):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 60, rng.integers(0, 300))
     places = rng.integers(1, 9, len(lengths))
-    budget = Budget(int(rng.integers(1, 900)), int(rng.integers(1, 5000)))
+    ragged = float(rng.choice([0.8, 1.0]))
+    budget = Budget(*(int(rng.integers(1, n)) for n in (900, 5000, 300)), ragged)
     found = [g.tolist() for g in batches(lengths, places, budget, 50)]
     assert found == plain_batches(lengths.tolist(), places.tolist(), budget, 50)
 
@@ -179,15 +180,19 @@ def test_slices_change_nothing(family, monkeypatch):
     assert told[-1][1] == told[-1][2] == cut[0].settings["rows"]
 
 
-def test_slices_hold_every_item_once_and_small_sets_together():
+@pytest.mark.parametrize("first", [None, 7, 1])
+def test_slices_hold_every_item_once(first):
     items = bundled_pairs().items
     sets = [Dataset(str(n), "triplets", items[:n]) for n in (3, 4, 50, 2)]
-    found = list(planning.slices(sets, 30))
-    assert [d.name for d, _ in found[0]] == ["3", "4"]
+    found = list(planning.slices(sets, 30, first))
+    if first is None:
+        assert [d.name for d, _ in found[0]] == ["3", "4", "50"]
     for data in sets:
         mine = [i for part in found for whole, p in part if whole is data for i in p.items]
         assert tuple(mine) == data.items
-    assert all(sum(len(i.texts) for _, p in part for i in p.items) <= 30 for part in found)
+    sizes = [sum(len(i.texts) for _, p in part for i in p.items) for part in found]
+    assert max(sizes) <= 30
+    assert first is None or sizes[0] <= max(first, 3)
 
 
 def reduced_model():

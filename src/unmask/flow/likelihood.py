@@ -18,7 +18,7 @@ from unmask.options import Options, Spec
 from unmask.types import Dataset, Result
 
 SLICE = 16_384  # sentences that are planned at a time
-SLICE_ON_GPU = 2_048  # fewer: while the GPU works on some, the next are made ready
+FIRST_ON_GPU = 512  # fewer at first: while the GPU works on them, the next are made ready
 Finish: TypeAlias = Callable[[], list[Readings]]
 
 
@@ -97,7 +97,7 @@ def answered(
     answering = engines(model, (g.measure.stream for g in groups), options, meter)
     parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
     waiting: tuple[list[tuple[Group, Planned]], Finish] | None = None
-    for some in slices(sets, SLICE_ON_GPU if on_gpu(model) else SLICE):
+    for some in slices(sets, SLICE, FIRST_ON_GPU if on_gpu(model) else SLICE):
         with uncollected():
             planned = _planned(model, groups, some, wrong)
         meter.planned(sum(len(i.texts) for _, part in some for i in part.items))

@@ -65,25 +65,30 @@ def check(measure: Likelihood, data: Dataset, kind: Kind) -> None:
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
 
 
-def slices(sets: Iterable[Dataset], size: int) -> Iterator[list[tuple[Dataset, Dataset]]]:
+GROWTH = 4  # a slice may be so much larger than the one before
+
+
+def slices(
+    sets: Iterable[Dataset], size: int, first: int | None = None
+) -> Iterator[list[tuple[Dataset, Dataset]]]:
     """Parts of some data sets, each with the whole it is of, about `size` sentences at a time.
 
-    Small sets stay together, so that the rows they share are run once; a large one is cut, so that
-    memory does not grow with it.
+    Sets that follow each other stay together, so that the rows they share are run once, until a
+    slice is full: memory does not grow with the data. With a smaller `first` they grow to it.
     """
     part: list[tuple[Dataset, Dataset]] = []
-    held = 0
+    full = room = size if first is None else first
     for data in sets:
-        each = len(data.items[0].texts)
-        step = max(size // each, 1)
-        for start in range(0, len(data.items), step):
-            some = data.items[start : start + step]
-            if part and held + len(some) * each > size:
+        each, start = len(data.items[0].texts), 0
+        while start < len(data.items):
+            if part and room < each:
                 yield part
-                part, held = [], 0
+                full = min(GROWTH * full, size)
+                part, room = [], full
+            some = data.items[start : start + max(room // each, 1)]
             whole = len(some) == len(data.items)
             part.append((data, data if whole else replace(data, items=some)))
-            held += len(some) * each
+            start, room = start + len(some), room - len(some) * each
     if part:
         yield part
 

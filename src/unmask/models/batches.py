@@ -16,11 +16,14 @@ class Budget:
     """What one forward pass may hold: padded tokens, and places times vocabulary for the head.
 
     A single row is always allowed, whatever its length, so memory is bounded by the longest row
-    and never by the number of rows.
+    and never by the number of rows. A pass of more than `enough` tokens runs at full speed: it
+    takes no row shorter than `ragged` times its longest, since padding costs more than another.
     """
 
     tokens: int = 4096
     logits: int = 40_000_000
+    enough: int = 256
+    ragged: float = 0.8
 
     def __post_init__(self) -> None:
         if self.tokens < 1 or self.logits < 1:
@@ -28,6 +31,7 @@ class Budget:
 
 
 ON_GPU = 65_536  # padded tokens that keep a large GPU busy
+ENOUGH_ON_GPU = 16_384
 A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 
@@ -39,11 +43,7 @@ def budget_for(tokens: int | str, free: int | None) -> Budget:
     room = max(usual.logits, free // 32)  # logits in float32, and their sums, in an eighth
     if isinstance(tokens, str):
         tokens = max(usual.tokens, min(ON_GPU, free // (2 * A_TOKEN)))
-    return Budget(tokens, room)
-
-
-ENOUGH = 256  # padded tokens from which a pass runs at full speed
-RAGGED = 0.8
+    return Budget(tokens, room, ENOUGH_ON_GPU, 1.0)
 
 
 def batches(
@@ -65,9 +65,8 @@ def batches(
         full = start + budget.tokens // longest
         room = asked[start] + budget.logits // vocabulary
         head = int(np.searchsorted(asked, room, side="right")) - 1
-        # A large group stops where rows become shorter: padding costs more than another pass.
-        shorter = int(np.searchsorted(falling, -RAGGED * longest, side="right"))
-        ragged = max(shorter, start + ENOUGH // longest)
+        shorter = int(np.searchsorted(falling, -budget.ragged * longest, side="right"))
+        ragged = max(shorter, start + budget.enough // longest)
         end = max(min(full, head, ragged, count), start + 1)
         groups.append(order[start:end])
         start = end

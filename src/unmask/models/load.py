@@ -68,15 +68,19 @@ class Model:
         """The architecture's short name, such as `bert`."""
         return str(self.net.config.model_type)
 
-    def in_full(self) -> "Model":
-        """The same model in float32: from its files, or from the weights that are in memory."""
+    def finer(self) -> list["Model"]:
+        """The same model in finer precisions, float32 last: from its files or from its memory.
+
+        On a GPU bfloat16 and float16 have tf32 before it, which decides most of what they do not.
+        """
         if self.precision == "tf32":
-            return replace(self, precision="float32")
+            return [replace(self, precision="float32")]
         device = next(self.net.parameters()).device
         if self.source:
-            return load(self.name, device=str(device))
-        net = copy.deepcopy(self.net).float()
-        return replace(self, net=net, precision="float32")
+            full = load(self.name, device=str(device))
+        else:
+            full = replace(self, net=copy.deepcopy(self.net).float(), precision="float32")
+        return [replace(full, precision="tf32"), full] if device.type == "cuda" else [full]
 
     def accepts(self, option: str) -> tuple[Any, ...]:
         """The values that an option of word vectors may have here: `pool` or `layer`."""

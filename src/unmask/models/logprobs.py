@@ -36,6 +36,7 @@ class Pass:
 
     rows: Ints
     questions: Ints
+    padded: bool
     ids: torch.Tensor
     real: torch.Tensor
     row: torch.Tensor
@@ -64,7 +65,7 @@ def prepare(asked: Questions, group: Ints, pad: int, device: torch.device) -> Pa
         asked.slot[numbers] + shift,
         asked.gold[numbers],
     )
-    return Pass(group, numbers, *_sent(arrays, device))
+    return Pass(group, numbers, not real.all(), *_sent(arrays, device))
 
 
 def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
@@ -192,7 +193,8 @@ class Engine:
         with only_at(self.net, made.row, made.nth if picked else made.at):
             out = self.net(
                 input_ids=made.ids,
-                attention_mask=made.real,
+                # Without padding there is nothing to shut off, and attention is faster.
+                attention_mask=made.real if made.padded else None,
                 **self.segments(made.ids),
                 **(self._permutation(asked, made) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
