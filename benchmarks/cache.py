@@ -1,0 +1,54 @@
+"""What the answer cache costs: the share of a default run's model time that goes into it.
+
+    python benchmarks/cache.py
+
+The bundled model on the bundled sentences with all masked measures, answers kept in an empty
+cache: seconds spent looking up, noting and writing, against the whole.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+from unmask.api import evaluate_specs
+from unmask.data.packaged import bundled_pairs
+from unmask.models.answers import Answers, Store, opened
+from unmask.models.load import load
+from unmask.options import Options, Spec
+
+MEASURES = ("pll", "cps", "sss", "aul", "aula")
+
+
+def main():
+    spent = 0.0
+
+    def timed(function):
+        def call(*args, **more):
+            nonlocal spent
+            start = time.perf_counter()
+            out = function(*args, **more)
+            spent += time.perf_counter() - start
+            return out
+
+        return call
+
+    Answers.recall, Answers.note = timed(Answers.recall), timed(Answers.note)
+    Store.close = timed(Store.close)  # flushes on the way are within note
+    model, data = load("bundled"), bundled_pairs()
+    specs = [Spec(model, m, data) for m in MEASURES]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("empty", "full"):
+            spent, start = 0.0, time.perf_counter()
+            with opened(Path(folder) / "answers.sqlite") as store:
+                found = evaluate_specs(specs, Options(store=store))
+            whole = time.perf_counter() - start
+            size = sum(f.stat().st_size for f in Path(folder).iterdir()) / 2**20
+            print(
+                f"{name} cache: {whole:.1f} s, of which {spent:.2f} s ({100 * spent / whole:.1f} %) "
+                f"in the cache; {found[0].settings['rows']} rows, {size:.1f} MiB",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
