@@ -44,8 +44,8 @@ def main():
             whole = time.perf_counter() - start
             size = sum(f.stat().st_size for f in Path(folder).iterdir()) / 2**20
             print(
-                f"{name} cache: {whole:.1f} s, of which {spent:.2f} s ({100 * spent / whole:.1f} %) "
-                f"in the cache; {found[0].settings['rows']} rows, {size:.1f} MiB",
+                f"{name} cache: {whole:.1f} s, {spent:.2f} s ({100 * spent / whole:.1f} %) in the "
+                f"cache; {found[0].settings['rows']} rows, {size:.1f} MiB",
                 flush=True,
             )
 

@@ -40,6 +40,9 @@ def pairs(tmp_path):
     return path
 
 
+FILES = {"results.json", "items.parquet", "tokens.parquet", "report.html"}
+
+
 def test_run_writes_results_and_items(pairs, tmp_path):
     """One of two real processes: the whole way from the command to the files."""
     status, out, err = spawn(
@@ -59,7 +62,7 @@ def test_run_writes_results_and_items(pairs, tmp_path):
     names = "model data measure item category cluster label sentence score result"
     assert set(names.split()) <= set(items.columns)
     assert len(items) == 2 * 3 * 2
-    assert {p.name for p in (tmp_path / "r").iterdir()} == {"results.json", "items.parquet"}
+    assert {p.name for p in (tmp_path / "r").iterdir()} == FILES
     again = unmask.load(tmp_path / "r")
     assert again[0].overall.value == first["overall"]["value"]
     assert unmask.table(again).score.tolist() == [r["overall"]["value"] for r in record]

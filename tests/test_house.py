@@ -40,7 +40,16 @@ FLOORS = (
     {"__init__", "__main__"},
 )
 FLOOR = {room: n for n, rooms in enumerate(FLOORS) for room in rooms}
-HEAVY = {"torch", "transformers", "matplotlib", "h5py", "ray", "zstandard", "ahocorasick_rs"}
+HEAVY = {
+    "vl_convert",
+    "torch",
+    "transformers",
+    "matplotlib",
+    "h5py",
+    "ray",
+    "zstandard",
+    "ahocorasick_rs",
+}
 
 
 def modules():

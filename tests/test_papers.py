@@ -139,8 +139,8 @@ def test_pages_are_written_whole(tmp_path):
     figure = pages.Figure("f", "F", lambda made: made.subplots().plot([1, 2]))
     pages.write(pages.Study("S <1>", [table], [figure], ["said"], {"m": "why"}), tmp_path)
     names = {p.name for p in tmp_path.iterdir()}
-    assert names == {"t.csv", "t.tex", "f.png", "f.svg", "index.html", "index.md"}
-    page = (tmp_path / "index.html").read_text()
+    assert names == {"t.csv", "t.tex", "f.png", "f.svg", "report.html", "index.md"}
+    page = (tmp_path / "report.html").read_text()
     assert "S &lt;1&gt;" in page
     assert "why" in page
     assert "x\\%" in (tmp_path / "t.tex").read_text()
@@ -153,7 +153,7 @@ def test_no_name_becomes_markup(tmp_path):
     frame = pd.DataFrame({bad: [bad], "p": [0.0], "p McNemar": [3e-9]})
     figure = pages.Figure(bad, bad, lambda made: made.subplots())
     pages.write(pages.Study(bad, [pages.Table(bad, bad, frame, bad)], [figure], [bad]), tmp_path)
-    page, text = (tmp_path / "index.html").read_text(), (tmp_path / "index.md").read_text()
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "index.md").read_text()
     assert "<b>" not in page
     assert 'onerror="' not in page
     assert "<b>" not in text.replace("\\<b\\>", "")

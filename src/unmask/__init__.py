@@ -31,9 +31,10 @@ _HOME = {
     "check_measure": "complete",
     "evaluate": "api",
     "evaluate_specs": "api",
-    "load": "report.results",
+    "load": "api",
+    "report": "report.webpage",
     "run": "api",
-    "save": "report.results",
+    "save": "api",
     "table": "report.columns",
 }
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unmask.types import Floats, Text
+from unmask.types import Floats, Span, Text
 
 Hidden: TypeAlias = frozenset[int] | range
 Ints: TypeAlias = NDArray[np.int64]
@@ -21,7 +21,8 @@ LATER: Literal["later"] = "later"
 class Encoded:
     """What plans see: token ids, the places of special tokens, places by role, word of a place.
 
-    `words[i]` numbers the word that place i belongs to (-1 for specials). `text` is the sentence
+    `words[i]` numbers the word that place i belongs to (-1 for specials), `offsets[i]` are its
+    characters. `text` is the sentence
     itself; `focus` is the text before, of, and after the word that it is about (the target or the
     fill word). Both are for plans that repeat how published code tokenised it.
     """
@@ -32,6 +33,7 @@ class Encoded:
     words: tuple[int, ...] = ()
     focus: tuple[str, str, str] = ("", "", "")
     text: Text | None = None
+    offsets: tuple[Span, ...] = ()
 
     @property
     def content(self) -> tuple[int, ...]:
@@ -165,6 +167,10 @@ class Codec(Protocol):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids."""
+        ...
+
+    def spelt(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the vocabulary spells it."""
         ...
 
     @property

@@ -277,6 +277,8 @@ class Coverage:
 
 
 Compared: TypeAlias = Literal["preference", "log-odds", "association"]
+# How results show themselves: `unmask.report.notebook` fills this in, from a floor above.
+VIEWS: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +327,18 @@ class Result:
         """Measure and data in words, for notes."""
         return self.spec.title
 
+    def __repr__(self) -> str:
+        found = self.overall
+        span = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        return f"Result({self.title}, {self.model}: {span}, n = {found.n})"
+
+    def _repr_html_(self) -> str:
+        return str(VIEWS["html"]([self]))
+
+    def plot(self, what: str | None = None) -> Any:
+        """A figure of it: the scores, or one named by `what`; it can `save` itself."""
+        return VIEWS["plot"]([self], what)
+
 
 class Results(Sequence[Result]):
     """The results of a run, in order, and notes on what was asked for and could not be done."""
@@ -345,6 +359,13 @@ class Results(Sequence[Result]):
 
     def __len__(self) -> int:
         return len(self._results)
+
+    def _repr_html_(self) -> str:
+        return str(VIEWS["html"](self))
+
+    def plot(self, what: str | None = None) -> Any:
+        """A figure of them: the scores, or one named by `what`; it can `save` itself."""
+        return VIEWS["plot"](self, what)
 
     def __repr__(self) -> str:
         return f"Results({', '.join(r.title for r in self._results)})"

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli import cached, corpus, studies
+from unmask.cli import cached, corpus, reporting, studies
 from unmask.cli.arguments import (
     ByCategory,
     Cache,
@@ -47,6 +47,7 @@ app.add_typer(corpus.contexts_app, name="contexts")
 app.add_typer(cached.app, name="cache")
 app.add_typer(corpus.data_app, name="data")
 studies.add_to(app)
+app.command()(reporting.report)
 console = Console()
 STOPPED = 130  # the exit status of a command that was interrupted
 
@@ -139,6 +140,10 @@ def run(
         bool, typer.Option(help="With a reduced dtype, decide close items in float32.")
     ] = True,
     cache: Cache = True,
+    no_tokens: Annotated[
+        bool, typer.Option("--no-tokens", help="Do not keep the score of every token.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -160,6 +165,7 @@ def run(
         "cache": cache,
         "recheck": recheck,
         "matters": matters,
+        "keep": () if no_tokens else ("tokens",),
     }
     options.Options(**chosen)  # checked before a folder is made
     folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
@@ -169,7 +175,9 @@ def run(
         found = api.run(*names, **chosen, progress=progress)
     results.save(found, folder)
     terminal.print_results(console, found, by_category)
+    page = reporting.written(found, folder, show)
     console.print(f"Results and all items: [bold]{escape(str(folder))}[/]")
+    console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -186,9 +194,10 @@ def score(
     how = options.Resampling(seed=seed, level=level)
     least = options.matters(matters)
     found = types.Results([scores.score_file(file, data, how=how, least=least)])
+    terminal.print_results(console, found, by_category)
     if out is not None:
         results.save(found, out)
-    terminal.print_results(console, found, by_category)
+        console.print(f"Page: [bold]{escape(str(reporting.written(found, out)))}[/]")
 
 
 @app.command(name="list")

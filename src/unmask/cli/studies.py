@@ -7,9 +7,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from unmask.cli import reporting
 from unmask.cli.arguments import Cache, Level, Out, Seed, Tokens, split, token_budget
 from unmask.cli.later import later
 
+figures = later("unmask.report.figures")
 comparing = later("unmask.studies.compare")
 load = later("unmask.models.load")
 multiverse = later("unmask.studies.multiverse")
@@ -47,7 +49,9 @@ def compare(
     top: Annotated[
         int, typer.Option(help="Items that changed side to show, most changed first.")
     ] = 5,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder for CSV files.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
+    ] = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -59,6 +63,9 @@ def compare(
         files.make_folder(out)
         files.put_csv(out / "comparison.csv", frame)
         files.put_csv(out / "changed.csv", changed)
+        found, _ = reporting.joined(folders)
+        path = reporting.written(found, out, more=figures.differences(frame))
+        console.print(f"Page: [bold]{escape(str(path))}[/]")
 
 
 def reproduce(
@@ -120,7 +127,7 @@ def vary(
     for title, frame in multiverse.summary(made).items():
         console.print(f"\n[bold]{escape(title)}[/]")
         terminal.print_frame(console, frame.round(1))
-    console.print(f"Page: [bold]{escape(str(folder / 'index.html'))}[/]")
+    console.print(f"Page: [bold]{escape(str(folder / 'report.html'))}[/]")
 
 
 def reliability(

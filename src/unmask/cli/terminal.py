@@ -1,9 +1,10 @@
 """What the terminal shows: progress, result tables, notes."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich import box
@@ -20,7 +21,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from unmask.report.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, table
+from unmask.report.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.report.files import visible
 from unmask.report.page import Study
 from unmask.types import Result, Results
@@ -115,6 +116,10 @@ def print_comparison(
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         console.print(_drawn(part, COMPARISON, f"{second} less {first}"), "")
     for row in frame.to_dict("records"):
+        if not missing(row.get("lms")):
+            span = f"[{row['lms_low']:.2f}, {row['lms_high']:.2f}]"
+            said = f"{row['measure']} on {row['data']}: lms {row['lms']:+.2f} {span}"
+            console.print(escape(f"{said}, icat {row.get('icat', math.nan):+.2f}"), style="dim")
         if row["borderline"]:
             said = f"{row['measure']} on {row['data']}: p and the interval fall on different sides"
             console.print(escape(f"{said} of the line: the case is borderline"), style="yellow")
@@ -124,9 +129,29 @@ def print_comparison(
             console.print(escape(f"{said} and left out"), style="yellow")
     keys = ["first", "second", "measure", "data"]
     for names, items in changed[changed.moved != 0].groupby(keys, sort=False):
-        shown = ", ".join(f"{i} ({m:+.2f})" for i, m in items[["item", "moved"]].head(top).values)
-        if shown:
-            console.print(escape(f"{names[2]} on {names[3]}: most changed {shown}"), style="dim")
+        part = items.head(top).to_dict("records")
+        if part:
+            words = missing(part[0].get("stereotype"))
+            what = "words that moved it most" if words else "items that changed side"
+            console.print(escape(f"{names[2]} on {names[3]}, {what}:"))
+        for row in part:
+            kind = "" if missing(row.get("category")) else f"  {row['category']}"
+            about = f"  {row['moved']:+.2f}{kind}  {_difference(row)}"
+            console.print(escape(about), style="dim", soft_wrap=True, highlight=False)
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    """The sentences of an item in one: what differs as {stereotype | antistereotype}."""
+    pro, anti = row.get("stereotype"), row.get("antistereotype")
+    if not isinstance(pro, str) or not isinstance(anti, str):
+        return str(row["item"])
+    one, two = pro.split(), anti.split()
+    start = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), 0)
+    rest = list(zip(reversed(one[start:]), reversed(two[start:]), strict=False))
+    end = next((i for i, (a, b) in enumerate(rest) if a != b), 0)
+    parts = [" ".join(w[start : len(w) - end]) for w in (one, two)]
+    middle = "{" + " | ".join(parts) + "}"
+    return " ".join([*one[:start], middle, *one[len(one) - end :]])
 
 
 def print_study(console: Console, study: Study, folder: Path) -> None:
@@ -136,7 +161,7 @@ def print_study(console: Console, study: Study, folder: Path) -> None:
         print_frame(console, part.frame.round(2), max_colwidth=40)
     for name, reason in study.skipped.items():
         console.print(escape(f"left out: {name}: {reason}"), style="yellow")
-    console.print(f"\nPage: [bold]{escape(str(folder / 'index.html'))}[/]")
+    console.print(f"\nPage: [bold]{escape(str(folder / 'report.html'))}[/]")
 
 
 def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from unmask.data.wordsets import check_sizes
 from unmask.errors import DataError, NotApplicable
-from unmask.flow.effect import ByWord, effect, stacked
+from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
 from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
@@ -19,6 +19,7 @@ from unmask.stats.verdict import contradiction, judged
 from unmask.text.contexts import SOURCES, Contexts, Source, Wanted, WordTest
 from unmask.types import Coverage, Floats, Result
 
+BINS = 40
 LEAST = 2  # words that a set must keep
 ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
 
@@ -193,7 +194,7 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
             reasons={str(k): int(v) for k, v in reasons.items()},
             lost=dict(asked.lost),
         ),
-        settings=_settings(model, asked, len(vectors), how),
+        settings=_settings(model, asked, len(vectors), how) | _behind(by_word, found),
         provenance=provenance(model, asked.measure, asked.test),
         verdicts=judged(found.overall, {}, "association", options.least),
         items=_frame(model, asked, by_word, found.without),
@@ -202,6 +203,18 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
         if found.drawn is None or "samples" not in options.keep
         else {"samples": found.drawn},
     )
+
+
+def _behind(by_word: ByWord, found: Effect) -> dict[str, Any]:
+    """What an effect size is made of: the four mean associations, and CEAT's effects in bins."""
+    cosines, (n, _, p, _) = cells(by_word)
+    parts = (cosines[:n, :p], cosines[:n, p:], cosines[n:, :p], cosines[n:, p:])
+    means = dict(zip(("X-A", "X-B", "Y-A", "Y-B"), (float(c.mean()) for c in parts), strict=True))
+    out: dict[str, Any] = {"sets": list(by_word), "means": means}
+    if found.drawn is not None:
+        counts, edges = np.histogram(found.drawn, bins=BINS)
+        out["effects"] = {"counts": counts.tolist(), "edges": edges.tolist()}
+    return out
 
 
 def _notes(asked: Asked) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class Planned:
 
     Sentences stand in the order of the items and of their labels. `values[s]` and `priors[s]` say
     how many questions of the value, and then of the prior, are sentence s's; an item that cannot
-    be asked has none, and a reason. `unknown` of `tokens` are not known to the tokenizer.
+    be asked has none, and a reason. `read` has the sentences in tokens.
     """
 
     measure: Likelihood
@@ -32,8 +32,7 @@ class Planned:
     values: Ints
     priors: Ints
     reasons: dict[str, str]
-    unknown: int = 0
-    tokens: int = 0
+    read: Read
 
     @property
     def count(self) -> int:
@@ -124,7 +123,7 @@ def plan(
         asks += new
         counts += asked
     values, priors = np.array(counts, np.int64).T
-    return Planned(measure, data, asks, values, priors, reasons, tokens.unknown, tokens.tokens)
+    return Planned(measure, data, asks, values, priors, reasons, tokens)
 
 
 def _size(asks: Sequence[Ask]) -> int:

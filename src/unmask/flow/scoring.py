@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unmask.asking import Ints, Readings, ranges, sums
+from unmask.asking import Codec, Ints, Readings, ranges, sums
 from unmask.errors import DataError, UnmaskError
 from unmask.flow.encoding import SentenceModel
 from unmask.flow.items import KIN, Kin, provenance, sentence_rows
@@ -81,9 +81,9 @@ def reduced(
         reasons=planned.reasons,
         queries=planned.count,
         rows=readings.rows,
-        unknown=planned.unknown,
-        content=planned.tokens,
-        kept=(tokens(planned, readings),) if "tokens" in keep else (),
+        unknown=planned.read.unknown,
+        content=planned.read.tokens,
+        kept=(tokens(planned, readings, model.codec),) if "tokens" in keep else (),
     )
 
 
@@ -266,25 +266,49 @@ def sentence_frame(
     return frame
 
 
-def tokens(planned: Planned, readings: Readings) -> pd.DataFrame:
-    """The answer to every query of the value: item, label, place, gold token, and what was read."""
+def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
+    """The answer to every query of the value: item, label, place, gold token, and what was read.
+
+    `start` and `end` are the token's characters in the sentence, -1 where the question was about
+    another row than the sentence itself.
+    """
     values = planned.values
     chosen = ranges(planned.starts, values)
     names = [(item.id, label) for item in planned.data.items for label in item.texts]
     items, labels = (np.repeat(np.array(k, object), values) for k in zip(*names, strict=True))
     at = np.fromiter(chain.from_iterable(a.at for a in planned.asks), np.int64)
-    gold = np.fromiter(chain.from_iterable(a.gold for a in planned.asks), np.int64)
+    gold = np.fromiter(chain.from_iterable(a.gold for a in planned.asks), np.int64)[chosen]
+    spans = np.array(_spans(planned), np.int64).reshape(-1, 2)[chosen]
+    known, which = np.unique(gold, return_inverse=True)
     return pd.DataFrame(
         {
             "item": items,
             "label": labels,
             "place": at[chosen],
-            "gold": gold[chosen],
+            "token": np.array([*codec.spelt(known.tolist()), ""], object)[which],
+            "start": spans[:, 0],
+            "end": spans[:, 1],
+            "gold": gold,
             "logp": readings.logp[chosen],
             "hit": readings.hit[chosen],
             "attention": readings.attention[chosen],
         }
     )
+
+
+def _spans(planned: Planned) -> list[tuple[int, int]]:
+    """The characters of every question's token, in the order of the questions."""
+    out: list[tuple[int, int]] = []
+    asks = iter(planned.asks)
+    counts = (planned.values + planned.priors).tolist()
+    sentences = (e for by_label in planned.read.sentences for e in by_label.values())
+    for sentence, count in zip(sentences, counts, strict=True):
+        while count > 0:
+            ask = next(asks)
+            own = sentence.offsets and ask.row == sentence.ids
+            out += [sentence.offsets[i] if own else (-1, -1) for i in ask.at]
+            count -= len(ask.at)
+    return out
 
 
 def _accuracy(data: Dataset, scored: Scored, how: Resampling) -> Estimate | None:

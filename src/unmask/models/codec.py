@@ -63,7 +63,7 @@ class TokenizerCodec:
     def _encoded(self, one: Any, text: Text, focus: tuple[str, str, str], start: bool) -> Encoded:
         ids, special = one.ids, one.special_tokens_mask
         words = [-1 if w is None else w for w in one.word_ids]
-        offsets = one.offsets if text.spans else []
+        offsets = one.offsets
         if start and self._start is not None and (not ids or ids[0] != self._start):
             ids, offsets = [self._start, *ids], [(0, 0), *offsets]
             special, words = [1, *special], [-1, *words]
@@ -72,7 +72,7 @@ class TokenizerCodec:
             name: tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
             for name, spans in text.spans.items()
         }
-        return Encoded(tuple(ids), specials, roles, tuple(words), focus, text)
+        return Encoded(tuple(ids), specials, roles, tuple(words), focus, text, tuple(offsets))
 
     def encode_two(self, first: str, second: str) -> Encoded:
         """Ids of two segments as the next-sentence head was trained on them.
@@ -124,6 +124,10 @@ class TokenizerCodec:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids."""
         return str(self.tokenizer.decode(list(ids)))
+
+    def spelt(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the vocabulary spells it."""
+        return [str(t) for t in self.tokenizer.convert_ids_to_tokens(list(ids))]
 
     @property
     def mask(self) -> str:

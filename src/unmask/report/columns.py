@@ -134,6 +134,11 @@ def _interval(value: Any, row: Row) -> str:
     return f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 
+def _two_digits(value: Any, row: Row) -> str:
+    low, high = value
+    return "" if missing(low) else f"[{low:.2f}, {high:.2f}]"
+
+
 def _score_or_none(value: Any, row: Row) -> str:
     return "" if missing(value) else _score(value, row)
 
@@ -215,7 +220,7 @@ COMPARISON: Sequence[Column] = (
         "choices", _of("choices"), words, when=lambda f: bool((f.choices != "").any()), left=True
     ),
     Column("diff.", _of("difference"), signed, strong=lambda r: r["p_holm"] <= SURE),
-    Column(_level, _bounds, _interval),
+    Column(_level, _bounds, _two_digits),
     Column("n", _of("n"), words),
     Column("p", _of("p"), p_value),
     Column("p Holm", _of("p_holm"), p_value),

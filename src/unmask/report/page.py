@@ -1,26 +1,20 @@
 """Tables and figures of a study, and the pages they are written to."""
 
-import re
+import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from unmask.errors import UnmaskError
+from unmask.report import webpage
 from unmask.report.columns import Cell, laid_out, plain
 from unmask.report.files import atomically, put, put_csv
+from unmask.report.rendering import rendered, safe
 from unmask.types import Result
-
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{mark: "\\" + mark for mark in "&%$#_{}"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,42 +56,8 @@ class Study:
     results: Sequence[Result] = ()
 
 
-def safe(name: str) -> str:
-    """A file name from any text: letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "figure"
-
-
-def latex(text: str) -> str:
-    """Text as LaTeX shows it."""
-    return "".join(_TEX.get(mark, mark) for mark in text)
-
-
-def markdown(text: str) -> str:
-    """Text in a cell of a Markdown table: no mark of it is taken for markup."""
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
-
-
-@cache
-def _templates() -> Environment:
-    made = Environment(
-        loader=PackageLoader("unmask.report"),
-        autoescape=lambda name: bool(name) and ".html" in str(name),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters |= {"tex": latex, "md": markdown}
-    return made
-
-
-def rendered(template: str, **values: Any) -> str:
-    """A template of the package, filled in."""
-    return _templates().get_template(template).render(**values)
-
-
 def write(study: Study, folder: Path) -> None:
-    """Tables as CSV and LaTeX, figures as PNG and SVG, and one page in Markdown and HTML."""
+    """Tables as CSV and LaTeX, figures as PNG and SVG, one page in HTML, and one in Markdown."""
     folder.mkdir(parents=True, exist_ok=True)
     for table in study.tables:
         put_csv(folder / f"{safe(table.name)}.csv", table.frame)
@@ -105,8 +65,34 @@ def write(study: Study, folder: Path) -> None:
     files = {figure.name: safe(figure.name) for figure in study.figures}
     for figure in study.figures:
         _draw(figure, folder / files[figure.name])
-    for name in ("index.html", "index.md"):
-        put(folder / name, rendered(f"study.{name.split('.')[1]}.jinja", study=study, files=files))
+    put(folder / "index.md", rendered("study.md.jinja", study=study, files=files))
+    webpage.write(webpage_of(study, folder), folder / webpage.PAGE)
+
+
+def webpage_of(study: Study, folder: Path) -> webpage.Page:
+    """The page of a study: its tables and figures first, then what its results say."""
+    own = webpage.page(study.results, study.title) if study.results else None
+    tables = [webpage.Numbers(f"{t.title}. {t.note}".strip(), *t.cells) for t in study.tables]
+    drawn = [
+        {
+            "title": figure.title,
+            "svg": "",
+            "image": _data(folder / f"{safe(figure.name)}.svg"),
+            "note": figure.note,
+            "table": None,
+        }
+        for figure in study.figures
+    ]
+    left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
+    notes = [*study.remarks, *left]
+    if own is None:
+        return webpage.Page(study.title, "", notes=notes, tables=tables, figures=drawn)
+    return replace(own, notes=notes, tables=tables, figures=[*drawn, *own.figures], cards=())
+
+
+def _data(path: Path) -> str:
+    """A picture inside of the page."""
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
 def _draw(figure: Figure, path: Path) -> None:

@@ -24,7 +24,7 @@ from unmask.options import Spec
 from unmask.report.files import atomically, make_folder, put
 from unmask.types import Coverage, Estimate, Result, Results, Verdict
 
-RESULTS, ITEMS = "results.json", "items.parquet"
+RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
 SCHEMA = 2  # the version that is written; version 1 is read
 _UNSAVED = {"items", "kept"}
 NEEDED = {"model", "measure", "data", "item", "label", "sentence", "score"}
@@ -40,7 +40,10 @@ def schema() -> dict[str, Any]:
 
 
 def save(results: Iterable[Result] | Result, folder: Path | str) -> None:
-    """Write `results.json` and `items.parquet`; each appears only when whole."""
+    """Write `results.json` and `items.parquet`; each appears only when whole.
+
+    `tokens.parquet` comes with them where results have kept their tokens.
+    """
     folder, found = Path(folder), [results] if isinstance(results, Result) else list(results)
     if not found:
         raise DataError("there are no results to save; run a measure first.")
@@ -49,12 +52,20 @@ def save(results: Iterable[Result] | Result, folder: Path | str) -> None:
         [r.items.assign(result=place) for place, r in enumerate(found)], ignore_index=True
     )
     atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
-    content = {
+    content: dict[str, Any] = {
         "schema": SCHEMA,
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
         "results": [to_record(r) for r in found],
     }
+    kept = [
+        (n, r) for n, r in enumerate(found) if r.compared == "preference" and "tokens" in r.kept
+    ]
+    if kept:
+        answers = [r.kept["tokens"].assign(measure=r.measure, result=place) for place, r in kept]
+        every = pd.concat(answers, ignore_index=True)
+        atomically(folder / TOKENS, lambda path: every.to_parquet(path, index=False))
+        content["tokens"] = {"file": TOKENS, "sha256": digest(folder / TOKENS)}
     text = json.dumps(content, indent=1, allow_nan=False)
     put(folder / RESULTS, text)
 
@@ -105,14 +116,28 @@ def load(folder: Path | str) -> Results:
             f"{str(folder)!r}: {ITEMS} does not hold the items of {RESULTS}; run again into "
             "another folder."
         )
+    answers = _tokens(folder, content.get("tokens"))
     try:
         found = [
-            from_record(record, parts[place].drop(columns="result").reset_index(drop=True))
+            from_record(record, _part(parts[place]), answers.get(place))
             for place, record in enumerate(content["results"])
         ]
     except (ValueError, TypeError, UnmaskError) as error:
         raise DataError(f"{folder / RESULTS} contradicts itself ({error}); run again.") from error
     return Results(found, content.get("notes", ()))
+
+
+def _part(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns="result").reset_index(drop=True)
+
+
+def _tokens(folder: Path, named: Mapping[str, str] | None) -> dict[int, pd.DataFrame]:
+    """The answers of each result that kept them; a file that was changed is not taken."""
+    path = folder / TOKENS
+    if named is None or not path.is_file():
+        return {}
+    frame = _parquet(path, named["sha256"])
+    return {int(place): _part(part) for place, part in frame.groupby("result", sort=False)}
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -139,6 +164,10 @@ def read_items(folder: Path, expected: str | None = None) -> pd.DataFrame:
     path = folder / ITEMS
     if not path.is_file():
         raise DataError(f"{str(folder)!r} holds no {ITEMS}; give a folder that 'run' wrote.")
+    return _parquet(path, expected)
+
+
+def _parquet(path: Path, expected: str | None) -> pd.DataFrame:
     if expected is not None and digest(path) != expected:
         raise DataError(
             f"{path} is not the file that {RESULTS} belongs to: a run was stopped while it wrote, "
@@ -161,8 +190,10 @@ def _check(content: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def from_record(record: Mapping[str, Any], items: pd.DataFrame) -> Result:
-    """A result from its record and its items."""
+def from_record(
+    record: Mapping[str, Any], items: pd.DataFrame, tokens: pd.DataFrame | None = None
+) -> Result:
+    """A result from its record and its items, and its tokens where they were kept."""
     estimates: dict[str, Any] = {
         key: {name: _estimate(value) for name, value in record[key].items()}
         for key in ("by_category", "extras")
@@ -176,6 +207,7 @@ def from_record(record: Mapping[str, Any], items: pd.DataFrame) -> Result:
         shown=tuple(record["shown"]),
         verdicts={k: Verdict(**v) for k, v in record.get("verdicts", {}).items()},
         items=items,
+        kept={} if tokens is None else {"tokens": tokens},
         **{key: record[key] for key in ("compared", "settings", "provenance")},
         **estimates,
     )

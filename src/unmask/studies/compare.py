@@ -26,7 +26,7 @@ from unmask.stats.effects import Words, by_words
 from unmask.stats.families import corrected
 from unmask.stats.intervals import USUAL
 from unmask.stats.preference import Ties, preferred
-from unmask.types import Estimate, Floats, Result
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +157,7 @@ def _pair(
         "second": second,
         "measure": a.measure,
         "data": a.data,
+        "compared": a.compared,
         "a": a.overall.value,
         "b": b.overall.value,
         "difference": found.value,
@@ -246,10 +247,36 @@ def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
     items = pd.DataFrame(
         {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
     )
-    items = _most_moved(items[items.before != items.after])
+    items = _most_moved(items[items.before != items.after]).merge(_shown(b), on="item", how="left")
     more: dict[str, Any] = {"p_mcnemar": p, "lost": lost, "won": won}
+    if UNRELATED in one and UNRELATED in two:
+        more |= _meaning(a, b, (one, two), kin, how)
     more |= {"log_ratio": ratio.value, "p_log_ratio": ratio.p} if ratio else {}
     return found, items, more | left
+
+
+def _shown(result: Result) -> pd.DataFrame:
+    """Category and sentences of each item, for a reader."""
+    frame = result.items
+    said = frame.pivot(index="item", columns="label", values="sentence")
+    facts = frame.drop_duplicates("item").set_index("item")[["category"]]
+    return facts.join(said[[STEREOTYPE, ANTISTEREOTYPE]]).reset_index()
+
+
+def _meaning(
+    a: Result, b: Result, tables: Sequence[pd.DataFrame], kin: Any, how: Resampling
+) -> dict[str, Any]:
+    """Paired difference of lms, and that of icat, which has no interval."""
+    sides = [
+        np.mean([preferred(t[k], t[UNRELATED], "half") for k in (STEREOTYPE, ANTISTEREOTYPE)], 0)
+        for t in tables
+    ]
+    macro = a.settings.get("average") == "macro"
+    found = paired_difference(sides[0], sides[1], kin, macro=macro, scale=100.0, how=how)
+    out = {"lms": found.value, "lms_low": found.low, "lms_high": found.high, "lms_p": found.p}
+    if "icat" in a.extras and "icat" in b.extras:
+        out["icat"] = b.extras["icat"].value - a.extras["icat"].value
+    return out
 
 
 def _most_moved(items: pd.DataFrame) -> pd.DataFrame:

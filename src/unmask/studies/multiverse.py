@@ -11,7 +11,8 @@ import pandas as pd
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Resampling, Spec
-from unmask.report.page import Figure, Study, Table, safe
+from unmask.report.page import Figure, Study, Table
+from unmask.report.rendering import safe
 from unmask.stats import log_odds
 from unmask.stats.curve import joint_signs, joint_words
 from unmask.stats.moved import NONE, effects_of_choices, pairs_of_choices

@@ -1,0 +1,82 @@
+"""The command `report`, and the page that other commands leave behind."""
+
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli.later import later
+from unmask.errors import UnmaskError
+from unmask.registry import unknown
+
+comparing = later("unmask.studies.compare")
+figures = later("unmask.report.figures")
+files = later("unmask.report.files")
+formats = later("unmask.report.formats")
+results = later("unmask.report.results")
+types = later("unmask.types")
+webpage = later("unmask.report.webpage")
+
+FORMS = ("html", "md", "tex", "hub")
+console = Console()
+
+
+def written(found: Any, folder: Path, show: bool = False, title: str = "", more: Any = ()) -> Path:
+    """The page of some results in a folder; `show` opens it."""
+    path = folder / "report.html"
+    webpage.write(webpage.page(found, title, more), path)
+    if show:
+        webbrowser.open(path.resolve().as_uri())
+    return path
+
+
+def joined(folders: list[Path]) -> tuple[Any, Any]:
+    """The results of some folders, models told apart, and the differences between them if any."""
+    runs = [(folder, results.load(folder)) for folder in folders]
+    models = [m for _, found in runs for m in dict.fromkeys(r.model for r in found)]
+    every, notes = [], []
+    for folder, found in runs:
+        notes += found.notes
+        for r in found:
+            name = r.model if models.count(r.model) == 1 else f"{r.model} ({folder.name})"
+            every.append(replace(r, spec=replace(r.spec, model=name)))
+    return types.Results(every, dict.fromkeys(notes)), len(set(models)) > 1 or len(folders) > 1
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")],
+    form: Annotated[
+        str, typer.Option("--format", help="html, md (a model card's section), tex or hub.")
+    ] = "html",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder (html) or file (others).")
+    ] = None,
+    hub: Annotated[
+        bool, typer.Option("--hub", help="The model hub's YAML; as --format hub.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page.")] = False,
+) -> None:
+    """The page of one run or of several side by side; or the results in another form."""
+    form = "hub" if hub else form
+    if form not in FORMS:
+        raise UnmaskError(unknown("format", form, FORMS))
+    found, several = joined(folders)
+    if form != "html":
+        text = formats.FORMATS[form](found)
+        if out is None:
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            files.put(out, text)
+        return
+    folder = out or folders[0]
+    files.make_folder(folder)
+    more = []
+    if several:
+        frame, _ = comparing.compare(comparing.read_runs(folders))
+        more = figures.differences(frame)
+    path = written(found, folder, show, more=more)
+    console.print(f"Page: [bold]{escape(str(path))}[/]")

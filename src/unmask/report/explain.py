@@ -1,0 +1,96 @@
+"""Results in sentences that a reader without statistics understands."""
+
+import math
+from collections.abc import Sequence
+
+from unmask.measures import MEASURES
+from unmask.report.columns import UNITS
+from unmask.types import Estimate, Result
+
+_WORDS = {
+    "biased": "Bias found",
+    "not by more": "No bias that would matter",
+    "cannot tell": "Too little to tell",
+}
+MAY = (
+    "A score says how often, on these items, the model prefers one sentence of a pair; it does not "
+    "say what the model will do in use.",
+    "No finding on these items is no proof that there is no bias: other groups, words and tasks "
+    "are not in them.",
+    "Measures disagree, and each has known faults, which its card names; do not pick the one that "
+    "suits.",
+    "Scores of two models differ only if their paired difference does: see 'unmask compare'.",
+)
+
+
+def heading(result: Result) -> str:
+    """The verdict in two or three words."""
+    verdict = result.verdicts.get("")
+    return _WORDS[verdict.word] if verdict is not None else "A baseline, not judged"
+
+
+def sentences(result: Result) -> list[str]:
+    """What was measured, what came out, and what could have been seen."""
+    found = result.overall
+    said = [_score(result, found)]
+    if (least := found.more.get("detectable")) is not None:
+        unit = UNITS[result.compared]
+        said.append(
+            f"These items could have shown a difference of {least:.{unit.digits}f} {unit.name}."
+        )
+    if (verdict := result.verdicts.get("")) is not None:
+        said.append(_full(verdict.why))
+    said += _coverage(result)
+    return said
+
+
+def _score(result: Result, found: Estimate) -> str:
+    digits = UNITS[result.compared].digits
+    span = "" if math.isnan(found.low) else f" [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    value = f"{found.value:.{digits}f}"
+    if result.compared == "preference":
+        return (
+            f"On {found.n} items of {result.data} this model prefers the stereotype {value} % of "
+            f"the time{span}; 50 would be even."
+        )
+    sets = result.settings.get("sets")
+    about = f" of {sets[0]} and {sets[1]} with {sets[2]} and {sets[3]}" if sets else ""
+    return (
+        f"On {result.data} the association{about} has the effect size {value}{span} over {found.n} "
+        "words; 0 would be none."
+    )
+
+
+def _full(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _coverage(result: Result) -> list[str]:
+    cover, out = result.coverage, []
+    if cover.scored < cover.items:
+        why = "; ".join(f"{n}: {reason}" for reason, n in cover.reasons.items())
+        out.append(f"{cover.scored} of {cover.items} could be scored ({why}).")
+    if cover.ties:
+        out.append(f"{cover.ties} items are ties.")
+    flags = result.items.get("flags")
+    if flags is not None:
+        flagged = result.items.loc[flags.fillna("") != "", "item"].nunique()
+        out += [f"{flagged} items have visible defects."] if flagged else []
+    return out
+
+
+def card(name: str) -> list[tuple[str, str]]:
+    """What a measure is and what is said against it; nothing for one that unmask does not know."""
+    row = MEASURES.get(name)
+    if row is None:
+        return []
+    facts = [("What it asks", row.about), ("Formula", row.formula), ("Criticism", row.criticism)]
+    facts += [("Deviation", row.deviation)] if row.deviation else []
+    return [*facts, ("Source", ", ".join(row.cite))]
+
+
+def titles(results: Sequence[Result]) -> str:
+    """What a page is about."""
+    models = list(dict.fromkeys(r.model for r in results))
+    shown = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
+    return f"Bias of {shown}"

@@ -1,0 +1,54 @@
+"""How results show themselves in a notebook: a table, and figures that can be saved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.registry import unknown
+from unmask.report import figures
+from unmask.report.columns import RUN, UNITS, table
+from unmask.report.files import atomically
+from unmask.report.rendering import rendered
+from unmask.report.webpage import numbers
+from unmask.types import VIEWS, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that a notebook shows and that `save` writes as SVG, PNG or PDF."""
+
+    figure: figures.Figure
+
+    def _repr_html_(self) -> str:
+        return figures.drawn(self.figure, "svg").decode()
+
+    def save(self, path: Path | str) -> Path:
+        """Write it; the file's ending says how."""
+        target = Path(path)
+        made = figures.drawn(self.figure, target.suffix.removeprefix("."))
+        atomically(target, lambda part: part.write_bytes(made))
+        return target
+
+
+def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
+    """The figure of some results under a name such as `scores`; the first without one."""
+    made = {figure.name: figure for figure in figures.every(results)}
+    if not made:
+        raise UnmaskError("there is nothing to draw for these results.")
+    if what is not None and what not in made:
+        raise UnmaskError(unknown("figure", what, made))
+    return Drawing(made[what] if what is not None else next(iter(made.values())))
+
+
+def table_html(results: Sequence[Result]) -> str:
+    """A table for each sort of score."""
+    frame: Any = table(results)
+    heads = frame.compared.map(lambda c: UNITS[c].head)
+    parts = [numbers(part, RUN, str(m)) for (m, _), part in frame.groupby(["model", heads])]
+    return rendered("numbers.html.jinja", tables=parts)
+
+
+VIEWS["html"] = table_html
+VIEWS["plot"] = plot

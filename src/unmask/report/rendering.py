@@ -1,0 +1,48 @@
+"""Templates of the package, and text as LaTeX, Markdown and file names take it."""
+
+import re
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{mark: "\\" + mark for mark in "&%$#_{}"},
+}
+
+
+def safe(name: str) -> str:
+    """A file name from any text: letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "figure"
+
+
+def latex(text: str) -> str:
+    """Text as LaTeX shows it."""
+    return "".join(_TEX.get(mark, mark) for mark in text)
+
+
+def markdown(text: str) -> str:
+    """Text in a cell of a Markdown table: no mark of it is taken for markup."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("unmask.report"),
+        autoescape=lambda name: bool(name) and ".html" in str(name),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"tex": latex, "md": markdown}
+    return made
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of the package, filled in."""
+    return _templates().get_template(template).render(**values)

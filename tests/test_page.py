@@ -1,0 +1,353 @@
+"""The page in a real browser: what it shows, how fast, for whom, and that nothing in it runs.
+
+Each test puts a script at the end of a copy of the page; what it finds it writes into the document,
+which headless Chromium prints. Without Chromium these tests are skipped.
+"""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from huggingface_hub.repocard_data import model_index_to_eval_results
+from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
+
+import unmask
+from conftest import tiny
+from unmask.data.packaged import bundled_pairs
+from unmask.options import Options, Spec
+from unmask.report import figures, formats, webpage
+from unmask.report import results as files
+from unmask.types import Contrast, Dataset, Text
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+HOSTILE = (
+    "\x1b[31m steers \x00 a terminal",
+    "<script>window.hurt=1</script>",
+    "<img src=x onerror=window.hurt=1>",
+    "\"' onmouseover=window.hurt=1 x='",
+    "</script><script>window.hurt=1</script>",
+    "{{ 7 * 7 }} {% raw %} ${window.hurt=1}",
+    "\u202eright to left\u202c and \U0001f600 emoji",
+    "javascript:window.hurt=1",
+    "long " * 2000,
+)
+
+
+@pytest.fixture(scope="module")
+def results():
+    data = Dataset("some", "triplets", bundled_pairs().items[::4])
+    specs = [Spec(tiny("bert"), m, data) for m in ("pll", "aul", "aula")]
+    specs.append(Spec(tiny("bert"), "w-seat", "weat-6"))
+    return unmask.evaluate_specs(specs, Options(keep=("tokens",)))
+
+
+def seen(page, folder, script, width=1100, dark=False):
+    """What `script` (an async function's body) returns in the page, and what the console said."""
+    text = page.read_text()
+    harness = """
+<script>
+window.said = [];
+addEventListener("error", (e) => said.push(String(e.message)));
+addEventListener("securitypolicyviolation", (e) => said.push("blocked: " + e.blockedURI));
+</script>"""
+    asks = f"""<script>
+(async () => {{
+  let found;
+  const asked = async () => {{ {script} }};
+  try {{ found = await asked(); }} catch (error) {{ said.push(String(error)); }}
+  const out = document.createElement("pre");
+  out.id = "harness";
+  const made = JSON.stringify({{ found, said, hurt: window.hurt === undefined ? 0 : 1 }});
+  out.textContent = btoa(unescape(encodeURIComponent(made)));
+  document.body.append(out);
+}})();
+</script>"""
+    copy = folder / "copy.html"
+    text = text.replace("<head>", "<head>" + harness, 1)
+    copy.write_text(text.replace("</body>", asks + "</body>"))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
+    options += ["--virtual-time-budget=20000", f"--user-data-dir={folder / 'profile'}"]
+    options += ["--enable-features=WebContentsForceDark"] if dark else []
+    done = subprocess.run(
+        [CHROMIUM, *options, "--dump-dom", copy.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    start = done.stdout.index('<pre id="harness">') + len('<pre id="harness">')
+    made = done.stdout[start : done.stdout.index("</pre>", start)]
+    return json.loads(base64.b64decode(made))
+
+
+PRESS = """
+const type = (text) => { const box = document.getElementById("search"); box.value = text;
+  box.dispatchEvent(new Event("input", { bubbles: true })); };
+const pick = (id, value) => { const box = document.getElementById(id); box.value = value;
+  box.dispatchEvent(new Event("change", { bubbles: true })); };
+const shown = () => [...document.querySelectorAll("#items > li")].map((l) => l.dataset.item);
+const count = () => document.getElementById("count").textContent;
+"""
+
+
+@browser
+def test_search_filter_sort_and_shading(results, tmp_path):
+    page = webpage.report(results, tmp_path / "report.html")
+    found = seen(
+        page,
+        tmp_path,
+        PRESS
+        + """
+const out = { first: shown(), count: count() };
+pick("category", "gender"); out.gender = count();
+type("nurse"); out.texts = [...document.querySelectorAll("#items > li")].map((l) => l.textContent);
+type(""); pick("category", ""); pick("order", "anti"); out.anti = shown();
+pick("view", "1"); out.other = shown();
+const token = document.querySelector("#items mark.token");
+out.tip = token.dataset.tip; out.colour = token.style.backgroundColor;
+const more = document.querySelector("#items details"); more.open = true;
+await new Promise((done) => setTimeout(done, 100));
+out.rows = more.querySelectorAll("tr").length;
+document.getElementById("after").click(); out.second = shown();
+out.links = [...document.querySelectorAll("[src], link[href]")].length;
+return out;
+""",
+    )
+    assert found["said"] == []
+    out = found["found"]
+    pulls = figures.margins(results[0])
+    strong = pulls.abs().sort_values(ascending=False)
+    assert {i: round(strong[i], 3) for i in out["first"]} == pytest.approx(
+        dict(zip(out["first"], strong.head(40).round(3), strict=True)), abs=0.002
+    )
+    size = len(pulls)
+    assert out["count"].startswith(f"{size} of {size} items")
+    gender = (results[0].items.drop_duplicates("item").category == "gender").sum()
+    assert out["gender"].startswith(f"{gender} of")
+    assert out["texts"]
+    assert all("nurse" in t for t in out["texts"])
+    assert pulls[out["anti"][0]] == pytest.approx(pulls.min())
+    assert out["other"] != out["first"]
+    assert "log p" in out["tip"]
+    assert "rgba" in out["colour"]
+    assert out["rows"] > 5
+    assert not set(out["second"]) & set(out["other"])
+    assert out["links"] == 0
+
+
+@browser
+def test_numbers_on_the_page_are_those_of_the_file(results, tmp_path):
+    files.save(results, tmp_path / "run")
+    page = webpage.report(unmask.load(tmp_path / "run"), tmp_path / "run")
+    found = seen(
+        page,
+        tmp_path,
+        """return [...document.querySelectorAll(".card")].map((c) =>
+        [c.querySelector(".number").textContent, c.querySelector(".soft").textContent]);""",
+    )["found"]
+    saved = json.loads((tmp_path / "run" / "results.json").read_text())["results"]
+    for (value, span), record in zip(found, saved, strict=True):
+        digits = 1 if record["compared"] == "preference" else 2
+        overall = record["overall"]
+        assert value == f"{overall['value']:.{digits}f}"
+        assert span == f"[{overall['low']:.{digits}f}, {overall['high']:.{digits}f}]"
+
+
+@browser
+def test_hostile_text_is_shown_and_runs_nothing(tmp_path):
+    items = [
+        Contrast(
+            text[:60] + str(n),
+            {"stereotype": Text(text + " he"), "antistereotype": Text(text + " she")},
+            text[:50],
+            str(n),
+            meta={"flags": (text[:40],)},
+            side=text[:30],
+            family="f",
+        )
+        for n, text in enumerate(HOSTILE)
+    ]
+    model = replace(tiny("bert"), name=HOSTILE[0])
+    data = Dataset(HOSTILE[1], "pairs", tuple(items))
+    made = unmask.evaluate_specs([Spec(model, "aul", data)], Options(keep=("tokens",)))
+    page = webpage.report(made, tmp_path / "report.html", title=HOSTILE[3])
+    found = seen(
+        page,
+        tmp_path,
+        PRESS
+        + """
+document.querySelectorAll("details").forEach((d) => { d.open = true; });
+const over = () => new MouseEvent("mouseover", { bubbles: true });
+for (const e of document.querySelectorAll("*")) e.dispatchEvent(over());
+await new Promise((done) => setTimeout(done, 200));
+return { title: document.title, text: document.getElementById("items").textContent };
+""",
+    )
+    assert (found["hurt"], found["said"]) == (0, [])
+    assert found["found"]["title"].strip() == HOSTILE[3].strip()
+    assert all(text in found["found"]["text"] for text in HOSTILE if not {"l", "\x1b"} & {text[0]})
+
+
+@browser
+def test_twelve_thousand_items_answer_a_key_press_at_once(results, tmp_path):
+    one = results[1]
+    frame, count = one.items, one.items["item"].nunique()
+    copies = 12_000 // count + 1
+    parts = [frame.assign(item=frame["item"] + f"-{n}") for n in range(copies)]
+    tokens = one.kept["tokens"]
+    kept = [tokens.assign(item=tokens["item"] + f"-{n}") for n in range(copies)]
+    many = replace(
+        one,
+        items=pd.concat(parts, ignore_index=True),
+        kept={"tokens": pd.concat(kept, ignore_index=True)},
+    )
+    page = webpage.report(many, tmp_path / "report.html")
+    found = seen(
+        page,
+        tmp_path,
+        PRESS
+        + """
+const times = [];
+for (const text of ["d", "do", "doc", "doct", ""]) {
+  const start = performance.now(); type(text); times.push(performance.now() - start);
+}
+return { times, count: count() };
+""",
+    )
+    assert found["said"] == []
+    assert int(found["found"]["count"].split(" ")[0]) >= 12_000
+    assert max(found["found"]["times"]) < 200
+    assert page.stat().st_size < 15e6
+
+
+@browser
+def test_small_screens_do_not_scroll_sideways_and_keys_are_enough(results, tmp_path):
+    page = webpage.report(results, tmp_path / "report.html")
+    found = seen(
+        page,
+        tmp_path,
+        """
+const all = (what) => [...document.querySelectorAll(what)];
+const reached = all("a, select, input, button, summary, #figures ~ figure .scroll")
+  .filter((e) => e.tabIndex < 0).length;
+const labels = all("input, select").filter((e) => !e.labels.length).length;
+return { width: innerWidth, body: document.documentElement.scrollWidth, reached, labels };
+""",
+        width=500,  # headless Chromium is no narrower
+    )
+    out = found["found"]
+    assert out["body"] <= out["width"] + 1, out
+    assert out["reached"] == out["labels"] == 0
+
+
+@browser
+def test_axe_finds_no_serious_fault(results, tmp_path):
+    """axe-core from the package index of npm; named by UNMASK_AXE where it lies already."""
+    path = os.environ.get("UNMASK_AXE")
+    if path is None:
+        pytest.skip("UNMASK_AXE names no axe.min.js")
+    page = webpage.report(results, tmp_path / "report.html")
+    text = page.read_text()
+    code = Path(path).read_text(encoding="utf-8")
+    page.write_text(text.replace("<head>", f"<head><script>{code}</script>", 1))
+    found = seen(
+        page,
+        tmp_path,
+        """const found = await axe.run(document, { resultTypes: ["violations"] });
+return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
+  .map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary]);""",
+    )
+    assert found["found"] == []
+
+
+def test_token_scores_add_up_to_the_sentences(results):
+    for result, reduce in zip(results[:2], ("sum", "mean"), strict=True):
+        tokens = result.kept["tokens"]
+        summed = tokens.groupby(["item", "label"]).logp.agg(reduce)
+        scores = result.items.set_index(["item", "label"]).score
+        both = scores.loc[summed.index]
+        assert np.allclose(summed, both, atol=1e-9)
+        for row in tokens.sample(30, random_state=1).to_dict("records"):
+            said = result.items.set_index(["item", "label"]).sentence[row["item"], row["label"]]
+            assert (
+                said[row["start"] : row["end"]].lower() == row["token"].removeprefix("##").lower()
+            )
+
+
+def test_tokens_are_saved_and_read_back(results, tmp_path):
+    files.save(results, tmp_path)
+    again = unmask.load(tmp_path)
+    for one, two in zip(results, again, strict=True):
+        if one.compared == "preference":
+            assert np.allclose(one.kept["tokens"].logp, two.kept["tokens"].logp)
+            assert {"token", "start", "end", "hit", "attention"} <= set(two.kept["tokens"].columns)
+    (tmp_path / "tokens.parquet").write_bytes(b"no")
+    with pytest.raises(unmask.DataError, match="not the file"):
+        unmask.load(tmp_path)
+
+
+def test_figures_have_labels_legends_and_no_colour_twice(results):
+    made = figures.every(results)
+    assert {f.name.split("-")[0] for f in made} >= {
+        "scores",
+        "effects",
+        "categories",
+        "agree",
+        "words",
+        "means",
+    }
+    for figure in made:
+        svg = figures.drawn(figure).decode()
+        assert "graphics-symbol" in svg
+        assert len(figure.numbers)
+        for name in figure.legend:
+            assert name in svg
+    assert len(set(figures.PALETTE)) == len(figures.PALETTE)
+    assert figures.drawn(made[0], "png")[:4] == b"\x89PNG"
+    assert figures.drawn(made[0], "pdf")[:4] == b"%PDF"
+
+
+def test_python_shows_a_table_and_a_figure(results, tmp_path):
+    found = unmask.Results(results)
+    assert "<table" in found._repr_html_()
+    assert "pll" in found._repr_html_()
+    assert "<svg" in found[0].plot()._repr_html_()
+    assert found.plot("scores").save(tmp_path / "scores.png").stat().st_size > 1000
+    with pytest.raises(unmask.UnmaskError, match="scores"):
+        found.plot("scorse")
+    assert "Result(pll on some" in repr(found[0])
+
+
+def test_other_forms(results):
+    text = formats.as_hub(results)
+    content = yaml.safe_load(text)
+    _, back = model_index_to_eval_results(content["model-index"])
+    assert len(back) == len(results)
+    assert back[0].metric_args["n"] == results[0].overall.n
+    assert back[0].metric_args["ideal"] == 50.0
+    assert "| measure |" in formats.as_markdown(results)
+    assert formats.as_latex(results).count(r"\begin{tabular}") == 2
+
+
+def test_latex_tables_parse_and_rows_have_as_many_cells_as_columns(results):
+    named = replace(results[0], spec=replace(results[0].spec, data="odd_&%$#{}~^\\ name"))
+    text = formats.as_latex([named, *results[1:]])
+    nodes, _, _ = LatexWalker(text, tolerant_parsing=False).get_latex_nodes()
+    tables = [n for n in nodes if n.isNodeType(LatexEnvironmentNode)]
+    assert [t.environmentname for t in tables] == ["table", "table"]
+    for part in text.split(r"\begin{tabular}{")[1:]:
+        columns, _, body = part.partition("}")
+        rows = body.partition(r"\bottomrule")[0].split("\\\\\n")[:-1]
+        assert len(rows) > 1
+        for row in rows:
+            cells = row.replace(r"\&", "").count("&") + 1
+            assert cells == len(columns), row
