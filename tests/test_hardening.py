@@ -404,9 +404,10 @@ def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
 
 
 def test_dollar_signs_are_no_mathematics(tmp_path):
-    from unmask.report import page
+    from unmask.report import charts, page
 
-    figure = page.Figure("f", "t", lambda made: made.subplots().set(title="a $x_ and $_^"))
+    shown = pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": "a $x_ and $_^"})
+    figure = charts.curves("f", "t", shown, ("a", "A"), ("b", "B"), "c")
     page.write(page.Study("s", [], [figure]), tmp_path)
     assert (tmp_path / "f.png").is_file()
 

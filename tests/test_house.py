@@ -44,7 +44,6 @@ HEAVY = {
     "vl_convert",
     "torch",
     "transformers",
-    "matplotlib",
     "h5py",
     "ray",
     "zstandard",

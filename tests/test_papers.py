@@ -1,5 +1,7 @@
 """The papers: published values, whole studies on tiny models."""
 
+from html.parser import HTMLParser
+
 import pandas as pd
 import pytest
 
@@ -14,6 +16,7 @@ from unmask.errors import ModelError
 from unmask.flow import scores
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.options import Options
+from unmask.report import charts
 from unmask.report import page as pages
 from unmask.studies import frequency
 from unmask.studies.papers import (
@@ -136,10 +139,12 @@ def test_a_row_says_how_it_agrees():
 
 def test_pages_are_written_whole(tmp_path):
     table = pages.Table("t", "A & B", pd.DataFrame({"a_b": ["x%"], "v": [1.5]}), "note")
-    figure = pages.Figure("f", "F", lambda made: made.subplots().plot([1, 2]))
+    figure = charts.curves(
+        "f", "F", pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": "x"}), ("a", "A"), ("b", "B"), "c"
+    )
     pages.write(pages.Study("S <1>", [table], [figure], ["said"], {"m": "why"}), tmp_path)
     names = {p.name for p in tmp_path.iterdir()}
-    assert names == {"t.csv", "t.tex", "f.png", "f.svg", "report.html", "index.md"}
+    assert names == {"t.csv", "t.tex", "f.png", "f.svg", "f.pdf", "report.html", "index.md"}
     page = (tmp_path / "report.html").read_text()
     assert "S &lt;1&gt;" in page
     assert "why" in page
@@ -151,11 +156,20 @@ def test_no_name_becomes_markup(tmp_path):
     """Names from files and models are text in every format, and no attribute of the page."""
     bad = '<b>|x|</b>"onerror="alert(1)'
     frame = pd.DataFrame({bad: [bad], "p": [0.0], "p McNemar": [3e-9]})
-    figure = pages.Figure(bad, bad, lambda made: made.subplots())
+    figure = charts.curves(
+        bad, bad, pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": bad}), ("a", bad), ("b", "B"), "c"
+    )
     pages.write(pages.Study(bad, [pages.Table(bad, bad, frame, bad)], [figure], [bad]), tmp_path)
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "index.md").read_text()
     assert "<b>" not in page
-    assert 'onerror="' not in page
+    found = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            found.append((tag, dict(attrs)))
+
+    Reader().feed(page)
+    assert not [tag for tag, attrs in found if tag == "b" or "onerror" in attrs]
     assert "<b>" not in text.replace("\\<b\\>", "")
     row = next(line for line in text.split("\n") if "3e-09" in line)
     assert row.replace("\\|", "").count("|") == 4

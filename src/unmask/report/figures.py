@@ -25,7 +25,7 @@ SAID: Spec = {"field": "said", "type": "nominal"}
 ROW = 17  # pixels for a row of dots
 FORMS = ("svg", "png", "pdf")
 _CONFIG: Spec = {
-    "background": "transparent",
+    "background": "white",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
     "padding": {"left": 12, "top": 5, "right": 12, "bottom": 5},
     "axis": {
@@ -79,7 +79,8 @@ def _clean(value: Any) -> Any:
     return visible(value) if isinstance(value, str) else value
 
 
-def _spec(values: pd.DataFrame, **parts: Any) -> Spec:
+def specified(values: pd.DataFrame, **parts: Any) -> Spec:
+    """A Vega-Lite spec over the rows of a frame."""
     rows = values.astype(object).where(values.notna(), None).to_dict("records")
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
@@ -89,7 +90,8 @@ def _spec(values: pd.DataFrame, **parts: Any) -> Spec:
     }
 
 
-def _colours(field_: str, title: str, names: Sequence[str]) -> Spec:
+def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
+    """A colour for each name, with its legend."""
     scale = {"domain": list(names), "range": [PALETTE[i % len(PALETTE)] for i in range(len(names))]}
     return {"field": field_, "type": "nominal", "title": title, "scale": scale}
 
@@ -155,8 +157,8 @@ def _intervals(
     y = {"field": "what", "type": "nominal", "title": None, "sort": rows}
     offset = {"yOffset": {"field": colour, "type": "nominal", "sort": names}}
     about = {"description": SAID}
-    colours = {"color": _colours(colour, colour, names)}
-    common = {"y": y, **offset, **colours, **about}
+    tinted = {"color": colours(colour, colour, names)}
+    common = {"y": y, **offset, **tinted, **about}
     height = max(ROW, 10 * len(names) + 7) * len(rows)
     layers: list[Spec] = [
         {
@@ -172,7 +174,7 @@ def _intervals(
             "encoding": {"x": {"field": "score", **x}, **common},
         },
     ]
-    spec = _spec(shown.assign(said=said), width=420, height=height, layer=layers)
+    spec = specified(shown.assign(said=said), width=420, height=height, layer=layers)
     note = f"The dashed line is the value without bias, {ideal:g}."
     return Figure(name, title, spec, shown, note, tuple(names))
 
@@ -244,7 +246,7 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
             },
         ]
         side = 34 * len(found)
-        spec = _spec(long, width=max(side, 120), height=max(side, 90), layer=layers)
+        spec = specified(long, width=max(side, 120), height=max(side, 90), layer=layers)
         title = f"Do the measures pull the same items? {model} on {data}"
         note = "Rank correlation of the items' margins, stereotype less antistereotype."
         out.append(Figure(f"agree-{model}-{data}", title, spec, found.reset_index(), note))
@@ -287,7 +289,7 @@ def words(result: Result) -> Figure | None:
             "title": f"nearer to {names[3]}  \u2190  0  \u2192  nearer to {names[2]}",
         },
         "y": {"field": "word", "type": "nominal", "title": None, "sort": list(shown.word)},
-        "color": _colours("set", "set", sets),
+        "color": colours("set", "set", sets),
         "description": SAID,
     }
     layers = [
@@ -297,7 +299,7 @@ def words(result: Result) -> Figure | None:
             "encoding": {"x": {"datum": 0, "type": "quantitative"}},
         },
     ]
-    spec = _spec(shown.assign(said=said), width=420, height=13 * len(shown), layer=layers)
+    spec = specified(shown.assign(said=said), width=420, height=13 * len(shown), layer=layers)
     title = f"Which words carry it? {result.measure} on {result.data}, {result.model}"
     return Figure(f"words-{_name(result)}", title, spec, shown, legend=tuple(sets))
 
@@ -346,7 +348,7 @@ def associations(result: Result) -> Figure | None:
             },
         },
     ]
-    spec = _spec(frame.assign(said=said), width=260, height=80, layer=layers)
+    spec = specified(frame.assign(said=said), width=260, height=80, layer=layers)
     title = f"Mean associations: {result.measure} on {result.data}, {result.model}"
     return Figure(f"means-{_name(result)}", title, spec, frame)
 
@@ -376,11 +378,11 @@ def effects(result: Result) -> Figure | None:
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {
             "x": {"field": "d", "type": "quantitative"},
-            "color": _colours("line", "line", ["no bias", "combined"]),
+            "color": colours("line", "line", ["no bias", "combined"]),
         },
     }
     bars = {"mark": {"type": "bar", "color": "#b0b8bf"}, "encoding": encoding}
-    spec = _spec(frame.assign(said=said), width=420, height=150, layer=[bars, marks])
+    spec = specified(frame.assign(said=said), width=420, height=150, layer=[bars, marks])
     title = f"Effect sizes of the samples: {result.measure} on {result.data}, {result.model}"
     return Figure(f"effects-{_name(result)}", title, spec, frame, legend=("no bias", "combined"))
 

@@ -83,7 +83,7 @@ def page(results: Sequence[Result], title: str = "", more: Sequence[figures.Figu
     return Page(
         title=title or explain.titles(results),
         subtitle=f"{len(results)} results; {', '.join(dict.fromkeys(r.data for r in results))}",
-        cards=[_card(r) for r in results],
+        cards=[_card(r, len({r.model for r in results}) > 1) for r in results],
         notes=getattr(results, "notes", ()),
         tables=[
             numbers(part, RUN, f"{model}: {head}")
@@ -96,11 +96,11 @@ def page(results: Sequence[Result], title: str = "", more: Sequence[figures.Figu
     )
 
 
-def _card(result: Result) -> dict[str, Any]:
+def _card(result: Result, several: bool) -> dict[str, Any]:
     digits, found = UNITS[result.compared].digits, result.overall
     span = "" if math.isnan(found.low) else f"[{found.low:.{digits}f}, {found.high:.{digits}f}]"
     return {
-        "title": f"{result.title}, {result.model}",
+        "title": f"{result.title}, {result.model}" if several else result.title,
         "value": f"{found.value:.{digits}f}",
         "interval": span,
         "verdict": explain.heading(result),

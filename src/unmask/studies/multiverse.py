@@ -1,6 +1,5 @@
 """The multiverse: how far do design choices move a score?"""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +10,9 @@ import pandas as pd
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Resampling, Spec
-from unmask.report.page import Figure, Study, Table
+from unmask.report import charts
+from unmask.report.figures import Figure
+from unmask.report.page import Study, Table
 from unmask.report.rendering import safe
 from unmask.stats import log_odds
 from unmask.stats.curve import joint_signs, joint_words
@@ -134,39 +135,27 @@ def _natural(value: Any) -> tuple[int, str]:
     return (int(value), "") if str(value).isdigit() else (-1, str(value))
 
 
-COLOURS = ("#c0392b", "#1e8449", "#b9770e", "#7d3c98", "#117a8b", "#5d4037")
-
-
 def curve(made: Sweep, title: str) -> Figure:
     """The specification curve: sorted scores with intervals, and the choices below.
 
     The papers' own choices stand out in colour.
     """
     data = made.frame.sort_values("score").reset_index(drop=True)
-    papers = sorted({p for text in data["as in"] for p in text.split(", ") if p})
     values = {f: sorted(data[f].unique(), key=_natural) for f in made.factors}
     lines = [(f, v) for f, some in values.items() for v in some if v != NONE]
 
-    def draw(figure: Any) -> None:
-        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(1, len(lines) / 14)])
-        places = np.arange(len(data))
-        top.vlines(places, data.low, data.high, color="#b8c4d6", linewidth=0.8)
-        top.scatter(places, data.score, s=5, color="#1f3b63", zorder=3)
-        top.axhline(made.ideal, color="black", linewidth=0.8, label=f"ideal: {made.ideal:g}")
-        for colour, paper in zip(itertools.cycle(COLOURS), papers):
-            at = np.flatnonzero(data["as in"].str.contains(paper).to_numpy())
-            top.scatter(at, data.score[at], s=28, marker="D", color=colour, zorder=4, label=paper)
-        top.legend(frameon=False, fontsize=7, ncols=2)
-        top.set(ylabel="score", title=title)
-        for k, (factor, value) in enumerate(lines):
-            at = np.flatnonzero((data[factor] == value).to_numpy())
-            bottom.scatter(at, np.full(len(at), k), s=3, marker="|", color="#1f3b63")
-        bottom.set_yticks(range(len(lines)), [f"{f}: {v}" for f, v in lines], fontsize=6)
-        bottom.invert_yaxis()
-        bottom.set(xlabel="specifications, sorted by score")
-
-    size = (9, 4 + 0.13 * len(lines))
-    return Figure(safe(title), f"Specification curve: {title}", draw, size)
+    shown = data[["score", "low", "high"]].assign(
+        place=np.arange(len(data)), paper=[text.split(", ")[0] for text in data["as in"]]
+    )
+    choices = pd.DataFrame(
+        [
+            {"place": int(place), "choice": f"{factor}: {value}"}
+            for factor, value in lines
+            for place in np.flatnonzero((data[factor] == value).to_numpy())
+        ]
+    )
+    about = f"Specification curve: {title}"
+    return charts.specifications(safe(title), about, shown, choices, made.ideal)
 
 
 def study(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from unmask.corpus.harvest import window
 from unmask.data.packaged import published
@@ -12,7 +13,8 @@ from unmask.data.wordsets import chosen, groups, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Spec
-from unmask.report.page import Figure
+from unmask.report import charts
+from unmask.report.figures import Figure
 from unmask.studies.papers.husse2022_printed import COLUMNS, MAIN, SIGNIFICANT
 from unmask.studies.papers.husse2022_tables import METHODS, SIZES, Results
 from unmask.text.contexts import Contexts, Mention, Source, WordTest, source
@@ -25,35 +27,16 @@ def significant() -> Figure:
     every = every[(every.note == "") & every.d.notna() & (every.sets == "full")]
     sure = every.p < SIGNIFICANT
     panels = {"targets": ("names", "terms"), "context": ("template", "reddit")}
-    colours = ("#1f6f8b", "#c8553d")
-
-    def draw(figure: Any) -> None:
-        grid = figure.subplots(2, 2, width_ratios=[3, 1], sharey=True)
-        for (left, right), (choice, options) in zip(grid, panels.items(), strict=True):
-            for k, (option, colour) in enumerate(zip(options, colours, strict=True)):
-                chosen = every[choice] == option
-                for bold, alpha in ((True, 0.7), (False, 0.15)):
-                    some = every[chosen & (sure == bold)]
-                    x = [list(COLUMNS).index(m) + 0.3 * k - 0.15 for m in some.model]
-                    label = option if bold else f"{option}, p >= {SIGNIFICANT}"
-                    left.scatter(x, some.d, s=9, alpha=alpha, color=colour, label=label)
-                right.hist(
-                    every.d[chosen & sure],
-                    bins=30,
-                    orientation="horizontal",
-                    alpha=0.5,
-                    color=colour,
-                    label=option,
-                )
-            left.set_xticks(range(len(COLUMNS)), list(COLUMNS.values()))
-            left.set(ylabel="effect size")
-            left.axhline(0, color="grey", linewidth=0.8)
-            left.legend(frameon=False, fontsize=7, ncols=2)
-            right.set(xlabel="significant scores")
-
+    parts = [
+        every[every[choice] == option].assign(panel=choice, option=option, sure=sure)
+        for choice, options in panels.items()
+        for option in options
+    ]
+    shown = pd.concat(parts)[["panel", "model", "option", "d", "sure"]]
+    shown = shown.assign(model=shown.model.map(COLUMNS)).dropna()
     title = "Figure 1: published bias scores by model and choice, and the significant ones"
     note = f"From the release's result files; faint where p is at least {SIGNIFICANT}."
-    return Figure("significant", title, draw, (9, 7), note)
+    return charts.strips("significant", title, shown, note)
 
 
 def distribution(model: str, results: Results) -> Figure:
@@ -67,46 +50,43 @@ def distribution(model: str, results: Results) -> Figure:
             if result is not None and "samples" in result.kept:
                 found.append((panel, size, result.kept["samples"]))
 
-    def draw(figure: Any) -> None:
-        grid = figure.subplots(2, 1, sharex=True)
-        for panel, size, effects in found:
-            grid[panel].hist(effects, bins=60, alpha=0.5, label=f"{size} ({len(effects)})")
-        for axes, method in zip(grid, ("CEAT (cosine)", "CEAT on LPBS (probability)"), strict=True):
-            axes.axvline(0, color="grey", linewidth=0.8)
-            axes.set(ylabel="samples", title=f"{method}, C1, {model}")
-            if axes.get_legend_handles_labels()[0]:
-                axes.legend(frameon=False, title="sets (samples)")
-        grid[1].set(xlabel="effect size")
-
+    methods = ("CEAT (cosine)", "CEAT on LPBS (probability)")
+    every = np.concatenate([effects for _, _, effects in found]) if found else np.zeros(1)
+    edges = np.histogram_bin_edges(every, 60)
+    rows = [
+        {
+            "panel": methods[panel],
+            "sets": f"{size} ({len(effects)})",
+            "from": a,
+            "to": b,
+            "samples": n,
+        }
+        for panel, size, effects in found
+        for a, b, n in zip(edges[:-1], edges[1:], np.histogram(effects, edges)[0], strict=True)
+        if n
+    ]
+    columns = ["panel", "sets", "from", "to", "samples"]
     title = "Figure 3: distribution of effect sizes on C1 by size of the sets"
     note = "A quick run has LPBS on simplified sets only. With few templates its samples repeat."
-    return Figure("distribution", title, draw, (7, 6), note)
+    return charts.distributions(
+        "distribution", f"{title}, {model}", pd.DataFrame(rows, columns=columns), "sets", note
+    )
 
 
 def scatter(models: Sequence[str], results: Results) -> Figure:
     """Figure 5: each method's scores against each other's."""
 
-    def draw(figure: Any) -> None:
-        grid = figure.subplots(4, 4)
-        for i, (a, one) in enumerate(METHODS.items()):
-            for j, two in enumerate(METHODS.values()):
-                axes = grid[i, j]
-                axes.tick_params(labelsize=6)
-                if i == j:
-                    axes.text(0.5, 0.5, a, ha="center", va="center", transform=axes.transAxes)
-                    axes.set(xticks=[], yticks=[])
-                    continue
-                for m in models:
-                    points = _points(results, m, two, one)
-                    if points:
-                        axes.scatter(*zip(*points, strict=True), s=10, label=m)
-        for j, name in enumerate(METHODS):
-            grid[3, j].set_xlabel(f"effect size, {name}", fontsize=7)
-            grid[j, 0].set_ylabel(f"effect size, {name}", fontsize=7)
-        handles, labels = grid[0, 1].get_legend_handles_labels()
-        figure.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center")
-
-    return Figure("scatter", "Figure 5: scores of the methods against one another", draw, (8, 8))
+    rows = [
+        {"down": a, "across": b, "model": m, "x": x, "y": y}
+        for a, one in METHODS.items()
+        for b, two in METHODS.items()
+        if a != b
+        for m in models
+        for x, y in _points(results, m, two, one)
+    ]
+    columns = ["down", "across", "model", "x", "y"]
+    title = "Figure 5: scores of the methods against one another"
+    return charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns))
 
 
 def _points(
@@ -118,6 +98,12 @@ def _points(
         for n in groups()["husse2022"]
     ]
     return [(a.overall.value, b.overall.value) for a, b in found if a and b]
+
+
+PANELS = {
+    "w-SEAT": "w-SEAT: words kept on each side",
+    "LPBS": "LPBS: words between target and attribute, at most",
+}
 
 
 def windows(model: Any, contexts: str, options: Options) -> Figure:
@@ -137,24 +123,25 @@ def windows(model: Any, contexts: str, options: Options) -> Figure:
         mine = result.spec.tags
         curves.setdefault((mine["panel"], mine["test"]), []).append((mine["size"], result.overall))
 
-    def draw(figure: Any) -> None:
-        grid = dict(zip(("w-SEAT", "LPBS"), figure.subplots(1, 2, sharey=True), strict=True))
-        for (panel, test), points in curves.items():
-            x = [size for size, _ in points]
-            low, high = [e.low for _, e in points], [e.high for _, e in points]
-            grid[panel].plot(x, [e.value for _, e in points], marker="o", label=test)
-            grid[panel].fill_between(x, low, high, alpha=0.15)
-        for panel, axes in grid.items():
-            axes.axhline(0, color="grey", linewidth=0.8)
-            axes.set(title=panel, ylabel="effect size")
-            if axes.get_legend_handles_labels()[0]:
-                axes.legend(frameon=False)
-        grid["w-SEAT"].set(xlabel="words kept on each side")
-        grid["LPBS"].set(xlabel="words between target and attribute, at most")
-
+    rows = [
+        {
+            "panel": PANELS[panel],
+            "test": test,
+            "size": size,
+            "d": e.value,
+            "low": e.low,
+            "high": e.high,
+        }
+        for (panel, test), points in curves.items()
+        for size, e in points
+    ]
+    shown = pd.DataFrame(rows, columns=["panel", "test", "size", "d", "low", "high"])
     title = "Figure 4: effect of the window size on C1 and C9"
     note = "The paper shows LPBS on Reddit; a panel is empty where the store has too few sentences."
-    return Figure("windows", title, draw, (9, 4.5), note)
+    x, y = ("size", "words"), ("d", "effect size")
+    return charts.curves(
+        "windows", title, shown, x, y, "test", panel="panel", ideal=0.0, band=True, note=note
+    )
 
 
 def _apart(model: Any, words: Stimuli, stored: Source, test: str) -> list[Spec]:
@@ -195,33 +182,22 @@ def retained(models: Sequence[Any]) -> Figure:
         if (r := chosen(concept=t, named=test.named, size="reduced", edition=""))
     }
 
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        width = 0.8 / (len(models) + 1)
-        places = np.arange(len(MAIN))
-        axes.bar(
-            places,
-            [kept.get(t, 0) for t in MAIN],
-            width,
-            color="lightgrey",
-            label="the release's reduced sets (BERT)",
-        )
-        for k, model in enumerate((m for m in models if hasattr(m, "codec")), 1):
-            shares = []
-            for test in full.values():
-                words = [w for ws in test.targets.values() for w in ws]
-                shares.append(100 * np.mean([len(model.codec.pieces(w)) == 1 for w in words]))
-            axes.bar(places + width * k, shares, width, label=model.name)
-        axes.set_xticks(places, list(MAIN))
-        axes.set(ylabel="% of target words", xlabel="bias test")
-        axes.legend(frameon=False)
-
+    rows = [
+        {"test": t, "series": "the release's reduced sets (BERT)", "kept": kept.get(t, 0.0)}
+        for t in MAIN
+    ]
+    for model in (m for m in models if hasattr(m, "codec")):
+        for t, test in full.items():
+            words = [w for ws in test.targets.values() for w in ws]
+            share = 100 * float(np.mean([len(model.codec.pieces(w)) == 1 for w in words]))
+            rows.append({"test": t, "series": model.name, "kept": share})
     note = (
-        "Grey: what the reduced sets of the release keep of the full ones (none of Dis, I1 and "
-        "I2). Coloured: target words that are one token of the model."
+        "First: what the reduced sets of the release keep of the full ones (none of Dis, I1 and "
+        "I2). The others: target words that are one token of the model."
     )
     title = "Figure 2: share of target words kept by a reduction to the vocabulary"
-    return Figure("retained", title, draw, note=note)
+    x, y = ("test", "bias test"), ("kept", "% of target words")
+    return charts.grouped_bars("retained", title, pd.DataFrame(rows), x, y, note)
 
 
 def _targets(test: Stimuli) -> int:

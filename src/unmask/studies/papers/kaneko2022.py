@@ -14,7 +14,9 @@ from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD, plans
 from unmask.options import Spec
-from unmask.report.page import Figure, Study, Table
+from unmask.report import charts
+from unmask.report.figures import Figure
+from unmask.report.page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar
 from unmask.studies import frequency
@@ -345,15 +347,16 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
             rows.append(line)
             curves[model, m] = (roc(labels, chosen), found)
 
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        for (model, m), (points, found) in curves.items():
-            axes.plot(points["false"], points["true"], label=f"{model}, {m}: {found.value:.3f}")
-        axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8, linestyle="--")
-        axes.set(xlabel="false positive rate", ylabel="true positive rate")
-        axes.legend(frameon=False, fontsize=8)
-
+    points = pd.concat(
+        [
+            pd.DataFrame(found[0])[["false", "true"]].assign(
+                curve=f"{key[0]}, {key[1]}: {found[1].value:.3f}"
+            )
+            for key, found in curves.items()
+        ],
+        ignore_index=True,
+    )
     note = f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type. 0.5 is chance."
     title = "Figure 1: agreement with people (area under the curve)"
-    drawn = Figure("roc", "Figure 1: ROC curves against human ratings", draw, (6, 5.5))
+    drawn = charts.roc(points, "Figure 1: ROC curves against human ratings")
     return Table("figure1", title, frame(rows), note), drawn

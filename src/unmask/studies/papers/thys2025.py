@@ -13,7 +13,9 @@ from unmask.data.packaged import packaged, published
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Spec
-from unmask.report.page import Figure, Study, Table
+from unmask.report import charts
+from unmask.report.figures import Figure
+from unmask.report.page import Study, Table
 from unmask.stats.agreement import correlation, correlations
 from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request
@@ -273,25 +275,19 @@ def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Fig
         ("xlnet-base-cased", "xlnet-large-cased"),
     ]
 
-    def draw(figure: Any) -> None:
-        grid = figure.subplots(2, 4)
-        for axes, (i, name) in zip(grid.flat, enumerate(values["columns"]), strict=False):
-            for pair in families:
-                x = [values["sizes"][m] for m in pair]
-                y = [values["table4"][m][i] for m in pair]
-                axes.plot(x, y, marker="o", label=pair[0].split("-")[0])
-            for model in models:
-                e = scores[model.name][name]
-                reach = [[e.value - e.low], [e.high - e.value]]
-                axes.errorbar([_size(model)], [e.value], reach, fmt="s", label=model.name)
-            axes.axhline(100 if name == "lms" else 0, color="grey", linewidth=0.8)
-            axes.set_title(name, fontsize=9)
-            axes.set_xlabel("million parameters", fontsize=7)
-            axes.tick_params(labelsize=7)
-        grid.flat[7].axis("off")
-        handles, labels = grid.flat[0].get_legend_handles_labels()
-        grid.flat[7].legend(handles, labels, frameon=False, fontsize=8)
-
+    rows = []
+    for i, name in enumerate(values["columns"]):
+        for pair in families:
+            for m in pair:
+                row = {"measure": name, "family": pair[0].split("-")[0], "model": m}
+                row |= {"size": values["sizes"][m], "score": values["table4"][m][i]}
+                rows.append({**row, "low": None, "high": None, "sort": "published"})
+        for model in models:
+            e = scores[model.name][name]
+            row = {"measure": name, "family": f"{model.family} (measured)", "model": model.name}
+            row |= {"size": _size(model), "score": e.value, "low": e.low, "high": e.high}
+            rows.append({**row, "sort": "measured"})
+    ideals = {name: 100.0 if name == "lms" else 0.0 for name in values["columns"]}
     title = "Figures 1 and 2: scores by model size (million parameters)"
-    note = "Lines: published. Squares: measured, with 95 % intervals."
-    return Figure("sizes", title, draw, (10, 5), note)
+    note = "Circles: published. Squares: measured, with their intervals."
+    return charts.sizes(frame(rows), title, note, ideals)
