@@ -12,7 +12,7 @@ from unmask.cli.main import app
 from unmask.data.cards import seat_files, sentence_sets
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES
-from unmask.report.cite import references
+from unmask.reports.cite import references
 
 
 def measures() -> str:

@@ -13,6 +13,7 @@ from conftest import KINDS, SORT, tiny
 from unmask.asking import EACH, LATER, NOTHING, Ask, Readings, sums
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import likelihood, planning, recheck
+from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD
 from unmask.measures.reduce import AT_ONCE
 from unmask.models.batches import Budget, batches
@@ -223,7 +224,8 @@ def test_with_recheck_every_preference_is_float32s(monkeypatch):
     specs = [(n, data) for n in ("sss", "aul", "aula")]
 
     def ran(model, **options):
-        return unmask.evaluate_specs([Spec(model, n, d) for n, d in specs], Options(**options))
+        asked = [Spec(model, n, d) for n, d in specs]
+        return unmask.evaluate_specs(asked, Options(**options, keep=("tokens",)))
 
     exact, rough, mended = ran(full), ran(small, recheck=False), ran(small)
     moved = 0
@@ -239,6 +241,10 @@ def test_with_recheck_every_preference_is_float32s(monkeypatch):
         assert 40 <= told["again"] < len(data.items)
         assert told["error"] > 0
         moved += told["flipped"]
+        if one.measure == "aul":  # the tokens that are kept are those of the scores
+            means = three.kept["tokens"].groupby(["item", "label"]).logp.mean()
+            scores = three.items.set_index(["item", "label"]).score
+            assert np.allclose(scores.loc[means.index], means, atol=1e-9)
     assert moved > 0  # else the test shows nothing
 
 
@@ -253,3 +259,21 @@ def test_recheck_is_for_preferences_only():
 def test_a_measure_asks_one_record_a_sentence(name):
     planned = planning.plan(tiny("bert"), LIKELIHOOD[name], bundled_pairs())
     assert len(planned.asks) == sum(planned.values > 0) < planned.count
+
+
+def test_a_reduction_that_fails_leaves_the_others_whole(monkeypatch):
+    """Also where it fails in the first of several slices, and shares a plan with another."""
+    monkeypatch.setattr(likelihood, "SLICE", 7)
+
+    def bad(readings):
+        raise ValueError("no")
+
+    mine = replace(LIKELIHOOD["pll"], name="mine", reduce=bad)
+    data = Dataset("some", "triplets", bundled_pairs().items[::17])
+    failed = []
+    specs = [Spec(tiny("bert"), m, data) for m in (mine, "pll", "aul")]
+    found = evaluate(specs, Options(), lambda spec, error: failed.append(str(error)))
+    assert [r.measure for r in found] == ["pll", "aul"]
+    assert len(failed) == 1
+    whole = unmask.evaluate_specs(specs[1:])
+    assert np.allclose(found[0].items.score, whole[0].items.score, atol=1e-5)

@@ -17,7 +17,7 @@ from unmask.data.fetch import download
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers import pairs, stereoset
 from unmask.errors import DataError
-from unmask.report.cite import references
+from unmask.reports.cite import references
 from unmask.types import Contrast, Dataset, Text
 
 CROWS = {

@@ -363,7 +363,7 @@ def test_names_do_not_steer_the_terminal_or_a_spreadsheet(tmp_path):
     assert status == 0, err
     assert "\x1b[31m" not in out
     assert "[bold]" in out
-    from unmask.report.files import put_csv
+    from unmask.reports.files import put_csv
 
     frame = pd.DataFrame({"a": ["=1+1", "-0.5*", "-3", "@x", "plain"], "b": [1.0, -2.0, 3, 4, 5]})
     put_csv(tmp_path / "t.csv", frame)
@@ -385,7 +385,7 @@ def test_files_are_written_without_following_links(tmp_path):
 
 def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
     from unmask import api
-    from unmask.report import files
+    from unmask.reports import files
 
     def stopped(*_, **__):
         raise KeyboardInterrupt
@@ -404,7 +404,7 @@ def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
 
 
 def test_dollar_signs_are_no_mathematics(tmp_path):
-    from unmask.report import charts, page
+    from unmask.reports import charts, page
 
     shown = pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": "a $x_ and $_^"})
     figure = charts.curves("f", "t", shown, ("a", "A"), ("b", "B"), "c")

@@ -20,7 +20,7 @@ from unmask.data.cards import seat_files, sentence_sets
 from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import chosen, stimuli
 from unmask.measures import ASSOCIATION, LIKELIHOOD, MEASURES
-from unmask.report import results as files
+from unmask.reports import results as files
 from unmask.types import Contrast, Dataset, Text
 
 SOURCE = Path(unmask.__file__).parent
@@ -34,7 +34,7 @@ FLOORS = (
     {"text", "stats"},
     {"measures", "corpus"},
     {"data", "models"},
-    {"flow", "report"},
+    {"flow", "reports"},
     {"studies", "api", "complete"},
     {"cli"},
     {"__init__", "__main__"},

@@ -20,11 +20,11 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
 
 import unmask
-from conftest import tiny
+from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.options import Options, Spec
-from unmask.report import figures, formats, webpage
-from unmask.report import results as files
+from unmask.reports import explorer, figures, formats, webpage
+from unmask.reports import results as files
 from unmask.types import Contrast, Dataset, Text
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -351,3 +351,57 @@ def test_latex_tables_parse_and_rows_have_as_many_cells_as_columns(results):
         for row in rows:
             cells = row.replace(r"\&", "").count("&") + 1
             assert cells == len(columns), row
+
+
+def test_names_of_javascripts_own_do_not_stop_a_figure():
+    items = [
+        Contrast(
+            f"{n}", {"stereotype": Text("a he"), "antistereotype": Text("a she")}, name, str(n)
+        )
+        for n, name in enumerate(("constructor", "toString", "valueOf", "__proto__", "plain") * 2)
+    ]
+    data = Dataset("own", "pairs", tuple(items))
+    made = unmask.evaluate_specs([Spec(tiny("bert"), "aul", data)], Options())
+    assert all(figures.drawn(f) for f in figures.every(made))
+
+
+def test_two_files_of_one_name_are_told_apart(results):
+    other = replace(
+        results[0],
+        spec=replace(results[0].spec, model="other"),
+        items=results[0].items.assign(sentence=results[0].items.sentence + " indeed"),
+    )
+    found = explorer.explored([results[0], other])
+    assert [part["data"] for part in found] == ["some", "some (other)"]
+    assert found[1]["items"][0][4][0].endswith("indeed")
+
+
+def test_what_is_no_result_is_one_sentence(results, tmp_path):
+    empty = unmask.Results([])
+    assert "no results" in empty._repr_html_()
+    for wrong in (empty, "text", [1]):
+        with pytest.raises(unmask.UnmaskError, match="results"):
+            unmask.report(wrong, tmp_path / "x.html")
+    with pytest.raises(unmask.UnmaskError):
+        empty.plot()
+    with pytest.raises(unmask.DataError, match="cannot write"):
+        results[0].plot().save(tmp_path / "nowhere" / "x.svg")
+    with pytest.raises(unmask.DataError, match="cannot write"):
+        unmask.report(results, "/proc/nowhere/x.html")
+
+
+def test_runs_that_cannot_be_paired_stand_side_by_side(tmp_path):
+    specs = [
+        Spec(tiny("bert"), "aul", Dataset(n, "pairs", bundled_pairs().items[:6])) for n in "ab"
+    ]
+    for name, spec in zip("ab", specs, strict=True):
+        files.save(unmask.evaluate_specs([spec]), tmp_path / name)
+    status, _, err = invoke("report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "both")
+    assert status == 0, err
+    assert "no paired differences" in (tmp_path / "both" / "report.html").read_text()
+    status, _, err = invoke("report", tmp_path / "a", "--format", "mdd")
+    assert status == 2
+    assert "md" in err
+    status, _, err = invoke("report", tmp_path / "a", "--format", "md", "-o", tmp_path / "n/x.md")
+    assert status == 2
+    assert "x.md'" in err

@@ -16,8 +16,8 @@ from unmask.errors import ModelError
 from unmask.flow import scores
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.options import Options
-from unmask.report import charts
-from unmask.report import page as pages
+from unmask.reports import charts
+from unmask.reports import page as pages
 from unmask.studies import frequency
 from unmask.studies.papers import (
     beside,

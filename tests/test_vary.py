@@ -13,7 +13,7 @@ from unmask.errors import DataError, NameUnknown
 from unmask.flow import planning
 from unmask.measures import LIKELIHOOD
 from unmask.options import Options, Resampling
-from unmask.report import page as pages
+from unmask.reports import page as pages
 from unmask.stats.curve import joint_signs, joint_words
 from unmask.stats.moved import effects_of_choices, pairs_of_choices
 from unmask.studies import choices, multiverse

@@ -21,7 +21,7 @@ from unmask.measures import ASSOCIATION
 from unmask.models import encodings
 from unmask.models.batches import Budget
 from unmask.models.static import load_static
-from unmask.report.cite import references
+from unmask.reports.cite import references
 from unmask.text import contexts, inflection
 from unmask.text.contexts import Mention, Source, Wanted, WordTest
 from unmask.types import Stimuli

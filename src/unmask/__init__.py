@@ -32,10 +32,10 @@ _HOME = {
     "evaluate": "api",
     "evaluate_specs": "api",
     "load": "api",
-    "report": "report.webpage",
+    "report": "reports.webpage",
     "run": "api",
     "save": "api",
-    "table": "report.columns",
+    "table": "reports.columns",
 }
 
 __version__ = "0.1.0"

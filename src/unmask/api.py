@@ -12,8 +12,8 @@ from unmask.flow.evaluate import CHOICES
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import MEASURES, SUITE, Association, Measure, find
 from unmask.options import Options, Spec
-from unmask.report import notebook  # noqa: F401  results show themselves through it
-from unmask.report.results import load, save  # noqa: F401  the door is here
+from unmask.reports import notebook  # noqa: F401  results show themselves through it
+from unmask.reports.results import load, save  # noqa: F401  the door is here
 from unmask.stats.sides import follows_word
 from unmask.stats.verdict import judged_together
 from unmask.text import contexts

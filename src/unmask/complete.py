@@ -3,7 +3,7 @@
 from unmask.data.cards import Card
 from unmask.errors import UnmaskError
 from unmask.measures import Association, Likelihood, Measure
-from unmask.report.cite import entries, references
+from unmask.reports.cite import entries, references
 from unmask.text.contexts import TEMPLATES, WordTest
 from unmask.types import Dataset, Stimuli
 

@@ -277,7 +277,7 @@ class Coverage:
 
 
 Compared: TypeAlias = Literal["preference", "log-odds", "association"]
-# How results show themselves: `unmask.report.notebook` fills this in, from a floor above.
+# How results show themselves: `unmask.reports.notebook` fills this in, from a floor above.
 VIEWS: dict[str, Any] = {}
 
 

@@ -11,7 +11,7 @@ from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
 from unmask.models.known import KNOWN
 from unmask.registry import Registry
-from unmask.report.cite import bibtex
+from unmask.reports.cite import bibtex
 from unmask.types import Stimuli
 
 

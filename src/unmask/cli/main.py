@@ -26,11 +26,11 @@ from unmask.cli.later import later
 from unmask.errors import Said, UnmaskError
 
 api = later("unmask.api")
-cite_ = later("unmask.report.cite")
+cite_ = later("unmask.reports.cite")
 listing = later("unmask.cli.listing")
 options = later("unmask.options")
-files = later("unmask.report.files")
-results = later("unmask.report.results")
+files = later("unmask.reports.files")
+results = later("unmask.reports.results")
 scores = later("unmask.flow.scores")
 terminal = later("unmask.cli.terminal")
 types = later("unmask.types")

@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from unmask.cli.later import later
-from unmask.errors import UnmaskError
+from unmask.errors import DataError, UnmaskError
 from unmask.registry import unknown
 
 comparing = later("unmask.studies.compare")
-figures = later("unmask.report.figures")
-files = later("unmask.report.files")
-formats = later("unmask.report.formats")
-results = later("unmask.report.results")
+figures = later("unmask.reports.figures")
+files = later("unmask.reports.files")
+formats = later("unmask.reports.formats")
+results = later("unmask.reports.results")
 types = later("unmask.types")
-webpage = later("unmask.report.webpage")
+webpage = later("unmask.reports.webpage")
 
 FORMS = ("html", "md", "tex", "hub")
 console = Console()
@@ -32,6 +32,15 @@ def written(found: Any, folder: Path, show: bool = False, title: str = "", more:
     if show:
         webbrowser.open(path.resolve().as_uri())
     return path
+
+
+def _from_files(found: Any, folder: Path, show: bool, more: Any) -> Path:
+    try:
+        return written(found, folder, show, more=more)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"the files do not fit together ({type(error).__name__}: {error}); run again."
+        ) from error
 
 
 def joined(folders: list[Path]) -> tuple[Any, Any]:
@@ -76,7 +85,10 @@ def report(
     files.make_folder(folder)
     more = []
     if several:
-        frame, _ = comparing.compare(comparing.read_runs(folders))
-        more = figures.differences(frame)
-    path = written(found, folder, show, more=more)
+        try:
+            frame, _ = comparing.compare(comparing.read_runs(folders))
+            more = figures.differences(frame)
+        except DataError as error:  # they stand side by side all the same
+            found = types.Results(found, [*found.notes, f"no paired differences: {error}"])
+    path = _from_files(found, folder, show, more)
     console.print(f"Page: [bold]{escape(str(path))}[/]")

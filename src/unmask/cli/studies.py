@@ -11,18 +11,18 @@ from unmask.cli import reporting
 from unmask.cli.arguments import Cache, Level, Out, Seed, Tokens, split, token_budget
 from unmask.cli.later import later
 
-figures = later("unmask.report.figures")
+figures = later("unmask.reports.figures")
 comparing = later("unmask.studies.compare")
 load = later("unmask.models.load")
 multiverse = later("unmask.studies.multiverse")
 options = later("unmask.options")
-page = later("unmask.report.page")
+page = later("unmask.reports.page")
 papers = later("unmask.studies.papers.reproduce")
 planning = later("unmask.studies.plan")
 relying = later("unmask.studies.reliability")
 request = later("unmask.studies.papers.request")
-files = later("unmask.report.files")
-results = later("unmask.report.results")
+files = later("unmask.reports.files")
+results = later("unmask.reports.results")
 terminal = later("unmask.cli.terminal")
 
 console = Console()

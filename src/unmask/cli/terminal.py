@@ -21,9 +21,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from unmask.report.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
-from unmask.report.files import visible
-from unmask.report.page import Study
+from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
+from unmask.reports.files import visible
+from unmask.reports.page import Study
 from unmask.types import Result, Results
 
 

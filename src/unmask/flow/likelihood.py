@@ -139,7 +139,7 @@ def _planned(
     out = []
     for whole, part in parts:
         for group in groups:
-            if group.data is not whole or group.places.keys() & wrong.keys():
+            if group.data is not whole or group.places.keys() <= wrong.keys():
                 continue
             try:
                 out.append((group, plan(model, group.measure, part, cache)))
@@ -158,6 +158,8 @@ def _reduced(
 ) -> None:
     for (group, part), readings in zip(planned, finish(), strict=True):
         for place, measure in group.places.items():
+            if place in wrong:
+                continue
             try:
                 scored = scoring.reduced(model, measure, part, readings, options.keep)
                 parts[place].append(scored)

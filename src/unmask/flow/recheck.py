@@ -1,8 +1,8 @@
 """A second look in full precision at the items that a reduced one cannot decide.
 
 A sample of the items shows how far a reduced precision moves the margin between two sentences;
-every item whose margin is not safely larger is run again in a finer one, up to float32, so that
-each preference is float32's.
+every item whose margin is not safely larger (or was lost) is run again in a finer one, up to
+float32. So each preference is float32's, but for an error far beyond all that the sample showed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unmask.asking import sums
 from unmask.flow.scoring import Scored
 from unmask.options import Options
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Dataset, Floats
@@ -37,7 +38,7 @@ def checked(
     if not counted:
         return dict(scored)
     rungs = model.finer()
-    quiet = replace(options, keep=(), dtype="float32")
+    quiet = replace(options, dtype="float32")
     drawn = [_drawn(g.data, options.seed) for g in counted]
     exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})
     now, unsure = dict(scored), [np.ones_like(d) for d in drawn]
@@ -128,18 +129,27 @@ def _unsure(
     """Items with a margin that the error might turn, under one of the group's measures."""
     out = np.zeros(len(group.data.items), bool)
     for p in group.places:
-        margins = _margins(group.data, scored[p].score)
+        found = scored[p]
+        margins = _margins(group.data, found.score)
         out |= (np.abs(margins) <= SAFE * errors[p]).any(1)
+        # A score that the reduced precision lost is no decision either.
+        counts = np.array([len(item.texts) for item in group.data.items], np.int64)
+        lost = sums((~np.isfinite(found.score)).astype(np.int64), counts) > 0
+        out |= lost & [item.id not in found.reasons for item in group.data.items]
     return out
 
 
 def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.bool_]) -> Scored:
-    """Scores, tokens and hits of some items from the run in float32."""
+    """Scores, hits and kept tokens of some items from the finer run."""
     where = _sentences(data, chosen)
     made = {name: getattr(scored, name).copy() for name in ("score", "prior", "hits")}
     for name, values in made.items():
         values[where] = getattr(full, name)
-    return replace(scored, **made, rows=scored.rows + full.rows)
+    kept = scored.kept
+    if full.kept:
+        again = {item.id for item, c in zip(data.items, chosen, strict=True) if c}
+        kept = tuple(frame[~frame["item"].isin(again)] for frame in kept) + full.kept
+    return replace(scored, **made, rows=scored.rows + full.rows, kept=kept)
 
 
 def _told(

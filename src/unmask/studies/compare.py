@@ -13,8 +13,8 @@ import pandas as pd
 from unmask.errors import DataError
 from unmask.flow.items import KIN, designed
 from unmask.options import Matters, Resampling, amounts
-from unmask.report.columns import UNITS
-from unmask.report.results import load
+from unmask.reports.columns import UNITS
+from unmask.reports.results import load
 from unmask.stats import log_odds
 from unmask.stats.comparison import (
     effect_difference,

@@ -10,10 +10,10 @@ import pandas as pd
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Resampling, Spec
-from unmask.report import charts
-from unmask.report.figures import Figure
-from unmask.report.page import Study, Table
-from unmask.report.rendering import safe
+from unmask.reports import charts
+from unmask.reports.figures import Figure
+from unmask.reports.page import Study, Table
+from unmask.reports.rendering import safe
 from unmask.stats import log_odds
 from unmask.stats.curve import joint_signs, joint_words
 from unmask.stats.moved import NONE, effects_of_choices, pairs_of_choices

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.report.page import Table
+from unmask.reports.page import Table
 from unmask.types import Estimate, Result
 
 Found = dict[tuple[Any, ...], Result]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.data.wordsets import chosen, stimuli
-from unmask.report.page import Table
+from unmask.reports.page import Table
 from unmask.studies.papers.beside import frame, signed
 
 TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")

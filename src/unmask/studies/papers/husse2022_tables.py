@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.data.wordsets import chosen
-from unmask.report.page import Table
+from unmask.reports.page import Table
 from unmask.stats.agreement import correlation
 from unmask.studies.papers.beside import frame, row
 from unmask.studies.papers.husse2022_printed import (

@@ -14,9 +14,9 @@ from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD, plans
 from unmask.options import Spec
-from unmask.report import charts
-from unmask.report.figures import Figure
-from unmask.report.page import Study, Table
+from unmask.reports import charts
+from unmask.reports.figures import Figure
+from unmask.reports.page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar
 from unmask.studies import frequency

@@ -8,8 +8,8 @@ from typing import Any
 from unmask.data.packaged import published
 from unmask.errors import ModelError
 from unmask.registry import Registry
-from unmask.report.page import Study, write
-from unmask.report.results import save
+from unmask.reports.page import Study, write
+from unmask.reports.results import save
 from unmask.studies.papers import husse2022, kaneko2022, thys2025
 from unmask.studies.papers.husse2022_printed import HUB, LPBS_MODEL
 from unmask.studies.papers.request import Request

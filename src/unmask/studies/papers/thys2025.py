@@ -13,9 +13,9 @@ from unmask.data.packaged import packaged, published
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Spec
-from unmask.report import charts
-from unmask.report.figures import Figure
-from unmask.report.page import Study, Table
+from unmask.reports import charts
+from unmask.reports.figures import Figure
+from unmask.reports.page import Study, Table
 from unmask.stats.agreement import correlation, correlations
 from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request

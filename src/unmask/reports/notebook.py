@@ -7,11 +7,11 @@ from typing import Any
 
 from unmask.errors import UnmaskError
 from unmask.registry import unknown
-from unmask.report import figures
-from unmask.report.columns import RUN, UNITS, table
-from unmask.report.files import atomically
-from unmask.report.rendering import rendered
-from unmask.report.webpage import numbers
+from unmask.reports import figures
+from unmask.reports.columns import RUN, UNITS, table
+from unmask.reports.files import atomically
+from unmask.reports.rendering import rendered
+from unmask.reports.webpage import numbers
 from unmask.types import VIEWS, Result
 
 
@@ -27,14 +27,14 @@ class Drawing:
     def save(self, path: Path | str) -> Path:
         """Write it; the file's ending says how."""
         target = Path(path)
-        made = figures.drawn(self.figure, target.suffix.removeprefix("."))
+        made = figures.drawn(self.figure, target.suffix.removeprefix(".").lower())
         atomically(target, lambda part: part.write_bytes(made))
         return target
 
 
 def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
     """The figure of some results under a name such as `scores`; the first without one."""
-    made = {figure.name: figure for figure in figures.every(results)}
+    made = {figure.name: figure for figure in figures.every(results)} if len(results) else {}
     if not made:
         raise UnmaskError("there is nothing to draw for these results.")
     if what is not None and what not in made:
@@ -44,6 +44,8 @@ def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
 
 def table_html(results: Sequence[Result]) -> str:
     """A table for each sort of score."""
+    if not len(results):
+        return "<p>no results</p>"
     frame: Any = table(results)
     heads = frame.compared.map(lambda c: UNITS[c].head)
     parts = [numbers(part, RUN, str(m)) for (m, _), part in frame.groupby(["model", heads])]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from unmask.measures import MEASURES
-from unmask.report.columns import UNITS
+from unmask.reports.columns import UNITS
 from unmask.types import Estimate, Result
 
 _WORDS = {

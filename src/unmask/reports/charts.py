@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.report.figures import INK, PALETTE, Figure, Spec, colours, specified
+from unmask.reports.figures import INK, PALETTE, Figure, Spec, colours, specified
 
 ZERO = {"zero": False}
 SHAPES = {"domain": ["published", "measured"], "range": ["circle", "square"]}

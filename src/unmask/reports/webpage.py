@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.report import explain, figures
-from unmask.report.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
-from unmask.report.explorer import explored
-from unmask.report.files import put, visible
-from unmask.report.rendering import rendered
+from unmask.errors import UnmaskError
+from unmask.reports import explain, figures
+from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
+from unmask.reports.explorer import explored
+from unmask.reports.files import make_folder, put, visible
+from unmask.reports.rendering import rendered
 from unmask.types import Result, Results
 
 PAGE = "report.html"
@@ -65,12 +66,15 @@ def numbers(
 
 def shown(figure: figures.Figure) -> dict[str, Any]:
     """A figure as the page shows it: its SVG inline, and its numbers."""
-    svg = figures.drawn(figure, "svg").decode()
+    note = figure.note
+    try:
+        svg = figures.drawn(figure, "svg").decode()
+    except UnmaskError as error:  # the numbers are below; a page is not lost for a picture
+        svg, note = "<svg></svg>", str(error)
     return {
         "title": figure.title,
         "svg": svg[svg.index("<svg") :],
-        "image": "",
-        "note": figure.note,
+        "note": note,
         "table": numbers(figure.numbers),
     }
 
@@ -132,9 +136,12 @@ def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]
 def report(results: Sequence[Result] | Result, path: Path | str, title: str = "") -> Path:
     """Write the page of some results; `path` is a file or a folder."""
     found = Results([results]) if isinstance(results, Result) else results
+    if isinstance(found, str) or not found or not all(isinstance(r, Result) for r in found):
+        raise UnmaskError("there are no results to show; give what 'run' or 'load' returned.")
     target = Path(path)
-    target = target / PAGE if target.is_dir() or not target.suffix else target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.suffix not in (".html", ".htm"):
+        target = target / PAGE
+    make_folder(target.parent)
     write(page(found, title), target)
     return target
 

@@ -30,10 +30,11 @@ def make_folder(folder: Path) -> None:
 
 def atomically(path: Path, write: Callable[[Path], Any]) -> None:
     """Write a new file beside `path` and put it in its place; a link there is replaced."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
+    part = None
     try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        os.close(handle)
+        part = Path(name)
         write(part)
         part.chmod(0o644)
         part.replace(path)
@@ -43,7 +44,8 @@ def atomically(path: Path, write: Callable[[Path], Any]) -> None:
             "folder with -o."
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
 
 
 def put(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.report.figures import margins
+from unmask.reports.figures import margins
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result
 
 LABELS = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED)
@@ -20,16 +20,19 @@ HUNDREDTHS = 100  # log-probabilities are kept as whole hundredths
 
 def explored(results: Sequence[Result]) -> list[dict[str, Any]]:
     """For each data set its items, and for each model and measure what they say of them."""
-    out: dict[str, dict[str, Any]] = {}
+    out: dict[tuple[str, int], dict[str, Any]] = {}
     for result in results:
         if result.compared != "preference":
             continue
-        known = out.setdefault(result.data, _sentences(result))
-        if set(result.items["item"]) != set(known["index"]):
-            known = out.setdefault(f"{result.data} ({result.model})", _sentences(result))
-        known["views"].append(_view(result, known))
-    for data, known in out.items():
-        known["data"] = data
+        # One name may stand for two files: what counts is the sentences.
+        said = result.items[["item", "label", "sentence"]].astype(object)
+        key = (result.data, hash(tuple(map(tuple, said.to_numpy().tolist()))))
+        if key not in out:
+            twice = any(name == result.data for name, _ in out)
+            title = f"{result.data} ({result.model})" if twice else result.data
+            out[key] = {"data": title, **_sentences(result)}
+        out[key]["views"].append(_view(result, out[key]))
+    for known in out.values():
         del known["index"]
     return list(out.values())
 
@@ -38,10 +41,13 @@ def _sentences(result: Result) -> dict[str, Any]:
     frame = result.items
     first = frame.drop_duplicates("item")
     wide = frame.pivot(index="item", columns="label", values="sentence").loc[first["item"]]
-    texts = [wide[k] if k in wide else [None] * len(wide) for k in LABELS]
-    empty = [""] * len(first)
-    facts = [first[k].fillna("") if k in first else empty for k in ("category", "side", "flags")]
-    rows = zip(first["item"], *facts, *texts, strict=True)
+    texts = [wide[k].tolist() if k in wide else [None] * len(wide) for k in LABELS]
+    empty = pd.Series([""] * len(first))
+    facts = [
+        first.get(k, empty).astype(object).fillna("").tolist()
+        for k in ("category", "side", "flags")
+    ]
+    rows = zip(first["item"].tolist(), *facts, *texts, strict=True)
     items = [
         [str(i), str(c), str(s), str(f), [t for t in said if isinstance(t, str)]]
         for i, c, s, f, *said in rows
@@ -67,15 +73,15 @@ def _tokens(frame: pd.DataFrame, index: dict[str, int], count: int) -> list[Any]
     if whole.empty:
         return out
     names, labels = whole["item"].astype(str).to_numpy(object), whole["label"].to_numpy(object)
-    columns = [whole.start.to_numpy(), whole.end.to_numpy()]
-    columns.append(np.round(whole.logp.to_numpy() * HUNDREDTHS).astype(int))
+    columns = [whole.start.tolist(), whole.end.tolist()]
+    columns.append(np.round(whole.logp.to_numpy() * HUNDREDTHS).astype(int).tolist())
     if whole.attention.notna().any():
         attention = whole.attention.fillna(0).to_numpy()
-        columns.append(np.round(attention * 1000).astype(int))
+        columns.append(np.round(attention * 1000).astype(int).tolist())
     # The tokens of a sentence stand together, in its order.
     starts = np.flatnonzero((names[1:] != names[:-1]) | (labels[1:] != labels[:-1])) + 1
     bounds = [0, *starts.tolist(), len(whole)]
     for start, end in pairwise(bounds):
-        cells = [column[start:end].tolist() for column in columns]
+        cells = [column[start:end] for column in columns]
         out[index[names[start]]][LABELS.index(labels[start])] = cells
     return out

@@ -32,7 +32,7 @@ def markdown(text: str) -> str:
 @cache
 def _templates() -> Environment:
     made = Environment(
-        loader=PackageLoader("unmask.report"),
+        loader=PackageLoader("unmask.reports"),
         autoescape=lambda name: bool(name) and ".html" in str(name),
         undefined=StrictUndefined,
         trim_blocks=True,

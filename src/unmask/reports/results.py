@@ -21,7 +21,7 @@ import pyarrow as pa
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
-from unmask.report.files import atomically, make_folder, put
+from unmask.reports.files import atomically, make_folder, put
 from unmask.types import Coverage, Estimate, Result, Results, Verdict
 
 RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
@@ -32,7 +32,7 @@ NEEDED = {"model", "measure", "data", "item", "label", "sentence", "score"}
 
 def schema() -> dict[str, Any]:
     """The JSON schema of `results.json`."""
-    text = resources.files("unmask.report").joinpath("results.schema.json").read_text("utf-8")
+    text = resources.files("unmask.reports").joinpath("results.schema.json").read_text("utf-8")
     return dict(json.loads(text))
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import UnmaskError
-from unmask.report.columns import UNITS, table
-from unmask.report.files import visible
+from unmask.reports.columns import UNITS, table
+from unmask.reports.files import visible
 from unmask.types import Result
 
 Spec: TypeAlias = dict[str, Any]
@@ -24,6 +24,21 @@ INK = "#555555"
 SAID: Spec = {"field": "said", "type": "nominal"}
 ROW = 17  # pixels for a row of dots
 FORMS = ("svg", "png", "pdf")
+# Names that every object of the drawing library's language has: a scale takes them for its own.
+MEMBERS = {
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+    "__proto__",
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+}
 _CONFIG: Spec = {
     "background": "white",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
@@ -64,9 +79,13 @@ def drawn(figure: Figure, form: str = "svg") -> bytes:
         raise UnmaskError("figures need: pip install vl-convert-python.") from error
     if form not in FORMS:
         raise UnmaskError(f"a figure is drawn as {', '.join(FORMS)}; not as {form!r}.")
-    made = getattr(vl_convert, f"vegalite_to_{form}")(
-        _clean(figure.spec), **({"scale": 2} if form == "png" else {})
-    )
+    try:
+        made = getattr(vl_convert, f"vegalite_to_{form}")(
+            _clean(figure.spec), **({"scale": 2} if form == "png" else {})
+        )
+    except ValueError as error:
+        said = str(error).splitlines()[0][:120]
+        raise UnmaskError(f"the figure {figure.title!r} cannot be drawn ({said}).") from error
     return made.encode() if isinstance(made, str) else bytes(made)
 
 
@@ -76,7 +95,9 @@ def _clean(value: Any) -> Any:
         return {k: _clean(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(v) for v in value]
-    return visible(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return visible(value) + "\u00a0" * (value in MEMBERS)
 
 
 def specified(values: pd.DataFrame, **parts: Any) -> Spec:

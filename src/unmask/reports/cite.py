@@ -17,7 +17,7 @@ _ENTRY = re.compile(r"@\w+\{([^,\s]+),")
 @cache
 def references() -> dict[str, str]:
     """The entries of `references.bib` by key."""
-    text = resources.files("unmask.report").joinpath("references.bib").read_text("utf-8")
+    text = resources.files("unmask.reports").joinpath("references.bib").read_text("utf-8")
     return dict(entries(text))
 
 

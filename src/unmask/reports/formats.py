@@ -5,10 +5,10 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from unmask.report import explain
-from unmask.report.columns import RUN, UNITS, table
-from unmask.report.rendering import rendered
-from unmask.report.webpage import numbers
+from unmask.reports import explain
+from unmask.reports.columns import RUN, UNITS, table
+from unmask.reports.rendering import rendered
+from unmask.reports.webpage import numbers
 from unmask.types import Result
 
 TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fill-mask"}

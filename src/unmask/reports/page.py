@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from unmask.report import webpage
-from unmask.report.columns import Cell, laid_out, plain
-from unmask.report.figures import FORMS, Figure, drawn
-from unmask.report.files import atomically, put, put_csv
-from unmask.report.rendering import rendered, safe
+from unmask.reports import webpage
+from unmask.reports.columns import Cell, laid_out, plain
+from unmask.reports.figures import FORMS, Figure, drawn
+from unmask.reports.files import atomically, put, put_csv
+from unmask.reports.rendering import rendered, safe
 from unmask.types import Result
 
 
