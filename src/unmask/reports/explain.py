@@ -23,6 +23,9 @@ MAY = (
 )
 
 
+LOST = 12  # lost words that are named
+
+
 def heading(result: Result) -> str:
     """The verdict in two or three words."""
     verdict = result.verdicts.get("")
@@ -70,6 +73,10 @@ def _coverage(result: Result) -> list[str]:
     if cover.scored < cover.items:
         why = "; ".join(f"{n}: {reason}" for reason, n in cover.reasons.items())
         out.append(f"{cover.scored} of {cover.items} could be scored ({why}).")
+    if cover.lost:
+        shown = ", ".join(list(cover.lost)[:LOST])
+        more = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
+        out.append(f"Words that were lost: {shown}{more}.")
     if cover.ties:
         out.append(f"{cover.ties} items are ties.")
     flags = result.items.get("flags")

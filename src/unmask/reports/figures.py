@@ -4,6 +4,7 @@ vl-convert draws SVG, PNG and PDF without a browser. On a page the SVG stands in
 says what it is in its `aria-label`, which a screen reader reads and the page shows on hover.
 """
 
+import colorsys
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,9 +112,19 @@ def specified(values: pd.DataFrame, **parts: Any) -> Spec:
     }
 
 
+def palette(count: int) -> list[str]:
+    """So many colours, none twice: Okabe and Ito's, then hues between them in two shades."""
+    more = [
+        colorsys.hls_to_rgb((k * 0.381966) % 1, 0.36 + 0.22 * (k % 2), 0.75)
+        for k in range(max(count - len(PALETTE), 0))
+    ]
+    made = ["#" + "".join(f"{round(255 * v):02x}" for v in rgb) for rgb in more]
+    return [*PALETTE[:count], *made]
+
+
 def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
     """A colour for each name, with its legend."""
-    scale = {"domain": list(names), "range": [PALETTE[i % len(PALETTE)] for i in range(len(names))]}
+    scale = {"domain": list(names), "range": palette(len(names))}
     return {"field": field_, "type": "nominal", "title": title, "scale": scale}
 
 
