@@ -1,6 +1,5 @@
 """The command `report`, and the page that other commands leave behind."""
 
-import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +18,7 @@ files = later("unmask.reports.files")
 formats = later("unmask.reports.formats")
 results = later("unmask.reports.results")
 types = later("unmask.types")
+webbrowser = later("webbrowser")
 webpage = later("unmask.reports.webpage")
 
 FORMS = ("html", "md", "tex", "hub")
