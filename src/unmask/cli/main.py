@@ -175,7 +175,9 @@ def run(
         found = api.run(*names, **chosen, progress=progress)
     results.save(found, folder)
     terminal.print_results(console, found, by_category)
-    page = reporting.written(found, folder, show)
+    several = len({r.model for r in found}) > 1
+    found, more = reporting.differences(found, [folder]) if several else (found, ())
+    page = reporting.written(found, folder, show, more=more)
     console.print(f"Results and all items: [bold]{escape(str(folder))}[/]")
     console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
 

@@ -34,6 +34,15 @@ def written(found: Any, folder: Path, show: bool = False, title: str = "", more:
     return path
 
 
+def differences(found: Any, folders: list[Path]) -> tuple[Any, Any]:
+    """Figures of the paired differences between runs; a note where they cannot be paired."""
+    try:
+        frame, _ = comparing.compare(comparing.read_runs(folders))
+        return found, figures.differences(frame)
+    except DataError as error:  # they stand side by side all the same
+        return types.Results(found, [*found.notes, f"no paired differences: {error}"]), ()
+
+
 def _from_files(found: Any, folder: Path, show: bool, more: Any) -> Path:
     try:
         return written(found, folder, show, more=more)
@@ -83,12 +92,6 @@ def report(
         return
     folder = out or folders[0]
     files.make_folder(folder)
-    more = []
-    if several:
-        try:
-            frame, _ = comparing.compare(comparing.read_runs(folders))
-            more = figures.differences(frame)
-        except DataError as error:  # they stand side by side all the same
-            found = types.Results(found, [*found.notes, f"no paired differences: {error}"])
+    found, more = differences(found, folders) if several else (found, ())
     path = _from_files(found, folder, show, more)
     console.print(f"Page: [bold]{escape(str(path))}[/]")

@@ -155,10 +155,12 @@ def categories(results: Sequence[Result]) -> list[Figure]:
     for (data, compared), part in frame.groupby(["data", "compared"], sort=False):
         unit = UNITS[compared]
         part = part[part.category != ""].assign(what=lambda f: f.category)
+        several = part.model.nunique() > 1
+        part = part.assign(series=part.measure + ", " + part.model if several else part.measure)
         title = f"By category: {data}"
         what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
         out.append(
-            _intervals(part, f"categories-{data}", title, what, unit.ideal, unit.digits, "measure")
+            _intervals(part, f"categories-{data}", title, what, unit.ideal, unit.digits, "series")
         )
     return out
 
@@ -176,7 +178,7 @@ def _intervals(
     names = list(dict.fromkeys(frame[colour]))
     rows = list(dict.fromkeys(frame.what))
     columns = ["model", "what", "measure", "data", "category", "score", "low", "high", "n"]
-    shown = frame[columns].round(digits + 2)
+    shown = frame[list(dict.fromkeys([*columns, colour]))].round(digits + 2)
     said = [_said(r, digits) for r in shown.to_dict("records")]
     ends = shown[["score", "low", "high"]].to_numpy(float)
     low, high = np.nanmin([*ends.ravel(), ideal]), np.nanmax([*ends.ravel(), ideal])
@@ -189,7 +191,7 @@ def _intervals(
     y = {"field": "what", "type": "nominal", "title": None, "sort": rows}
     offset = {"yOffset": {"field": colour, "type": "nominal", "sort": names}}
     about = {"description": SAID}
-    tinted = {"color": colours(colour, colour, names)}
+    tinted = {"color": colours(colour, {"series": "measure"}.get(colour, colour), names)}
     common = {"y": y, **offset, **tinted, **about}
     height = max(ROW, 10 * len(names) + 7) * len(rows)
     layers: list[Spec] = [
@@ -207,7 +209,8 @@ def _intervals(
         },
     ]
     spec = specified(shown.assign(said=said), width=420, height=height, layer=layers)
-    note = f"The dashed line is the value without bias, {ideal:g}."
+    what = "no difference" if name.startswith("differences") else "the value without bias"
+    note = f"The dashed line is {what}, {ideal:g}."
     return Figure(name, title, spec, shown, note, tuple(names))
 
 
