@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -152,8 +153,10 @@ def made_tokenizer(sort: str):
         raw.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         raw.decoder = decoders.WordPiece()
         special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        trainer = trainers.WordPieceTrainer(vocab_size=180, special_tokens=special)
         names = dict(zip(("pad", "unk", "cls", "sep", "mask"), special, strict=True))
+        vocabulary = {w: i for i, w in enumerate([*special, *word_pieces(raw, 175)])}
+        raw.model = models.WordPiece(vocabulary, unk_token="[UNK]")
+        return raw, {f"{k}_token": v for k, v in names.items()}
     elif sort == "bpe":
         raw = Tokenizer(models.BPE())
         raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -176,7 +179,34 @@ def made_tokenizer(sort: str):
         names = dict(zip(("pad", "unk", "cls", "sep", "mask"), special, strict=True))
     trainer.show_progress = False
     raw.train_from_iterator(texts(), trainer)
+    if sort == "unigram":  # order and last digits differ between processes
+        made = json.loads(raw.to_str())["model"]["vocab"]
+        size = len(special)
+        rest = sorted((w, round(v, 2)) for w, v in made[size:])
+        raw.model = models.Unigram([*map(tuple, made[:size]), *rest], special.index("<unk>"))
     return raw, {f"{k}_token": v for k, v in names.items()}
+
+
+def word_pieces(raw: Tokenizer, count: int) -> list[str]:
+    """Characters, and the beginnings and ends of words that cover most text, the same every time.
+
+    The library's trainer breaks ties by an order that differs between processes, and with it every
+    tiny network on its tokens.
+    """
+    words = Counter(
+        word
+        for text in texts()
+        for word, _ in raw.pre_tokenizer.pre_tokenize_str(raw.normalizer.normalize_str(text))
+    )
+    covered: Counter[str] = Counter()
+    for word, times in words.items():
+        for cut in range(1, len(word)):
+            covered["##" + word[cut:]] += times * (len(word) - cut)
+            covered[word[: cut + 1]] += times * (cut + 1)
+    letters = sorted({c for word in words for c in word})
+    pieces = [*letters, *("##" + c for c in letters)]
+    best = sorted(covered.keys() - set(pieces), key=lambda w: (-covered[w], w))
+    return pieces + best[: count - len(pieces)]
 
 
 def finish(raw, names, shape: str, **more):
