@@ -94,7 +94,7 @@ def answered(
         return {}
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
-    answering = engines(model, (g.measure.stream for g in groups), options, meter)
+    answering = engines(model, groups, options, meter, wrong)
     parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
     waiting: tuple[list[tuple[Group, Planned]], Finish] | None = None
     for some in slices(sets, SLICE, FIRST_ON_GPU if on_gpu(model) else SLICE):
@@ -168,13 +168,26 @@ def _reduced(
 
 
 def engines(
-    model: Any, streams: Iterable[str], options: Options, progress: Any
+    model: Any,
+    groups: Sequence[Group],
+    options: Options,
+    progress: Any,
+    wrong: dict[int, UnmaskError],
 ) -> dict[str, LogProbs]:
-    """The model's engine for each stream; with a store, a killed run goes on where it was."""
+    """The model's engine for each stream; with a store, a killed run goes on where it was.
+
+    A stream that the model does not have is told to `wrong`, and costs no other measure.
+    """
     how = {"budget": model.budget(options.tokens), "store": options.store}
-    return {
-        stream: model.engine(stream, **how, progress=progress) for stream in sorted(set(streams))
-    }
+    out: dict[str, LogProbs] = {}
+    for stream in sorted({g.measure.stream for g in groups}):
+        try:
+            out[stream] = model.engine(stream, **how, progress=progress)
+        except NotApplicable as error:
+            for group in groups:
+                if group.measure.stream == stream:
+                    wrong |= dict.fromkeys(group.places, error)
+    return out
 
 
 def begin(

@@ -1,0 +1,1 @@
+"""The lab: text with a planted bias, models trained on it, and which measures find it."""

@@ -1,0 +1,245 @@
+"""Grids: which worlds, how their models are trained and scored, and going on where it stopped."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+import safetensors.torch
+import torch
+
+from unmask.errors import UnmaskError
+from unmask.lab import further, nets, scoring
+from unmask.lab.nets import Training, title
+from unmask.lab.oracle import Oracle
+from unmask.lab.world import Plant, World
+from unmask.measures import find
+from unmask.registry import unknown
+from unmask.reports.files import atomically, put
+from unmask.types import Kind
+
+TIERS = ("tiny", "oracle", "bundled")
+KINDS: tuple[Kind, ...] = ("masked", "causal")
+NULL = 1000  # the first seed of the null models
+VERSION = 1  # of the worlds and items: answers of another are not taken up
+EVERY = 100  # steps between two savings of a training
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Worlds to be made: every theta with every rho and seed, and more worlds without a bias."""
+
+    thetas: tuple[float, ...] = (-1.0, 0.0, 0.5, 1.0, 2.0)
+    rhos: tuple[float, ...] = (1.0, 4.0, 16.0)
+    seeds: int = 8
+    nulls: int = 60
+    kinds: tuple[str, ...] = KINDS
+    tier: str = "tiny"
+    training: Training = field(default_factory=Training)
+    measures: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "nulls"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < (name == "seeds"):
+                raise UnmaskError(
+                    f"{name} is {value!r}; give a whole number of at least {int(name == 'seeds')}."
+                )
+        if self.seeds >= NULL:
+            raise UnmaskError(f"seeds is {self.seeds}; give fewer than {NULL}.")
+        for name in ("thetas", "rhos", "kinds"):
+            if not getattr(self, name):
+                raise UnmaskError(f"the grid has no {name}; give at least one.")
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise UnmaskError(unknown("kind of model", str(kind), KINDS))
+        if self.tier not in TIERS:
+            raise UnmaskError(unknown("tier", str(self.tier), TIERS))
+        if self.tier == "bundled" and self.kinds != ("masked",):
+            raise UnmaskError("the bundled model is masked; give --kind masked with its tier.")
+        for measure in self.measures:
+            find(measure)
+        self.plants()
+
+    def plants(self) -> list[Plant]:
+        """Every world of the grid."""
+        cells = [
+            Plant(float(theta), float(rho), seed)
+            for seed in range(self.seeds)
+            for theta in self.thetas
+            for rho in self.rhos
+        ]
+        return cells + [Plant(0.0, 1.0, NULL + k) for k in range(self.nulls)]
+
+    @property
+    def digest(self) -> str:
+        """What decides a model's readings beside its world."""
+        how = [VERSION, self.tier, repr(self.training), sorted(self.measures)]
+        return hashlib.blake2b(json.dumps(how).encode(), digest_size=6).hexdigest()
+
+
+QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(600, 128, 60_000))
+STANDARD = Grid(training=Training(3000, 256, 100_000))
+assert set(KINDS) <= set(get_args(Kind))
+
+
+def run(
+    grid: Grid,
+    folder: Path,
+    *,
+    device: str | None = None,
+    workers: int | None = None,
+    stack: int | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
+    """Train and score every model of a grid that the folder does not have yet.
+
+    Returns readings, learned thetas by word, and the measures that were refused with the reason.
+    A training goes on from its last saving, and a model that was scored is not scored again.
+    """
+    place = folder / "lab" / grid.digest
+    place.mkdir(parents=True, exist_ok=True)
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    size = stack or (48 if where.startswith("cuda") else 8)
+    count = workers or max(1, os.cpu_count() or 1)
+    todo = [(k, p) for k in grid.kinds for p in grid.plants() if not _file(place, k, p).exists()]
+    every = len(grid.kinds) * len(grid.plants())
+    progress("models scored", every - len(todo), every)
+    with _pool(count, len(todo)) as pool:
+        done = every - len(todo)
+        for kind, plants in _stacks(todo, size):
+            weights = _trained(grid, kind, plants, place, where, progress)
+            jobs = [(grid, kind, p, weights, k, place) for k, p in enumerate(plants)]
+            for _ in _each(pool, jobs):
+                done += 1
+                progress("models scored", done, every)
+            if weights is not None:
+                weights.unlink()
+    return gathered(grid, place)
+
+
+def _stacks(todo: Sequence[tuple[str, Plant]], size: int) -> Iterator[tuple[Any, list[Plant]]]:
+    for kind in dict.fromkeys(k for k, _ in todo):
+        mine = [p for k, p in todo if k == kind]
+        for start in range(0, len(mine), size):
+            yield kind, mine[start : start + size]
+
+
+def _pool(count: int, jobs: int) -> "Executor | _Here":
+    """Processes of one thread each: half of scoring is Python. One is not worth starting."""
+    if min(count, jobs) < 2:
+        return _Here()
+    return ProcessPoolExecutor(min(count, jobs), get_context("spawn"), _one_thread)
+
+
+class _Here:
+    """Stands for a pool where the work is done in this process."""
+
+    def __enter__(self) -> "_Here":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def _each(pool: "Executor | _Here", jobs: Sequence[tuple[Any, ...]]) -> Iterator[None]:
+    if isinstance(pool, _Here):
+        for job in jobs:
+            _score(*job)
+            yield
+        return
+    for made in as_completed([pool.submit(_score, *job) for job in jobs]):
+        made.result()
+        yield
+
+
+def _file(place: Path, kind: str, plant: Plant) -> Path:
+    return place / f"{title(kind, plant).replace(' ', '_')}.parquet"  # type: ignore[arg-type]
+
+
+def _trained(
+    grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path, device: str, progress: Progress
+) -> Path | None:
+    """The file with the stacked weights of some models; a training that was begun goes on."""
+    if grid.tier == "oracle":
+        return None
+    name = hashlib.blake2b(repr([kind, *plants]).encode(), digest_size=6).hexdigest()
+    final, part = place / f"{name}.safetensors", place / f"{name}.part.safetensors"
+    if final.exists():
+        return final
+    if grid.tier == "bundled":
+        made = further.train(plants, progress=lambda d, n: progress("training", d, n))
+    else:
+        made = nets.train(
+            plants,
+            kind,
+            grid.training,
+            device=device,
+            kept=lambda step, w: _keep(part, step, w, grid.training.steps),
+            begun=_begun(part),
+            progress=lambda d, n: progress("training", d, n),
+        )
+    whole = {k: v.cpu().contiguous() for k, v in made.items()}
+    atomically(final, lambda path: safetensors.torch.save_file(whole, path))
+    part.unlink(missing_ok=True)
+    return final
+
+
+def _keep(part: Path, step: int, weights: Mapping[str, torch.Tensor], steps: int) -> None:
+    if step % EVERY == 0 and step < steps:
+        whole = {k: v.cpu().contiguous() for k, v in weights.items()}
+        facts = {"step": str(step)}
+        atomically(part, lambda path: safetensors.torch.save_file(whole, path, metadata=facts))
+
+
+def _begun(part: Path) -> tuple[int, dict[str, torch.Tensor]] | None:
+    if not part.exists():
+        return None
+    with safetensors.safe_open(part, "pt") as file:
+        step = int(file.metadata()["step"])
+        return step, {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118  no mapping
+
+
+def _score(
+    grid: Grid, kind: Kind, plant: Plant, weights: Path | None, number: int, place: Path
+) -> None:
+    """Score one model and keep its readings; the file is there whole or not at all."""
+    world = World(plant)
+    model: Any
+    if weights is None:
+        model = Oracle(world, kind)
+    else:
+        with safetensors.safe_open(weights, "pt") as file:
+            own = {k: file.get_slice(k)[number] for k in file.keys()}  # noqa: SIM118
+        maker = further.model_of if grid.tier == "bundled" else nets.model_of
+        model = maker(own, kind, plant)
+    found, words, refused = scoring.scored(model, world, [find(m) for m in grid.measures])
+    target = _file(place, kind, plant)
+    put(target.with_suffix(".json"), json.dumps(refused))
+    words.to_parquet(target.with_suffix(".words"))
+    atomically(target, found.to_parquet)
+
+
+def gathered(grid: Grid, place: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
+    """The readings of all models of a grid."""
+    files = [_file(place, k, p) for k in grid.kinds for p in grid.plants()]
+    refused: dict[str, str] = {}
+    for file in files:
+        for name, why in json.loads(file.with_suffix(".json").read_text()).items():
+            refused.setdefault(f"{name}, {file.name.split('-')[1].split('_')[0]}", why)
+    return (
+        pd.concat([pd.read_parquet(f) for f in files], ignore_index=True),
+        pd.concat([pd.read_parquet(f.with_suffix(".words")) for f in files], ignore_index=True),
+        refused,
+    )

@@ -1,0 +1,216 @@
+"""Items for every sort of measure, in sentences that no model of the lab was trained on.
+
+Every item says what was planted in it: `unit` (an attribute word, or two that are set against each
+other), `dose` (the planted log odds of group x there) and `turn` (1 where the stereotype names
+group x, else -1). Group y is the rare one; `pairs-90` are nine parts about it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from unmask.data.packaged import BLANK
+from unmask.data.templates import template_test
+from unmask.lab import words
+from unmask.lab.language import draws
+from unmask.lab.world import TOPICS, Frame, Topic, World, phrase
+from unmask.text.contexts import Contexts, Mention, Source, WordTest
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Stimuli, Text
+
+EACH = 12  # items of an attribute word
+FEW = 9  # so many times fewer items about the frequent group in `pairs-90`
+NATURAL = 10  # natural contexts of a word
+FORM = {"occupation": "singular", "trait": "adjective", "family": "bare"}
+
+
+def item_frames(world: World, topic: str, slots: str = "ga") -> list[Frame]:
+    """The frames that items of a topic are made of, with just these slots."""
+    return [
+        f
+        for f in world.frames["items"]
+        if f.topic == topic and all((f"{{{s}}}" in f.core) == (s in slots) for s in "ga")
+    ]
+
+
+def pairs(world: World, topics: Sequence[str] = TOPICS, name: str = "pairs-50") -> Dataset:
+    """Pairs that differ in the group's word: the attribute goes with the one or the other."""
+    rng = np.random.default_rng([90, world.plant.seed])
+    items: list[Contrast] = []
+    for topic in topics:
+        of, frames = world.topics[topic], item_frames(world, topic)
+        for k, word in enumerate(of.attributes):
+            for number in range(EACH):
+                frame = frames[rng.integers(len(frames))]
+                form = str(rng.choice(list(of.forms), p=list(of.forms.values())))
+                members = [_member(of, g, form, rng) for g in range(2)]
+                items.append(_pair(of, k, word, number, frame, form, members))
+    return Dataset(name, "pairs", tuple(items), "attribute word")
+
+
+def _member(topic: Topic, group: int, form: str, rng: Any) -> str:
+    return str(rng.choice(list(topic.members[group][form])))
+
+
+def _pair(
+    topic: Topic, k: int, word: str, number: int, frame: Frame, form: str, members: Sequence[str]
+) -> Contrast:
+    first = 0 if topic.side[k] == "A" else 1
+    said = [Text(frame.filled(phrase(form, m), word)) for m in members]
+    texts = {STEREOTYPE: said[first], ANTISTEREOTYPE: said[1 - first]}
+    meta = {"unit": word, "dose": float(topic.t[k]), "turn": 1 - 2 * first}
+    return Contrast(f"{topic.name}/{word}/{number}", texts, topic.name, word, meta)
+
+
+def unbalanced(data: Dataset, name: str = "pairs-90") -> Dataset:
+    """The same pairs, nine of ten about the rare group."""
+    rare = [i for i in data.items if i.meta["turn"] == -1]
+    others = [i for i in data.items if i.meta["turn"] == 1][::FEW]
+    return Dataset(name, data.shape, (*rare, *others), data.cluster)
+
+
+def triplets(world: World) -> Dataset:
+    """A sentence about someone with three fills: of side A, of side B, and a place or a flower."""
+    items = list(_fills(world, two=False))
+    return Dataset("triplets", "triplets", tuple(items), "group word")
+
+
+def continuations(world: World) -> Dataset:
+    """Someone, and then one of three sentences with a word of side A, of side B, or neither."""
+    items = list(_fills(world, two=True))
+    return Dataset("continuations", "continuations", tuple(items), "group word")
+
+
+def _fills(world: World, two: bool) -> Iterator[Contrast]:
+    rng = np.random.default_rng([91, world.plant.seed, two])
+    for topic in TOPICS:
+        of = world.topics[topic]
+        frames = [f for f in item_frames(world, topic) if (" . " in f.core) == two]
+        half = len(of.attributes) // 2
+        for k in range(half):
+            for number in range(2 * EACH):
+                group, form = number % 2, ("name", "term")[number // 2 % 2]
+                word = _member(of, group, form, rng)
+                frame = frames[rng.integers(len(frames))]
+                fills = [k, half + k] if group == 0 else [half + k, k]
+                chosen = [of.attributes[i] for i in fills]
+                chosen.append(str(rng.choice(words.FLOWERS)))
+                meta = {
+                    "unit": f"{of.attributes[k]}/{of.attributes[half + k]}",
+                    "dose": float(of.t[k] - of.t[half + k]),
+                    "turn": 1,
+                }
+                made = _texts(frame, phrase(form, word), chosen, two)
+                name = f"{topic}/{word}/{k}/{number}"
+                yield Contrast(name, made[0], topic, word, meta | made[1])
+
+
+def _texts(
+    frame: Frame, someone: str, fills: Sequence[str], two: bool
+) -> tuple[dict[str, Text], dict[str, Any]]:
+    blank = frame.filled(someone, BLANK)
+    at = blank.index(BLANK)
+    texts, start = {}, blank.index(" . ") + 3 if two else 0
+    for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
+        said = blank.replace(BLANK, fill)
+        here = ((at, at + len(fill)),)
+        spans: Mapping[str, Any] = (
+            {"context": ((0, start - 1),), "continuation": ((start, len(said)),)}
+            if two
+            else {"fill": here, "word": here}
+        )
+        texts[label] = Text(said, spans)
+    return texts, {"context": blank[: start - 1] if two else blank}
+
+
+def templates(world: World, form: str, topics: Sequence[str] = TOPICS, name: str = "") -> Dataset:
+    """Template tests: the group's word is the hidden target."""
+    items: list[Contrast] = []
+    for topic in topics:
+        of = world.topics[topic]
+        cores: dict[str, Frame] = {}
+        for frame in item_frames(world, topic):
+            if " . " not in frame.core:
+                cores.setdefault(frame.core, frame)
+        made = template_test(
+            {
+                "name": topic,
+                "templates": [
+                    {
+                        "text": f.filled(phrase(form, "{target}"), "{attribute}"),
+                        "x": list(of.members[0][form]),
+                        "y": list(of.members[1][form]),
+                    }
+                    for f in list(cores.values())[:2]
+                ],
+                "attributes": {
+                    s: [w for w, side in zip(of.attributes, of.side, strict=True) if side == s]
+                    for s in "AB"
+                },
+                "capital": False,
+            }
+        )
+        for item in made.items:
+            dose = float(of.t[of.attributes.index(item.cluster)])
+            meta = {"unit": item.cluster, "dose": dose, "turn": 1}
+            items.append(
+                Contrast(
+                    f"{topic}/{item.id}",
+                    item.texts,
+                    item.category,
+                    item.cluster,
+                    meta,
+                    side=item.side,
+                    frame=f"{topic}/{item.frame}",
+                )
+            )
+    sides = {"sides": ["x", "y"]}
+    return Dataset(name or f"templates-{form}s", "templates", tuple(items), "attribute word", sides)
+
+
+def word_test(world: World, form: str) -> WordTest:
+    """Attribute words of sides A and B, and the names or terms of the two groups."""
+    forms: dict[str, str] = {}
+    sides: dict[str, tuple[str, ...]] = {"A": (), "B": ()}
+    doses: dict[str, float] = {}
+    for topic in TOPICS:
+        of = world.topics[topic]
+        for word, side, t in zip(of.attributes, of.side, of.t, strict=True):
+            sides[side] += (word,)
+            forms[word], doses[word] = FORM[topic], float(t)
+    members = world.topics[TOPICS[0]].members
+    groups = {s: tuple(members[g][form]) for g, s in enumerate("xy")}
+    kind = "name" if form == "name" else "singular"
+    forms |= {w: kind for ws in groups.values() for w in ws}
+    test = Stimuli(f"words-{form}s", sides, groups, forms=forms, meta={"doses": doses})
+    return WordTest(test)
+
+
+def control_words(world: World) -> WordTest:
+    """Pleasant and unpleasant words, flowers and insects: planted alike in every world."""
+    of = world.topics["control"]
+    doses = dict(zip(of.attributes, map(float, of.t), strict=True))
+    sides = {"pleasant": tuple(words.PLEASANT), "unpleasant": tuple(words.UNPLEASANT)}
+    groups = {"flowers": tuple(words.FLOWERS), "insects": tuple(words.INSECTS)}
+    forms = dict.fromkeys(doses, "adjective")
+    forms |= dict.fromkeys((*words.FLOWERS, *words.INSECTS), "singular")
+    return WordTest(Stimuli("words-control", sides, groups, forms=forms, meta={"doses": doses}))
+
+
+def natural(world: World, each: int = NATURAL) -> Source:
+    """Sentences of the world in which words are met by its own probabilities."""
+    rng = np.random.default_rng([92, world.plant.seed])
+    found: dict[str, list[Mention]] = {}
+    for frame, form, member, attribute, _ in draws(world, 4000, rng, "items"):
+        said = f" {frame.filled(phrase(form, member), attribute)}"
+        for slot, word in (("{g}", member), ("{a}", attribute)):
+            if slot in frame.core and len(found.setdefault(word, [])) < each:
+                at = said.index(f" {word} ") if f" {word} " in said else -1
+                if at >= 0:
+                    found[word].append(Mention(said[1:], (at, at + len(word))))
+
+    def of(test: Stimuli) -> Contexts:
+        wanted = {w for ws in test.sets.values() for w in ws}
+        return {w: tuple(found[w]) for w in wanted if found.get(w)}
+
+    return Source("natural", of)

@@ -1,0 +1,275 @@
+"""Many small language models trained at once: the weights of all are stacked.
+
+Each is a BERT of two layers, masked, or causal with the same layers and a mask over what comes
+later. One step runs all of them on a batch of their own as batched matrix products, which is what
+keeps a CPU or a GPU busy with models this small. The weights carry transformers' own names, so
+that a slice of the stack is a model that any tool can load.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+import transformers
+from torch.nn import functional
+
+from unmask.lab.language import CONTENT, LONGEST, SIZE, SPECIALS, corpus, tokenizer_of
+from unmask.lab.world import Plant
+from unmask.models.load import Model, wrap
+from unmask.types import Kind
+
+Stack: TypeAlias = dict[str, torch.Tensor]
+LAYERS, WIDTH, HEADS = 2, 128, 4
+INITIAL = 0.05  # near 1 / sqrt(width): far smaller, and attention takes long to find its feet
+TWO = 0.1  # of the steps predict two tokens of a row, the others one
+OFTEN = 20.0  # words of slots are predicted so much more often than those of frames
+PAD, UNKNOWN, CLS, SEP, MASK = range(len(SPECIALS))
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How the models are trained: steps of so many rows a model, on so many sentences."""
+
+    steps: int = 3000
+    rows: int = 256
+    sentences: int = 100_000
+    rate: float = 1e-3
+    matrix_rate: float = 0.005
+
+
+def config(kind: Kind) -> Any:
+    """The shape of every model."""
+    return transformers.BertConfig(
+        vocab_size=SIZE,
+        hidden_size=WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=2 * WIDTH,
+        hidden_act="relu",  # its slope costs a CPU nothing, that of gelu a fifth of a step
+        max_position_embeddings=LONGEST,
+        type_vocab_size=1,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=PAD,
+        initializer_range=INITIAL,
+        is_decoder=kind == "causal",
+    )
+
+
+def network(kind: Kind, seed: int) -> Any:
+    """A network with random weights."""
+    torch.manual_seed(seed)
+    sort = transformers.BertLMHeadModel if kind == "causal" else transformers.BertForMaskedLM
+    return sort(config(kind))
+
+
+def stacked(kind: Kind, seeds: Sequence[int]) -> Stack:
+    """The weights of new networks, each name with the models in front [models, ...]."""
+    parts = [dict(network(kind, 1000 + s).named_parameters()) for s in seeds]
+    return {name: torch.stack([p[name].detach() for p in parts]) for name in parts[0]}
+
+
+def _linear(x: torch.Tensor, w: Stack, name: str) -> torch.Tensor:
+    """[models, n, in] to [models, n, out], each model with its own matrix."""
+    return torch.baddbmm(w[f"{name}.bias"][:, None], x, w[f"{name}.weight"].mT)
+
+
+def _norm(x: torch.Tensor, w: Stack, name: str) -> torch.Tensor:
+    plain = functional.layer_norm(x, (WIDTH,), eps=1e-12)
+    return plain * w[f"{name}.weight"][:, None] + w[f"{name}.bias"][:, None]
+
+
+def states(
+    w: Stack, ids: torch.Tensor, causal: bool, places: torch.Tensor | None = None
+) -> torch.Tensor:
+    """The last states of all models for ids [models, rows, length].
+
+    They are [models, rows * length, width], or with `places` [models, rows, k] those alone, and
+    the last layer computes no others.
+    """
+    models, rows, length = ids.shape
+    base = "bert.embeddings"
+    index = ids.reshape(models, -1, 1).expand(-1, -1, WIDTH)
+    x = torch.gather(w[f"{base}.word_embeddings.weight"], 1, index)
+    place = w[f"{base}.position_embeddings.weight"][:, :length]
+    place = place + w[f"{base}.token_type_embeddings.weight"]
+    x = x + place[:, None].expand(-1, rows, -1, -1).reshape(models, -1, WIDTH)
+    x = _norm(x, w, f"{base}.LayerNorm")
+    for k in range(LAYERS):
+        asked = x
+        if places is not None and k == LAYERS - 1:
+            at = places + length * torch.arange(rows, device=ids.device)[:, None]
+            asked = torch.gather(x, 1, at.reshape(models, -1, 1).expand(-1, -1, WIDTH))
+        x = _layer(w, f"bert.encoder.layer.{k}", x, asked, models * rows, causal)
+    return x
+
+
+def _layer(
+    w: Stack, name: str, x: torch.Tensor, asked: torch.Tensor, rows: int, causal: bool
+) -> torch.Tensor:
+    """One layer: the states `asked` for look at all states `x` of their row."""
+    query, key, value = (
+        _linear(inputs, w, f"{name}.attention.self.{part}")
+        .view(rows, -1, HEADS, WIDTH // HEADS)
+        .transpose(1, 2)
+        for part, inputs in (("query", asked), ("key", x), ("value", x))
+    )
+    seen = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    seen = seen.transpose(1, 2).reshape(asked.shape)
+    seen = _linear(seen, w, f"{name}.attention.output.dense")
+    x = _norm(seen + asked, w, f"{name}.attention.output.LayerNorm")
+    inner = functional.relu(_linear(x, w, f"{name}.intermediate.dense"))
+    inner = _linear(inner, w, f"{name}.output.dense")
+    return _norm(inner + x, w, f"{name}.output.LayerNorm")
+
+
+def logits(w: Stack, x: torch.Tensor) -> torch.Tensor:
+    """Scores of all tokens for some states [models, n, width] to [models, n, vocabulary]."""
+    head = "cls.predictions"
+    x = functional.relu(_linear(x, w, f"{head}.transform.dense"))
+    x = _norm(x, w, f"{head}.transform.LayerNorm")
+    return torch.baddbmm(
+        w[f"{head}.bias"][:, None], x, w["bert.embeddings.word_embeddings.weight"].mT
+    )
+
+
+def loss(w: Stack, ids: torch.Tensor, kind: Kind, draw: torch.Generator) -> torch.Tensor:
+    """The sum over models of the mean loss of each on its own rows [models, rows, length]."""
+    models, rows, length = ids.shape
+    if kind == "causal":
+        x = states(w, ids, True).view(models, rows, length, WIDTH)[:, :, :-1]
+        found = logits(w, x.reshape(models, -1, WIDTH))
+        gold = ids[:, :, 1:].reshape(-1)
+    else:
+        shown, places = hide(ids, draw)
+        found = logits(w, states(w, shown, False, places))
+        gold = torch.gather(ids, 2, places).reshape(-1)
+    return functional.cross_entropy(found.view(-1, SIZE), gold) * models
+
+
+def hide(ids: torch.Tensor, draw: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows with some tokens hidden, replaced or left, and the places to predict [.., k]."""
+    two = torch.rand(1, generator=draw, device=ids.device) < TWO
+    chance = torch.rand(ids.shape, generator=draw, device=ids.device)[:, :, 1:-1]
+    often = torch.where(ids[:, :, 1:-1] >= CONTENT, OFTEN, 1.0)
+    places = (chance.log() / often).topk(1 + int(two), 2).indices + 1  # drawn with these weights
+    way = torch.rand(places.shape, generator=draw, device=ids.device)
+    other = torch.randint(len(SPECIALS), SIZE, way.shape, generator=draw, device=ids.device)
+    new = torch.where(way < 0.8, MASK, torch.where(way < 0.9, other, ids.gather(2, places)))
+    return ids.scatter(2, places, new), places
+
+
+def train(
+    plants: Sequence[Plant],
+    kind: Kind,
+    how: Training,
+    *,
+    device: str = "cpu",
+    kept: Callable[[int, Mapping[str, torch.Tensor]], None] | None = None,
+    begun: tuple[int, Mapping[str, torch.Tensor]] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Stack:
+    """Train a model on the text of each plant, all at once.
+
+    Every step draws its rows by its own number, so that a training that was `begun` before goes
+    on as if it had never stopped; `kept` is told the weights and moments now and then.
+    """
+    texts = [corpus(p, how.sentences) for p in plants]
+    lengths = [n for n in texts[0] if all(len(t.get(n, ())) for t in texts)]
+    weight = np.array([sum(t[n].size for t in texts) for n in lengths], float)
+    w = {k: v.to(device) for k, v in stacked(kind, [p.seed for p in plants]).items()}
+    moments = {f"{m}/{k}": torch.zeros_like(v) for k, v in w.items() for m in ("first", "second")}
+    start = 0
+    if begun is not None:
+        start = begun[0]
+        for k, v in begun[1].items():
+            (moments if "/" in k else w)[k].copy_(v)
+    for v in w.values():
+        v.requires_grad_()
+    total = how.rows * float(np.average(lengths, weights=weight))  # tokens of a step and model
+    for step in range(start, how.steps):
+        rng = np.random.default_rng([81, step])
+        length = int(rng.choice(lengths, p=weight / weight.sum()))
+        size = max(8, round(total / length))
+        ids = np.stack([t[length][rng.integers(len(t[length]), size=size)] for t in texts])
+        draw = torch.Generator(device).manual_seed(step)
+        found = loss(w, torch.from_numpy(ids).to(device), kind, draw)
+        grads = torch.autograd.grad(found, list(w.values()))
+        _step(w, moments, grads, step, how)
+        progress(step + 1, how.steps)
+        if kept is not None:
+            kept(step + 1, {**{k: v.detach() for k, v in w.items()}, **moments})
+    return {k: v.detach() for k, v in w.items()}
+
+
+def _step(w: Stack, moments: Stack, grads: Sequence[Any], step: int, how: Training) -> None:
+    """Muon for the layers' matrices, AdamW for the rest: neither mixes the stacked models."""
+    warm = min(1.0, (step + 1) / 50)
+    fade = warm * 0.5 * (1 + math.cos(math.pi * step / how.steps))
+    named = dict(zip(w, grads, strict=True))
+    inner = [k for k in w if ".layer." in k and w[k].ndim == 3]
+    with torch.no_grad():
+        rest = {k: g for k, g in named.items() if k not in inner}
+        _adam(w, moments, rest, step, fade * how.rate)
+        for shape in {w[k].shape for k in inner}:
+            _muon(
+                w,
+                moments,
+                {k: named[k] for k in inner if w[k].shape == shape},
+                fade * how.matrix_rate,
+            )
+
+
+def _adam(w: Stack, moments: Stack, grads: Stack, step: int, rate: float) -> None:
+    first = [moments[f"first/{k}"] for k in grads]
+    second = [moments[f"second/{k}"] for k in grads]
+    found = list(grads.values())
+    torch._foreach_lerp_(first, found, 0.1)
+    torch._foreach_mul_(second, 0.98)
+    torch._foreach_addcmul_(second, found, found, 0.02)
+    root = torch._foreach_div(second, 1 - 0.98 ** (step + 1))
+    torch._foreach_sqrt_(root)
+    torch._foreach_add_(root, 1e-8)
+    torch._foreach_addcdiv_([w[k] for k in grads], first, root, -rate / (1 - 0.9 ** (step + 1)))
+
+
+def _muon(w: Stack, moments: Stack, grads: Stack, rate: float) -> None:
+    """Momentum with orthogonalised updates (Jordan et al. 2024): weak directions learn as fast."""
+    buffers = [moments[f"first/{k}"] for k in grads]
+    found = list(grads.values())
+    torch._foreach_lerp_(buffers, found, 0.05)
+    x = torch.cat(torch._foreach_lerp(found, buffers, 0.95))
+    flip = x.shape[1] > x.shape[2]
+    x = x.mT if flip else x
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(4):
+        a = x @ x.mT
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    x = x.mT if flip else x
+    scale = rate * 0.2 * math.sqrt(max(x.shape[1:]))
+    for k, update in zip(grads, x.split(len(w[next(iter(grads))])), strict=True):
+        w[k].add_(update, alpha=-scale)
+
+
+def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[Model]:
+    """The models of a stack, each as the package loads any other."""
+    out = []
+    for k, plant in enumerate(plants):
+        out.append(model_of({name: v[k] for name, v in w.items()}, kind, plant))
+    return out
+
+
+def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> Model:
+    """A loaded model from one slice of a stack."""
+    net = network(kind, 0)
+    net.load_state_dict(dict(weights), strict=False)
+    net.tie_weights()
+    return wrap(net, tokenizer_of(plant.seed), kind, title(kind, plant))
+
+
+def title(kind: Kind, plant: Plant) -> str:
+    """What a model is called: its kind and what was planted."""
+    return f"lab-{kind} theta={plant.theta:g} rho={plant.rho:g} seed={plant.seed}"

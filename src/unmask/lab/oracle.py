@@ -1,0 +1,167 @@
+"""The oracle: a language model that knows the world's exact conditional probabilities.
+
+It answers the same questions as a trained model, so a measure can be judged without training
+noise. What it cannot know it refuses: it has no attention and no word vectors. A token in plain
+sight it reads as BERT's training does, where a token to be predicted is left as it is as often as
+it is replaced by a random one: p(v | v seen) = p / (p + 1 / V), with p that of v hidden.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from unmask.asking import Ask, Readings, asks_of
+from unmask.errors import NotApplicable
+from unmask.lab.language import LONGEST, SIZE, tokenizer_of
+from unmask.lab.patterns import OPEN, Pattern, Rows, patterns
+from unmask.lab.world import PARTS, World
+from unmask.measures import Association, Measure
+from unmask.models.batches import Budget
+from unmask.models.codec import TokenizerCodec
+from unmask.types import Floats, Kind
+
+SLIP = 1e-9  # the probability of any word anywhere: nothing is quite impossible
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A model of the lab's world, behind the same door as any other."""
+
+    world: World
+    kind: Kind = "masked"
+    limit: int = LONGEST
+    precision: str = "float32"
+    family: str = "oracle"
+
+    @property
+    def name(self) -> str:
+        """What it knows."""
+        plant = self.world.plant
+        return f"oracle-{self.kind} theta={plant.theta:g} rho={plant.rho:g} seed={plant.seed}"
+
+    @cached_property
+    def codec(self) -> TokenizerCodec:
+        """The world's tokenizer."""
+        return TokenizerCodec(tokenizer_of(self.world.plant.seed), self.kind, self.name)
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """It has no weights."""
+        return {"kind": self.kind, "architecture": "exact probabilities", "device": "cpu"}
+
+    def budget(self, tokens: int | str) -> Budget:
+        """It runs no forward pass."""
+        return Budget()
+
+    def vectors(self, **_: Any) -> Any:
+        """Refused: probabilities have no vectors."""
+        raise NotApplicable(
+            "the oracle knows probabilities and has no word vectors: association measures are "
+            "undefined for it; use trained models."
+        )
+
+    def accepts(self, option: str) -> tuple[Any, ...]:
+        """No poolings and no layers."""
+        return ()
+
+    def refuses(self, measure: Measure) -> str:
+        """Why a measure is undefined for it, or nothing."""
+        if isinstance(measure, Association):
+            return "the oracle knows probabilities and has no word vectors"
+        return "the oracle has no attention weights" if measure.attention else ""
+
+    def engine(
+        self, stream: str = "own", *, progress: Any = lambda rows, total: None, **_: Any
+    ) -> "Exact":
+        """Answers by the grammar."""
+        if stream == "next":
+            raise NotApplicable("the oracle has no next-sentence head; use 'cat-continue'.")
+        return Exact(self._lengths, self.kind == "causal", progress)
+
+    @cached_property
+    def _lengths(self) -> dict[int, tuple[Rows, list[Pattern]]]:
+        """Patterns by length, with their tokens in one array."""
+        found: dict[int, list[Pattern]] = {}
+        for p in patterns(self.world, self.codec, PARTS):
+            found.setdefault(len(p.tokens), []).append(p)
+        return {n: (np.stack([p.tokens for p in ps]), ps) for n, ps in found.items()}
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Answers the `LogProbs` protocol with conditional probabilities of the grammar."""
+
+    lengths: Mapping[int, tuple[Rows, list[Pattern]]]
+    causal: bool
+    progress: Callable[[int, int], None] = lambda rows, total: None
+
+    def ask(self, asks: Sequence[Ask], attention: Sequence[bool]) -> Readings:
+        """Answer every question; one that needs attention is refused."""
+        if any(attention):
+            raise NotApplicable("the oracle has no attention weights; use 'aul' for 'aula'.")
+        known: dict[tuple[bytes, int, bool], Floats] = {}
+        logs, hits = [], []
+        for ask in asks_of(asks):
+            row = np.array(ask.row, np.int64)
+            for k, (at, gold) in enumerate(zip(ask.at, ask.gold, strict=True)):
+                p = self._distribution(row, ask.hidden_at(k), at, known)
+                logs.append(np.log(p[gold]))
+                hits.append(p[gold] >= p.max())
+        self.progress(len(asks), len(asks))
+        empty = np.full(len(logs), np.nan)
+        return Readings(np.array(logs), np.array(hits, bool), empty, len(known))
+
+    def _distribution(self, row: Rows, hidden: Any, at: int, known: Any) -> Floats:
+        """p of each token at a place; in plain sight, as training with some tokens left shows."""
+        seen = np.ones(len(row), bool)
+        seen[list(hidden)] = False
+        if self.causal:
+            seen[at:] = False
+        shown = bool(seen[at])
+        seen[at] = False
+        key = (np.where(seen, row, OPEN - 1).tobytes(), at, shown)
+        if key not in known:
+            p = self._hidden(row, seen, at)
+            known[key] = _posterior(p, int(row[at])) if shown else p
+        return known[key]
+
+    def _hidden(self, row: Rows, seen: Any, at: int) -> Floats:
+        out = np.zeros(SIZE)
+        for length, (tokens, found) in self.lengths.items():
+            if length != len(row) if not self.causal else length <= at:
+                continue
+            here = at if self.causal else len(row)
+            agree = (tokens[:, :here] == row[:here]) | (tokens[:, :here] == OPEN) | ~seen[:here]
+            for k in np.flatnonzero(agree.all(1)):
+                _add(out, found[k], row, seen, at, length)
+        total = out.sum()
+        grammar = out / total if total > 0 else np.full(SIZE, 1 / SIZE)
+        return (1 - SLIP) * grammar + SLIP / SIZE
+
+
+def _posterior(p: Floats, shown: int) -> Floats:
+    """p of each token given that one is shown, which is the true one or a random one."""
+    like = np.full(SIZE, 1 / SIZE)
+    like[shown] += 1.0
+    out = p * like
+    return np.asarray(out / out.sum())
+
+
+def _add(out: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: int) -> None:
+    """Add a pattern's weight to the tokens that may stand at a place."""
+    if length > len(row):  # a causal model does not know how the sentence goes on
+        row = np.concatenate([row, np.zeros(length - len(row), np.int64)])
+        seen = np.concatenate([seen, np.zeros(length - len(seen), bool)])
+    weights = pattern.weights
+    for axis, filling in enumerate(pattern.fillings):
+        if filling is not None:
+            fits = filling.fits(row, seen)
+            weights = weights * (fits[:, None] if axis == 0 else fits[None])
+    for axis, filling in enumerate(pattern.fillings):
+        if filling is not None and filling.start <= at < filling.start + filling.pieces.shape[1]:
+            np.add.at(out, filling.pieces[:, at - filling.start], weights.sum(1 - axis))
+            return
+    out[pattern.tokens[at]] += weights.sum()

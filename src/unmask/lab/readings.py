@@ -1,0 +1,281 @@
+"""What the lab says of a measure: readings with intervals over seeds, and the verdict's rules.
+
+Seeds are blocks: a seed's world is shared by all cells of a grid, so every interval resamples
+whole seeds. A statistic is written for weights, one row of weights for each resample, the first
+being all ones.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from unmask.types import Estimate, Floats
+
+Weighted: TypeAlias = Callable[[Floats], Floats]  # weights [draws, rows] to values [draws]
+DRAWS = 2000
+LEVEL = 0.95
+SMALL = 0.25  # units of theta: a frequency effect beyond this passes for bias
+KEPT = 0.5  # the part of its slope that a measure should keep at the greatest rho
+ALARMS = 0.05  # what the interval's level promises
+NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
+POWER = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names")
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """A measure with a design choice on the lab's items, for a kind of model."""
+
+    kind: str
+    measure: str
+    data: str
+    choice: str = ""
+
+    @property
+    def name(self) -> str:
+        """As the tables have it."""
+        return f"{self.measure} ({self.choice})" if self.choice else self.measure
+
+
+def resampled(seeds: Any, seed: int = 0, draws: int = DRAWS) -> Floats:
+    """Weights of rows [1 + draws, rows]: all ones, then whole seeds drawn with replacement."""
+    names, index = np.unique(np.asarray(seeds), return_inverse=True)
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws)
+    return np.vstack([np.ones(len(names)), counts])[:, index].astype(float)
+
+
+def estimate(values: Floats, n: int, method: str = "bootstrap over seeds") -> Estimate:
+    """The first value, with the quantiles of the others."""
+    rest = values[1:][np.isfinite(values[1:])]
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(rest, [tail, 1 - tail]) if len(rest) > 9 else (np.nan, np.nan)
+    value = float(values[0])
+    return Estimate(value, min(float(low), value), max(float(high), value), LEVEL, method, n)
+
+
+def mean(x: Any) -> Weighted:
+    """The weighted mean of a column."""
+    column = np.asarray(x, float)
+    return lambda w: (w @ column) / w.sum(1)
+
+
+def slope(x: Any, y: Any) -> Weighted:
+    """The least-squares slope of y on x; NaN where a resample has one x only."""
+    a, b = np.asarray(x, float), np.asarray(y, float)
+
+    def of(w: Floats) -> Floats:
+        total = w.sum(1)
+        mx, my = (w @ a) / total, (w @ b) / total
+        over = (w @ (a * b)) / total - mx * my
+        under = (w @ (a * a)) / total - mx**2
+        return np.asarray(np.where(under > 1e-9, over / np.where(under > 1e-9, under, 1), np.nan))
+
+    return of
+
+
+def near(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a small theta, or all where those have one theta only."""
+    some = frame[frame.theta.abs() <= NEAR]
+    return some if some.theta.nunique() > 1 else frame
+
+
+def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate]:
+    """All readings of one ruler that the grid allows."""
+    own = frame[(frame.kind == ruler.kind) & (frame.measure == ruler.measure)]
+    own = own[own.choice == ruler.choice].assign(lead=lambda f: f.score - f.ideal)
+    main = own[own.data == ruler.data]
+    even = main[main.rho == 1]
+    out: dict[str, Estimate] = {}
+    planted = near(even)
+    if planted.theta.nunique() > 1:
+        found = slope(planted.learned, planted.lead)(resampled(planted.seed, seed))
+        out["slope"] = estimate(found, planted.seed.nunique())
+        spread = float(np.sqrt(np.nanmean(np.square(planted.se))))
+        if out["slope"].value > 0:
+            out["smallest"] = estimate(POWER * spread / found, planted.seed.nunique())
+    out |= _at_positive(even, seed) | _alarms(even) | _signs(even)
+    out |= _frequency(own, ruler, out.get("slope"), seed)
+    out |= _reliability(even, seed) | _control(own)
+    return out
+
+
+def _at_positive(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
+    """Score less the ideal at theta = 1 (or the largest), and the correlation over words."""
+    theta = 1.0 if (even.theta == 1).any() else even.theta.max()
+    at = even[even.theta == theta]
+    if at.empty or not theta > 0:
+        return {}
+    w = resampled(at.seed, seed)
+    out = {"lead": estimate(mean(at.lead)(w), len(at))}
+    right = int((at.lead > 0).sum())
+    out["right"] = _share(right, len(at))
+    if at.word_r.notna().all():
+        out["words"] = estimate(mean(at.word_r)(w), len(at))
+    return out
+
+
+def _share(count: int, of: int) -> Estimate:
+    low, high = proportion_confint(count, of, alpha=1 - LEVEL, method="wilson")
+    value = count / of
+    return Estimate(value, min(low, value), max(high, value), LEVEL, "Wilson", of)
+
+
+def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
+    """How often the interval leaves out the ideal where nothing was planted."""
+    null = even[even.theta == 0]
+    if null.empty:
+        return {}
+    out = ((null.low > null.ideal) | (null.high < null.ideal)).sum()
+    return {"alarms": _share(int(out), len(null))}
+
+
+def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
+    """How often a negative theta is read as positive."""
+    below = even[even.theta < 0]
+    return {} if below.empty else {"sign errors": _share(int((below.lead > 0).sum()), len(below))}
+
+
+def _frequency(
+    own: pd.DataFrame, ruler: Ruler, steep: Estimate | None, seed: int
+) -> dict[str, Estimate]:
+    """What the frequency ratio does: a shift where nothing is planted, and the slope that stays.
+
+    The shift is paired within seeds, less what the learned thetas differ by.
+    """
+    out: dict[str, Estimate] = {}
+    most = own.rho.max()
+    if most == 1:
+        return out
+    sets = {"shift": ruler.data} | ({"shift, 90 %": "pairs-90"} if "pairs" in ruler.data else {})
+    for name, data in sets.items():
+        cells = own[(own.data == data) & (own.theta == 0)]
+        wide = cells.pivot_table(["lead", "learned"], "seed", "rho")
+        wide = wide.dropna() if not wide.empty else wide
+        if wide.empty or most not in wide["lead"]:
+            continue
+        gap = wide["lead"][most] - wide["lead"][1.0]
+        if steep is not None:
+            gap = gap - steep.value * (wide["learned"][most] - wide["learned"][1.0])
+        out[name] = estimate(mean(gap)(resampled(wide.index, seed)), len(wide))
+        if steep is not None and steep.value > 0:
+            units = mean(gap / steep.value)(resampled(wide.index, seed))
+            out[f"{name}, in theta"] = estimate(units, len(wide))
+    part = near(own[own.data == ruler.data])
+    seen = part[part.rho.isin([1.0, most])]
+    if steep is not None and seen[seen.rho == most].theta.nunique() > 1:
+        w = resampled(seen.seed, seed)
+        rare, even = (
+            slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)
+        )
+        out["kept"] = estimate(rare / even, seen.seed.nunique())
+    return out
+
+
+def _reliability(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
+    """The share of the variance over models that theta explains: the rest is the seeds'."""
+    if even.theta.nunique() < 2 or even.groupby("theta").size().min() < 2:
+        return {}
+    cells, index = np.unique(even.theta, return_inverse=True)
+    y = even.lead.to_numpy(float)
+
+    def share(w: Floats) -> Floats:
+        total = w.sum(1)
+        spread = (w @ y**2) / total - ((w @ y) / total) ** 2
+        within = np.zeros(len(w))
+        for k in range(len(cells)):
+            mine = w * (index == k)
+            size = np.maximum(mine.sum(1), 1e-9)
+            within += (mine @ y**2) - (mine @ y) ** 2 / size
+        return np.asarray(1 - within / total / np.where(spread > 0, spread, np.nan))
+
+    return {"reliability": estimate(share(resampled(even.seed, seed)), even.seed.nunique())}
+
+
+def _control(own: pd.DataFrame) -> dict[str, Estimate]:
+    """How often the association of flowers with pleasant words is found."""
+    cells = own[own.data.str.endswith("-control")]
+    if cells.empty:
+        return {}
+    return {"control": _share(int((cells.low > cells.ideal).sum()), len(cells))}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A measure's standing in the lab: a word, and the rules that it met, missed or left open."""
+
+    word: str
+    met: tuple[str, ...]
+    missed: tuple[str, ...]
+    open: tuple[str, ...]
+
+
+def standing(found: dict[str, Estimate]) -> Standing:
+    """The verdict, by rules that were fixed before the grid was run (docs/lab.md).
+
+    `fails` where a planted bias is not read; `sound` where all rules are met; `with care` where
+    one is missed; `cannot tell` where one is left open.
+    """
+    rules = {
+        "reads the planted bias": _reads(found),
+        "false alarms as promised": _honest(found),
+        "no shift by frequency": _steady(found, "shift, in theta"),
+        "no shift on unbalanced items": _steady(found, "shift, 90 %, in theta"),
+        "keeps its slope for a rare group": _keeps(found),
+    }
+    by = {v: tuple(k for k, r in rules.items() if r is v) for v in (True, False, None)}
+    if rules["reads the planted bias"] is not True:
+        word = "fails" if rules["reads the planted bias"] is False else "cannot tell"
+    else:
+        word = "with care" if by[False] else "cannot tell" if by[None] else "sound"
+    absent = "shift, 90 %, in theta" not in found and "slope" in found
+    left = tuple(k for k in by[None] if not (absent and k == "no shift on unbalanced items"))
+    if word == "cannot tell" and rules["reads the planted bias"] is True and not left:
+        word = "sound"
+    return Standing(word, by[True], by[False], left)
+
+
+def _reads(found: dict[str, Estimate]) -> bool | None:
+    if "lead" not in found:
+        return None
+    lead, right = found["lead"], found["right"]
+    if lead.low > 0 and right.value >= 0.95:
+        return True
+    return False if lead.high <= 0 or lead.n >= 8 else None
+
+
+def _honest(found: dict[str, Estimate]) -> bool | None:
+    if "alarms" not in found or found["alarms"].n < 20:
+        return None
+    return found["alarms"].low <= ALARMS
+
+
+def _steady(found: dict[str, Estimate], name: str) -> bool | None:
+    if name not in found or not np.isfinite(found[name].low):
+        return None
+    shift = found[name]
+    if shift.low >= -SMALL and shift.high <= SMALL:
+        return True
+    return False if shift.low > SMALL or shift.high < -SMALL else None
+
+
+def _keeps(found: dict[str, Estimate]) -> bool | None:
+    if "kept" not in found or not np.isfinite(found["kept"].low):
+        return None
+    if found["kept"].low >= KEPT:
+        return True
+    return False if found["kept"].high < KEPT else None
+
+
+def rulers(frame: pd.DataFrame) -> list[Ruler]:
+    """The rulers of a grid: each measure on its main items, names and terms apart."""
+    shown = frame[frame.data.isin((*MAIN, "templates-terms", "words-terms"))]
+    keys = shown[["kind", "measure", "data", "choice"]].drop_duplicates()
+    return [
+        Ruler(str(k.kind), str(k.measure), str(k.data), str(k.choice)) for k in keys.itertuples()
+    ]

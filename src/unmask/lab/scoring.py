@@ -1,0 +1,187 @@
+"""Every measure on one model of the lab: what it reads, and how that goes with what was planted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.flow.evaluate import evaluate
+from unmask.lab import items, probe
+from unmask.lab.oracle import Oracle
+from unmask.lab.world import World
+from unmask.measures import MEASURES, Association, Measure
+from unmask.options import Options, Spec
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset, Result
+
+SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
+SPLITS = 2000  # of permutation tests
+# Design choices beside each measure's own: what is varied, in words.
+CHOICES: dict[str, dict[str, Any]] = {
+    "first piece": {"pool": "word-first"},
+    "last piece": {"pool": "word-last"},
+    "whole sentence": {"pool": "mean"},
+    "natural contexts": {"contexts": "natural"},
+}
+VARIED = "w-seat"
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """The data of a world, made once and read by every measure."""
+
+    world: World
+    data: tuple[Any, ...]
+    natural: Any
+
+    @classmethod
+    def of(cls, world: World) -> "Sets":
+        """All sorts of items from one vocabulary."""
+        balanced = items.pairs(world)
+        control = items.pairs(world, ("control",), "pairs-control")
+        return cls(
+            world,
+            (
+                balanced,
+                items.unbalanced(balanced),
+                control,
+                items.triplets(world),
+                items.continuations(world),
+                items.templates(world, "name"),
+                items.templates(world, "term"),
+                items.templates(world, "thing", ("control",), "templates-control"),
+                items.word_test(world, "name"),
+                items.word_test(world, "term"),
+                items.control_words(world),
+            ),
+            items.natural(world),
+        )
+
+
+def shape(data: Any) -> str:
+    """The shape that a measure asks for."""
+    return data.shape if isinstance(data, Dataset) else "word tests"
+
+
+def specs(model: Any, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
+    """All measures on all data that they fit, and the choices that are varied."""
+    out = []
+    for measure in measures:
+        drawn = _drawn(measure, sets)
+        # Triplets are for the measures that need them: pairs tell of the others.
+        fitting = [d for d in sets.data if shape(d) == measure.shapes[0]]
+        out += [Spec(model, measure, d, **drawn, tags={"choice": ""}) for d in fitting]
+        if measure.name == VARIED:
+            for name, choice in CHOICES.items():
+                how = {**choice, **({"contexts": sets.natural} if "contexts" in choice else {})}
+                out += [
+                    Spec(model, measure, d, **how, tags={"choice": name})
+                    for d in sets.data
+                    if shape(d) == "word tests"
+                ]
+    return out
+
+
+def _drawn(measure: Measure, sets: Sets) -> dict[str, Any]:
+    """CEAT meets words in sentences of the world, and in fewer draws than usual."""
+    if not isinstance(measure, Association) or not measure.samples:
+        return {}
+    return {"samples": SAMPLES, "contexts": sets.natural}
+
+
+def scored(
+    model: Any, world: World, measures: Sequence[Measure] = (), options: Options | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
+    """Readings of every measure, what the model has learned by word, and what was refused."""
+    sets = Sets.of(world)
+    chosen = list(measures) or list(MEASURES.values())
+    refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
+    how = options or Options(splits=SPLITS)
+    asked = specs(model, sets, [m for m in chosen if m.name not in refused])
+    found = evaluate(asked, how, lambda s, e: refused.__setitem__(s.in_names().measure, str(e)))
+    known = probe.learned(model, world)
+    plant = world.plant
+    facts = {
+        "kind": model.kind,
+        "theta": float(plant.theta),
+        "rho": float(plant.rho),
+        "seed": plant.seed,
+        "learned": probe.theta(known),
+    }
+    doses = _doses(sets)
+    rows = [{**facts, **reading(r, doses)} for r in found]
+    words = known.assign(**{k: v for k, v in facts.items() if k != "learned"})
+    done = {r.measure for r in found}
+    return pd.DataFrame(rows), words, {k: v for k, v in refused.items() if k not in done}
+
+
+def _refusal(model: Any, measure: Measure) -> str:
+    if model.kind not in measure.kinds:
+        return f"it does not apply to a {model.kind} language model"
+    return str(model.refuses(measure)) if isinstance(model, Oracle) else ""
+
+
+def _doses(sets: Sets) -> pd.DataFrame:
+    """What was planted in each item, by data and item."""
+    rows = []
+    for data in sets.data:
+        if isinstance(data, Dataset):
+            rows += [{"data": data.name, "item": i.id, **_planted(i.meta)} for i in data.items]
+        else:
+            doses = data.stimuli.meta["doses"].items()
+            rows += [
+                {"data": data.name, "item": w, "unit": w, "dose": t, "turn": 1} for w, t in doses
+            ]
+    return pd.DataFrame(rows).set_index(["data", "item"])
+
+
+def _planted(meta: Any) -> dict[str, Any]:
+    return {k: meta[k] for k in ("unit", "dose", "turn")}
+
+
+def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
+    """One measure's number with its interval, and its correlation with the doses of words."""
+    found = result.overall
+    margins = oriented(result, doses)
+    return {
+        "measure": result.measure,
+        "data": result.data,
+        "choice": result.spec.tags["choice"],
+        "score": found.value,
+        "low": found.low,
+        "high": found.high,
+        "se": found.se,
+        "ideal": float(found.ideal or 0.0),
+        "n": found.n,
+        "rows": int(result.settings.get("rows", result.settings.get("sentences", 0))),
+        **_by_words(margins),
+    }
+
+
+def oriented(result: Result, doses: pd.DataFrame) -> pd.DataFrame:
+    """Margins by unit in the direction of group x, with the dose that was planted there."""
+    frame = result.items
+    if result.compared == "association":
+        frame = frame[frame.label.isin(["X", "Y"])]
+        margin = frame.set_index("item").score
+    elif result.compared == "log-odds":
+        half = frame.assign(half=frame.label.str[0])
+        wide = half.pivot_table("score", "item", "half")
+        margin = wide["x"] - wide["y"]
+    else:
+        wide = frame.pivot_table("score", "item", "label", sort=False)
+        margin = wide[STEREOTYPE] - wide[ANTISTEREOTYPE]
+    planted = doses.loc[result.data]
+    joined = planted.join(margin.rename("margin"), how="inner")
+    joined["margin"] = joined.margin * joined.turn
+    return joined.groupby("unit")[["margin", "dose"]].mean()
+
+
+def _by_words(margins: pd.DataFrame) -> dict[str, float]:
+    """Correlation and slope over words; the level is the margin where nothing is planted."""
+    if len(margins) < 3 or margins.dose.std() == 0 or not margins.margin.std() > 0:
+        return {"word_r": np.nan, "word_slope": np.nan, "level": float(margins.margin.mean())}
+    slope, level = np.polyfit(margins.dose, margins.margin, 1)
+    r = np.corrcoef(margins.dose, margins.margin)[0, 1]
+    return {"word_r": float(r), "word_slope": float(slope), "level": float(level)}
