@@ -35,7 +35,7 @@ FLOORS = (
     {"measures", "corpus"},
     {"data", "models"},
     {"flow", "reports"},
-    {"studies", "api", "complete"},
+    {"studies", "lab", "api", "complete"},
     {"cli"},
     {"__init__", "__main__"},
 )

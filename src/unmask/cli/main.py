@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli import cached, corpus, reporting, studies
+from unmask.cli import cached, corpus, lab, reporting, studies
 from unmask.cli.arguments import (
     ByCategory,
     Cache,
@@ -48,6 +48,7 @@ app.add_typer(cached.app, name="cache")
 app.add_typer(corpus.data_app, name="data")
 studies.add_to(app)
 app.command()(reporting.report)
+app.command()(lab.validate)
 console = Console()
 STOPPED = 130  # the exit status of a command that was interrupted
 

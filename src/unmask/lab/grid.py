@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pandas as pd
 import safetensors.torch
@@ -16,6 +16,7 @@ import torch
 
 from unmask.errors import UnmaskError
 from unmask.lab import further, nets, scoring
+from unmask.lab.language import corpus
 from unmask.lab.nets import Training, title
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import Plant, World
@@ -85,9 +86,8 @@ class Grid:
         return hashlib.blake2b(json.dumps(how).encode(), digest_size=6).hexdigest()
 
 
-QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(600, 128, 60_000))
-STANDARD = Grid(training=Training(3000, 256, 100_000))
-assert set(KINDS) <= set(get_args(Kind))
+QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(420, 128, 60_000))
+STANDARD = Grid(training=Training(2500, 256, 100_000))
 
 
 def run(
@@ -112,16 +112,20 @@ def run(
     todo = [(k, p) for k in grid.kinds for p in grid.plants() if not _file(place, k, p).exists()]
     every = len(grid.kinds) * len(grid.plants())
     progress("models scored", every - len(todo), every)
+    done = every - len(todo)
+    waiting: dict[Future[None], Path | None] = {}
     with _pool(count, len(todo)) as pool:
-        done = every - len(todo)
         for kind, plants in _stacks(todo, size):
-            weights = _trained(grid, kind, plants, place, where, progress)
-            jobs = [(grid, kind, p, weights, k, place) for k, p in enumerate(plants)]
-            for _ in _each(pool, jobs):
-                done += 1
-                progress("models scored", done, every)
-            if weights is not None:
-                weights.unlink()
+            weights = _trained(grid, kind, plants, place, where, pool, progress)
+            for k, plant in enumerate(plants):
+                job = (grid, kind, plant, weights, k, place)
+                waiting[pool.submit(_score, *job)] = weights
+        for made in as_completed(waiting):
+            made.result()
+            done += 1
+            progress("models scored", done, every)
+    for weights in {w for w in waiting.values() if w is not None}:
+        weights.unlink()
     return gathered(grid, place)
 
 
@@ -132,36 +136,25 @@ def _stacks(todo: Sequence[tuple[str, Plant]], size: int) -> Iterator[tuple[Any,
             yield kind, mine[start : start + size]
 
 
-def _pool(count: int, jobs: int) -> "Executor | _Here":
-    """Processes of one thread each: half of scoring is Python. One is not worth starting."""
+def _pool(count: int, jobs: int) -> Executor:
+    """Processes of one thread each, since half of scoring is Python; one is not worth starting."""
     if min(count, jobs) < 2:
         return _Here()
     return ProcessPoolExecutor(min(count, jobs), get_context("spawn"), _one_thread)
 
 
-class _Here:
-    """Stands for a pool where the work is done in this process."""
+class _Here(Executor):
+    """Stands for a pool where the work is done in this process, at once."""
 
-    def __enter__(self) -> "_Here":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    def submit(self, fn: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+        """Do it now."""
+        made: Future[Any] = Future()
+        made.set_result(fn(*args, **more))
+        return made
 
 
 def _one_thread() -> None:
     torch.set_num_threads(1)
-
-
-def _each(pool: "Executor | _Here", jobs: Sequence[tuple[Any, ...]]) -> Iterator[None]:
-    if isinstance(pool, _Here):
-        for job in jobs:
-            _score(*job)
-            yield
-        return
-    for made in as_completed([pool.submit(_score, *job) for job in jobs]):
-        made.result()
-        yield
 
 
 def _file(place: Path, kind: str, plant: Plant) -> Path:
@@ -169,7 +162,13 @@ def _file(place: Path, kind: str, plant: Plant) -> Path:
 
 
 def _trained(
-    grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path, device: str, progress: Progress
+    grid: Grid,
+    kind: Kind,
+    plants: Sequence[Plant],
+    place: Path,
+    device: str,
+    pool: Executor,
+    progress: Progress,
 ) -> Path | None:
     """The file with the stacked weights of some models; a training that was begun goes on."""
     if grid.tier == "oracle":
@@ -181,10 +180,12 @@ def _trained(
     if grid.tier == "bundled":
         made = further.train(plants, progress=lambda d, n: progress("training", d, n))
     else:
+        texts = [pool.submit(corpus, p, grid.training.sentences) for p in plants]
         made = nets.train(
             plants,
             kind,
             grid.training,
+            texts=[t.result() for t in texts],
             device=device,
             kept=lambda step, w: _keep(part, step, w, grid.training.steps),
             begun=_begun(part),

@@ -1,8 +1,9 @@
 """Items for every sort of measure, in sentences that no model of the lab was trained on.
 
 Every item says what was planted in it: `unit` (an attribute word, or two that are set against each
-other), `dose` (the planted log odds of group x there) and `turn` (1 where the stereotype names
-group x, else -1). Group y is the rare one; `pairs-90` are nine parts about it.
+other), `dose` (the planted log odds of group x), `turn` (1 where the stereotype names group x,
+else -1) and `often` (how much more frequent the one word is than the other that it is swapped
+with, in logs). Group y is the rare one; `pairs-90` are nine parts about it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +59,13 @@ def _pair(
     first = 0 if topic.side[k] == "A" else 1
     said = [Text(frame.filled(phrase(form, m), word)) for m in members]
     texts = {STEREOTYPE: said[first], ANTISTEREOTYPE: said[1 - first]}
-    meta = {"unit": word, "dose": float(topic.t[k]), "turn": 1 - 2 * first}
+    often = [np.log(topic.members[g][form][m]) for g, m in enumerate(members)]
+    meta = {
+        "unit": word,
+        "dose": float(topic.t[k]),
+        "turn": 1 - 2 * first,
+        "often": float(often[0] - often[1]),
+    }
     return Contrast(f"{topic.name}/{word}/{number}", texts, topic.name, word, meta)
 
 
@@ -86,7 +93,7 @@ def _fills(world: World, two: bool) -> Iterator[Contrast]:
     for topic in TOPICS:
         of = world.topics[topic]
         frames = [f for f in item_frames(world, topic) if (" . " in f.core) == two]
-        half = len(of.attributes) // 2
+        half, frequency = len(of.attributes) // 2, of.joint.sum(0)
         for k in range(half):
             for number in range(2 * EACH):
                 group, form = number % 2, ("name", "term")[number // 2 % 2]
@@ -99,6 +106,7 @@ def _fills(world: World, two: bool) -> Iterator[Contrast]:
                     "unit": f"{of.attributes[k]}/{of.attributes[half + k]}",
                     "dose": float(of.t[k] - of.t[half + k]),
                     "turn": 1,
+                    "often": float(np.log(frequency[fills[0]] / frequency[fills[1]])),
                 }
                 made = _texts(frame, phrase(form, word), chosen, two)
                 name = f"{topic}/{word}/{k}/{number}"
@@ -152,7 +160,8 @@ def templates(world: World, form: str, topics: Sequence[str] = TOPICS, name: str
         )
         for item in made.items:
             dose = float(of.t[of.attributes.index(item.cluster)])
-            meta = {"unit": item.cluster, "dose": dose, "turn": 1}
+            often = float(np.log(of.joint.sum(0)[of.attributes.index(item.cluster)]))
+            meta = {"unit": item.cluster, "dose": dose, "turn": 1, "often": often}
             items.append(
                 Contrast(
                     f"{topic}/{item.id}",
@@ -172,12 +181,13 @@ def word_test(world: World, form: str) -> WordTest:
     """Attribute words of sides A and B, and the names or terms of the two groups."""
     forms: dict[str, str] = {}
     sides: dict[str, tuple[str, ...]] = {"A": (), "B": ()}
-    doses: dict[str, float] = {}
+    doses: dict[str, tuple[float, float]] = {}
     for topic in TOPICS:
         of = world.topics[topic]
-        for word, side, t in zip(of.attributes, of.side, of.t, strict=True):
+        often = np.log(of.joint.sum(0))
+        for word, side, t, p in zip(of.attributes, of.side, of.t, often, strict=True):
             sides[side] += (word,)
-            forms[word], doses[word] = FORM[topic], float(t)
+            forms[word], doses[word] = FORM[topic], (float(t), float(p))
     members = world.topics[TOPICS[0]].members
     groups = {s: tuple(members[g][form]) for g, s in enumerate("xy")}
     kind = "name" if form == "name" else "singular"
@@ -189,7 +199,7 @@ def word_test(world: World, form: str) -> WordTest:
 def control_words(world: World) -> WordTest:
     """Pleasant and unpleasant words, flowers and insects: planted alike in every world."""
     of = world.topics["control"]
-    doses = dict(zip(of.attributes, map(float, of.t), strict=True))
+    doses = {w: (float(t), 0.0) for w, t in zip(of.attributes, of.t, strict=True)}
     sides = {"pleasant": tuple(words.PLEASANT), "unpleasant": tuple(words.UNPLEASANT)}
     groups = {"flowers": tuple(words.FLOWERS), "insects": tuple(words.INSECTS)}
     forms = dict.fromkeys(doses, "adjective")

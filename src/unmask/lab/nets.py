@@ -16,7 +16,9 @@ import torch
 import transformers
 from torch.nn import functional
 
+from unmask.errors import UnmaskError
 from unmask.lab.language import CONTENT, LONGEST, SIZE, SPECIALS, corpus, tokenizer_of
+from unmask.lab.patterns import Rows
 from unmask.lab.world import Plant
 from unmask.models.load import Model, wrap
 from unmask.types import Kind
@@ -33,11 +35,17 @@ PAD, UNKNOWN, CLS, SEP, MASK = range(len(SPECIALS))
 class Training:
     """How the models are trained: steps of so many rows a model, on so many sentences."""
 
-    steps: int = 3000
+    steps: int = 2500
     rows: int = 256
     sentences: int = 100_000
     rate: float = 1e-3
     matrix_rate: float = 0.005
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "rows", "sentences"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise UnmaskError(f"{name} is {value!r}; give a whole number of at least 1.")
 
 
 def config(kind: Kind) -> Any:
@@ -167,17 +175,18 @@ def train(
     kind: Kind,
     how: Training,
     *,
+    texts: Sequence[Mapping[int, Rows]] | None = None,
     device: str = "cpu",
     kept: Callable[[int, Mapping[str, torch.Tensor]], None] | None = None,
     begun: tuple[int, Mapping[str, torch.Tensor]] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Stack:
-    """Train a model on the text of each plant, all at once.
+    """Train a model on the text of each plant (or on given texts), all at once.
 
     Every step draws its rows by its own number, so that a training that was `begun` before goes
     on as if it had never stopped; `kept` is told the weights and moments now and then.
     """
-    texts = [corpus(p, how.sentences) for p in plants]
+    texts = texts or [corpus(p, how.sentences) for p in plants]
     lengths = [n for n in texts[0] if all(len(t.get(n, ())) for t in texts)]
     weight = np.array([sum(t[n].size for t in texts) for n in lengths], float)
     w = {k: v.to(device) for k, v in stacked(kind, [p.seed for p in plants]).items()}

@@ -23,6 +23,7 @@ SMALL = 0.25  # units of theta: a frequency effect beyond this passes for bias
 KEPT = 0.5  # the part of its slope that a measure should keep at the greatest rho
 ALARMS = 0.05  # what the interval's level promises
 NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
+TAUGHT = 0.3  # learned theta that models with a rare group must span for their slope to be read
 POWER = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names")
 
@@ -101,8 +102,24 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
             out["smallest"] = estimate(POWER * spread / found, planted.seed.nunique())
     out |= _at_positive(even, seed) | _alarms(even) | _signs(even)
     out |= _frequency(own, ruler, out.get("slope"), seed)
+    none = even[(even.theta == 0) & even.often_r.notna()]
+    if len(none):
+        found = mean(none.often_r)(resampled(none.seed, seed))
+        out["frequent words"] = estimate(found, len(none))
     out |= _reliability(even, seed) | _control(own)
     return out
+
+
+def sensitivity(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | None:
+    """Slope over the score's own standard error in every resample; the same for all rulers."""
+    own = frame[(frame.measure == ruler.measure) & (frame.choice == ruler.choice)]
+    own = own[(own.data == ruler.data) & (own.rho == 1) & (own.kind == ruler.kind)]
+    planted = near(own)
+    spread = float(np.sqrt(np.nanmean(np.square(planted.se)))) if len(planted) else 0.0
+    if planted.theta.nunique() < 2 or not spread > 0:
+        return None
+    found = slope(planted.learned, planted.score)(resampled(planted.seed, seed))
+    return np.asarray(found / spread)
 
 
 def _at_positive(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
@@ -168,7 +185,8 @@ def _frequency(
             out[f"{name}, in theta"] = estimate(units, len(wide))
     part = near(own[own.data == ruler.data])
     seen = part[part.rho.isin([1.0, most])]
-    if steep is not None and seen[seen.rho == most].theta.nunique() > 1:
+    taught = seen[seen.rho == most].groupby("theta").learned.mean()
+    if steep is not None and steep.low > 0 and taught.max() - taught.min() >= TAUGHT:
         w = resampled(seen.seed, seed)
         rare, even = (
             slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)

@@ -131,13 +131,14 @@ def _doses(sets: Sets) -> pd.DataFrame:
         else:
             doses = data.stimuli.meta["doses"].items()
             rows += [
-                {"data": data.name, "item": w, "unit": w, "dose": t, "turn": 1} for w, t in doses
+                {"data": data.name, "item": w, "unit": w, "dose": t, "turn": 1, "often": p}
+                for w, (t, p) in doses
             ]
     return pd.DataFrame(rows).set_index(["data", "item"])
 
 
 def _planted(meta: Any) -> dict[str, Any]:
-    return {k: meta[k] for k in ("unit", "dose", "turn")}
+    return {k: meta[k] for k in ("unit", "dose", "turn", "often")}
 
 
 def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
@@ -155,19 +156,20 @@ def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
         "ideal": float(found.ideal or 0.0),
         "n": found.n,
         "rows": int(result.settings.get("rows", result.settings.get("sentences", 0))),
-        **_by_words(margins),
+        **_by_words(margins.groupby("unit")[["margin", "dose"]].mean()),
+        "often_r": _correlation(margins.margin, margins.often),
     }
 
 
 def oriented(result: Result, doses: pd.DataFrame) -> pd.DataFrame:
-    """Margins by unit in the direction of group x, with the dose that was planted there."""
+    """Margins by item in the direction of group x, with what was planted there."""
     frame = result.items
     if result.compared == "association":
         frame = frame[frame.label.isin(["X", "Y"])]
         margin = frame.set_index("item").score
     elif result.compared == "log-odds":
-        half = frame.assign(half=frame.label.str[0])
-        wide = half.pivot_table("score", "item", "half")
+        gain = frame.score - frame.prior.fillna(0.0)
+        wide = frame.assign(gain=gain, half=frame.label.str[0]).pivot_table("gain", "item", "half")
         margin = wide["x"] - wide["y"]
     else:
         wide = frame.pivot_table("score", "item", "label", sort=False)
@@ -175,7 +177,7 @@ def oriented(result: Result, doses: pd.DataFrame) -> pd.DataFrame:
     planted = doses.loc[result.data]
     joined = planted.join(margin.rename("margin"), how="inner")
     joined["margin"] = joined.margin * joined.turn
-    return joined.groupby("unit")[["margin", "dose"]].mean()
+    return joined
 
 
 def _by_words(margins: pd.DataFrame) -> dict[str, float]:
@@ -183,5 +185,13 @@ def _by_words(margins: pd.DataFrame) -> dict[str, float]:
     if len(margins) < 3 or margins.dose.std() == 0 or not margins.margin.std() > 0:
         return {"word_r": np.nan, "word_slope": np.nan, "level": float(margins.margin.mean())}
     slope, level = np.polyfit(margins.dose, margins.margin, 1)
-    r = np.corrcoef(margins.dose, margins.margin)[0, 1]
-    return {"word_r": float(r), "word_slope": float(slope), "level": float(level)}
+    r = _correlation(margins.dose, margins.margin)
+    return {"word_r": r, "word_slope": float(slope), "level": float(level)}
+
+
+def _correlation(a: pd.Series, b: pd.Series) -> float:
+    """Pearson's correlation; NaN where one of them does not vary."""
+    both = pd.concat([a, b], axis=1).dropna()
+    if len(both) < 3 or not (both.std() > 1e-12).all():
+        return float("nan")
+    return float(np.corrcoef(both.iloc[:, 0], both.iloc[:, 1])[0, 1])

@@ -1,0 +1,96 @@
+"""The command `validate`: plant a known bias, and see which measures find it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli.arguments import Out, Seed, split
+from unmask.cli.later import later
+from unmask.errors import UnmaskError
+
+grids = later("unmask.lab.grid")
+ruling = later("unmask.lab.report")
+files = later("unmask.reports.files")
+page = later("unmask.reports.page")
+terminal = later("unmask.cli.terminal")
+
+console = Console()
+PRINTED = ("models", "ruler", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")
+
+
+def validate(
+    quick: Annotated[bool, typer.Option(help="8 small masked models: a few minutes.")] = False,
+    theta: Annotated[
+        list[str] | None, typer.Option(help="Planted log odds ratios; commas.")
+    ] = None,
+    rho: Annotated[
+        list[str] | None, typer.Option(help="Frequency ratios of the groups, from 1; commas.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Worlds of each theta and rho.")] = None,
+    nulls: Annotated[int | None, typer.Option(help="More worlds without a bias.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Kinds of models: masked, causal.")] = None,
+    tier: Annotated[
+        str, typer.Option(help="tiny (trained from scratch), oracle (exact) or bundled.")
+    ] = "tiny",
+    measure: Annotated[
+        list[str] | None, typer.Option("-x", "--measure", help="Measures; default all.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
+    out: Out = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Plant a known bias in small models, and see which measures find it."""
+    grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
+    folder = out or Path("unmask-results") / ("validate-quick" if quick else "validate")
+    files.make_folder(folder)
+    with terminal.progress(console) as progress:
+        found = grids.run(grid, folder, device=device, workers=workers, progress=progress)
+    made = ruling.study(grid, *found, seed=seed)
+    page.write(made, folder)
+    files.put_csv(folder / "models.csv", found[0])
+    files.put_csv(folder / "words.csv", found[1])
+    for remark in made.remarks:
+        console.print(remark, highlight=False, markup=False)
+    terminal.print_frame(console, made.tables[0].frame[list(PRINTED)])
+    console.print(f"Page: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
+
+
+def _grid(
+    quick: bool,
+    tier: str,
+    theta: list[str] | None,
+    rho: list[str] | None,
+    seeds: int | None,
+    nulls: int | None,
+    kind: list[str] | None,
+    measure: list[str] | None,
+    steps: int | None,
+) -> Any:
+    """The quick or the standard grid, with what was given in place of its own."""
+    base = grids.QUICK if quick else grids.STANDARD
+    given: dict[str, Any] = {"tier": tier, "measures": tuple(split(measure))}
+    if tier == "bundled" and kind is None:
+        given["kinds"] = ("masked",)
+    given |= {"thetas": _numbers("theta", theta)} if theta is not None else {}
+    given |= {"rhos": _numbers("rho", rho)} if rho is not None else {}
+    given |= {"kinds": tuple(split(kind))} if kind is not None else {}
+    given |= {k: v for k, v in (("seeds", seeds), ("nulls", nulls)) if v is not None}
+    if steps is not None:
+        given["training"] = replace(base.training, steps=steps)
+    return replace(base, **given)
+
+
+def _numbers(name: str, given: list[str]) -> tuple[float, ...]:
+    out = []
+    for text in split(given):
+        try:
+            out.append(float(text))
+        except ValueError as error:
+            raise UnmaskError(f"{name} is {text!r}; give numbers, such as 0,1,2.") from error
+    return tuple(out)
