@@ -1,12 +1,14 @@
 """`unmask list`: what there is, one line each, and the card of one thing."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from rich.console import Console
 
 from unmask.cli.terminal import print_lines
 from unmask.data import catalogue
 from unmask.data.cards import sentence_sets
+from unmask.data.packaged import published
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
 from unmask.models.known import KNOWN
@@ -38,7 +40,19 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
         ("models", ", ".join(row.kinds)),
         ("data", ", ".join(row.shapes)),
     ]
-    return facts + ([("deviation", row.deviation)] if row.deviation else [])
+    facts += [("deviation", row.deviation)] if row.deviation else []
+    return facts + [(f"in the lab, {s['models']}", _standing(s)) for s in _standings(row.name)]
+
+
+def _standings(name: str) -> list[dict[str, Any]]:
+    return [s for s in published("lab") if s["measure"] == name]
+
+
+def _standing(found: dict[str, Any]) -> str:
+    """The verdict of the standard grid, with the rules that were missed or left open."""
+    said = found["verdict"]
+    said += f"; misses: {', '.join(found['missed'])}" if found["missed"] else ""
+    return said + (f"; open: {', '.join(found['open'])}" if found["open"] else "")
 
 
 def _print_sources(console: Console, text: str) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
 
 from unmask.lab import words
 from unmask.lab.patterns import Pattern, Rows, patterns
@@ -52,9 +54,6 @@ def vocabulary(seed: int) -> list[str]:
 
 def tokenizer_of(seed: int) -> Any:
     """The world's tokenizer, lower case, with specials around a sentence as in BERT."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
     ids = {w: i for i, w in enumerate(vocabulary(seed))}
     raw = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     raw.normalizer = normalizers.BertNormalizer(lowercase=True)

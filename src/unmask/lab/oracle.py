@@ -23,6 +23,7 @@ from unmask.models.batches import Budget
 from unmask.models.codec import TokenizerCodec
 from unmask.types import Floats, Kind
 
+DIGITS = 11
 SLIP = 1e-9  # the probability of any word anywhere: nothing is quite impossible
 
 
@@ -112,7 +113,8 @@ class Exact:
                 hits.append(p[gold] >= p.max())
         self.progress(len(asks), len(asks))
         empty = np.full(len(logs), np.nan)
-        return Readings(np.array(logs), np.array(hits, bool), empty, len(known))
+        exact = np.round(logs, DIGITS)  # equal probabilities are equal, whatever was summed first
+        return Readings(exact, np.array(hits, bool), empty, len(known))
 
     def _distribution(self, row: Rows, hidden: Any, at: int, known: Any) -> Floats:
         """p of each token at a place; in plain sight, as training with some tokens left shows."""

@@ -23,6 +23,7 @@ SMALL = 0.25  # units of theta: a frequency effect beyond this passes for bias
 KEPT = 0.5  # the part of its slope that a measure should keep at the greatest rho
 ALARMS = 0.05  # what the interval's level promises
 NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
+MANY = 10  # worlds without a bias whose spread tells the noise of a score
 TAUGHT = 0.3  # learned theta that models with a rare group must span for their slope to be read
 POWER = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names")
@@ -71,7 +72,7 @@ def slope(x: Any, y: Any) -> Weighted:
     a, b = np.asarray(x, float), np.asarray(y, float)
 
     def of(w: Floats) -> Floats:
-        total = w.sum(1)
+        total = np.maximum(w.sum(1), 1e-9)  # a resample may have none of these rows
         mx, my = (w @ a) / total, (w @ b) / total
         over = (w @ (a * b)) / total - mx * my
         under = (w @ (a * a)) / total - mx**2
@@ -97,9 +98,9 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
     if planted.theta.nunique() > 1:
         found = slope(planted.learned, planted.lead)(resampled(planted.seed, seed))
         out["slope"] = estimate(found, planted.seed.nunique())
-        spread = float(np.sqrt(np.nanmean(np.square(planted.se))))
-        if out["slope"].value > 0:
-            out["smallest"] = estimate(POWER * spread / found, planted.seed.nunique())
+        if out["slope"].low > 0:
+            least = POWER * noise(even) / np.where(found > 0, found, np.nan)
+            out["smallest"] = estimate(least, planted.seed.nunique())
     out |= _at_positive(even, seed) | _alarms(even) | _signs(even)
     out |= _frequency(own, ruler, out.get("slope"), seed)
     none = even[(even.theta == 0) & even.often_r.notna()]
@@ -111,15 +112,24 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
 
 
 def sensitivity(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | None:
-    """Slope over the score's own standard error in every resample; the same for all rulers."""
+    """Slope over noise in every resample; the resamples are the same for all rulers."""
     own = frame[(frame.measure == ruler.measure) & (frame.choice == ruler.choice)]
     own = own[(own.data == ruler.data) & (own.rho == 1) & (own.kind == ruler.kind)]
     planted = near(own)
-    spread = float(np.sqrt(np.nanmean(np.square(planted.se)))) if len(planted) else 0.0
-    if planted.theta.nunique() < 2 or not spread > 0:
+    if planted.theta.nunique() < 2 or not noise(own) > 0:
         return None
     found = slope(planted.learned, planted.score)(resampled(planted.seed, seed))
-    return np.asarray(found / spread)
+    return np.asarray(found / noise(own))
+
+
+def noise(even: pd.DataFrame) -> float:
+    """The spread of the score over worlds without a bias, or its own error where they are few.
+
+    A measure's own standard error may be too small: then it would look more sensitive than it is.
+    """
+    null = even[even.theta == 0].score
+    own = float(np.sqrt(np.nanmean(np.square(even.se)))) if even.se.notna().any() else np.nan
+    return float(null.std()) if len(null) >= MANY else own
 
 
 def _at_positive(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
@@ -174,7 +184,7 @@ def _frequency(
         cells = own[(own.data == data) & (own.theta == 0)]
         wide = cells.pivot_table(["lead", "learned"], "seed", "rho")
         wide = wide.dropna() if not wide.empty else wide
-        if wide.empty or most not in wide["lead"]:
+        if wide.empty or not {1.0, most} <= {*wide["lead"]}:
             continue
         gap = wide["lead"][most] - wide["lead"][1.0]
         if steep is not None:
@@ -191,7 +201,8 @@ def _frequency(
         rare, even = (
             slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)
         )
-        out["kept"] = estimate(rare / even, seen.seed.nunique())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out["kept"] = estimate(rare / even, seen.seed.nunique())
     return out
 
 

@@ -160,7 +160,7 @@ def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
                     "rank": int(order[k, 0]),
                     "low": int(low[k]),
                     "high": int(high[k]),
-                    "slope over standard error": float(table[k, 0]),
+                    "slope over noise": float(table[k, 0]),
                 }
             )
     if not rows:
