@@ -75,14 +75,14 @@ def _grid(
     """The quick or the standard grid, with what was given in place of its own."""
     base = grids.QUICK if quick else grids.STANDARD
     given: dict[str, Any] = {"tier": tier, "measures": tuple(split(measure))}
-    if tier == "bundled" and kind is None:
-        given["kinds"] = ("masked",)
+    if tier == "bundled":
+        given |= {"training": grids.further.HOW} | ({"kinds": ("masked",)} if kind is None else {})
     given |= {"thetas": _numbers("theta", theta)} if theta is not None else {}
     given |= {"rhos": _numbers("rho", rho)} if rho is not None else {}
     given |= {"kinds": tuple(split(kind))} if kind is not None else {}
     given |= {k: v for k, v in (("seeds", seeds), ("nulls", nulls)) if v is not None}
     if steps is not None:
-        given["training"] = replace(base.training, steps=steps)
+        given["training"] = replace(given.get("training", base.training), steps=steps)
     return replace(base, **given)
 
 

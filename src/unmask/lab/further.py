@@ -7,50 +7,51 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from unmask.lab.language import sentences
-from unmask.lab.nets import Stack, title
+from unmask.lab.language import literals, sentences
+from unmask.lab.nets import OFTEN, Stack, Training, title
 from unmask.lab.world import Plant, World
 from unmask.models.load import Model, load, wrap
 from unmask.types import Kind
 
-STEPS, ROWS, RATE, SENTENCES = 400, 48, 2e-4, 12_000
+HOW = Training(steps=600, rows=48, sentences=20_000, rate=5e-4)
 
 
 def train(
     plants: Sequence[Plant],
+    how: Training = HOW,
     *,
-    steps: int = STEPS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Stack:
     """The weights of the bundled model after each plant's text, stacked."""
     made = []
+    total = len(plants) * how.steps
     for number, plant in enumerate(plants):
-        made.append(
-            _trained(plant, steps, lambda d, k=number: progress(k * steps + d, len(plants) * steps))  # type: ignore[misc]
-        )
+        before = number * how.steps
+        made.append(_trained(plant, how, lambda d, b=before: progress(b + d, total)))  # type: ignore[misc]
     return {k: torch.stack([m[k] for m in made]) for k in made[0]}
 
 
-def _trained(plant: Plant, steps: int, progress: Callable[[int], None]) -> Mapping[str, Any]:
+def _trained(plant: Plant, how: Training, progress: Callable[[int], None]) -> Mapping[str, Any]:
     model = load("bundled")
     rng = np.random.default_rng([95, plant.seed])
-    text = list(sentences(World(plant), SENTENCES, rng))
+    text = list(sentences(World(plant), how.sentences, rng))
     ids = [e.ids for e in model.codec.tokenizer.backend_tokenizer.encode_batch(text)]
     by_length: dict[int, list[list[int]]] = {}
     for row in ids:
         by_length.setdefault(len(row), []).append(row)
-    rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= ROWS}
+    rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= how.rows}
     share = np.array([len(r) for r in rows.values()], float)
+    content = _content(model)
     net = model.net.train()
-    best = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=0.01)
-    for step in range(steps):
+    best = torch.optim.AdamW(net.parameters(), lr=how.rate, weight_decay=0.01)
+    for step in range(how.steps):
         of = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
-        batch = of[torch.from_numpy(rng.integers(len(of), size=ROWS))]
-        shown, at = _hidden(batch, int(model.codec.mask_id), len(model.codec.tokenizer), rng)
-        found = net(input_ids=shown).logits[torch.arange(ROWS), at]
-        loss = functional.cross_entropy(found, batch[torch.arange(ROWS), at])
+        batch = of[torch.from_numpy(rng.integers(len(of), size=how.rows))]
+        shown, at = _hidden(batch, content, int(model.codec.mask_id), rng)
+        found = net(input_ids=shown).logits[torch.arange(how.rows), at]
+        loss = functional.cross_entropy(found, batch[torch.arange(how.rows), at])
         for group in best.param_groups:
-            group["lr"] = RATE * min(1.0, (step + 1) / 40) * (1 - step / steps)
+            group["lr"] = how.rate * min(1.0, (step + 1) / 40) * (1 - step / how.steps)
         best.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         best.step()
@@ -58,12 +59,23 @@ def _trained(plant: Plant, steps: int, progress: Callable[[int], None]) -> Mappi
     return {k: v.detach().clone() for k, v in net.named_parameters()}
 
 
-def _hidden(batch: Any, mask: int, size: int, rng: Any) -> tuple[Any, Any]:
+def _content(model: Model) -> torch.Tensor:
+    """The weight of each token in the draw of what is hidden: words of slots stand out."""
+    often = torch.full((len(model.codec.tokenizer),), OFTEN)
+    often[[i for w in literals() for i in model.codec.pieces(w)]] = 1.0
+    return often
+
+
+def _hidden(
+    batch: torch.Tensor, often: torch.Tensor, mask: int, rng: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
     """One token of each row hidden, replaced or left, as in BERT's training."""
-    at = torch.from_numpy(rng.integers(1, batch.shape[1] - 1, size=len(batch)))
+    weight = often[batch[:, 1:-1]].numpy()
+    chance = np.log(rng.random(weight.shape)) / weight
+    at = torch.from_numpy(chance.argmax(1) + 1)
     way = rng.random(len(batch))
     rows = torch.arange(len(batch))
-    other = torch.from_numpy(rng.integers(5, size, size=len(batch)))
+    other = torch.from_numpy(rng.integers(5, len(often), size=len(batch)))
     new = torch.where(torch.from_numpy(way < 0.8), torch.tensor(mask), other)
     new = torch.where(torch.from_numpy(way >= 0.9), batch[rows, at], new)
     shown = batch.clone()

@@ -108,6 +108,7 @@ def run(
     place.mkdir(parents=True, exist_ok=True)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     size = stack or (48 if where.startswith("cuda") else 8)
+    size = 1 if grid.tier == "bundled" else size  # each is saved when it is trained
     count = workers or max(1, os.cpu_count() or 1)
     todo = [(k, p) for k in grid.kinds for p in grid.plants() if not _file(place, k, p).exists()]
     every = len(grid.kinds) * len(grid.plants())
@@ -178,7 +179,9 @@ def _trained(
     if final.exists():
         return final
     if grid.tier == "bundled":
-        made = further.train(plants, progress=lambda d, n: progress("training", d, n))
+        made = further.train(
+            plants, grid.training, progress=lambda d, n: progress("training", d, n)
+        )
     else:
         texts = [pool.submit(corpus, p, grid.training.sentences) for p in plants]
         made = nets.train(

@@ -24,7 +24,7 @@ KEPT = 0.5  # the part of its slope that a measure should keep at the greatest r
 ALARMS = 0.05  # what the interval's level promises
 NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
 MANY = 10  # worlds without a bias whose spread tells the noise of a score
-TAUGHT = 0.3  # learned theta that models with a rare group must span for their slope to be read
+TAUGHT = 0.3  # learned thetas must span this for a slope to be read
 POWER = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names")
 
@@ -87,6 +87,12 @@ def near(frame: pd.DataFrame) -> pd.DataFrame:
     return some if some.theta.nunique() > 1 else frame
 
 
+def taught(frame: pd.DataFrame) -> bool:
+    """Whether the models have learned what was planted: else no slope can be read off them."""
+    means = frame.groupby("theta").learned.mean()
+    return len(means) > 1 and bool(means.max() - means.min() >= TAUGHT)
+
+
 def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate]:
     """All readings of one ruler that the grid allows."""
     own = frame[(frame.kind == ruler.kind) & (frame.measure == ruler.measure)]
@@ -95,13 +101,14 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
     even = main[main.rho == 1]
     out: dict[str, Estimate] = {}
     planted = near(even)
-    if planted.theta.nunique() > 1:
+    if taught(planted):
         found = slope(planted.learned, planted.lead)(resampled(planted.seed, seed))
         out["slope"] = estimate(found, planted.seed.nunique())
         if out["slope"].low > 0:
             least = POWER * noise(even) / np.where(found > 0, found, np.nan)
             out["smallest"] = estimate(least, planted.seed.nunique())
-    out |= _at_positive(even, seed) | _alarms(even) | _signs(even)
+        out |= _at_positive(even, seed) | _signs(even)
+    out |= _alarms(even)
     out |= _frequency(own, ruler, out.get("slope"), seed)
     none = even[(even.theta == 0) & even.often_r.notna()]
     if len(none):
@@ -195,8 +202,7 @@ def _frequency(
             out[f"{name}, in theta"] = estimate(units, len(wide))
     part = near(own[own.data == ruler.data])
     seen = part[part.rho.isin([1.0, most])]
-    taught = seen[seen.rho == most].groupby("theta").learned.mean()
-    if steep is not None and steep.low > 0 and taught.max() - taught.min() >= TAUGHT:
+    if steep is not None and steep.low > 0 and taught(seen[seen.rho == most]):
         w = resampled(seen.seed, seed)
         rare, even = (
             slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)

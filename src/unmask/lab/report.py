@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from unmask.flow.planning import plan
+from unmask.lab import probe
 from unmask.lab.grid import Grid
 from unmask.lab.language import tokenizer_of
 from unmask.lab.nets import network, title
 from unmask.lab.readings import (
     MAIN,
+    TAUGHT,
     Ruler,
     Standing,
     read,
@@ -32,9 +34,9 @@ from unmask.text.contexts import SOURCES
 from unmask.types import Estimate
 
 LIMITS = (
-    "This is a small synthetic world: half a million weights, sentences of eight words, words "
-    "whose sides are drawn at random. A measure that fails here fails where the truth is simple "
-    "and known; one that does well here has still to show it elsewhere."
+    "This is a small synthetic world: sentences of eight words, words whose sides are drawn at "
+    "random, and networks of a third of a million weights. A measure that fails here fails where "
+    "the truth is simple and known; one that does well here has still to show it elsewhere."
 )
 SHOWN = (
     "slope",
@@ -50,6 +52,7 @@ SHOWN = (
     "reliability",
     "control",
 )
+CLAIM = "kaneko2022's claim that AUL and AULA withstand word frequency where CPS and SSS do not"
 CLAIMED, DOUBTED = ("aul", "aula"), ("cps", "sss")  # kaneko2022: these withstand, those do not
 ENOUGH = 8  # seeds
 STANDINGS = ("sound", "with care", "cannot tell", "fails")
@@ -68,20 +71,34 @@ def study(
         Table("readings", "All readings with their intervals", long(found)),
     ]
     remarks = [*said(judged), *claim(found), LIMITS]
+    taught = words[words.rho == 1].groupby("theta").apply(probe.theta, include_groups=False)
+    if taught.max() - taught.min() < TAUGHT:
+        remarks.append(
+            "The models have not learned what was planted (see the manipulation check), so nothing "
+            "can be said of the measures: train for more steps, or plant more."
+        )
     if grid.seeds < ENOUGH:
         remarks.append(
-            f"With {grid.seeds} seeds the intervals are too narrow and the verdicts indicative: "
+            f"The seeds are {grid.seeds}: intervals are too narrow and verdicts indicative; "
             f"{ENOUGH} at least are needed to rely on them."
         )
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
-        f"Ruler report: {len(grid.plants())} worlds, {grid.tier}",
+        f"Ruler report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
         tables,
         figures(frame),
         remarks,
-        refused,
+        left_out(refused),
     )
+
+
+def left_out(refused: Mapping[str, str]) -> dict[str, str]:
+    """The measures that were refused, those of one reason together."""
+    by: dict[str, list[str]] = {}
+    for name, why in refused.items():
+        by.setdefault(why, []).append(name.partition(",")[0])
+    return {", ".join(names): why for why, names in by.items()}
 
 
 # ---------------------------------------------------------------- tables
@@ -239,20 +256,17 @@ def claim(found: Mapping[Ruler, Mapping[str, Estimate]]) -> list[str]:
     by = {r.measure: f for r, f in found.items() if r.kind == "masked" and r.data == "pairs-50"}
     if not {*CLAIMED, *DOUBTED} <= by.keys() or "shift, 90 %" not in by["aul"]:
         return []
-    out = []
-    for name, items in (
-        ("shift", "balanced items"),
-        ("shift, 90 %", "items nine in ten of which are about the rare group"),
-    ):
+    out = [_settled(by)]
+    for name, items in (("shift", "balanced"), ("shift, 90 %", "nine in ten about the rare group")):
         parts = [f"{m} {shown(by[m].get(name), 1)}" for m in (*CLAIMED, *DOUBTED)]
         out.append(
-            f"kaneko2022's claim that AUL and AULA withstand word frequency where CPS and SSS do "
-            f"not, on {items}: where nothing is planted, the greatest rho moves the score by "
-            f"{', '.join(parts)} points."
+            f"Where nothing is planted, the greatest rho moves the score by {', '.join(parts)} "
+            f"points (items: {items})."
         )
-    kept = [f"{m} {shown(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED)]
-    out.append(f"Of its slope for a unit of learned theta, each keeps there: {', '.join(kept)}.")
-    return [*out, _settled(by)]
+    kept = [f"{m} {shown(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]]
+    if kept:
+        out.append(f"Of its slope for a unit of learned theta it keeps there: {', '.join(kept)}.")
+    return out
 
 
 def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
@@ -265,13 +279,13 @@ def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
     wrong = [d for d in DOUBTED if any(most[d] < least[c] for c in CLAIMED)]
     right = [d for d in DOUBTED if all(most[c] < least[d] for c in CLAIMED)]
     if len(right) == len(DOUBTED):
-        return "This supports the claim."
+        return f"{CLAIM}: this supports it."
     if wrong:
         return (
-            f"This speaks against the claim: on unbalanced items {' and '.join(wrong)} moves less "
-            f"than {' or '.join(CLAIMED)}."
+            f"{CLAIM}: this speaks against it, since on unbalanced items {' and '.join(wrong)} "
+            f"moves less than {' or '.join(CLAIMED)}."
         )
-    return "This does not settle the claim: the intervals overlap."
+    return f"{CLAIM}: this does not settle it, since the intervals overlap."
 
 
 # ---------------------------------------------------------------- figures

@@ -54,7 +54,13 @@ _CONFIG: Spec = {
         "titleFontWeight": "normal",
     },
     "header": {"labelColor": INK, "titleColor": INK, "labelFontWeight": "bold"},
-    "legend": {"labelColor": INK, "titleColor": INK, "orient": "bottom", "labelLimit": 300},
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "orient": "bottom",
+        "labelLimit": 300,
+        "symbolOpacity": 1,
+    },
     "title": {"color": INK, "anchor": "start"},
     "view": {"stroke": None},
 }
