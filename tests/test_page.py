@@ -23,7 +23,7 @@ import unmask
 from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.options import Options, Spec
-from unmask.reports import explorer, figures, formats, webpage
+from unmask.reports import drawing, explorer, figures, formats, webpage
 from unmask.reports import results as files
 from unmask.types import Contrast, Dataset, Text
 
@@ -327,15 +327,15 @@ def test_figures_have_labels_legends_and_no_colour_twice(results):
         "means",
     }
     for figure in made:
-        svg = figures.drawn(figure).decode()
+        svg = drawing.drawn(figure).decode()
         assert "graphics-symbol" in svg
         assert len(figure.numbers)
         for name in figure.legend:
             assert name in svg
     for count in (1, 8, 40):
-        assert len(set(figures.palette(count))) == count
-    assert figures.drawn(made[0], "png")[:4] == b"\x89PNG"
-    assert figures.drawn(made[0], "pdf")[:4] == b"%PDF"
+        assert len(set(drawing.palette(count))) == count
+    assert drawing.drawn(made[0], "png")[:4] == b"\x89PNG"
+    assert drawing.drawn(made[0], "pdf")[:4] == b"%PDF"
 
 
 def test_python_shows_a_table_and_a_figure(results, tmp_path):
@@ -384,7 +384,7 @@ def test_names_of_javascripts_own_do_not_stop_a_figure():
     ]
     data = Dataset("own", "pairs", tuple(items))
     made = unmask.evaluate_specs([Spec(tiny("bert"), "aul", data)], Options())
-    assert all(figures.drawn(f) for f in figures.every(made))
+    assert all(drawing.drawn(f) for f in figures.every(made))
 
 
 def test_two_files_of_one_name_are_told_apart(results):

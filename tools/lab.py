@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from unmask.lab import readings, report
-from unmask.reports.figures import drawn
+from unmask.reports.drawing import drawn
 
 ROOT = Path(__file__).parents[1]
 PRINTED = (

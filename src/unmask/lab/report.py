@@ -28,7 +28,7 @@ from unmask.measures import MEASURES, Association, find
 from unmask.models.load import Model, wrap
 from unmask.models.questions import sort_out
 from unmask.reports import charts
-from unmask.reports.figures import Figure
+from unmask.reports.drawing import Figure
 from unmask.reports.page import Study, Table
 from unmask.text.contexts import SOURCES
 from unmask.types import Estimate

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports.figures import INK, PALETTE, Figure, Spec, colours, specified
+from unmask.reports.drawing import DASHED, INK, PALETTE, Figure, Spec, colours, rule, specified
 
 ZERO = {"zero": False}
 SHAPES = {"domain": ["published", "measured"], "range": ["circle", "square"]}
@@ -13,12 +13,6 @@ SHAPES = {"domain": ["published", "measured"], "range": ["circle", "square"]}
 
 def _axis(field: str, title: str, kind: str = "quantitative", **more: Any) -> Spec:
     return {"field": field, "type": kind, "title": title, **more}
-
-
-def rule(value: float, along: str = "y") -> Spec:
-    """A dashed line at the value without bias."""
-    mark = {"type": "rule", "color": INK, "strokeDash": [4, 3], "aria": False}
-    return {"mark": mark, "encoding": {along: {"datum": value, "type": "quantitative"}}}
 
 
 def _said(frame: pd.DataFrame) -> list[str]:
@@ -83,7 +77,7 @@ def roc(frame: pd.DataFrame, title: str) -> Figure:
     names = list(dict.fromkeys(frame.curve))
     chance = {
         "data": {"values": [{"false": 0, "true": 0}, {"false": 1, "true": 1}]},
-        "mark": {"type": "line", "color": INK, "strokeDash": [4, 3], "aria": False},
+        "mark": {"type": "line", **DASHED},
         "encoding": {
             "x": _axis("false", "false positive rate"),
             "y": _axis("true", "true positive rate"),
@@ -115,7 +109,7 @@ def sizes(frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float]) 
     shape = {"shape": _axis("sort", "", "nominal", scale=SHAPES)}
     detail = {"detail": {"field": "sort", "type": "nominal"}}
     y = _axis("score", "score", scale=ZERO)
-    dashed = {"mark": {"type": "rule", "color": INK, "strokeDash": [4, 3], "aria": False}}
+    dashed = {"mark": {"type": "rule", **DASHED}}
     layers: list[Spec] = [
         {**dashed, "encoding": {"y": _axis("ideal", "score")}},
         {"mark": {"type": "line", "aria": False}, "encoding": {"x": x, "y": y, **colour, **detail}},

@@ -1,138 +1,25 @@
-"""Figures: one Vega-Lite spec each, drawn for the screen and for print by the same library.
+"""The figures of results: scores, categories, differences, agreement, words and effects."""
 
-vl-convert draws SVG, PNG and PDF without a browser. On a page the SVG stands inline: every mark
-says what it is in its `aria-label`, which a screen reader reads and the page shows on hover.
-"""
-
-import colorsys
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from unmask.errors import UnmaskError
 from unmask.reports.columns import UNITS, table
-from unmask.reports.files import visible
+from unmask.reports.drawing import (
+    INK,
+    PALETTE,
+    ROW,
+    SAID,
+    Figure,
+    Spec,
+    colours,
+    rule,
+    specified,
+)
 from unmask.types import Result
-
-Spec: TypeAlias = dict[str, Any]
-# Okabe and Ito's colours, which colour-blind readers can tell apart; the first is blue.
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#b8a900")
-INK = "#555555"
-SAID: Spec = {"field": "said", "type": "nominal"}
-ROW = 17  # pixels for a row of dots
-FORMS = ("svg", "png", "pdf")
-# Names that every object of the drawing library's language has: a scale takes them for its own.
-MEMBERS = {
-    "constructor",
-    "hasOwnProperty",
-    "isPrototypeOf",
-    "propertyIsEnumerable",
-    "toLocaleString",
-    "toString",
-    "valueOf",
-    "__proto__",
-    "__defineGetter__",
-    "__defineSetter__",
-    "__lookupGetter__",
-    "__lookupSetter__",
-}
-_CONFIG: Spec = {
-    "background": "white",
-    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
-    "padding": {"left": 12, "top": 5, "right": 12, "bottom": 5},
-    "axis": {
-        "labelColor": INK,
-        "titleColor": INK,
-        "gridColor": "#99999933",
-        "domainColor": INK,
-        "tickColor": INK,
-        "labelLimit": 220,
-        "titleFontWeight": "normal",
-    },
-    "header": {"labelColor": INK, "titleColor": INK, "labelFontWeight": "bold"},
-    "legend": {
-        "labelColor": INK,
-        "titleColor": INK,
-        "orient": "bottom",
-        "labelLimit": 300,
-        "symbolOpacity": 1,
-    },
-    "title": {"color": INK, "anchor": "start"},
-    "view": {"stroke": None},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: a Vega-Lite spec under a title, with the table of the numbers that it shows."""
-
-    name: str
-    title: str
-    spec: Spec
-    numbers: pd.DataFrame
-    note: str = ""
-    legend: tuple[str, ...] = field(default=())
-
-
-def drawn(figure: Figure, form: str = "svg") -> bytes:
-    """The figure as `svg`, `png` or `pdf`."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise UnmaskError("figures need: pip install vl-convert-python.") from error
-    if form not in FORMS:
-        raise UnmaskError(f"a figure is drawn as {', '.join(FORMS)}; not as {form!r}.")
-    try:
-        made = getattr(vl_convert, f"vegalite_to_{form}")(
-            _clean(figure.spec), **({"scale": 2} if form == "png" else {})
-        )
-    except ValueError as error:
-        said = str(error).splitlines()[0][:120]
-        raise UnmaskError(f"the figure {figure.title!r} cannot be drawn ({said}).") from error
-    return made.encode() if isinstance(made, str) else bytes(made)
-
-
-def _clean(value: Any) -> Any:
-    """A spec without characters that steer a terminal: the library stops at some of them."""
-    if isinstance(value, dict):
-        return {k: _clean(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(v) for v in value]
-    if not isinstance(value, str):
-        return value
-    return visible(value) + "\u00a0" * (value in MEMBERS)
-
-
-def specified(values: pd.DataFrame, **parts: Any) -> Spec:
-    """A Vega-Lite spec over the rows of a frame."""
-    rows = values.astype(object).where(values.notna(), None).to_dict("records")
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "data": {"values": rows},
-        "config": _CONFIG,
-        **parts,
-    }
-
-
-def palette(count: int) -> list[str]:
-    """So many colours, none twice: Okabe and Ito's, then hues between them in two shades."""
-    more = [
-        colorsys.hls_to_rgb((k * 0.381966) % 1, 0.36 + 0.22 * (k % 2), 0.75)
-        for k in range(max(count - len(PALETTE), 0))
-    ]
-    made = ["#" + "".join(f"{round(255 * v):02x}" for v in rgb) for rgb in more]
-    return [*PALETTE[:count], *made]
-
-
-def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
-    """A colour for each name, with its legend."""
-    scale = {"domain": list(names), "range": palette(len(names))}
-    return {"field": field_, "type": "nominal", "title": title, "scale": scale}
-
 
 # ---------------------------------------------------------------- scores
 
@@ -166,7 +53,16 @@ def categories(results: Sequence[Result]) -> list[Figure]:
         title = f"By category: {data}"
         what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
         out.append(
-            _intervals(part, f"categories-{data}", title, what, unit.ideal, unit.digits, "series")
+            _intervals(
+                part,
+                f"categories-{data}",
+                title,
+                what,
+                unit.ideal,
+                unit.digits,
+                colour="series",
+                legend="measure",
+            )
         )
     return out
 
@@ -179,6 +75,8 @@ def _intervals(
     ideal: float,
     digits: int,
     colour: str = "model",
+    legend: str = "model",
+    at: str = "the value without bias",
 ) -> Figure:
     """Dots with intervals; those of one row stand below each other, never behind."""
     names = list(dict.fromkeys(frame[colour]))
@@ -197,14 +95,11 @@ def _intervals(
     y = {"field": "what", "type": "nominal", "title": None, "sort": rows}
     offset = {"yOffset": {"field": colour, "type": "nominal", "sort": names}}
     about = {"description": SAID}
-    tinted = {"color": colours(colour, {"series": "measure"}.get(colour, colour), names)}
+    tinted = {"color": colours(colour, legend, names)}
     common = {"y": y, **offset, **tinted, **about}
     height = max(ROW, 10 * len(names) + 7) * len(rows)
     layers: list[Spec] = [
-        {
-            "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3], "aria": False},
-            "encoding": {"x": {"datum": ideal, **x}},
-        },
+        rule(ideal, "x", **x),
         {
             "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
             "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}, **common},
@@ -215,8 +110,7 @@ def _intervals(
         },
     ]
     spec = specified(shown.assign(said=said), width=420, height=height, layer=layers)
-    what = "no difference" if name.startswith("differences") else "the value without bias"
-    note = f"The dashed line is {what}, {ideal:g}."
+    note = f"The dashed line is {at}, {ideal:g}."
     return Figure(name, title, spec, shown, note, tuple(names))
 
 
@@ -245,7 +139,8 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
             score=part.difference,
         )
         title = f"Paired differences, {unit}"
-        out.append(_intervals(pairs, f"differences-{unit}", title, f"difference, {unit}", 0.0, 2))
+        what, name = f"difference, {unit}", f"differences-{unit}"
+        out.append(_intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
     return out
 
 

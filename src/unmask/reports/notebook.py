@@ -7,7 +7,7 @@ from typing import Any
 
 from unmask.errors import UnmaskError
 from unmask.registry import unknown
-from unmask.reports import figures
+from unmask.reports import drawing, figures
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.files import atomically
 from unmask.reports.rendering import rendered
@@ -19,15 +19,15 @@ from unmask.types import VIEWS, Result
 class Drawing:
     """A figure that a notebook shows and that `save` writes as SVG, PNG or PDF."""
 
-    figure: figures.Figure
+    figure: drawing.Figure
 
     def _repr_html_(self) -> str:
-        return figures.drawn(self.figure, "svg").decode()
+        return drawing.drawn(self.figure, "svg").decode()
 
     def save(self, path: Path | str) -> Path:
         """Write it; the file's ending says how."""
         target = Path(path)
-        made = figures.drawn(self.figure, target.suffix.removeprefix(".").lower())
+        made = drawing.drawn(self.figure, target.suffix.removeprefix(".").lower())
         atomically(target, lambda part: part.write_bytes(made))
         return target
 

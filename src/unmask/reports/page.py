@@ -8,7 +8,7 @@ import pandas as pd
 
 from unmask.reports import webpage
 from unmask.reports.columns import Cell, laid_out, plain
-from unmask.reports.figures import FORMS, Figure, drawn
+from unmask.reports.drawing import FORMS, Figure, drawn
 from unmask.reports.files import atomically, put, put_csv
 from unmask.reports.rendering import rendered, safe
 from unmask.types import Result

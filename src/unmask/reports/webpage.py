@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from unmask.errors import UnmaskError
-from unmask.reports import explain, figures
+from unmask.reports import drawing, explain, figures
 from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
 from unmask.reports.explorer import explored
 from unmask.reports.files import make_folder, put, visible
@@ -64,11 +64,11 @@ def numbers(
     return Numbers(title, heads, rows)
 
 
-def shown(figure: figures.Figure) -> dict[str, Any]:
+def shown(figure: drawing.Figure) -> dict[str, Any]:
     """A figure as the page shows it: its SVG inline, and its numbers."""
     note = figure.note
     try:
-        svg = figures.drawn(figure, "svg").decode()
+        svg = drawing.drawn(figure, "svg").decode()
     except UnmaskError as error:  # the numbers are below; a page is not lost for a picture
         svg, note = "<svg></svg>", str(error)
     return {
@@ -79,7 +79,7 @@ def shown(figure: figures.Figure) -> dict[str, Any]:
     }
 
 
-def page(results: Sequence[Result], title: str = "", more: Sequence[figures.Figure] = ()) -> Page:
+def page(results: Sequence[Result], title: str = "", more: Sequence[drawing.Figure] = ()) -> Page:
     """The page of some results, with `more` figures before their own."""
     frame = table(results, by_category=True)
     heads = frame.compared.map(lambda c: "scores" if UNITS[c].head == "score" else "effect sizes")

@@ -11,7 +11,7 @@ from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Resampling, Spec
 from unmask.reports import charts
-from unmask.reports.figures import Figure
+from unmask.reports.drawing import Figure
 from unmask.reports.page import Study, Table
 from unmask.reports.rendering import safe
 from unmask.stats import log_odds

@@ -15,7 +15,7 @@ from unmask.errors import DataError, UnmaskError
 from unmask.flow.evaluate import evaluate
 from unmask.measures import ASSOCIATION
 from unmask.options import Options, Spec
-from unmask.reports.figures import Figure
+from unmask.reports.drawing import Figure
 from unmask.reports.page import Study, Table
 from unmask.studies.papers import husse2022_figures as figures
 from unmask.studies.papers import husse2022_printed as printed

@@ -14,7 +14,7 @@ from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Spec
 from unmask.reports import charts
-from unmask.reports.figures import Figure
+from unmask.reports.drawing import Figure
 from unmask.studies.papers.husse2022_printed import COLUMNS, MAIN, SIGNIFICANT
 from unmask.studies.papers.husse2022_tables import METHODS, SIZES, Results
 from unmask.text.contexts import Contexts, Mention, Source, WordTest, source

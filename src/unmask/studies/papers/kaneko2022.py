@@ -15,7 +15,7 @@ from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD, plans
 from unmask.options import Spec
 from unmask.reports import charts
-from unmask.reports.figures import Figure
+from unmask.reports.drawing import Figure
 from unmask.reports.page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar

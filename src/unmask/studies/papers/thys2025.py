@@ -14,7 +14,7 @@ from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Spec
 from unmask.reports import charts
-from unmask.reports.figures import Figure
+from unmask.reports.drawing import Figure
 from unmask.reports.page import Study, Table
 from unmask.stats.agreement import correlation, correlations
 from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row

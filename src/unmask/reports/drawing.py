@@ -1,0 +1,139 @@
+"""Figures: one Vega-Lite spec each, drawn for the screen and for print by the same library.
+
+vl-convert draws SVG, PNG and PDF without a browser. On a page the SVG stands inline: every mark
+says what it is in its `aria-label`, which a screen reader reads and the page shows on hover.
+"""
+
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from unmask.errors import UnmaskError
+from unmask.reports.files import visible
+
+Spec: TypeAlias = dict[str, Any]
+# Okabe and Ito's colours, which colour-blind readers can tell apart; the first is blue.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#b8a900")
+INK = "#555555"
+SAID: Spec = {"field": "said", "type": "nominal"}
+ROW = 17  # pixels for a row of dots
+FORMS = ("svg", "png", "pdf")
+# Names that every object of the drawing library's language has: a scale takes them for its own.
+MEMBERS = {
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+    "__proto__",
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+}
+_CONFIG: Spec = {
+    "background": "white",
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
+    "padding": {"left": 12, "top": 5, "right": 12, "bottom": 5},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": "#99999933",
+        "domainColor": INK,
+        "tickColor": INK,
+        "labelLimit": 220,
+        "titleFontWeight": "normal",
+    },
+    "header": {"labelColor": INK, "titleColor": INK, "labelFontWeight": "bold"},
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "orient": "bottom",
+        "labelLimit": 300,
+        "symbolOpacity": 1,
+    },
+    "title": {"color": INK, "anchor": "start"},
+    "view": {"stroke": None},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: a Vega-Lite spec under a title, with the table of the numbers that it shows."""
+
+    name: str
+    title: str
+    spec: Spec
+    numbers: pd.DataFrame
+    note: str = ""
+    legend: tuple[str, ...] = field(default=())
+
+
+def drawn(figure: Figure, form: str = "svg") -> bytes:
+    """The figure as `svg`, `png` or `pdf`."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise UnmaskError("figures need: pip install vl-convert-python.") from error
+    if form not in FORMS:
+        raise UnmaskError(f"a figure is drawn as {', '.join(FORMS)}; not as {form!r}.")
+    try:
+        made = getattr(vl_convert, f"vegalite_to_{form}")(
+            _clean(figure.spec), **({"scale": 2} if form == "png" else {})
+        )
+    except ValueError as error:
+        said = str(error).splitlines()[0][:120]
+        raise UnmaskError(f"the figure {figure.title!r} cannot be drawn ({said}).") from error
+    return made.encode() if isinstance(made, str) else bytes(made)
+
+
+def _clean(value: Any) -> Any:
+    """A spec without characters that steer a terminal: the library stops at some of them."""
+    if isinstance(value, dict):
+        return {k: _clean(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(v) for v in value]
+    if not isinstance(value, str):
+        return value
+    return visible(value) + "\u00a0" * (value in MEMBERS)
+
+
+def specified(values: pd.DataFrame, **parts: Any) -> Spec:
+    """A Vega-Lite spec over the rows of a frame."""
+    rows = values.astype(object).where(values.notna(), None).to_dict("records")
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "data": {"values": rows},
+        "config": _CONFIG,
+        **parts,
+    }
+
+
+def palette(count: int) -> list[str]:
+    """So many colours, none twice: Okabe and Ito's, then hues between them in two shades."""
+    more = [
+        colorsys.hls_to_rgb((k * 0.381966) % 1, 0.36 + 0.22 * (k % 2), 0.75)
+        for k in range(max(count - len(PALETTE), 0))
+    ]
+    made = ["#" + "".join(f"{round(255 * v):02x}" for v in rgb) for rgb in more]
+    return [*PALETTE[:count], *made]
+
+
+def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
+    """A colour for each name, with its legend."""
+    scale = {"domain": list(names), "range": palette(len(names))}
+    return {"field": field_, "type": "nominal", "title": title, "scale": scale}
+
+
+DASHED: Spec = {"color": INK, "strokeDash": [4, 3], "aria": False}
+
+
+def rule(value: float, along: str = "y", **more: Any) -> Spec:
+    """A dashed line at the value without bias."""
+    place = {"datum": value, "type": "quantitative", **more}
+    return {"mark": {"type": "rule", **DASHED}, "encoding": {along: place}}
