@@ -31,6 +31,7 @@ _HOME = {
     "check_measure": "complete",
     "evaluate": "api",
     "evaluate_specs": "api",
+    "leaderboard": "reports.pulls",
     "load": "api",
     "report": "reports.webpage",
     "run": "api",

@@ -1,9 +1,13 @@
 """The Python door: models, measures and data by name or as objects; results out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
 
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
@@ -23,10 +27,11 @@ from unmask.types import Dataset, Result, Results
 def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
     """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
-    `model` is a name or a loaded model; `measure` a name or a row; `data` a name, a path, a
-    `Dataset` or `Stimuli`. What cannot be scored is an error, and so is a name that stands for
-    several sets: use `run` for those. With `exclude_flagged` the result is that of the items
-    without visible defects.
+    `model` is a name, a loaded model, or a network of transformers with its tokenizer,
+    `(net, tokenizer)`, as in a training loop; `measure` a name or a row; `data` a name, a path, a
+    `Dataset`, `Stimuli`, or a frame of pairs (pandas, `datasets`). What cannot be scored is an
+    error, and so is a name that stands for several sets: use `run` for those. With
+    `exclude_flagged` the result is that of the items without visible defects.
     """
     found = run([model], [measure], [data], **options)
     chosen = [r for r in found if r.provenance["data"].get("unflagged")] or list(found)
@@ -42,14 +47,21 @@ def run(
     """All measures on all data that they fit, for all models.
 
     Rows and sentences are shared between the measures of a model. Without measures the standard
-    suite, without data the package's own sets. Keyword arguments are those of `Options`. What was
+    suite, without data the package's own sets. Keyword arguments are those of `Options`;
+    `progress=True` shows a bar. What was
     asked for and could not be done is in `notes`; nothing done at all is an error.
     """
+    with _shown(options) as chosen, _resting(models):
+        return _run(models, measures, data, chosen)
+
+
+def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> Results:
     try:
         settings = Options(**options)
     except TypeError as error:
         raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
-    asked, given, named = _several(measures), _several(data), _several(models)
+    asked, given = _several(measures), _several(data)
+    named = [_loaded(m) for m in _several(models)]
     if not named:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
     rows = _distinct([find(m) for m in asked or SUITE])
@@ -127,10 +139,59 @@ def _several(given: Any) -> list[Any]:
     """One thing or many, each once: a name, a path or an object stands for itself."""
     if given is None:
         return []
-    many = isinstance(given, Iterable) and not isinstance(given, str | Path)
+    whole = isinstance(given, str | Path) or hasattr(given, "to_dict") or _is_pair(given)
+    many = isinstance(given, Iterable) and not whole and not hasattr(given, "to_pandas")
     things = list(given) if many else [given]
     keys = [str(t) if isinstance(t, str | Path) else id(t) for t in things]
     return list(dict(zip(keys, things, strict=True)).values())
+
+
+def _is_pair(given: Any) -> bool:
+    """Whether this is a network with its tokenizer, as transformers loads them."""
+    return (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and hasattr(given[0], "named_parameters")
+        and hasattr(given[1], "convert_ids_to_tokens")
+    )
+
+
+def _loaded(model: Any) -> Any:
+    """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
+    if not _is_pair(model):
+        return model
+    from unmask.models.load import in_memory  # torch is heavy: only when a model is given
+
+    return in_memory(*model)
+
+
+@contextmanager
+def _resting(models: Any) -> Iterator[None]:
+    """Networks in memory are measured as they are used, without dropout, and then trained on."""
+    nets = [m[0] for m in _several(models) if _is_pair(m)]
+    before = [net.training for net in nets]
+    try:
+        yield
+    finally:
+        for net, training in zip(nets, before, strict=True):
+            net.train(training)
+
+
+@contextmanager
+def _shown(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Options with a bar on the screen where `progress` is True."""
+    if options.get("progress") is not True:
+        yield {k: v for k, v in options.items() if k != "progress" or v not in (False, None)}
+        return
+    with Progress(transient=True, console=Console(stderr=True)) as view:
+        bars: dict[str, Any] = {}
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                bars[what] = view.add_task(what, total=total)
+            view.update(bars[what], completed=done, total=total)
+
+        yield {**options, "progress": advance}
 
 
 def _distinct(rows: Iterable[Measure]) -> list[Measure]:

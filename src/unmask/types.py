@@ -339,6 +339,22 @@ class Result:
         """A figure of it: the scores, or one named by `what`; it can `save` itself."""
         return VIEWS["plot"]([self], what)
 
+    def frame(self, by_category: bool = False) -> Any:
+        """It as a pandas frame: score, interval, ideal, n, verdict."""
+        return VIEWS["frame"]([self], by_category)
+
+    def to_markdown(self) -> str:
+        """A section for a model card: sentences and a table."""
+        return str(VIEWS["markdown"]([self]))
+
+    def to_latex(self) -> str:
+        """A table for a LaTeX document with booktabs."""
+        return str(VIEWS["latex"]([self]))
+
+    def items_by_pull(self, top: int | None = None) -> Any:
+        """The items that drive the score, with their sentences, those that pull most first."""
+        return VIEWS["pulls"](self, top)
+
 
 class Results(Sequence[Result]):
     """The results of a run, in order, and notes on what was asked for and could not be done."""
@@ -366,6 +382,18 @@ class Results(Sequence[Result]):
     def plot(self, what: str | None = None) -> Any:
         """A figure of them: the scores, or one named by `what`; it can `save` itself."""
         return VIEWS["plot"](self, what)
+
+    def frame(self, by_category: bool = False) -> Any:
+        """All as a pandas frame: score, interval, ideal, n, verdict."""
+        return VIEWS["frame"](self, by_category)
+
+    def to_markdown(self) -> str:
+        """A section for a model card: sentences and a table."""
+        return str(VIEWS["markdown"](self))
+
+    def to_latex(self) -> str:
+        """A table for a LaTeX document with booktabs."""
+        return str(VIEWS["latex"](self))
 
     def __repr__(self) -> str:
         return f"Results({', '.join(r.title for r in self._results)})"

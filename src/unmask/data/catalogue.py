@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pandas as pd
+
 from unmask.data import controls, defects, templates, wordsets
 from unmask.data.cards import Card, release_files, seat_files, sentence_sets
 from unmask.data.fetch import locate
-from unmask.data.readers.pairs import read_pairs
+from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
 from unmask.plugins import Offered
 from unmask.registry import Registry, unknown
@@ -77,7 +79,8 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
     if isinstance(data, Dataset | WordTest | Stimuli):
         return _object(data)
     if not isinstance(data, str | Path):
-        raise DataError(f"{data!r:.40} is no data; give a name, a path, a Dataset or Stimuli.")
+        made = _rows(data)
+        return [made, defects.without_flagged(made)] if exclude_flagged else [made]
     name = str(data)
     if name in wordsets.groups():
         return [d for member in wordsets.groups()[name] for d in resolve(member)]
@@ -93,6 +96,23 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
     found = defects.flagged(sentences(base, encoding))
     sets: list[Data] = [controls.controlled(found, control) if control else found]
     return sets + ([defects.without_flagged(found)] if exclude_flagged else [])
+
+
+def _rows(data: Any) -> Dataset:
+    """Pairs from a pandas frame or a `datasets.Dataset` with a column for each sentence."""
+    frame = data.to_pandas() if hasattr(data, "to_pandas") else data
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(
+            f"{data!r:.40} is no data; give a name, a path, a Dataset, Stimuli or a frame of pairs."
+        )
+    missing = [c for c in ("stereotype", "antistereotype") if c not in frame]
+    if missing or not len(frame):
+        lacks = f"no column {' and no '.join(map(repr, missing))}" if missing else "no rows"
+        raise DataError(
+            f"the frame has {lacks}; it needs 'stereotype' and 'antistereotype', a pair in a row."
+        )
+    made = pairs_of(frame.to_dict("records"), "frame", "the frame")
+    return _noted(defects.flagged(made), {"source": "frame"})  # type: ignore[no-any-return]
 
 
 def word_sets(names: Sequence[str]) -> list[Stimuli]:

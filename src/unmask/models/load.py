@@ -248,6 +248,19 @@ def next_sentence_net(model: Model) -> Any:
     return net.to(first.device).eval()
 
 
+def in_memory(net: Any, tokenizer: Any) -> Model:
+    """A network of transformers with its tokenizer, as it is now."""
+    name = str(getattr(net.config, "_name_or_path", "")) or type(net).__name__
+    return wrap(net, tokenizer, kind_of(_of_class(net)), name)
+
+
+def _of_class(net: Any) -> Any:
+    """Its config, with the network's own class as the architecture: one made anew names none."""
+    config = copy.copy(net.config)
+    config.architectures = [type(net).__name__]
+    return config
+
+
 def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
     """A model from a network and a tokenizer already in memory."""
     net.eval()

@@ -10,6 +10,8 @@ from unmask.registry import unknown
 from unmask.reports import drawing, figures
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.files import atomically
+from unmask.reports.formats import as_latex, as_markdown
+from unmask.reports.pulls import by_pull
 from unmask.reports.rendering import rendered
 from unmask.reports.webpage import numbers
 from unmask.types import VIEWS, Result
@@ -52,5 +54,5 @@ def table_html(results: Sequence[Result]) -> str:
     return rendered("numbers.html.jinja", tables=parts)
 
 
-VIEWS["html"] = table_html
-VIEWS["plot"] = plot
+VIEWS.update(html=table_html, plot=plot, frame=table, pulls=by_pull)
+VIEWS.update(markdown=as_markdown, latex=as_latex)

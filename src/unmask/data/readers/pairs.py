@@ -92,12 +92,16 @@ def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
     stereotype is about) with its `family` (else the category), `frame` (the wording that items
     share), and `stereotype_fill`, ... (the word that differs, for CAT; with it give `unrelated`).
     """
-    rows = read_table(path, ["stereotype", "antistereotype"], encoding)
+    return pairs_of(read_table(path, ["stereotype", "antistereotype"], encoding), path.stem, path)
+
+
+def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> Dataset:
+    """A data set of rows with the columns that `read_pairs` takes; `path` is for messages."""
     triplets = all(_given(r, UNRELATED) is not None for r in rows)
     labels = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED) if triplets else (STEREOTYPE, ANTISTEREOTYPE)
     items = [_user_item(row, number, path, labels) for number, row in enumerate(rows)]
     return Dataset(
-        path.stem,
+        name,
         "triplets" if triplets else "pairs",
         tuple(items),
         "cluster" if "cluster" in rows[0] else "item",
@@ -111,7 +115,9 @@ def _given(row: Mapping[str, Any], name: str) -> Any:
     return None if missing else value
 
 
-def _user_item(row: Mapping[str, Any], number: int, path: Path, labels: Sequence[str]) -> Contrast:
+def _user_item(
+    row: Mapping[str, Any], number: int, path: Path | str, labels: Sequence[str]
+) -> Contrast:
     texts = {}
     for label in labels:
         sentence = _given(row, label)

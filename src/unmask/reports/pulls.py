@@ -1,0 +1,103 @@
+"""Which items drive a score, and models side by side."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError
+from unmask.reports.columns import UNITS, table
+from unmask.reports.figures import margins
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
+
+
+def by_pull(result: Result, top: int | None = None) -> pd.DataFrame:
+    """The items (or words) of a result, those that pull most first.
+
+    Of pairs `pull` is the stereotype's score less the antistereotype's, with both sentences; of a
+    template test how much the attribute speaks for x; of a word test how much the effect size
+    would fall without the word.
+    """
+    made = {"preference": _pairs, "log-odds": _templates, "association": _words}
+    frame = made[result.compared](result)
+    order = frame.pull.abs().sort_values(ascending=False, kind="stable").index
+    shown = frame.loc[order].reset_index(drop=True)
+    return shown if top is None else shown.head(top)
+
+
+def _pairs(result: Result) -> pd.DataFrame:
+    frame = result.items[result.items.reason.isna()]
+    wide = frame.pivot(index="item", columns="label", values="sentence")
+    first = frame.drop_duplicates("item").set_index("item")
+    return pd.DataFrame(
+        {
+            "item": wide.index,
+            "category": first.category.loc[wide.index].to_numpy(),
+            "pull": margins(result).loc[wide.index].to_numpy(),
+            STEREOTYPE: wide[STEREOTYPE].to_numpy(),
+            ANTISTEREOTYPE: wide[ANTISTEREOTYPE].to_numpy(),
+        }
+    )
+
+
+def _templates(result: Result) -> pd.DataFrame:
+    frame = result.items[result.items.reason.isna()]
+    gain = frame.score - (frame.prior.fillna(0.0) if "prior" in frame else 0.0)
+    wide = frame.assign(gain=gain, half=frame.label.str[0]).pivot_table("gain", "item", "half")
+    first = frame.drop_duplicates("item").set_index("item").loc[wide.index]
+    pull = (wide["x"] - wide["y"]).to_numpy()
+    facts = {"category": first.category.to_numpy(), "word": first.cluster.to_numpy()}
+    return pd.DataFrame(
+        {"item": wide.index, **facts, "pull": pull, "sentence": first.sentence.to_numpy()}
+    )
+
+
+def _words(result: Result) -> pd.DataFrame:
+    frame = result.items[result.items.score.notna()]
+    return pd.DataFrame(
+        {
+            "item": frame["item"].to_numpy(),
+            "category": frame.category.to_numpy(),
+            "pull": (result.overall.value - frame.without).to_numpy(),
+            "association": frame.score.to_numpy(),
+            "sentence": frame.sentence.to_numpy(),
+        }
+    )
+
+
+def leaderboard(results: Sequence[Result]) -> pd.DataFrame:
+    """Models side by side on what all of them were measured by, the least biased first.
+
+    `distance` is the mean over measures of the distance from the ideal, in units of what matters
+    (3 points, or 0.2 d, unless the run says otherwise); `biased` counts the verdicts. Only
+    measures and data that every model has count: others would compare unlike things.
+    """
+    frame = table(list(results))
+    if frame.empty:
+        raise DataError("there are no results; give some folders that 'unmask run' wrote.")
+    frame = frame[frame.verdict.notna()]  # baselines have none
+    models = list(dict.fromkeys(frame.model))
+    what = frame.measure + " on " + frame.data
+    shared = [w for w, part in frame.groupby(what, sort=False) if set(part.model) == {*models}]
+    if not shared:
+        raise DataError(
+            f"{', '.join(models[:3])} have no measure and data in common; run the same for all."
+        )
+    twice = frame.assign(what=what).duplicated(["model", "what"])
+    if twice.any():
+        row = frame[twice].iloc[0]
+        raise DataError(
+            f"{row.model} was measured twice by {row.measure} on {row.data}; give one run a model."
+        )
+    matters = {(r.model, r.title): v.matters for r in results if (v := r.verdicts.get(""))}
+    kept = frame.assign(what=what)[what.isin(shared)]
+    far = [
+        abs(r.score - r.ideal) / matters.get((r.model, r.what), UNITS[r.compared].coarse)
+        for r in kept.itertuples()
+    ]
+    kept = kept.assign(far=far, biased=kept.verdict == "biased")
+    scores = kept.pivot(index="model", columns="what", values="score")[shared]
+    found = kept.groupby("model").agg(distance=("far", "mean"), biased=("biased", "sum"))
+    joined = found.assign(measures=len(shared)).join(scores).reset_index()
+    order = np.argsort(joined.distance.to_numpy(), kind="stable")
+    return joined.iloc[order].reset_index(drop=True)
