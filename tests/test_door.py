@@ -6,12 +6,14 @@ import pytest
 import torch
 
 import unmask
-from conftest import tiny
+from conftest import invoke, tiny
+from unmask.cli import terminal
 from unmask.lab import items
 from unmask.lab.language import tokenizer_of
 from unmask.lab.nets import network
 from unmask.lab.world import Plant, World
 from unmask.models.load import in_memory, wrap
+from unmask.reports import files
 
 PAIRS = pd.DataFrame(
     {
@@ -136,3 +138,69 @@ def test_a_leaderboard_compares_what_all_models_have(model):
         unmask.leaderboard([*both, both[0]])
     with pytest.raises(unmask.DataError, match="no results"):
         unmask.leaderboard([])
+
+
+# ---------------------------------------------------------------- the same from the command line
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folders = []
+    for family in ("bert", "roberta"):
+        folder = tmp_path_factory.mktemp(family)
+        unmask.save(unmask.run([tiny(family)], ["cps", "aul", "w-seat"], [PAIRS, "weat-6"]), folder)
+        folders.append(str(folder))
+    return folders
+
+
+def test_items_are_shown_with_their_sentences(saved, tmp_path):
+    status, out, err = invoke("items", saved[0], "-x", "cps", "--top", "2")
+    assert status == 0, err
+    assert "cps on frame" in out
+    assert "{" in out
+    assert "aul" not in out
+    whole = tmp_path / "items.csv"
+    assert invoke("items", saved[0], "-o", whole)[0] == 0
+    frame = pd.read_csv(whole)
+    assert set(frame.measure) == {"cps", "aul", "w-seat"}
+    assert invoke("items", saved[0], "--category", "body", "-x", "cps")[1].count("strong") == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (("-x", "cpz"), "did you mean 'cps'"),
+        (("-d", "fram"), "did you mean 'frame'"),
+        (("--category", "wrok"), "did you mean 'work'"),
+        (("--top", "0"), "--top is 0"),
+    ],
+)
+def test_a_wrong_choice_of_items_is_one_sentence(saved, how, said):
+    status, _, err = invoke("items", saved[0], *how)
+    assert status == 2
+    assert said in err
+
+
+def test_a_leaderboard_of_folders(saved, tmp_path):
+    status, out, err = invoke("leaderboard", *saved, "-o", tmp_path / "board.csv")
+    assert status == 0, err
+    assert "tiny-bert" in out
+    assert pd.read_csv(tmp_path / "board.csv").measures.tolist() == [3, 3]
+
+
+def test_version_and_short_help():
+    assert invoke("--version")[1].strip() == f"unmask {unmask.__version__}"
+    assert "Usage" in invoke("run", "-h")[1]
+
+
+def test_two_runs_of_one_second_get_two_folders(tmp_path):
+    made = {files.new_folder(tmp_path / "results", "%Y") for _ in range(3)}
+    assert len(made) == 3
+    assert all(folder.is_dir() for folder in made)
+
+
+def test_what_differs_is_shown_in_place():
+    row = {"item": 1, "stereotype": "He is a man", "antistereotype": "She is a woman today"}
+    assert terminal._difference(row) == "{He | She} is a {man | woman today}"
+    same = {"item": 1, "stereotype": "He is", "antistereotype": "He is here"}
+    assert terminal._difference(same) == "He is { | here}"

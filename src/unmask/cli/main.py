@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli import cached, corpus, lab, reporting, studies
+from unmask.cli import cached, corpus, lab, looking, reporting, studies
 from unmask.cli.arguments import (
     ByCategory,
     Cache,
@@ -29,6 +28,7 @@ api = later("unmask.api")
 cite_ = later("unmask.reports.cite")
 listing = later("unmask.cli.listing")
 options = later("unmask.options")
+package = later("unmask")
 files = later("unmask.reports.files")
 results = later("unmask.reports.results")
 scores = later("unmask.flow.scores")
@@ -42,6 +42,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(corpus.contexts_app, name="contexts")
 app.add_typer(cached.app, name="cache")
@@ -49,7 +50,10 @@ app.add_typer(corpus.data_app, name="data")
 studies.add_to(app)
 app.command()(reporting.report)
 app.command()(lab.validate)
+app.command()(looking.items)
+app.command()(looking.leaderboard)
 console = Console()
+NOW = "%Y-%m-%d-%H%M%S"  # how a folder of results is named
 STOPPED = 130  # the exit status of a command that was interrupted
 
 
@@ -89,6 +93,21 @@ def _complain(said: str, status: int = 2) -> None:
     line = files.visible(" ".join(said.split()))
     Console(stderr=True).print(f"[bold red]unmask:[/] {escape(line)}", soft_wrap=True)
     sys.exit(status)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"unmask {package.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Measure social bias in language models, and say how far each number can be trusted."""
 
 
 @app.command()
@@ -169,8 +188,7 @@ def run(
         "keep": () if no_tokens else ("tokens",),
     }
     options.Options(**chosen)  # checked before a folder is made
-    folder = out or Path("unmask-results") / datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    files.make_folder(folder)
+    folder = files.make_folder(out) if out else files.new_folder(Path("unmask-results"), NOW)
     names = (split(model, ("bundled",)), split(measure) or None, split(data) or None)
     with terminal.progress(console) as progress:
         found = api.run(*names, **chosen, progress=progress)

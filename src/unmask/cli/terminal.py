@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -146,12 +147,20 @@ def _difference(row: Mapping[str, Any]) -> str:
     if not isinstance(pro, str) or not isinstance(anti, str):
         return str(row["item"])
     one, two = pro.split(), anti.split()
-    start = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), 0)
-    rest = list(zip(reversed(one[start:]), reversed(two[start:]), strict=False))
-    end = next((i for i, (a, b) in enumerate(rest) if a != b), 0)
-    parts = [" ".join(w[start : len(w) - end]) for w in (one, two)]
-    middle = "{" + " | ".join(parts) + "}"
-    return " ".join([*one[:start], middle, *one[len(one) - end :]])
+    parts = []
+    for sort, a, b, c, d in SequenceMatcher(a=one, b=two, autojunk=False).get_opcodes():
+        same, other = " ".join(one[a:b]), " ".join(two[c:d])
+        parts.append(same if sort == "equal" else "{" + f"{same} | {other}" + "}")
+    return " ".join(parts)
+
+
+def print_pulls(console: Console, frame: pd.DataFrame) -> None:
+    """Items with what they pull, a line each."""
+    for row in frame.to_dict("records"):
+        said = row.get("sentence")
+        what = f"{row['item']}: {said}" if isinstance(said, str) else _difference(row)
+        line = f"  {row['pull']:+.2f}  {row['category']}  {what}"
+        console.print(escape(line), soft_wrap=True, highlight=False)
 
 
 def print_study(console: Console, study: Study, folder: Path) -> None:

@@ -1,9 +1,11 @@
 """Files that appear only when they are whole, and that follow no link."""
 
+import itertools
 import os
 import re
 import tempfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,21 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def make_folder(folder: Path) -> None:
+def new_folder(parent: Path, form: str) -> Path:
+    """A folder that was not there before, named by the time; two of one second are two."""
+    make_folder(parent)
+    name = datetime.now().strftime(form)
+    for number in itertools.count(1):
+        folder = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        break
+    return folder
+
+
+def make_folder(folder: Path) -> Path:
     """Make sure that results can be written, before anything long begins."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -26,6 +42,7 @@ def make_folder(folder: Path) -> None:
         raise DataError(
             f"cannot write to {str(folder)!r} ({error.strerror}); name another folder with -o."
         ) from error
+    return folder
 
 
 def atomically(path: Path, write: Callable[[Path], Any]) -> None:

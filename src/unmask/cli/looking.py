@@ -1,0 +1,80 @@
+"""The commands `items` and `leaderboard`: what drives a score, and models side by side."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli import reporting
+from unmask.cli.arguments import split
+from unmask.cli.later import later
+from unmask.errors import UnmaskError
+from unmask.registry import unknown
+
+files = later("unmask.reports.files")
+pulls = later("unmask.reports.pulls")
+results = later("unmask.reports.results")
+terminal = later("unmask.cli.terminal")
+
+console = Console()
+Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
+
+
+def items(
+    folder: Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")],
+    measure: Annotated[
+        list[str] | None, typer.Option("-x", "--measure", help="Measures; default all.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("-d", "--data", help="Data sets; default all.")
+    ] = None,
+    category: Annotated[str | None, typer.Option(help="One category only.")] = None,
+    top: Annotated[int, typer.Option(help="Items to show of each, those that pull most.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="CSV file with all items in place of these.")
+    ] = None,
+) -> None:
+    """The items that drive each score, with their sentences."""
+    if top < 1:
+        raise UnmaskError(f"--top is {top}; give a whole number of at least 1.")
+    found = list(results.load(folder))
+    for name, asked in (("measure", split(measure)), ("data", split(data))):
+        found = _chosen(found, name, asked)
+    frames = [(r, pulls.by_pull(r)) for r in found]
+    frames = [(r, f[f.category == category] if category else f) for r, f in frames]
+    if category and all(f.empty for _, f in frames):
+        names = sorted({str(c) for r in found for c in r.items.category})
+        raise UnmaskError(unknown("category", category, names))
+    if out is not None:
+        parts = [f.assign(model=r.model, measure=r.measure, data=r.data) for r, f in frames]
+        files.put_csv(out, pulls.pd.concat(parts, ignore_index=True))
+        console.print(f"Items: [bold]{escape(str(out))}[/]", soft_wrap=True)
+        return
+    for result, frame in frames:
+        console.print(f"\n[bold]{escape(f'{result.title}, {result.model}')}[/]")
+        terminal.print_pulls(console, frame.head(top))
+
+
+def _chosen(found: list[Any], name: str, asked: list[str]) -> list[Any]:
+    """The results of some measures or data sets; a name that none has is answered."""
+    have = list(dict.fromkeys(getattr(r, name) for r in found))
+    for one in asked:
+        if one not in have:
+            raise UnmaskError(unknown(name, one, have))
+    return [r for r in found if not asked or getattr(r, name) in asked]
+
+
+def leaderboard(
+    folders: Folders,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")] = None,
+) -> None:
+    """Models side by side on the measures and data that all have, the least biased first."""
+    found, _ = reporting.joined(folders)
+    board = pulls.leaderboard(found)
+    terminal.print_frame(console, board.round(2))
+    said = "distance: mean distance from the ideal, in units of what matters; biased: verdicts."
+    console.print(said, style="dim", soft_wrap=True)
+    if out is not None:
+        files.put_csv(out, board)
