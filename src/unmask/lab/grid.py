@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -155,7 +157,16 @@ class _Here(Executor):
 
 
 def _one_thread() -> None:
+    """Set a worker up: one thread, and an end to it when the command itself was killed."""
     torch.set_num_threads(1)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _file(place: Path, kind: str, plant: Plant) -> Path:
