@@ -70,18 +70,7 @@ def study(
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
         Table("readings", "All readings with their intervals", long(found)),
     ]
-    remarks = [*said(judged), *claim(found), LIMITS]
-    taught = words[words.rho == 1].groupby("theta").apply(probe.theta, include_groups=False)
-    if taught.max() - taught.min() < TAUGHT:
-        remarks.append(
-            "The models have not learned what was planted (see the manipulation check), so nothing "
-            "can be said of the measures: train for more steps, or plant more."
-        )
-    if grid.seeds < ENOUGH:
-        remarks.append(
-            f"The seeds are {grid.seeds}: intervals are too narrow and verdicts indicative; "
-            f"{ENOUGH} at least are needed to rely on them."
-        )
+    remarks = [*_warnings(grid, words), *said(judged), *claim(found), LIMITS]
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
@@ -91,6 +80,23 @@ def study(
         remarks,
         left_out(refused),
     )
+
+
+def _warnings(grid: Grid, words: pd.DataFrame) -> list[str]:
+    """What keeps a grid from saying much: models that did not learn, and few seeds."""
+    out = []
+    taught = words[words.rho == 1].groupby("theta").apply(probe.theta, include_groups=False)
+    if len(taught) and taught.max() - taught.min() < TAUGHT:
+        out.append(
+            "The models have not learned what was planted (see the manipulation check), so nothing "
+            "can be said of the measures: train for more steps, or plant more."
+        )
+    if grid.seeds < ENOUGH:
+        out.append(
+            f"The seeds are {grid.seeds}: intervals are too narrow and verdicts indicative; "
+            f"{ENOUGH} at least are needed to rely on them."
+        )
+    return out
 
 
 def left_out(refused: Mapping[str, str]) -> dict[str, str]:
