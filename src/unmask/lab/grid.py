@@ -112,7 +112,7 @@ def run(
     size = stack or (48 if where.startswith("cuda") else 8)
     size = 1 if grid.tier == "bundled" else size  # each is saved when it is trained
     count = workers or max(1, os.cpu_count() or 1)
-    todo = [(k, p) for k in grid.kinds for p in grid.plants() if not _file(place, k, p).exists()]
+    todo = [(k, p) for k in grid.kinds for p in grid.plants() if _kept(place, k, p) is None]
     every = len(grid.kinds) * len(grid.plants())
     progress("models scored", every - len(todo), every)
     done = every - len(todo)
@@ -128,7 +128,7 @@ def run(
             done += 1
             progress("models scored", done, every)
     for weights in {w for w in waiting.values() if w is not None}:
-        weights.unlink()
+        weights.unlink(missing_ok=True)
     return gathered(grid, place)
 
 
@@ -187,7 +187,7 @@ def _trained(
         return None
     name = hashlib.blake2b(repr([kind, *plants]).encode(), digest_size=6).hexdigest()
     final, part = place / f"{name}.safetensors", place / f"{name}.part.safetensors"
-    if final.exists():
+    if _readable(final):
         return final
     if grid.tier == "bundled":
         made = further.train(
@@ -219,21 +219,37 @@ def _keep(part: Path, step: int, weights: Mapping[str, torch.Tensor], steps: int
 
 
 def _begun(part: Path) -> tuple[int, dict[str, torch.Tensor]] | None:
-    if not part.exists():
+    if not _readable(part):
         return None
     with safetensors.safe_open(part, "pt") as file:
         step = int(file.metadata()["step"])
         return step, {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118  no mapping
 
 
+def _readable(path: Path) -> bool:
+    """Whether a file of weights is there and whole; a damaged one is made anew."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            return bool(list(file.keys()))
+    except (OSError, safetensors.SafetensorError):
+        return False
+
+
 def _score(
     grid: Grid, kind: Kind, plant: Plant, weights: Path | None, number: int, place: Path
 ) -> None:
     """Score one model and keep its readings; the file is there whole or not at all."""
+    if _kept(place, kind, plant) is not None:  # another process was faster
+        return
     world = World(plant)
     model: Any
     if weights is None:
         model = Oracle(world, kind)
+    elif not weights.exists():
+        raise UnmaskError(
+            f"{str(place)!r} is being used by another process; wait for it, or name another folder "
+            "with -o."
+        )
     else:
         with safetensors.safe_open(weights, "pt") as file:
             own = {k: file.get_slice(k)[number] for k in file.keys()}  # noqa: SIM118
@@ -246,15 +262,35 @@ def _score(
     atomically(target, found.to_parquet)
 
 
-def gathered(grid: Grid, place: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
-    """The readings of all models of a grid."""
-    files = [_file(place, k, p) for k in grid.kinds for p in grid.plants()]
+Kept = tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]
+
+
+def _kept(place: Path, kind: str, plant: Plant) -> Kept | None:
+    """The readings of a model that was scored; None where they are missing or damaged."""
+    file = _file(place, kind, plant)
+    try:
+        refused = json.loads(file.with_suffix(".json").read_text("utf-8"))
+        return pd.read_parquet(file), pd.read_parquet(file.with_suffix(".words")), refused
+    except (OSError, ValueError):  # pyarrow's errors are of these
+        return None
+
+
+def gathered(grid: Grid, place: Path) -> Kept:
+    """The readings of all models of a grid, and the measures that were refused, by kind."""
+    frames, words = [], []
     refused: dict[str, str] = {}
-    for file in files:
-        for name, why in json.loads(file.with_suffix(".json").read_text()).items():
-            refused.setdefault(f"{name}, {file.name.split('-')[1].split('_')[0]}", why)
+    for kind in grid.kinds:
+        for plant in grid.plants():
+            found = _kept(place, kind, plant)
+            if found is None:
+                raise UnmaskError(
+                    f"{str(_file(place, kind, plant))!r} is gone or damaged; run the same again."
+                )
+            frames.append(found[0])
+            words.append(found[1])
+            refused |= {f"{name}, {kind}": why for name, why in found[2].items()}
     return (
-        pd.concat([pd.read_parquet(f) for f in files], ignore_index=True),
-        pd.concat([pd.read_parquet(f.with_suffix(".words")) for f in files], ignore_index=True),
+        pd.concat(frames, ignore_index=True),
+        pd.concat(words, ignore_index=True),
         refused,
     )
