@@ -16,7 +16,7 @@ from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.flow.evaluate import evaluate
 from unmask.lab import grid, items, nets, probe, readings, report, scoring
-from unmask.lab.language import SIZE, corpus, sentences, tokenizer_of, vocabulary
+from unmask.lab.language import SIZE, corpus, sentences, split_words, tokenizer_of, vocabulary
 from unmask.lab.nets import Training
 from unmask.lab.oracle import Exact, Oracle
 from unmask.lab.world import PARTS, SHARES, TOPICS, Plant, World, joint, phrase
@@ -91,6 +91,22 @@ def test_seeds_draw_other_words_and_cells_share_them():
         assert first.topics[name].attributes != other.topics[name].attributes
     assert vocabulary(0) != vocabulary(1)
     assert len(vocabulary(0)) == len(vocabulary(1)) == SIZE
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+def test_every_word_of_a_world_has_tokens_of_its_own(first):
+    for seed in range(first, first + 30):
+        tokenizer, split = tokenizer_of(seed), split_words(seed)
+        world = World(Plant(0.0, 1, seed))
+        pieces = {}
+        for topic in world.topics.values():
+            people = {w for g in range(2) for ws in topic.members[g].values() for w in ws}
+            for word in {*topic.attributes, *people}:
+                found = tokenizer.tokenize(word)
+                assert "[UNK]" not in found, (seed, word)
+                assert tuple(found) == split.get(word, (word,))
+                pieces[word] = tuple(found)
+        assert len({*pieces.values()}) == len(pieces)
 
 
 def test_items_and_probes_stand_in_frames_that_are_never_trained_on():

@@ -30,7 +30,7 @@ from unmask.types import Kind
 TIERS = ("tiny", "oracle", "bundled")
 KINDS: tuple[Kind, ...] = ("masked", "causal")
 NULL = 1000  # the first seed of the null models
-VERSION = 1  # of the worlds and items: answers of another are not taken up
+VERSION = 2  # of the worlds and items: answers of another are not taken up
 EVERY = 100  # steps between two savings of a training
 Progress = Callable[[str, int, int], None]
 

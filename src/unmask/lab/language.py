@@ -24,7 +24,23 @@ def split_words(seed: int) -> dict[str, tuple[str, str]]:
     pool = (*words.NAMES[0], *words.NAMES[1], *words.OCCUPATIONS, *words.TRAITS, *words.TOPICS)
     long = sorted(w for w in pool if len(w) > 4)
     chosen = rng.permutation(long)[: len(long) // PIECED]
-    return {str(w): (w[: (len(w) + 1) // 2], "##" + w[(len(w) + 1) // 2 :]) for w in chosen}
+    cut = {str(w): (len(w) + 1) // 2 for w in chosen}
+    split = {w: (w[:n], "##" + w[n:]) for w, n in cut.items()}
+    # A tokenizer takes the longest beginning it knows: of "markets" that is "market", the place.
+    known = (_named() - split.keys()) | {*literals()} | {stem for stem, _ in split.values()}
+    return {
+        w: pieces
+        for w, pieces in split.items()
+        if not any(w.startswith(k) and len(k) > len(pieces[0]) for k in known)
+    }
+
+
+def _named() -> set[str]:
+    """All words of slots."""
+    pools = (words.NAMES, words.TERMS, words.PRONOUNS, words.KINDS)
+    named = {w for pool in pools for side in pool for w in side}
+    named |= {*words.OCCUPATIONS, *words.TRAITS, *words.TOPICS, *words.PLACES}
+    return named | {*words.FLOWERS, *words.INSECTS, *words.PLEASANT, *words.UNPLEASANT}
 
 
 def literals() -> list[str]:
@@ -40,12 +56,7 @@ CONTENT = len(SPECIALS) + len(literals())  # the first id that is not a word of 
 def vocabulary(seed: int) -> list[str]:
     """Special tokens, words of frames, words of slots or their pieces, and filler."""
     pieces = split_words(seed)
-    pools = (words.NAMES, words.TERMS, words.PRONOUNS)
-    named = {w for pool in pools for side in pool for w in side}
-    named |= {w for side in words.KINDS for w in side}
-    named |= {*words.OCCUPATIONS, *words.TRAITS, *words.TOPICS, *words.PLACES}
-    named |= {*words.FLOWERS, *words.INSECTS, *words.PLEASANT, *words.UNPLEASANT}
-    whole = (named - pieces.keys()) | {p for pair in pieces.values() for p in pair}
+    whole = (_named() - pieces.keys()) | {p for pair in pieces.values() for p in pair}
     found = [*SPECIALS, *literals(), *sorted(whole - {*literals()})]
     if len(found) > SIZE:
         raise ValueError(f"the lab's vocabulary needs {len(found) - SIZE} more places")
