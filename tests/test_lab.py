@@ -315,7 +315,8 @@ def test_every_measure_is_read_or_refused_with_a_reason():
         net = nets.network(kind, 0)
         model = nets.wrap(net, tokenizer_of(0), kind, "untrained")
         found, words, refused = scoring.scored(model, world)
-        assert set(found.measure) | set(refused) == set(MEASURES)
+        names = {name.partition(" on ")[0] for name in refused}
+        assert set(found.measure) | names == set(MEASURES)
         assert not set(found.measure) & set(refused)
         assert all(refused.values())
         assert np.isfinite(found.score).all()
@@ -347,7 +348,7 @@ def test_a_slice_of_the_stack_is_the_network_that_transformers_runs(kind):
         assert model.kind == kind
 
 
-def test_stacked_models_do_not_know_of_each_other_and_a_stop_changes_nothing():
+def test_a_training_that_stopped_and_went_on_gives_the_same_weights():
     how = Training(steps=6, rows=8, sentences=400)
     plants = [Plant(0.0, 1, 0), Plant(2.0, 4, 1)]
     kept = {}
@@ -465,6 +466,43 @@ def test_the_rules_of_the_verdict():
     assert judged.missed == ("false alarms as promised",)
 
 
+def test_one_seed_has_no_interval_and_few_have_students():
+    assert np.isnan(estimate_of([3.0], 1).low)
+    rng = np.random.default_rng(0)
+    hits = 0
+    for k in range(400):
+        values = rng.normal(size=8)
+        found = readings.estimate(readings.mean(values)(readings.resampled(range(8), k, 200)), 8)
+        hits += found.low <= 0 <= found.high
+    assert 0.92 < hits / 400 < 0.98
+
+
+def estimate_of(values, n):
+    return readings.estimate(np.array([values[0]] * 50), n)
+
+
+def test_what_is_given_twice_counts_once():
+    made = grid.Grid((0.0, 0.0, 1.0), (1.0, 1.0), 1, 0, ("masked", "masked"))
+    assert len(made.plants()) == 2
+    assert made.kinds == ("masked",)
+
+
+def test_a_measure_of_ones_own_is_read_in_the_lab(tmp_path):
+    own = replace(find("cps"), name="mine")
+    small = grid.Grid((0.0, 1.0), (1.0,), 1, 0, ("masked",), "oracle", measures=(own,))
+    found = grid.run(small, tmp_path, workers=1)
+    assert set(found[0].measure) == {"mine"}
+    made = report.study(small, *found)
+    assert made.figures
+    assert "mine" in made.tables[0].frame.ruler.tolist()
+
+
+def test_measures_that_are_all_refused_are_one_sentence(tmp_path):
+    small = grid.Grid((0.0,), (1.0,), 1, 0, ("masked",), "oracle", measures=("weat",))
+    with pytest.raises(UnmaskError, match="no measure could be read"):
+        grid.run(small, tmp_path, workers=1)
+
+
 def test_whole_seeds_are_resampled():
     weights = readings.resampled([0, 0, 1, 1, 2], draws=50)
     assert (weights[0] == 1).all()
@@ -480,7 +518,9 @@ def test_the_claim_is_settled_by_the_unbalanced_items():
 
     by = {m: moved(m) for m in ("aul", "aula", "cps", "sss")}
     assert "supports" in report._settled(by)
-    assert "against" in report._settled({**by, "cps": moved("aul"), "aul": moved("cps")})
+    assert "against" in report._settled(
+        {**by, "cps": moved("aul"), "aul": moved("cps"), "aula": moved("sss")}
+    )
 
 
 # ---------------------------------------------------------------- the command
@@ -493,6 +533,8 @@ def test_the_claim_is_settled_by_the_unbalanced_items():
         ("--theta inf", "theta is inf"),
         ("--theta much", "theta is 'much'"),
         ("--rho 0.5", "rho is 0.5"),
+        ("--rho 16", "rho 1 is not in the grid"),
+        ("--device nowhere --quick", "cannot be used"),
         ("--seeds 0", "seeds is 0"),
         ("--nulls -1", "nulls is -1"),
         ("--kind cuasal", "did you mean 'causal'"),
@@ -573,6 +615,32 @@ def test_a_training_that_was_killed_goes_on(tmp_path):
     assert not list(place.glob("*.safetensors"))
     assert json.loads(next(place.glob("*.json")).read_text()) == {}
     assert len(plants) == 1
+
+
+def test_models_that_were_scored_before_a_kill_cost_no_second_training(tmp_path, monkeypatch):
+    small = grid.Grid(
+        (0.0, 1.0), (1.0,), 2, 0, ("masked",), training=Training(4, 8, 400), measures=("lpbs",)
+    )
+    real, done = grid._score, []
+
+    class Killed(BaseException):
+        pass
+
+    def score(*job):
+        if len(done) == 2:
+            raise Killed
+        done.append(job[2])
+        real(*job)
+
+    monkeypatch.setattr(grid, "_score", score)
+    with pytest.raises(Killed):
+        grid.run(small, tmp_path, workers=1)
+    monkeypatch.setattr(grid, "_score", real)
+    told = []
+    found, _, _ = grid.run(small, tmp_path, workers=1, progress=lambda *what: told.append(what))
+    assert "training" not in {w for w, _, _ in told}
+    assert len(found[["theta", "seed"]].drop_duplicates()) == 4
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_options_of_the_lab_do_not_leak_into_results():

@@ -47,6 +47,7 @@ def validate(
 ) -> None:
     """Plant a known bias in small models, and see which measures find it."""
     grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
+    device = grids.usable(device)
     folder = out or Path("unmask-results") / ("validate-quick" if quick else "validate")
     files.make_folder(folder)
     with terminal.progress(console) as progress:

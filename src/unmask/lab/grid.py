@@ -23,6 +23,7 @@ from unmask.lab.nets import Training, title
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import Plant, World
 from unmask.measures import find
+from unmask.options import named
 from unmask.registry import unknown
 from unmask.reports.files import atomically, put
 from unmask.types import Kind
@@ -57,8 +58,10 @@ class Grid:
                 )
         if self.seeds >= NULL:
             raise UnmaskError(f"seeds is {self.seeds}; give fewer than {NULL}.")
-        for name in ("thetas", "rhos", "kinds"):
-            if not getattr(self, name):
+        for name in ("thetas", "rhos", "kinds", "measures"):  # what is given twice counts once
+            given = {named(v) if name == "measures" else v: v for v in getattr(self, name)}
+            object.__setattr__(self, name, tuple(given.values()))
+            if not getattr(self, name) and name != "measures":
                 raise UnmaskError(f"the grid has no {name}; give at least one.")
         for kind in self.kinds:
             if kind not in KINDS:
@@ -70,6 +73,8 @@ class Grid:
         for measure in self.measures:
             find(measure)
         self.plants()
+        if 1 not in self.rhos:
+            raise UnmaskError("rho 1 is not in the grid; give it too: all is read against it.")
 
     def plants(self) -> list[Plant]:
         """Every world of the grid."""
@@ -84,7 +89,7 @@ class Grid:
     @property
     def digest(self) -> str:
         """What decides a model's readings beside its world."""
-        how = [VERSION, self.tier, repr(self.training), sorted(self.measures)]
+        how = [VERSION, self.tier, repr(self.training), sorted(map(repr, self.measures))]
         return hashlib.blake2b(json.dumps(how).encode(), digest_size=6).hexdigest()
 
 
@@ -108,35 +113,50 @@ def run(
     """
     place = folder / "lab" / grid.digest
     place.mkdir(parents=True, exist_ok=True)
-    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    where = usable(device)
     size = stack or (48 if where.startswith("cuda") else 8)
     size = 1 if grid.tier == "bundled" else size  # each is saved when it is trained
     count = workers or max(1, os.cpu_count() or 1)
-    todo = [(k, p) for k in grid.kinds for p in grid.plants() if _kept(place, k, p) is None]
+    todo = {(k, p) for k in grid.kinds for p in grid.plants() if _kept(place, k, p) is None}
     every = len(grid.kinds) * len(grid.plants())
     progress("models scored", every - len(todo), every)
     done = every - len(todo)
-    waiting: dict[Future[None], Path | None] = {}
+    waiting: list[Future[None]] = []
     with _pool(count, len(todo)) as pool:
-        for kind, plants in _stacks(todo, size):
+        for kind, plants in _stacks(grid, size):
+            missing = [k for k, plant in enumerate(plants) if (kind, plant) in todo]
+            if not missing:
+                continue
             weights = _trained(grid, kind, plants, place, where, pool, progress)
-            for k, plant in enumerate(plants):
-                job = (grid, kind, plant, weights, k, place)
-                waiting[pool.submit(_score, *job)] = weights
+            for k in missing:
+                job = (grid, kind, plants[k], weights, k, place)
+                waiting.append(pool.submit(_score, *job))
         for made in as_completed(waiting):
             made.result()
             done += 1
             progress("models scored", done, every)
-    for weights in {w for w in waiting.values() if w is not None}:
+    for weights in place.glob("*.safetensors"):  # all models are scored: none is needed any more
         weights.unlink(missing_ok=True)
     return gathered(grid, place)
 
 
-def _stacks(todo: Sequence[tuple[str, Plant]], size: int) -> Iterator[tuple[Any, list[Plant]]]:
-    for kind in dict.fromkeys(k for k, _ in todo):
-        mine = [p for k, p in todo if k == kind]
-        for start in range(0, len(mine), size):
-            yield kind, mine[start : start + size]
+def usable(device: str | None) -> str:
+    """The device to train on, or the best there is; one that cannot be used is refused."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        said = str(error).splitlines()[0][:80]
+        raise UnmaskError(f"the device {device!r} cannot be used ({said}); 'cpu' can.") from error
+    return device
+
+
+def _stacks(grid: Grid, size: int) -> Iterator[tuple[Any, list[Plant]]]:
+    """The models that are trained together: the same whatever has been scored already."""
+    plants = grid.plants()
+    for kind in grid.kinds:
+        for start in range(0, len(plants), size):
+            yield kind, plants[start : start + size]
 
 
 def _pool(count: int, jobs: int) -> Executor:
@@ -289,6 +309,10 @@ def gathered(grid: Grid, place: Path) -> Kept:
             frames.append(found[0])
             words.append(found[1])
             refused |= {f"{name}, {kind}": why for name, why in found[2].items()}
+    if all(f.empty for f in frames):
+        raise UnmaskError(
+            f"no measure could be read: {'; '.join(dict.fromkeys(refused.values()))}."
+        )
     return (
         pd.concat(frames, ignore_index=True),
         pd.concat(words, ignore_index=True),

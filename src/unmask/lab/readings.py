@@ -52,13 +52,17 @@ def resampled(seeds: Any, seed: int = 0, draws: int = DRAWS) -> Floats:
     return np.vstack([np.ones(len(names)), counts])[:, index].astype(float)
 
 
-def estimate(values: Floats, n: int, method: str = "bootstrap over seeds") -> Estimate:
-    """The first value, with the quantiles of the others."""
-    rest = values[1:][np.isfinite(values[1:])]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(rest, [tail, 1 - tail]) if len(rest) > 9 else (np.nan, np.nan)
-    value = float(values[0])
-    return Estimate(value, min(float(low), value), max(float(high), value), LEVEL, method, n)
+def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") -> Estimate:
+    """The first value, with the spread of the others and Student's quantile for n seeds.
+
+    Quantiles of so few resampled seeds would be too narrow. One seed has no interval.
+    """
+    value, rest = float(values[0]), values[1:][np.isfinite(values[1:])]
+    if n < 2 or len(rest) < 10 or not np.isfinite(value):
+        return Estimate(value, np.nan, np.nan, LEVEL, method, n)
+    spread = float(rest.std()) * np.sqrt(n / (n - 1))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * spread
+    return Estimate(value, value - half, value + half, LEVEL, method, n)
 
 
 def mean(x: Any) -> Weighted:
@@ -96,7 +100,8 @@ def taught(frame: pd.DataFrame) -> bool:
 def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate]:
     """All readings of one ruler that the grid allows."""
     own = frame[(frame.kind == ruler.kind) & (frame.measure == ruler.measure)]
-    own = own[own.choice == ruler.choice].assign(lead=lambda f: f.score - f.ideal)
+    own = own[(own.choice == ruler.choice) & own.score.notna()]
+    own = own.assign(lead=own.score - own.ideal)
     main = own[own.data == ruler.data]
     even = main[main.rho == 1]
     out: dict[str, Estimate] = {}
@@ -105,7 +110,8 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
         found = slope(planted.learned, planted.lead)(resampled(planted.seed, seed))
         out["slope"] = estimate(found, planted.seed.nunique())
         if out["slope"].low > 0:
-            least = POWER * noise(even) / np.where(found > 0, found, np.nan)
+            w = resampled(planted.seed, seed)
+            least = POWER * noise(planted, w) / np.where(found > 0, found, np.nan)
             out["smallest"] = estimate(least, planted.seed.nunique())
         out |= _at_positive(even, seed) | _signs(even)
     out |= _alarms(even)
@@ -123,20 +129,30 @@ def sensitivity(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | No
     own = frame[(frame.measure == ruler.measure) & (frame.choice == ruler.choice)]
     own = own[(own.data == ruler.data) & (own.rho == 1) & (own.kind == ruler.kind)]
     planted = near(own)
-    if planted.theta.nunique() < 2 or not noise(own) > 0:
+    if planted.theta.nunique() < 2:
         return None
-    found = slope(planted.learned, planted.score)(resampled(planted.seed, seed))
-    return np.asarray(found / noise(own))
+    w = resampled(planted.seed, seed)
+    spread = noise(planted, w)
+    if not spread[0] > 0:
+        return None
+    found = slope(planted.learned, planted.score)(w)
+    return np.asarray(found / np.where(spread > 0, spread, np.nan))
 
 
-def noise(even: pd.DataFrame) -> float:
+def noise(planted: pd.DataFrame, w: Floats) -> Floats:
     """The spread of the score over worlds without a bias, or its own error where they are few.
 
     A measure's own standard error may be too small: then it would look more sensitive than it is.
     """
-    null = even[even.theta == 0].score
-    own = float(np.sqrt(np.nanmean(np.square(even.se)))) if even.se.notna().any() else np.nan
-    return float(null.std()) if len(null) >= MANY else own
+    null = (planted.theta == 0).to_numpy()
+    if null.sum() < MANY:
+        some = planted.se.notna().any()
+        own = float(np.sqrt(np.nanmean(np.square(planted.se)))) if some else np.nan
+        return np.full(len(w), own)
+    y, mine = planted.score.to_numpy(float), w * null
+    total = np.maximum(mine.sum(1), 2.0)
+    squares = (mine @ y**2) / total - ((mine @ y) / total) ** 2
+    return np.asarray(np.sqrt(np.maximum(squares * total / (total - 1), 0.0)))
 
 
 def _at_positive(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
@@ -189,6 +205,7 @@ def _frequency(
     sets = {"shift": ruler.data} | ({"shift, 90 %": "pairs-90"} if "pairs" in ruler.data else {})
     for name, data in sets.items():
         cells = own[(own.data == data) & (own.theta == 0)]
+        cells = cells[cells.rho.isin([1.0, most])]
         wide = cells.pivot_table(["lead", "learned"], "seed", "rho")
         wide = wide.dropna() if not wide.empty else wide
         if wide.empty or not {1.0, most} <= {*wide["lead"]}:
@@ -197,7 +214,7 @@ def _frequency(
         if steep is not None:
             gap = gap - steep.value * (wide["learned"][most] - wide["learned"][1.0])
         out[name] = estimate(mean(gap)(resampled(wide.index, seed)), len(wide))
-        if steep is not None and steep.value > 0:
+        if steep is not None and steep.low > 0:
             units = mean(gap / steep.value)(resampled(wide.index, seed))
             out[f"{name}, in theta"] = estimate(units, len(wide))
     part = near(own[own.data == ruler.data])

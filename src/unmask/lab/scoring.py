@@ -99,7 +99,7 @@ def scored(
     refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
     how = options or Options(splits=SPLITS)
     asked = specs(model, sets, [m for m in chosen if m.name not in refused])
-    found = evaluate(asked, how, lambda s, e: refused.__setitem__(s.in_names().measure, str(e)))
+    found = evaluate(asked, how, lambda s, e: refused.__setitem__(s.title, str(e)))
     known = probe.learned(model, world)
     plant = world.plant
     facts = {
@@ -112,8 +112,7 @@ def scored(
     doses = _doses(sets)
     rows = [{**facts, **reading(r, doses)} for r in found]
     words = known.assign(**{k: v for k, v in facts.items() if k != "learned"})
-    done = {r.measure for r in found}
-    return pd.DataFrame(rows), words, {k: v for k, v in refused.items() if k not in done}
+    return pd.DataFrame(rows), words, refused
 
 
 def _refusal(model: Any, measure: Measure) -> str:
