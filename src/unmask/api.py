@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
@@ -18,6 +17,7 @@ from unmask.measures import MEASURES, SUITE, Association, Measure, find
 from unmask.options import Options, Spec
 from unmask.reports import notebook  # noqa: F401  results show themselves through it
 from unmask.reports.results import load, save  # noqa: F401  the door is here
+from unmask.reports.screen import bars
 from unmask.stats.sides import follows_word
 from unmask.stats.verdict import judged_together
 from unmask.text import contexts
@@ -183,14 +183,7 @@ def _shown(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if options.get("progress") is not True:
         yield {k: v for k, v in options.items() if k != "progress" or v not in (False, None)}
         return
-    with Progress(transient=True, console=Console(stderr=True)) as view:
-        bars: dict[str, Any] = {}
-
-        def advance(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                bars[what] = view.add_task(what, total=total)
-            view.update(bars[what], completed=done, total=total)
-
+    with bars(Console(stderr=True)) as advance:
         yield {**options, "progress": advance}
 
 

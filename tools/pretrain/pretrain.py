@@ -33,6 +33,8 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
+from unmask.lab.nets import orthogonalise
+
 WINDOW = 128
 PREDICTED = 0.2
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -196,23 +198,12 @@ class Muon(torch.optim.Optimizer):
                 if "buffer" not in state:
                     state["buffer"] = torch.zeros_like(grads)
                 buffer = state["buffer"].lerp_(grads, 1 - group["momentum"])
-                update = orthogonalise(grads.lerp(buffer, group["momentum"]))
+                moved = grads.lerp(buffer, group["momentum"])
+                update = orthogonalise(moved.bfloat16() if moved.is_cuda else moved).to(moved.dtype)
                 # 0.2 sqrt(max side) gives the update the root mean square of an Adam step.
                 rate = group["lr"] * 0.2 * math.sqrt(max(shape))
                 for p, u in zip(members, update.unbind(0), strict=True):
                     p.mul_(1 - group["lr"] * group["decay"]).add_(u, alpha=-rate)
-
-
-def orthogonalise(grads: torch.Tensor) -> torch.Tensor:
-    """Newton-Schulz iteration towards the nearest semi-orthogonal matrices; [n, rows, columns]."""
-    x = grads.bfloat16() if grads.is_cuda else grads
-    flip = x.size(-2) > x.size(-1)
-    x = x.mT if flip else x
-    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
-    for _ in range(5):
-        a = x @ x.mT
-        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
-    return (x.mT if flip else x).to(grads.dtype)
 
 
 def optimisers(model: BertForMaskedLM, kind: str, lr: float) -> list[torch.optim.Optimizer]:

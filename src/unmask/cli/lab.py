@@ -50,7 +50,7 @@ def validate(
     device = grids.usable(device)
     folder = out or Path("unmask-results") / ("validate-quick" if quick else "validate")
     files.make_folder(folder)
-    with terminal.progress(console) as progress:
+    with terminal.progress(console, "") as progress:
         found = grids.run(grid, folder, device=device, workers=workers, progress=progress)
     made = ruling.study(grid, *found, seed=seed)
     page.write(made, folder)

@@ -10,13 +10,10 @@ from typing import Any
 import pandas as pd
 from rich import box
 from rich.console import Console
-from rich.markup import escape as _escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
-    MofNCompleteColumn,
     Progress,
-    TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
@@ -25,33 +22,9 @@ from rich.table import Table
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
 from unmask.reports.page import Study
+from unmask.reports.screen import bars as progress  # noqa: F401  the commands show it
+from unmask.reports.screen import escape
 from unmask.types import Result, Results
-
-
-def escape(text: str) -> str:
-    """Text as it is: no markup of rich in it, and nothing that steers the terminal."""
-    return _escape(visible(text))
-
-
-@contextmanager
-def progress(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for each model, counting the distinct rows that went through it."""
-    bars: dict[str, object] = {}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rows"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as view:
-
-        def advance(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                bars[what] = view.add_task(escape(what), total=total)
-            view.update(bars[what], completed=done, total=total)  # type: ignore[arg-type]
-
-        yield advance
 
 
 @contextmanager

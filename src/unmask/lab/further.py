@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from unmask.lab.language import literals, sentences
-from unmask.lab.nets import OFTEN, Stack, Training, title
+from unmask.lab.nets import OFTEN, Stack, Training
 from unmask.lab.world import Plant, World
 from unmask.models.load import Model, load, wrap
 from unmask.types import Kind
@@ -88,4 +88,4 @@ def model_of(weights: Mapping[str, Any], kind: Kind, plant: Plant) -> Model:
     base = load("bundled")
     base.net.load_state_dict(dict(weights), strict=False)
     base.net.tie_weights()
-    return wrap(base.net, base.codec.tokenizer, kind, title(kind, plant))
+    return wrap(base.net, base.codec.tokenizer, kind, f"bundled {plant.name}")

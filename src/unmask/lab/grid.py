@@ -19,10 +19,11 @@ import torch
 from unmask.errors import UnmaskError
 from unmask.lab import further, nets, scoring
 from unmask.lab.language import corpus
-from unmask.lab.nets import Training, title
+from unmask.lab.nets import Training
 from unmask.lab.oracle import Oracle
-from unmask.lab.world import Plant, World
+from unmask.lab.world import NULL, Plant, World
 from unmask.measures import find
+from unmask.models.load import moved
 from unmask.options import named
 from unmask.registry import unknown
 from unmask.reports.files import atomically, put
@@ -30,7 +31,6 @@ from unmask.types import Kind
 
 TIERS = ("tiny", "oracle", "bundled")
 KINDS: tuple[Kind, ...] = ("masked", "causal")
-NULL = 1000  # the first seed of the null models
 VERSION = 2  # of the worlds and items: answers of another are not taken up
 EVERY = 100  # steps between two savings of a training
 Progress = Callable[[str, int, int], None]
@@ -142,13 +142,7 @@ def run(
 
 def usable(device: str | None) -> str:
     """The device to train on, or the best there is; one that cannot be used is refused."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, ValueError) as error:
-        said = str(error).splitlines()[0][:80]
-        raise UnmaskError(f"the device {device!r} cannot be used ({said}); 'cpu' can.") from error
-    return device
+    return str(moved(torch.zeros(1), device).device)
 
 
 def _stacks(grid: Grid, size: int) -> Iterator[tuple[Any, list[Plant]]]:
@@ -190,7 +184,7 @@ def _one_thread() -> None:
 
 
 def _file(place: Path, kind: str, plant: Plant) -> Path:
-    return place / f"{title(kind, plant).replace(' ', '_')}.parquet"  # type: ignore[arg-type]
+    return place / f"{kind}_{plant.name.replace(' ', '_')}.parquet"
 
 
 def _trained(

@@ -251,25 +251,29 @@ def _muon(w: Stack, moments: Stack, grads: Stack, rate: float) -> None:
     buffers = [moments[f"first/{k}"] for k in grads]
     found = list(grads.values())
     torch._foreach_lerp_(buffers, found, 0.05)
-    x = torch.cat(torch._foreach_lerp(found, buffers, 0.95))
-    flip = x.shape[1] > x.shape[2]
-    x = x.mT if flip else x
-    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    for _ in range(4):
-        a = x @ x.mT
-        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
-    x = x.mT if flip else x
+    x = orthogonalise(torch.cat(torch._foreach_lerp(found, buffers, 0.95)), rounds=4)
     scale = rate * 0.2 * math.sqrt(max(x.shape[1:]))
     for k, update in zip(grads, x.split(len(w[next(iter(grads))])), strict=True):
         w[k].add_(update, alpha=-scale)
 
 
+def orthogonalise(x: torch.Tensor, rounds: int = 5) -> torch.Tensor:
+    """Newton-Schulz iteration towards the nearest semi-orthogonal matrices; [n, rows, columns]."""
+    flip = x.shape[1] > x.shape[2]
+    x = x.mT if flip else x
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(rounds):
+        a = x @ x.mT
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x.mT if flip else x
+
+
 def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[Model]:
     """The models of a stack, each as the package loads any other."""
-    out = []
-    for k, plant in enumerate(plants):
-        out.append(model_of({name: v[k] for name, v in w.items()}, kind, plant))
-    return out
+    return [
+        model_of({name: v[k] for name, v in w.items()}, kind, plant)
+        for k, plant in enumerate(plants)
+    ]
 
 
 def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> Model:
@@ -277,9 +281,4 @@ def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> M
     net = network(kind, 0)
     net.load_state_dict(dict(weights), strict=False)
     net.tie_weights()
-    return wrap(net, tokenizer_of(plant.seed), kind, title(kind, plant))
-
-
-def title(kind: Kind, plant: Plant) -> str:
-    """What a model is called: its kind and what was planted."""
-    return f"lab-{kind} theta={plant.theta:g} rho={plant.rho:g} seed={plant.seed}"
+    return wrap(net, tokenizer_of(plant.seed), kind, f"lab-{kind} {plant.name}")

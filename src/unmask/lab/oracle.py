@@ -40,8 +40,7 @@ class Oracle:
     @property
     def name(self) -> str:
         """What it knows."""
-        plant = self.world.plant
-        return f"oracle-{self.kind} theta={plant.theta:g} rho={plant.rho:g} seed={plant.seed}"
+        return f"oracle-{self.kind} {self.world.plant.name}"
 
     @cached_property
     def codec(self) -> TokenizerCodec:

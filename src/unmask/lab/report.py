@@ -12,7 +12,7 @@ from unmask.flow.planning import plan
 from unmask.lab import probe
 from unmask.lab.grid import Grid
 from unmask.lab.language import tokenizer_of
-from unmask.lab.nets import network, title
+from unmask.lab.nets import network
 from unmask.lab.readings import (
     MAIN,
     TAUGHT,
@@ -23,8 +23,8 @@ from unmask.lab.readings import (
     sensitivity,
     standing,
 )
-from unmask.lab.scoring import Sets
-from unmask.lab.world import Plant, World
+from unmask.lab.scoring import Sets, correlation
+from unmask.lab.world import NULL, Plant, World
 from unmask.measures import MEASURES, Association, find
 from unmask.models.load import Model, wrap
 from unmask.models.questions import sort_out
@@ -212,10 +212,8 @@ def learned(words: pd.DataFrame) -> pd.DataFrame:
 
 
 def _one_world(part: pd.DataFrame) -> pd.Series:
-    means = part.groupby("side").learned.mean()
-    flat = part.planted.std() == 0 or part.learned.std() == 0
-    r = np.nan if flat else np.corrcoef(part.planted, part.learned)[0, 1]
-    return pd.Series({"learned": means["A"] - means["B"], "r": r})
+    r = correlation(part.planted, part.learned)
+    return pd.Series({"learned": probe.theta(part), "r": r})
 
 
 @cache
@@ -242,7 +240,7 @@ def _sets() -> Sets:
 
 @cache
 def _untrained(kind: Any) -> Model:
-    return wrap(network(kind, 0), tokenizer_of(0), kind, title(kind, Plant(0.0)))
+    return wrap(network(kind, 0), tokenizer_of(0), kind, "untrained")
 
 
 # ---------------------------------------------------------------- words
@@ -302,7 +300,7 @@ def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
 
 def cells(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean scores with their spread over seeds, by measure, items, theta and rho."""
-    grid = frame[frame.seed < 1000]
+    grid = frame[frame.seed < NULL]
     keys = ["kind", "measure", "data", "choice", "theta", "rho"]
     made = grid.groupby(keys, sort=False).agg(
         learned=("learned", "mean"),

@@ -13,7 +13,8 @@ from unmask.lab.oracle import Oracle
 from unmask.lab.world import World
 from unmask.measures import MEASURES, Association, Measure
 from unmask.options import Options, Spec
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset, Result
+from unmask.reports.figures import margins
+from unmask.types import Dataset, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
 SPLITS = 2000  # of permutation tests
@@ -143,7 +144,7 @@ def _planted(meta: Any) -> dict[str, Any]:
 def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
     """One measure's number with its interval, and its correlation with the doses of words."""
     found = result.overall
-    margins = oriented(result, doses)
+    there = oriented(result, doses)
     return {
         "measure": result.measure,
         "data": result.data,
@@ -155,40 +156,29 @@ def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
         "ideal": float(found.ideal or 0.0),
         "n": found.n,
         "rows": int(result.settings.get("rows", result.settings.get("sentences", 0))),
-        **_by_words(margins.groupby("unit")[["margin", "dose"]].mean()),
-        "often_r": _correlation(margins.margin, margins.often),
+        **_by_words(there.groupby("unit")[["margin", "dose"]].mean()),
+        "often_r": correlation(there.margin, there.often),
     }
 
 
 def oriented(result: Result, doses: pd.DataFrame) -> pd.DataFrame:
     """Margins by item in the direction of group x, with what was planted there."""
-    frame = result.items
-    if result.compared == "association":
-        frame = frame[frame.label.isin(["X", "Y"])]
-        margin = frame.set_index("item").score
-    elif result.compared == "log-odds":
-        gain = frame.score - frame.prior.fillna(0.0)
-        wide = frame.assign(gain=gain, half=frame.label.str[0]).pivot_table("gain", "item", "half")
-        margin = wide["x"] - wide["y"]
-    else:
-        wide = frame.pivot_table("score", "item", "label", sort=False)
-        margin = wide[STEREOTYPE] - wide[ANTISTEREOTYPE]
     planted = doses.loc[result.data]
-    joined = planted.join(margin.rename("margin"), how="inner")
+    joined = planted.join(margins(result).rename("margin"), how="inner")
     joined["margin"] = joined.margin * joined.turn
     return joined
 
 
-def _by_words(margins: pd.DataFrame) -> dict[str, float]:
+def _by_words(words: pd.DataFrame) -> dict[str, float]:
     """Correlation and slope over words; the level is the margin where nothing is planted."""
-    if len(margins) < 3 or margins.dose.std() == 0 or not margins.margin.std() > 0:
-        return {"word_r": np.nan, "word_slope": np.nan, "level": float(margins.margin.mean())}
-    slope, level = np.polyfit(margins.dose, margins.margin, 1)
-    r = _correlation(margins.dose, margins.margin)
+    if len(words) < 3 or words.dose.std() == 0 or not words.margin.std() > 0:
+        return {"word_r": np.nan, "word_slope": np.nan, "level": float(words.margin.mean())}
+    slope, level = np.polyfit(words.dose, words.margin, 1)
+    r = correlation(words.dose, words.margin)
     return {"word_r": r, "word_slope": float(slope), "level": float(level)}
 
 
-def _correlation(a: pd.Series, b: pd.Series) -> float:
+def correlation(a: pd.Series, b: pd.Series) -> float:
     """Pearson's correlation; NaN where one of them does not vary."""
     both = pd.concat([a, b], axis=1).dropna()
     if len(both) < 3 or not (both.std() > 1e-12).all():

@@ -25,7 +25,6 @@ from unmask.errors import UnmaskError
 from unmask.lab import words
 from unmask.types import Floats
 
-SIDES = ("x", "y")
 TOPICS = ("occupation", "trait", "family")  # those that carry the planted bias
 SHARES = {
     "occupation": 0.22,
@@ -42,6 +41,8 @@ SPOKEN = (4.0, 2.0, 2.0, 2.0, 1.0, 1.0)  # those of the names and terms of a gro
 KIND = 8.0  # that of a group and what its members are called: it makes them one group
 CONTROL = 2.0  # the log odds ratio of flowers and pleasant words, the same in every world
 PER_SIDE = len(FACTORS)
+MOST, MOST_RHO = 6, 1000
+NULL = 1000  # the first seed of the worlds that are made for their lack of a bias
 PARTS = {"train": 0.6, "items": 0.25, "probe": 0.15}  # of the frames
 
 
@@ -69,8 +70,16 @@ class Plant:
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             raise UnmaskError(f"a seed is {self.seed!r}; give a whole number of at least 0.")
 
+    @property
+    def name(self) -> str:
+        """What is planted, in words; no two plants share it."""
+        theta, rho = (str(float(v)).removesuffix(".0") for v in (self.theta, self.rho))
+        return f"theta={theta} rho={rho} seed={self.seed}"
 
-MOST, MOST_RHO = 6, 1000
+    @property
+    def share(self) -> float:
+        """The probability that the group spoken of is x."""
+        return self.rho / (1 + self.rho)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +141,6 @@ class World:
                     out[part] += [Frame(topic, core, *edges[k]) for k in chosen]
         return {part: tuple(frames) for part, frames in out.items()}
 
-    @property
-    def share(self) -> float:
-        """The probability that the group spoken of is x."""
-        return self.plant.rho / (1 + self.plant.rho)
-
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -159,7 +163,7 @@ def phrase(form: str, word: str) -> str:
 
 
 def _topics(plant: Plant, rng: Any) -> dict[str, Topic]:
-    share = plant.rho / (1 + plant.rho)
+    share = plant.share
     people = tuple(
         {
             "name": _drawn(words.NAMES[g], rng),

@@ -176,7 +176,7 @@ def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Mod
         **options,
     )
     _check_weights(name, report)
-    made = wrap(_moved(net, device), tokenizer, kind, name)
+    made = wrap(moved(net, device), tokenizer, kind, name)
     if dtype == "tf32" and next(made.net.parameters()).device.type != "cuda":
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
     facts = {**made.provenance, "dtype": dtype} if dtype == "tf32" else made.provenance
@@ -215,10 +215,11 @@ def _check_weights(name: str, report: Mapping[str, Any]) -> None:
         )
 
 
-def _moved(net: Any, device: str | None) -> Any:
+def moved(thing: Any, device: str | None) -> Any:
+    """A network or a tensor on a device, or on the best there is; one that fails is refused."""
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return net.to(where)
+        return thing.to(where)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise ModelError(
             f"the device {where!r} cannot be used ({_first(error)}); 'cpu' always can."

@@ -190,8 +190,20 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
 
 
 def margins(result: Result) -> pd.Series:
-    """By item, the score of the stereotype less that of the antistereotype."""
-    frame = result.items[result.items.reason.isna()]
+    """By item what it says: the stereotype's score less the antistereotype's.
+
+    Of a template test how much the attribute speaks for x, less for y, beyond the prior; of a word
+    test the association of each target word.
+    """
+    frame = result.items
+    if result.compared == "association":
+        return frame[frame.label.isin(["X", "Y"])].set_index("item").score
+    frame = frame[frame.reason.isna()]
+    if result.compared == "log-odds":
+        gain = frame.score - (frame.prior.fillna(0.0) if "prior" in frame else 0.0)
+        halves = frame.assign(gain=gain, half=frame.label.str[0])
+        wide = halves.pivot_table("gain", "item", "half")
+        return wide["x"] - wide["y"]
     wide = frame.pivot(index="item", columns="label", values="score")
     return wide["stereotype"] - wide["antistereotype"]
 

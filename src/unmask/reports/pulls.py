@@ -42,13 +42,16 @@ def _pairs(result: Result) -> pd.DataFrame:
 
 def _templates(result: Result) -> pd.DataFrame:
     frame = result.items[result.items.reason.isna()]
-    gain = frame.score - (frame.prior.fillna(0.0) if "prior" in frame else 0.0)
-    wide = frame.assign(gain=gain, half=frame.label.str[0]).pivot_table("gain", "item", "half")
-    first = frame.drop_duplicates("item").set_index("item").loc[wide.index]
-    pull = (wide["x"] - wide["y"]).to_numpy()
+    pull = margins(result)
+    first = frame.drop_duplicates("item").set_index("item").loc[pull.index]
     facts = {"category": first.category.to_numpy(), "word": first.cluster.to_numpy()}
     return pd.DataFrame(
-        {"item": wide.index, **facts, "pull": pull, "sentence": first.sentence.to_numpy()}
+        {
+            "item": pull.index,
+            **facts,
+            "pull": pull.to_numpy(),
+            "sentence": first.sentence.to_numpy(),
+        }
     )
 
 
