@@ -209,11 +209,17 @@ def test_kaneko_on_a_tiny_model(shared, tmp_path):
 
 
 def kaneko_tokens(model, items):
-    """By hand, one sentence at a time: hits and tokens with and without the special tokens."""
+    """By hand, one sentence at a time: hits and tokens with and without the special tokens.
+
+    An item with a sentence that the model cannot read whole is left out, as unmask does.
+    """
     counts = dict.fromkeys(("all", "content", "unrelated"), (0, 0))
+    read = model.codec.tokenizer
     for item in items:
+        if any(len(read(t.string)["input_ids"]) > 128 for t in item.texts.values()):
+            continue
         for label, text in item.texts.items():
-            ids = model.codec.tokenizer(text.string)["input_ids"]
+            ids = read(text.string)["input_ids"]
             hit = plain.logp(model.net, ids).argmax(-1).tolist()
             right = [a == b for a, b in zip(hit, ids, strict=True)]
             where = {"unrelated": right[1:-1]}
