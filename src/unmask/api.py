@@ -11,9 +11,9 @@ from rich.console import Console
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
 from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow.evaluate import CHOICES
+from unmask.flow.evaluate import CHOICES, kind
 from unmask.flow.evaluate import evaluate as evaluate_specs
-from unmask.measures import MEASURES, SUITE, Association, Measure, find
+from unmask.measures import MEASURES, SUITES, Association, Measure, find
 from unmask.options import Options, Spec
 from unmask.reports import notebook  # noqa: F401  results show themselves through it
 from unmask.reports.results import load, save  # noqa: F401  the door is here
@@ -64,7 +64,8 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
     named = [_loaded(m) for m in _several(models)]
     if not named:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
-    rows = _distinct([find(m) for m in asked or SUITE])
+    suites = {} if asked else {id(m): SUITES[kind(m)] for m in named}
+    rows = _distinct(find(m) for m in asked or [n for s in suites.values() for n in s])
     sets = _told_apart(
         d
         for name in given or catalogue.SUITE
@@ -73,6 +74,8 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
         )
     )
     sets, left_out = _excluding(sets, settings.exclude)
+    if settings.limit is not None:
+        sets = [catalogue.limited(d, settings.limit) for d in sets]
     pairs = [(m, d) for d in sets for m in rows if catalogue.shape(d) in m.shapes]
     notes = (
         left_out
@@ -80,7 +83,12 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
         + _unused(settings, pairs)
     )
     pairs.sort(key=lambda pair: isinstance(pair[0], Association))
-    specs = [spec(model, m, d, settings) for model in named for m, d in pairs]
+    specs = [
+        spec(model, m, d, settings)
+        for model in named
+        for m, d in pairs
+        if asked or m.name in suites[id(model)]
+    ]
     failures: list[tuple[Spec, UnmaskError]] = []
     found = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
     if not found:

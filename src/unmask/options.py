@@ -151,20 +151,34 @@ def named(thing: Any) -> str:
     return str(getattr(thing, "name", thing))
 
 
+ABOUT: Mapping[str, str] = {
+    "seed": "Of resampling, permutation and shuffling; the same seed gives the same numbers.",
+    "level": "Share of intervals that should hold the true value.",
+    "dtype": f"Precision of the model: {', '.join(DTYPES)}.",
+    "device": "Where the model runs: cpu, cuda, cuda:1; without it the best there is.",
+    "tokens": "Tokens in one forward pass: a number, or `auto`, what the device runs well.",
+    "pool": f"Vector taken by an association measure: {', '.join(POOLS)}; without it its own.",
+    "layer": "Layer of word vectors, from the embeddings (0) or from the end (-1, the last).",
+    "contexts": "Contexts of words: bare, templates, or a file or folder of sentences.",
+    "samples": "Draws of CEAT; without it the measure's own.",
+    "splits": "Random splits of a permutation test; 0 for no test.",
+    "random": "Which words of a word test are a sample: targets, or attributes too.",
+    "matters": "Smallest bias that matters, for the verdicts: points, d or both, as in 3,0.2d.",
+    "exclude_flagged": "Also run each set without the items that have visible defects.",
+    "exclude": "A table with a column `item`: ids of items to leave out.",
+    "limit": "So many items of each sentence set, evenly spread; the set's name says so.",
+    "encoding": "Of a file of one's own that is neither UTF-8 nor marked UTF-16.",
+    "keep": f"What results keep beside items, in `Result.kept`: {', '.join(KEEP)}.",
+    "recheck": "With a reduced dtype, run again in float32 what it cannot decide.",
+    "cache": "Keep the model's answers for later runs, and use those kept.",
+    "store": "An open cache of answers to use, for programs that hold one.",
+    "progress": "True for a bar, or a function of what is done: progress(what, done, total).",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run.
-
-    `pool`, `layer`, `contexts` and `samples` override the choice of an association measure;
-    `layer` counts from the embeddings (0) or from the end (-1).
-    `keep` asks for `tokens` (the answer to every query) or `samples` (the effect size of every
-    draw) in `Result.kept`. `matters` is the smallest bias that would, for the verdicts.
-    `exclude` is a file with the ids of items to leave out. `random` says which words of a word
-    test are a sample: `targets`, or `attributes` too. `recheck`: with a reduced `dtype`, run items
-    again in float32 that it cannot decide. `cache` keeps the model's answers for later
-    runs, in `store` where one is open already. `tokens` is a number, or `auto`: what the device
-    runs well.
-    """
+    """How to run: the keyword arguments of `unmask.run`; `ABOUT` says what each field is."""
 
     seed: int = 0
     level: float = 0.95
@@ -180,6 +194,7 @@ class Options:
     matters: Matters | str | float = field(default_factory=Matters)
     exclude_flagged: bool = False
     exclude: Path | str | None = None
+    limit: int | None = None
     encoding: str | None = None
     keep: tuple[str, ...] = ()
     recheck: bool = True
@@ -192,6 +207,8 @@ class Options:
         object.__setattr__(self, "matters", matters(self.matters))
         if self.tokens != AUTO:
             _whole("tokens", self.tokens, 1)
+        if self.limit is not None:
+            _whole("limit", self.limit, 1)
         _association_choices(self.pool, self.layer, self.samples)
         _one_of("dtype", self.dtype, DTYPES)
         if isinstance(self.keep, str) or not isinstance(self.keep, tuple | list):

@@ -221,7 +221,7 @@ class Estimate:
     @property
     def excludes_ideal(self) -> bool:
         """Whether the interval leaves out the value without bias."""
-        return self.ideal is not None and not self.low <= self.ideal <= self.high
+        return self.ideal is not None and (self.low > self.ideal or self.high < self.ideal)
 
     def within(self, margin: float) -> bool:
         """Whether two one-sided tests show it nearer to the ideal than `margin` (equivalence).

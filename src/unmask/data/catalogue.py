@@ -48,6 +48,16 @@ def renamed(data: Data, name: str) -> Data:
     return replace(data, name=name)
 
 
+def limited(data: Data, most: int) -> Data:
+    """At most so many items of a sentence set, evenly spread over it; its name says so."""
+    if isinstance(data, WordTest) or len(data.items) <= most:
+        return data
+    count = len(data.items)
+    items = tuple(data.items[k * count // most] for k in range(most))
+    about = {**data.about, "limited": {"items": most, "of": count}}
+    return replace(data, name=f"{data.name}:{most}-of-{count}", items=items, about=about)
+
+
 def known() -> list[str]:
     """Every name that stands for data."""
     return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *OFFERED]

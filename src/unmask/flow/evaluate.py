@@ -14,7 +14,7 @@ from unmask.measures import Association, find
 from unmask.models.answers import opened
 from unmask.options import Options, Spec
 from unmask.text import contexts
-from unmask.types import Result
+from unmask.types import Kind, Result
 
 USUAL = Options()
 CHOICES = ("pool", "layer", "contexts", "samples")  # of a spec, where its measure takes them
@@ -38,9 +38,13 @@ def evaluate(
         return made
     ready = [resolved(spec) for spec in specs]
     found: dict[int, Result] = {}
-    for model, places in _by_model(ready).items():
-        loaded = _load(ready[places[0]].model, options) if isinstance(model, str) else None
-        mine = {i: replace(ready[i], model=loaded or ready[i].model) for i in places}
+    by_model = _by_model(ready)
+    for name in by_model:
+        if isinstance(name, str):
+            kind(name)  # a wrong name is told before another model has worked for hours
+    for model, places in by_model.items():
+        own = loaded(ready[places[0]].model, options) if isinstance(model, str) else None
+        mine = {i: replace(ready[i], model=own or ready[i].model) for i in places}
         for part, loop in ((False, likelihood.run), (True, association.run)):
             chosen = {i: s for i, s in mine.items() if isinstance(s.measure, Association) == part}
             if chosen:
@@ -89,7 +93,22 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
     return groups
 
 
-def _load(name: Any, options: Options) -> Any:
+def loaded(name: Any, options: Options) -> Any:
+    """A model by its name, in the precision and on the device of some options; it is told of."""
     from unmask.models.load import load_any  # torch is heavy: only when a model is needed
 
-    return load_any(str(name), dtype=options.dtype, device=options.device)
+    said = f"loading {name}"
+    options.progress(said, 0, 0)
+    try:
+        return load_any(str(name), dtype=options.dtype, device=options.device)
+    finally:
+        options.progress(said, 1, 0)
+
+
+def kind(model: Any) -> Kind:
+    """The kind of a model, loaded or given by its name; a name that is none is an error."""
+    if not isinstance(model, str | Path):
+        return model.kind
+    from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
+
+    return kind_named(str(model))

@@ -6,5 +6,6 @@ from unmask.measures.likelihood import LIKELIHOOD as LIKELIHOOD
 from unmask.measures.likelihood import Likelihood as Likelihood
 from unmask.measures.table import MEASURES as MEASURES
 from unmask.measures.table import SUITE as SUITE
+from unmask.measures.table import SUITES as SUITES
 from unmask.measures.table import Measure as Measure
 from unmask.measures.table import find as find

@@ -7,11 +7,21 @@ from unmask.measures.association import ASSOCIATION, Association
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
 from unmask.plugins import Offered
 from unmask.registry import Registry
+from unmask.types import Kind
 
 Measure: TypeAlias = Likelihood | Association
 MEASURES: Registry[Measure] = Registry("measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()])
 OFFERED = Offered("unmask.measures")
 SUITE = ("pll", "cps", "sss", "aul", "aula", "all-masked", "cat", "lpbs", "w-seat")
+# What is run where no measure is named, by the kind of model.
+SUITES: dict[Kind, tuple[str, ...]] = {
+    "masked": SUITE,
+    "permutation": SUITE,
+    "causal": ("ll", "cat", "lpbs", "w-seat"),
+    "encoder": ("w-seat",),
+    "elmo": ("w-seat",),
+    "static": ("weat",),
+}
 
 
 def find(measure: Any) -> Measure:

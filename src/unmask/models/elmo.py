@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -265,15 +266,20 @@ def _network(options: Path, weights: Path, rows: int) -> Elmo:
         raise ModelError(f"{options} is no options file of ELMo ({error}).") from error
 
 
-def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
-    """ELMo from its two files; a file of another layout or shape is refused by name."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise ModelError("ELMo needs h5py; install it with: pip install 'unmask[elmo]'.") from error
+def check_elmo(options: Path, weights: Path) -> None:
+    """Refuse ELMo where a file or the package that reads it is missing."""
+    if find_spec("h5py") is None:
+        raise ModelError("ELMo needs h5py; install it with: pip install 'unmask[elmo]'.")
     for path in (options, weights):
         if not path.is_file():
             raise ModelError(f"there is no file {str(path)!r}; give OPTIONS.json+WEIGHTS.hdf5.")
+
+
+def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
+    """ELMo from its two files; a file of another layout or shape is refused by name."""
+    check_elmo(options, weights)
+    import h5py  # only ELMo needs it
+
     try:
         with h5py.File(weights, "r") as file:
             rows = len(file["char_embed"])

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from unmask.models import hub
 from unmask.models.answers import Answers, Store, VectorAnswers
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.codec import TokenizerCodec, describe
-from unmask.models.elmo import ElmoModel, load_elmo
+from unmask.models.elmo import ElmoModel, check_elmo, load_elmo
 from unmask.models.known import BUNDLED, KNOWN
 from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
 from unmask.models.questions import causal_show, masked_show, permutation_show
-from unmask.models.static import SUFFIXES, StaticVectors, load_static
+from unmask.models.static import SUFFIXES, StaticVectors, load_static, open_static
 from unmask.models.vectors import TransformerVectors
 from unmask.options import POOLS
 from unmask.registry import unknown
@@ -156,6 +157,20 @@ def load_any(
             f"{name!r} is read as it is, on the CPU; leave out --dtype and --device for it."
         )
     return load_elmo(Path(options), Path(weights), name) if elmo else load_static(name)
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of a model, from its name and small files: what cannot be loaded is found early."""
+    options, _, weights = name.partition("+")
+    if weights and options.endswith(".json"):
+        check_elmo(Path(options), Path(weights))
+        return "elmo"
+    if Path(name).suffix in SUFFIXES:
+        return open_static(name).kind
+    source, more = _source(name)
+    config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **more)
+    _check_files(name, source, more)
+    return kind_of(config)
 
 
 def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Model:
@@ -310,6 +325,12 @@ def _lay_out(net: Any) -> None:
 def kind_of(config: Any) -> Kind:
     """What a config's architecture can answer: masked, causal, permutation, or encoder."""
     family = config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        raise NotApplicable(
+            f"a {family} model is sequence-to-sequence: it gives a target's likelihood from a "
+            "source, and no published measure says what either is for a sentence; give a masked "
+            "or a causal model."
+        )
     if family == "xlnet":
         return "permutation"
     named = (config.architectures or [""])[0]
@@ -366,6 +387,8 @@ def _source(name: str) -> tuple[str, dict[str, Any]]:
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix:
         raise ModelError(f"there is no model folder {name!r}; {unknown('model', name, KNOWN)}")
     base, _, revision = name.partition("@")
+    if "/" not in base and get_close_matches(base.lower(), [BUNDLED], cutoff=0.8):
+        raise ModelError(f"{unknown('model', name, [BUNDLED])}")
     options |= {"revision": revision} if revision else {}
     return base, options | ({} if hub.reachable() else {"local_files_only": True})
 

@@ -137,6 +137,12 @@ class StaticVectors:
 
 
 def load_static(name: str) -> StaticVectors:
+    """Open a vectors file, and see whether its words are all in lower case."""
+    made = open_static(name)
+    return replace(made, uncased=not any(w != w.lower() for w in made.words()))
+
+
+def open_static(name: str) -> StaticVectors:
     """Open a vectors file and find its form from its first bytes."""
     path = Path(name)
     if not path.is_file():
@@ -163,8 +169,7 @@ def load_static(name: str) -> StaticVectors:
         "dtype": "float32" if binary else "text",
         "dimensions": dimensions,
     }
-    made = StaticVectors(path, name, dimensions, binary, header, provenance=provenance)
-    return replace(made, uncased=not any(w != w.lower() for w in made.words()))
+    return StaticVectors(path, name, dimensions, binary, header, provenance=provenance)
 
 
 def _numbers(parts: list[bytes]) -> bool:

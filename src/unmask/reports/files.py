@@ -4,7 +4,8 @@ import itertools
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,50 @@ from unmask.errors import DataError
 # Control characters, and marks that turn the direction of text.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FINISHED = ("results.json", "report.html", "comparison.csv")  # a folder with one of them is done
+
+
+@contextmanager
+def target(
+    out: Path | None, usual: Path, *, force: bool = False, timed: str = ""
+) -> Iterator[Path]:
+    """The folder for results: `out`, or the usual one; gone again if nothing came to be in it.
+
+    A finished folder is refused unless `force`. Without `out` the next free name is taken; with
+    `timed` that is the time, in the folder `usual`.
+    """
+    folder = out or usual
+    before = [f for f in (folder, *folder.parents) if not f.exists()]
+    if out is not None or (force and not timed):
+        _free(folder, force)
+        make_folder(folder)
+    else:
+        folder = new_folder(folder, timed) if timed else _next(folder)
+        before = list(dict.fromkeys([folder, *before]))
+    try:
+        yield folder
+    finally:
+        for made in before:
+            with suppress(OSError):  # it holds something
+                made.rmdir()
+
+
+def _free(folder: Path, force: bool) -> None:
+    done = [name for name in _FINISHED if (folder / name).exists()]
+    if done and not force:
+        raise DataError(
+            f"{str(folder)!r} holds results already ({done[0]}); name another folder with -o, or "
+            "write over them with --force."
+        )
+
+
+def _next(folder: Path) -> Path:
+    """The first of NAME, NAME-2, ... that is not finished: a study that was killed goes on."""
+    for number in itertools.count(1):
+        place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        if not any((place / name).exists() for name in _FINISHED):
+            return make_folder(place)
+    raise AssertionError
 
 
 def new_folder(parent: Path, form: str) -> Path:

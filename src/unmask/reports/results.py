@@ -7,8 +7,11 @@ belongs to it, so that a file of another run beside it is noticed.
 import hashlib
 import json
 import math
+import shlex
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from unmask import __version__
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
@@ -39,10 +43,13 @@ def schema() -> dict[str, Any]:
 # ---------------------------------------------------------------- writing
 
 
-def save(results: Iterable[Result] | Result, folder: Path | str) -> None:
+def save(
+    results: Iterable[Result] | Result, folder: Path | str, command: str | None = None
+) -> None:
     """Write `results.json` and `items.parquet`; each appears only when whole.
 
-    `tokens.parquet` comes with them where results have kept their tokens.
+    `tokens.parquet` comes with them where results have kept their tokens. `command` is what made
+    them.
     """
     folder, found = Path(folder), [results] if isinstance(results, Result) else list(results)
     if not found:
@@ -54,6 +61,7 @@ def save(results: Iterable[Result] | Result, folder: Path | str) -> None:
     atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
     content: dict[str, Any] = {
         "schema": SCHEMA,
+        "made": made(command),
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
         "results": [to_record(r) for r in found],
@@ -68,6 +76,17 @@ def save(results: Iterable[Result] | Result, folder: Path | str) -> None:
         content["tokens"] = {"file": TOKENS, "sha256": digest(folder / TOKENS)}
     text = json.dumps(content, indent=1, allow_nan=False)
     put(folder / RESULTS, text)
+
+
+def made(command: str | None = None) -> dict[str, Any]:
+    """By which version, when and by which command a file was made."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"unmask": __version__, "date": now, "command": command}
+
+
+def command_line() -> str:
+    """The command that is running, as it could be typed again."""
+    return shlex.join(["unmask", *sys.argv[1:]])
 
 
 def digest(path: Path) -> str:

@@ -7,12 +7,14 @@ from rich.console import Console
 from rich.markup import escape as _escape
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from unmask.reports.files import visible
 
@@ -22,22 +24,37 @@ def escape(text: str) -> str:
     return _escape(visible(text))
 
 
+class _Count(ProgressColumn):
+    """So many of so many of a unit; nothing where they are not counted."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def render(self, task: Task) -> Text:
+        """The text of one bar."""
+        if task.total is None:
+            return Text()
+        return Text(f"{task.completed:.0f}/{task.total:.0f} {self.unit}", "progress.download")
+
+
 @contextmanager
 def bars(console: Console, unit: str = "rows") -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for each thing that tells of its progress, counting in a unit."""
+    """A bar for each thing that tells of its progress, counting in a unit.
+
+    What has a total of 0 cannot be counted: it is shown from (0, 0) to (1, 0).
+    """
     known: dict[str, TaskID] = {}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), _Count(unit), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as view:
 
         def advance(what: str, done: int, total: int) -> None:
             if what not in known:
-                known[what] = view.add_task(escape(what), total=total)
+                known[what] = view.add_task(escape(what), total=total or None)
+            if not total:
+                if done:
+                    view.remove_task(known.pop(what))
+                return
             view.update(known[what], completed=done, total=total)
 
         yield advance

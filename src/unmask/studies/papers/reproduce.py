@@ -7,6 +7,7 @@ from typing import Any
 
 from unmask.data.packaged import published
 from unmask.errors import ModelError
+from unmask.flow.evaluate import kind, loaded
 from unmask.registry import Registry
 from unmask.reports.page import Study, write
 from unmask.reports.results import save
@@ -33,33 +34,33 @@ def reproduce(paper: str, models: Sequence[Any], folder: Path, request: Request)
     tables are written even if none can. Models that the user names must load.
     """
     study = PAPERS[paper]
-    loaded, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
-    made: Study = study.run(loaded, request)
+    for name in models:
+        if isinstance(name, str):
+            kind(name)  # a wrong name is told before another model has worked for hours
+    ready, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
+    made: Study = study.run(ready, request)
     made = replace(made, skipped={**failed, **made.skipped})
     write(made, folder)
     if made.results:
-        save(made.results, folder)
+        save(made.results, folder, request.command)
     return made
 
 
 def _loaded(
     names: Sequence[Any], request: Request, strict: bool
 ) -> tuple[list[Any], dict[str, str]]:
-    from unmask.models.load import load_any  # torch is heavy: only when a model is needed
-
-    loaded, failed = [], {}
+    made, failed = [], {}
     for name in names:
         if not isinstance(name, str):
-            loaded.append(name)
+            made.append(name)
             continue
         if name == ELMO:
             failed[name] = "has no name on a hub; give -m OPTIONS.json+WEIGHTS.hdf5"
             continue
         try:
-            options = request.options
-            loaded.append(load_any(name, dtype=options.dtype, device=options.device))
+            made.append(loaded(name, request.options))
         except ModelError as error:
             if strict:
                 raise
             failed[name] = "cannot be loaded" + (" (no hub)" if "hub" in str(error) else "")
-    return loaded, failed
+    return made, failed

@@ -8,9 +8,13 @@ from unmask.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How to run a paper: options, a declared sub-sample, a corpus, a store of contexts."""
+    """How to run a paper: options, a declared sub-sample, a corpus, a store of contexts.
+
+    `command` is what asked, for the record.
+    """
 
     options: Options
     quick: bool = False
     corpus: Sequence[str] = ()
     contexts: str | None = None
+    command: str | None = None
