@@ -1,10 +1,13 @@
 """Arguments that several commands share."""
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from unmask.errors import UnmaskError
 
@@ -18,7 +21,23 @@ Cache = Annotated[bool, typer.Option(help="Keep the model's answers, and use tho
 Least = Annotated[
     str, typer.Option("--matters", help="Smallest bias that matters: points, d, or both: 3,0.2d.")
 ]
+Models = Annotated[
+    list[str] | None, typer.Option("-m", "--model", "--models", help="Models; commas.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over results that are there.")]
+Quiet = Annotated[
+    bool, typer.Option("-q", "--quiet", help="Print the folder of the results alone.")
+]
+InJson = Annotated[bool, typer.Option("--json", help="Print the results in JSON alone.")]
 ByCategory = Annotated[bool, typer.Option(help="A row for each category too.")]
+
+WIDE = 10_000  # columns of what is no terminal: nothing is folded there
+
+
+def made_console() -> Console:
+    """A console as wide as the terminal; a pipe or a file has no width, unless COLUMNS is set."""
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(width=WIDE) if piped else Console()
 
 
 def token_budget(text: str) -> int | str:

@@ -1,16 +1,16 @@
 """The command `cache`: what is kept of models' answers."""
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from unmask.cli.arguments import made_console
 from unmask.cli.later import later
 
 caches = later("unmask.caches")
 answers = later("unmask.models.answers")
 
 app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
-console = Console()
+console = made_console()
 MEGABYTE = 1e6
 
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli.arguments import split
+from unmask.cli.arguments import made_console, split
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 from unmask.registry import unknown
@@ -23,7 +23,7 @@ results = later("unmask.reports.results")
 store = later("unmask.corpus.store")
 terminal = later("unmask.cli.terminal")
 
-console = Console()
+console = made_console()
 errors = Console(stderr=True)
 
 GIGABYTE = 1 << 30

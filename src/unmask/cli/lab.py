@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli.arguments import Out, Seed, split
+from unmask.cli import stopping
+from unmask.cli.arguments import Force, Out, Seed, made_console, split
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 
@@ -18,7 +18,7 @@ files = later("unmask.reports.files")
 page = later("unmask.reports.page")
 terminal = later("unmask.cli.terminal")
 
-console = Console()
+console = made_console()
 PRINTED = ("models", "ruler", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")
 
 
@@ -41,6 +41,7 @@ def validate(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
     out: Out = None,
+    force: Force = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
     seed: Seed = 0,
@@ -48,14 +49,15 @@ def validate(
     """Plant a known bias in small models, and see which measures find it."""
     grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
     device = grids.usable(device)
-    folder = out or Path("unmask-results") / ("validate-quick" if quick else "validate")
-    files.make_folder(folder)
-    with terminal.progress(console, "") as progress:
-        found = grids.run(grid, folder, device=device, workers=workers, progress=progress)
-    made = ruling.study(grid, *found, seed=seed)
-    page.write(made, folder)
-    files.put_csv(folder / "models.csv", found[0])
-    files.put_csv(folder / "words.csv", found[1])
+    usual = Path("unmask-results") / ("validate-quick" if quick else "validate")
+    with files.target(out or usual, usual, force=force) as folder:
+        keeps = stopping.telling(stopping.TRAINED)
+        with keeps, terminal.progress(console, "") as progress:
+            found = grids.run(grid, folder, device=device, workers=workers, progress=progress)
+        made = ruling.study(grid, *found, seed=seed)
+        files.put_csv(folder / "models.csv", found[0])
+        files.put_csv(folder / "words.csv", found[1])
+        page.write(made, folder)
     for remark in made.remarks:
         console.print(remark, highlight=False, markup=False)
     terminal.print_frame(console, made.tables[0].frame[list(PRINTED)])

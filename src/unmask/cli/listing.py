@@ -7,7 +7,8 @@ from rich.console import Console
 
 from unmask.cli.terminal import print_lines
 from unmask.data import catalogue
-from unmask.data.cards import sentence_sets
+from unmask.data.cards import seat_files, sentence_sets
+from unmask.data.controls import CONTROLS
 from unmask.data.packaged import published
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
@@ -69,6 +70,10 @@ def data_sets(console: Console, name: str | None) -> None:
     print_lines(console, [(s.name, _sides(s)) for s in stimuli().values()])
     console.print("\nGroups of word tests:", style="bold")
     print_lines(console, [(g, ", ".join(names)) for g, names in groups().items()])
+    console.print("\nControls, as in crows-pairs:shuffled:", style="bold")
+    print_lines(console, [(c, summary(CONTROLS[c])) for c in CONTROLS])
+    console.print("\nSentence files of SEAT:", style="bold")
+    print_lines(console, [("seat", ", ".join(seat_files()))])
     offered = [(n, f"of the package {catalogue.OFFERED.package(n)}") for n in catalogue.OFFERED]
     print_lines(console, offered)
 
@@ -80,12 +85,23 @@ def _data_card(console: Console, name: str) -> None:
     if name in groups():
         print_lines(console, [("group", name), ("word tests", ", ".join(groups()[name]))])
         return
-    card = catalogue.card(name)
-    facts = [("data set", card.name), ("what", card.about), ("licence", card.licence)]
+    if name in catalogue.OFFERED:
+        about = ("of the package", str(catalogue.OFFERED.package(name)))
+        print_lines(console, [("data set", name), about])
+        return
+    base, _, control = name.partition(":")
+    card = catalogue.card(base)
+    facts = [("data set", name), ("what", card.about), ("licence", card.licence)]
+    facts += [("control", summary(CONTROLS[control]))] if control else []
     facts += [("source", card.url)] if card.url else []
     facts += [("known defects", card.defects)] if card.defects else []
     print_lines(console, facts)
     _print_sources(console, bibtex(card.cite))
+
+
+def summary(thing: Any) -> str:
+    """The first line of what a thing says of itself."""
+    return str(thing.__doc__).strip().split("\n")[0]
 
 
 def _sides(test: Stimuli) -> str:

@@ -1,24 +1,24 @@
-"""The commands `items` and `leaderboard`: what drives a score, and models side by side."""
+"""The commands `items`, `neighbours` and `leaderboard`: what drives a score, who has which."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from unmask.cli import reporting
-from unmask.cli.arguments import split
+from unmask.cli.arguments import made_console, split
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 from unmask.registry import unknown
 
 files = later("unmask.reports.files")
 pulls = later("unmask.reports.pulls")
+published = later("unmask.studies.neighbours")
 results = later("unmask.reports.results")
 terminal = later("unmask.cli.terminal")
 
-console = Console()
+console = made_console()
 Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
 
 
@@ -66,6 +66,18 @@ def _chosen(found: list[Any], name: str, asked: list[str]) -> list[Any]:
     return [r for r in found if not asked or getattr(r, name) in asked]
 
 
+def neighbours(
+    folders: Folders,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")] = None,
+) -> None:
+    """Published scores of the same measures on the same data, with one's own among them."""
+    found, _ = reporting.joined(folders)
+    frame = published.neighbours(found)
+    terminal.print_frame(console, frame.round(1))
+    if out is not None:
+        files.put_csv(out, frame)
+
+
 def leaderboard(
     folders: Folders,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")] = None,
@@ -73,7 +85,8 @@ def leaderboard(
     """Models side by side on the measures and data that all have, the least biased first."""
     found, _ = reporting.joined(folders)
     board = pulls.leaderboard(found)
-    terminal.print_frame(console, board.round(2))
+    turned = board.round(2).astype(object).set_index("model").T.rename_axis(None, axis=1)
+    terminal.print_frame(console, turned.reset_index(names=""))
     said = "distance: mean distance from the ideal, in units of what matters; biased: verdicts."
     console.print(said, style="dim", soft_wrap=True)
     if out is not None:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from unmask.cli.arguments import made_console
 from unmask.cli.later import later
 from unmask.errors import DataError, UnmaskError
 from unmask.registry import unknown
@@ -22,7 +22,7 @@ webbrowser = later("webbrowser")
 webpage = later("unmask.reports.webpage")
 
 FORMS = ("html", "md", "tex", "hub")
-console = Console()
+console = made_console()
 
 
 def written(found: Any, folder: Path, show: bool = False, title: str = "", more: Any = ()) -> Path:

@@ -4,16 +4,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli import reporting
-from unmask.cli.arguments import Cache, Level, Out, Seed, Tokens, split, token_budget
+from unmask.cli import reporting, stopping
+from unmask.cli.arguments import (
+    Cache,
+    Force,
+    Level,
+    Models,
+    Out,
+    Seed,
+    Tokens,
+    made_console,
+    split,
+    token_budget,
+)
 from unmask.cli.later import later
+from unmask.errors import UnmaskError
 
 figures = later("unmask.reports.figures")
 comparing = later("unmask.studies.compare")
-load = later("unmask.models.load")
+evaluating = later("unmask.flow.evaluate")
 multiverse = later("unmask.studies.multiverse")
 options = later("unmask.options")
 page = later("unmask.reports.page")
@@ -25,7 +36,7 @@ files = later("unmask.reports.files")
 results = later("unmask.reports.results")
 terminal = later("unmask.cli.terminal")
 
-console = Console()
+console = made_console()
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,6 +52,14 @@ def _options(seed: int, level: float, tokens: str, cache: bool, progress: Any) -
     )
 
 
+def _named(option: list[str] | None, given: list[str] | None) -> list[str]:
+    """The models of a command, as an option or behind it; each is looked for at once."""
+    names = split([*(option or ()), *(given or ())] or None, ("bundled",))
+    for name in names:
+        evaluating.kind(name)
+    return names
+
+
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")],
     margin: Annotated[
@@ -52,6 +71,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
     ] = None,
+    force: Force = False,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -60,12 +80,12 @@ def compare(
     frame, changed = comparing.compare(comparing.read_runs(folders), margin=margin, how=how)
     terminal.print_comparison(console, frame, changed, top)
     if out is not None:
-        files.make_folder(out)
-        files.put_csv(out / "comparison.csv", frame)
-        files.put_csv(out / "changed.csv", changed)
-        found, _ = reporting.joined(folders)
-        path = reporting.written(found, out, more=figures.differences(frame))
-        console.print(f"Page: [bold]{escape(str(path))}[/]")
+        with files.target(out, out, force=force):
+            files.put_csv(out / "comparison.csv", frame)
+            files.put_csv(out / "changed.csv", changed)
+            found, _ = reporting.joined(folders)
+            path = reporting.written(found, out, more=figures.differences(frame))
+        console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
 
 
 def reproduce(
@@ -75,6 +95,7 @@ def reproduce(
         typer.Option("-m", "--model", "--models", help="Other models than the paper's."),
     ] = None,
     out: Out = None,
+    force: Force = False,
     quick: Annotated[bool, typer.Option(help="A declared sub-sample of the items.")] = False,
     corpus: Annotated[
         list[str] | None, typer.Option(help="Corpus files for word frequencies (kaneko2022).")
@@ -89,17 +110,17 @@ def reproduce(
 ) -> None:
     """A paper's tables and figures, published and measured side by side."""
     _ = papers.PAPERS[paper]
-    folder = out or Path("unmask-results") / paper
-    files.make_folder(folder)
-    with terminal.progress(console) as progress:
-        chosen = _options(seed, level, tokens, cache, progress)
-        asked = request.Request(chosen, quick, corpus or (), contexts)
-        made = papers.reproduce(paper, split(model), folder, asked)
-    terminal.print_study(console, made, folder)
+    with files.target(out, Path("unmask-results") / paper, force=force) as folder:
+        with stopping.answering(cache), terminal.progress(console) as progress:
+            chosen = _options(seed, level, tokens, cache, progress)
+            asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
+            made = papers.reproduce(paper, split(model), folder, asked)
+        terminal.print_study(console, made, folder)
 
 
 def vary(
-    model: Annotated[str, typer.Argument(help="A model.")] = "bundled",
+    given: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model.")] = None,
+    model: Models = None,
     concept: Annotated[
         list[str] | None,
         typer.Option(help="Concepts of husse2022: c1, c3, c6, c9, dis, occ, i1, i2."),
@@ -107,21 +128,23 @@ def vary(
     data: Annotated[list[str] | None, typer.Option("-d", "--data", help="Sentence sets.")] = None,
     contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
     out: Out = None,
+    force: Force = False,
     tokens: Tokens = "auto",
     cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
     """Design-choice sweep: how far does the score move, and what moves it?"""
-    folder = out or Path("unmask-results") / "vary"
-    files.make_folder(folder)
-    with terminal.progress(console) as progress:
-        chosen = _options(seed, level, tokens, cache, progress)
-        concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
-        made = multiverse.study(
-            load.load(model), chosen, concepts=concepts, data=sets, store=contexts
-        )
-    page.write(made, folder)
+    name, *more = _named(model, [given] if given else None)
+    if more:
+        raise UnmaskError(f"one model is varied at a time, and {1 + len(more)} were given.")
+    with files.target(out, Path("unmask-results") / "vary", force=force) as folder:
+        with stopping.answering(cache), terminal.progress(console) as progress:
+            chosen = _options(seed, level, tokens, cache, progress)
+            concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
+            loaded = evaluating.loaded(name, chosen)
+            made = multiverse.study(loaded, chosen, concepts=concepts, data=sets, store=contexts)
+        page.write(made, folder)
     for remark in made.remarks:
         console.print(remark, highlight=False, markup=False)
     for title, frame in multiverse.summary(made).items():
@@ -131,9 +154,11 @@ def vary(
 
 
 def reliability(
-    model: Annotated[
-        list[str] | None, typer.Argument(help="Models, or checkpoints of one; default bundled.")
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="Models, or checkpoints of one."),
     ] = None,
+    model: Models = None,
     measure: Annotated[
         list[str] | None, typer.Option("-x", "--measure", help="Measures; commas.")
     ] = None,
@@ -141,21 +166,21 @@ def reliability(
         str, typer.Option("-d", "--data", help="A set of sentence pairs.")
     ] = "bundled-pairs",
     out: Out = None,
+    force: Force = False,
     tokens: Tokens = "auto",
     cache: Cache = True,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
     """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
-    folder = out or Path("unmask-results") / "reliability"
-    files.make_folder(folder)
-    measures = split(measure, relying.MEASURES)
-    with terminal.progress(console) as progress:
-        chosen = _options(seed, level, tokens, cache, progress)
-        loaded = [load.load_any(m) for m in split(model, ("bundled",))]
-        made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
-    page.write(made, folder)
-    files.put_csv(folder / "disagree.csv", apart.assign(data=data))
+    names, measures = _named(model, given), split(measure, relying.MEASURES)
+    with files.target(out, Path("unmask-results") / "reliability", force=force) as folder:
+        with stopping.answering(cache), terminal.progress(console) as progress:
+            chosen = _options(seed, level, tokens, cache, progress)
+            loaded = [evaluating.loaded(m, chosen) for m in names]
+            made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
+        page.write(made, folder)
+        files.put_csv(folder / "disagree.csv", apart.assign(data=data))
     shown = page.Study(made.title, [t for t in made.tables if t.name != "items-all"])
     terminal.print_study(console, shown, folder)
     said = f"{len(apart)} items disagree with the rest; leave them out with --exclude"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,18 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from unmask.cli.fitting import fitted
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
 from unmask.reports.page import Study
-from unmask.reports.screen import bars as progress  # noqa: F401  the commands show it
+from unmask.reports.screen import bars as progress
 from unmask.reports.screen import escape
 from unmask.types import Result, Results
+
+
+def shown(console: Console, silent: bool) -> Any:
+    """Bars, or none where nothing else than the results may be printed."""
+    return nullcontext(lambda what, done, total: None) if silent else progress(console)
 
 
 @contextmanager
@@ -42,14 +48,26 @@ def print_results(console: Console, results: Results, by_category: bool) -> None
     frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
         ideal = UNITS[part.compared.iloc[0]].ideal
-        console.print(_drawn(part, RUN, f"{model}, ideal {ideal:g}"), "")
+        _print_table(console, part, RUN, f"{model}, ideal {ideal:g}")
+    several = len({r.model for r in results}) > 1
     for result in results:
-        _print_notes(console, result)
+        _print_notes(console, result, f"{result.title}, {result.model}" if several else "")
     for note in results.notes:
         console.print(escape(note), style="yellow")
 
 
-def _drawn(frame: pd.DataFrame, columns: Iterable[Column], title: str) -> Table:
+def _print_table(
+    console: Console, frame: pd.DataFrame, columns: Iterable[Column], title: str
+) -> None:
+    """A table as wide as the terminal, and what had no room in it."""
+    heads, rows, gone = fitted(*laid_out(frame, columns), console.width)
+    console.print(_drawn(heads, rows, title))
+    if gone:
+        console.print(f"no room for {', '.join(gone)}: a wider terminal shows it", style="dim")
+    console.print()
+
+
+def _drawn(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], title: str) -> Table:
     view = Table(
         title=escape(title),
         box=box.SIMPLE_HEAD,
@@ -58,10 +76,9 @@ def _drawn(frame: pd.DataFrame, columns: Iterable[Column], title: str) -> Table:
         pad_edge=False,
         show_edge=False,
     )
-    heads, rows = laid_out(frame, columns)
     for head in heads:
         side = "left" if head.left else "right"
-        view.add_column(head.text, justify=side, no_wrap=not head.left, overflow="fold")  # type: ignore[arg-type]
+        view.add_column(head.text, justify=side, no_wrap=True, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         view.add_row(*map(_styled, row))
     return view
@@ -72,15 +89,16 @@ def _styled(cell: Cell) -> str:
     return f"[{style}]{escape(cell.text)}[/]" if style else escape(cell.text)
 
 
-def _print_notes(console: Console, result: Result) -> None:
+def _print_notes(console: Console, result: Result, title: str) -> None:
+    title = title or result.title
     for name in result.shown:
         found = result.extras[name]
         span = "" if math.isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
-        console.print(escape(f"{result.title}: {name} {found.value:.2f}{span}"), style="dim")
+        console.print(escape(f"{title}: {name} {found.value:.2f}{span}"), style="dim")
     for reason, count in result.coverage.reasons.items():
-        console.print(escape(f"{result.title}: {count} not scored: {reason}"), style="yellow")
+        console.print(escape(f"{title}: {count} not scored: {reason}"), style="yellow")
     for note in result.notes:
-        console.print(escape(f"{result.title}: {note}"), style="yellow")
+        console.print(escape(f"{title}: {note}"), style="yellow")
 
 
 def print_comparison(
@@ -88,7 +106,7 @@ def print_comparison(
 ) -> None:
     """Differences with their paired tests; a bold one survives Holm's correction at .05."""
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
-        console.print(_drawn(part, COMPARISON, f"{second} less {first}"), "")
+        _print_table(console, part, COMPARISON, f"{second} less {first}")
     for row in frame.to_dict("records"):
         if not missing(row.get("lms")):
             span = f"[{row['lms_low']:.2f}, {row['lms_high']:.2f}]"
@@ -147,8 +165,9 @@ def print_study(console: Console, study: Study, folder: Path) -> None:
 
 
 def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:
-    """A frame as plain text, lines as long as they are."""
-    text = frame.to_string(index=False, na_rep="", **options)  # type: ignore[call-overload]
+    """A frame as plain text; columns for which a line has no room come below."""
+    width = console.width
+    text = frame.to_string(index=False, na_rep="", line_width=width, **options)  # type: ignore[call-overload]
     console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 

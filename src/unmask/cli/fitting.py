@@ -1,0 +1,62 @@
+"""Tables that fit the terminal: columns that matter least go first, names break where they may."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.cells import cell_len
+
+from unmask.reports.columns import Cell
+
+# In this order; whatever is left out is in the files and on the page.
+EXPENDABLE = ("acc.", "shrunk", "detect", "sides", "p")
+NARROW = 8  # columns that a name needs at least
+Rows = list[list[Cell]]
+
+
+def fitted(
+    heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], width: int
+) -> tuple[list[Cell], Rows, list[str]]:
+    """Heads and rows that fit in `width` columns, and the heads that were left out for it."""
+    keep = list(range(len(heads)))
+    gone = []
+    for name in EXPENDABLE:
+        if _total(heads, rows, keep) <= width:
+            break
+        found = [k for k in keep if heads[k].text == name]
+        keep = [k for k in keep if k not in found]
+        gone += [name for _ in found]
+    sizes = {k: _size(heads, rows, k) for k in keep}
+    over = sum(sizes.values()) + len(keep) - 1 - width
+    for k in sorted((k for k in keep if heads[k].left), key=lambda k: -sizes[k]):
+        if over <= 0:
+            break
+        room = max(sizes[k] - over, NARROW)
+        over -= sizes[k] - room
+        sizes[k] = room
+    cut = [
+        [
+            replace(row[k], text=broken(row[k].text, sizes[k])) if row[k].left else row[k]
+            for k in keep
+        ]
+        for row in rows
+    ]
+    return [heads[k] for k in keep], cut, gone
+
+
+def _size(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], k: int) -> int:
+    return max(cell_len(cells[k].text) for cells in (heads, *rows))
+
+
+def _total(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], keep: Sequence[int]) -> int:
+    return sum(_size(heads, rows, k) for k in keep) + len(keep) - 1
+
+
+def broken(text: str, width: int) -> str:
+    """Text in lines of a width, broken behind spaces and the marks inside names, not in words."""
+    lines = [""]
+    for part in re.findall(r"[^\s:@/_-]*[\s:@/_-]*", text):
+        if lines[-1] and cell_len((lines[-1] + part).rstrip()) > width:
+            lines.append("  " if text.startswith("  ") else "")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
