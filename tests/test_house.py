@@ -29,19 +29,22 @@ FLOORS = (
     {"errors"},
     {"registry", "plugins", "caches"},
     {"options"},
-    {"types"},
+    {"types", "recipe"},
     {"asking"},
     {"text", "stats"},
     {"measures", "corpus"},
     {"data", "models"},
     {"flow", "reports"},
     {"studies", "lab", "api", "complete"},
+    {"training"},
     {"cli"},
     {"__init__", "__main__"},
 )
 FLOOR = {room: n for n, rooms in enumerate(FLOORS) for room in rooms}
 HEAVY = {
     "vl_convert",
+    "mlflow",
+    "wandb",
     "torch",
     "transformers",
     "h5py",

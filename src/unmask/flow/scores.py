@@ -3,20 +3,31 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from unmask.data import catalogue
-from unmask.data.readers.table import read_json, read_table
+from unmask.data.readers import harness
+from unmask.data.readers.table import read_json, read_lines, read_table
 from unmask.errors import DataError
 from unmask.flow.items import sentence_rows
 from unmask.flow.scoring import preferences
 from unmask.options import Matters, Resampling, Spec
 from unmask.stats.intervals import USUAL
+from unmask.stats.preference import Ties
 from unmask.stats.verdict import judged
-from unmask.types import Contrast, Coverage, Dataset, Result
+from unmask.types import (
+    ANTISTEREOTYPE,
+    STEREOTYPE,
+    UNRELATED,
+    Contrast,
+    Coverage,
+    Dataset,
+    Result,
+)
 
 _CROWS = {"stereotype": "sent_more", "antistereotype": "sent_less"}
 
@@ -34,9 +45,17 @@ def score_file(
     JSON as the StereoSet authors' predictions (`{"intrasentence": [{"id", "score"}]}`), or CSV,
     JSON lines or parquet with `id` and `score`. A sentence's id is the data set's own, or
     `ITEM/LABEL` (for CrowS-Pairs also `ITEM/sent_more`). Triplets are averaged over target terms.
+    Samples that lm-evaluation-harness logged of CrowS-Pairs are found by their sentences. A log of
+    inspect's StereoSet has choices: an item counts if the stereotype or the antistereotype was
+    chosen, by most epochs if there are several.
     """
     found = catalogue.sentences(data)
-    scores = read_scores(path)
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
+    choices = harness.is_inspect(path)
+    if choices:
+        found = _without_filler(found)
+    scores = _chosen(path, found) if choices else read_scores(path, found)
     model = name or path.stem
     frame = _frame(found, scores, model)
     known = {i for item in found.items for i in _ids(item).values()}
@@ -51,9 +70,10 @@ def score_file(
             f"{next(iter(scores))!r} in the file."
         )
     macro = found.shape == "triplets"
-    overall, categories, extras, ties, _ = preferences(frame, ties="strict", macro=macro, how=how)
+    rule: Ties = "drop" if choices else "strict"
+    overall, categories, extras, ties, _ = preferences(frame, ties=rule, macro=macro, how=how)
     average = "macro" if macro else "micro"
-    settings = {"ties": "strict", "decimals": None, "average": average, "cluster": found.cluster}
+    settings = {"ties": rule, "decimals": None, "average": average, "cluster": found.cluster}
     return Result(
         spec=Spec(model, "scores", found.name),
         compared="preference",
@@ -82,11 +102,49 @@ def _reasons(frame: pd.DataFrame) -> dict[str, int]:
     return {str(k): int(v) for k, v in by_item.reason.value_counts().items()}
 
 
-def read_scores(path: Path) -> dict[str, float]:
-    """Sentence scores by id."""
-    if not path.is_file():
-        raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
+def _without_filler(data: Dataset) -> Dataset:
+    """Pairs of triplets: of a choice the unrelated sentence has no score of its own."""
+    kept = (STEREOTYPE, ANTISTEREOTYPE)
+    items = (
+        replace(i, texts={k: i.texts[k] for k in kept if k in i.texts}, meta=_two(i.meta))
+        for i in data.items
+    )
+    return replace(data, shape="pairs", items=tuple(items))
+
+
+def _two(meta: Mapping[str, Any]) -> dict[str, Any]:
+    ids = {k: v for k, v in meta.get("ids", {}).items() if k != UNRELATED}
+    return {**meta, "ids": ids} if ids else dict(meta)
+
+
+def _chosen(path: Path, data: Dataset) -> dict[str, float]:
+    """How often each sentence was chosen, by its id; an item without an answer has none."""
+    shares = harness.inspect_shares(path)
+    return {
+        name: shares[item.id].get(label, 0.0)
+        for item in data.items
+        if shares.get(item.id)
+        for label, name in _ids(item).items()
+    }
+
+
+def _by_sentences(path: Path, rows: list[dict[str, Any]], data: Dataset) -> dict[str, float]:
+    pairs = harness.lm_eval_pairs(rows, path)
+    out: dict[str, float] = {}
+    for item in data.items:
+        one, two = (item.texts[k].string.strip() for k in (STEREOTYPE, ANTISTEREOTYPE))
+        ids = [_ids(item)[k] for k in (STEREOTYPE, ANTISTEREOTYPE)]
+        out |= dict(zip(ids, pairs.get((one, two), ()), strict=False))
+    if not out:
+        raise DataError(f"no sentence in {path} is of {data.name!r}; name its data set with -d.")
+    return out
+
+
+def read_scores(path: Path, data: Dataset | None = None) -> dict[str, float]:
+    """Sentence scores by id; those of a harness by the sentences of the data."""
     rows = _rows(path)
+    if data is not None and harness.is_lm_eval(rows):
+        return _by_sentences(path, rows, data)
     scores: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
         name = str(row["id"])
@@ -105,7 +163,8 @@ def read_scores(path: Path) -> dict[str, float]:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     if path.suffix != ".json":
-        return read_table(path, ["id", "score"])
+        logged = path.suffix in {".jsonl", ".ndjson"} and harness.is_lm_eval(read_lines(path))
+        return read_table(path, ["doc"] if logged else ["id", "score"])
     if not path.read_bytes().strip():
         raise DataError(f"{path} is empty; give a file with 'id' and 'score'.")
     content = read_json(path)

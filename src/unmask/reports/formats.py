@@ -1,10 +1,13 @@
 """Results in the forms of other tools: a model card's section, LaTeX, the hub's YAML."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
+from unmask import __version__
 from unmask.reports import explain
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.rendering import rendered
@@ -75,8 +78,52 @@ def _rounded(value: float) -> float | None:
     return None if value != value else round(value, 4)
 
 
+def as_lm_eval(results: Sequence[Result]) -> str:
+    """The results file of lm-evaluation-harness, a task for each measure on data of a model.
+
+    A preference is `pct_stereotype`, a share as its tasks of CrowS-Pairs have it; an effect size is
+    `effect_size`. The interval stands beside them, as `_low` and `_high`.
+    """
+    models = list(dict.fromkeys(r.model for r in results))
+    tasks = {
+        f"unmask_{r.measure}_{r.data}" + (f"_{r.model}" if len(models) > 1 else ""): r
+        for r in results
+    }
+    content = {
+        "results": {name: _harnessed(name, r) for name, r in tasks.items()},
+        "group_subtasks": {},
+        "configs": {n: {"task": n, "dataset_path": r.data} for n, r in tasks.items()},
+        "versions": dict.fromkeys(tasks, 1.0),
+        "n-shot": dict.fromkeys(tasks, 0),
+        "higher_is_better": {name: {_metric(r): False} for name, r in tasks.items()},
+        "n-samples": {
+            name: {"original": r.coverage.items, "effective": r.coverage.scored}
+            for name, r in tasks.items()
+        },
+        "config": {"model": "unmask", "model_args": {"pretrained": ",".join(models)}},
+        "model_source": "unmask",
+        "model_name": ",".join(models),
+        "date": datetime.now(UTC).timestamp(),
+        "unmask_version": __version__,
+    }
+    return json.dumps(content, indent=2)
+
+
+def _metric(result: Result) -> str:
+    return "pct_stereotype" if result.compared == "preference" else "effect_size"
+
+
+def _harnessed(name: str, result: Result) -> dict[str, Any]:
+    found, metric = result.overall, _metric(result)
+    unit = 100 if result.compared == "preference" else 1
+    numbers_ = {"": found.value, "_stderr": found.se, "_low": found.low, "_high": found.high}
+    scaled = {f"{metric}{k},none": v / unit for k, v in numbers_.items() if v == v}
+    return {"name": name, "alias": name, "sample_len": result.coverage.scored, **scaled}
+
+
 FORMATS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "md": as_markdown,
     "tex": as_latex,
     "hub": as_hub,
+    "lm-eval": as_lm_eval,
 }

@@ -60,6 +60,11 @@ def read_table(
     return _complete(path, _separated(path, text, path.suffix == ".tsv"), needed)
 
 
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines, whatever they hold."""
+    return _json_lines(path, decoded(path))
+
+
 def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -1,0 +1,109 @@
+"""Logs of evaluation harnesses: lm-evaluation-harness' samples and inspect's logs, as they are."""
+
+import json
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unmask.data.readers.table import read_json
+from unmask.errors import DataError
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED
+
+ZSTANDARD = 93  # how inspect packs its logs; Python's own zip module does not read it
+LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
+Shares = dict[str, dict[str, float]]
+
+
+def is_lm_eval(rows: Sequence[Any]) -> bool:
+    """Whether these are samples that lm-evaluation-harness logged of a task of CrowS-Pairs."""
+    first = rows[0] if rows else None
+    return isinstance(first, Mapping) and "doc" in first and "filtered_resps" in first
+
+
+def lm_eval_pairs(
+    rows: Iterable[Mapping[str, Any]], path: Path
+) -> dict[tuple[str, str], list[float]]:
+    """Log-likelihoods of the two sentences of each pair, by the sentences themselves."""
+    found = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            doc = row["doc"]
+            pair = (str(doc["sent_more"]).strip(), str(doc["sent_less"]).strip())
+            found[pair] = [float(answer[0]) for answer in row["filtered_resps"]]
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DataError(
+                f"{path}, sample {number} is none of a crows_pairs task ({error!r:.60}); give the "
+                "samples of lm_eval --log_samples."
+            ) from error
+        if len(found[pair]) != 2:
+            raise DataError(f"{path}, sample {number} has no two answers; log the task again.")
+    return found
+
+
+def is_inspect(path: Path) -> bool:
+    """Whether this is a log of inspect: its packed form, or its JSON."""
+    if path.suffix == ".eval":
+        return True
+    if path.suffix != ".json":
+        return False
+    content = read_json(path) if path.stat().st_size else None
+    return isinstance(content, dict) and {"eval", "samples"} <= content.keys()
+
+
+def inspect_shares(path: Path) -> Shares:
+    """For each sample how often its answer was each sentence, over its epochs; none if unread."""
+    counts: dict[str, dict[str, int]] = {}
+    for sample in _samples(path):
+        try:
+            labels = [LABELS[name] for name in sample["metadata"]["gold_labels"]]
+            mine = counts.setdefault(str(sample["id"]), {})
+        except (KeyError, TypeError) as error:
+            raise DataError(
+                f"{path} holds samples without the labels of StereoSet ({error}); give a log of "
+                "inspect_evals/stereoset."
+            ) from error
+        chosen = _letter(sample)
+        if 0 <= chosen < len(labels):
+            mine[labels[chosen]] = mine.get(labels[chosen], 0) + 1
+    return {
+        name: {k: v / sum(mine.values()) for k, v in mine.items()} for name, mine in counts.items()
+    }
+
+
+def _letter(sample: Mapping[str, Any]) -> int:
+    """The place of the answer among the choices: A is 0; -1 where there is none."""
+    answers = [s.get("answer") for s in (sample.get("scores") or {}).values()]
+    said = next((a for a in answers if isinstance(a, str) and len(a) == 1), "")
+    return ord(said.upper()) - ord("A") if said else -1
+
+
+def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
+    if path.suffix == ".json":
+        yield from read_json(path)["samples"]
+        return
+    try:
+        with zipfile.ZipFile(path) as packed, path.open("rb") as raw:
+            for member in packed.infolist():
+                if member.filename.startswith("samples/"):
+                    yield json.loads(_unpacked(packed, raw, member))
+    except (zipfile.BadZipFile, json.JSONDecodeError, struct.error) as error:
+        raise DataError(f"{path} is no whole log of inspect ({error}).") from error
+
+
+def _unpacked(packed: zipfile.ZipFile, raw: Any, member: zipfile.ZipInfo) -> bytes:
+    if member.compress_type != ZSTANDARD:
+        return packed.read(member)
+    try:
+        import zstandard
+    except ImportError as error:
+        raise DataError(
+            "this log is packed with Zstandard; install: pip install 'unmask[corpus]', or give the "
+            "log as JSON (inspect log convert)."
+        ) from error
+    raw.seek(member.header_offset)
+    names, extra = struct.unpack("<HH", raw.read(30)[26:30])
+    raw.seek(member.header_offset + 30 + names + extra)
+    stream = zstandard.ZstdDecompressor().decompressobj()
+    return bytes(stream.decompress(raw.read(member.compress_size)))

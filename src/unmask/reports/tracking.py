@@ -1,0 +1,89 @@
+"""Results to experiment trackers: a run of MLflow, a table of Weights & Biases."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.registry import Registry
+from unmask.reports.columns import table
+from unmask.types import Result
+
+_FILES = ("results.json", "items.parquet", "report.html", "study.toml")
+_UNUSUAL = re.compile(r"[^\w\-. /:]")  # characters that MLflow refuses in names
+COLUMNS = ("model", "measure", "data", "category", "score", "low", "high", "ideal", "n", "verdict")
+
+
+def facts(results: Sequence[Result]) -> dict[str, float]:
+    """Numbers of each result: `MODEL/MEASURE on DATA/score`, and `/low` and `/high`."""
+    out: dict[str, float] = {}
+    for r in results:
+        name = _UNUSUAL.sub("_", f"{r.model}/{r.title}")
+        parts = {"score": r.overall.value, "low": r.overall.low, "high": r.overall.high}
+        out |= {f"{name}/{k}": v for k, v in parts.items()}
+    return {k: v for k, v in out.items() if v == v}
+
+
+def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:
+    """A run of MLflow with metrics, what was measured, and the folder's files."""
+    mlflow = _client("mlflow")
+    try:
+        mlflow.set_experiment(project)
+        with mlflow.start_run(run_name=folder.resolve().name) as made:
+            mlflow.log_metrics(facts(results))
+            mlflow.log_params({k: v[:500] for k, v in _names(results).items()})
+            for file in _there(folder):
+                mlflow.log_artifact(str(file))
+    except mlflow.exceptions.MlflowException as error:
+        raise UnmaskError(f"MLflow refuses: {str(error).split('. ')[0][:200]}.") from error
+    return f"MLflow run {made.info.run_id}"
+
+
+def to_wandb(results: Sequence[Result], folder: Path, project: str) -> str:
+    """A run of Weights & Biases with a table of all scores by category, and their summary."""
+    wandb = _client("wandb")
+    frame = table(results, by_category=True)
+    rows = frame[[c for c in COLUMNS if c in frame]]
+    try:
+        with wandb.init(project=project, name=folder.resolve().name, config=_names(results)) as run:
+            run.log({"scores": wandb.Table(dataframe=rows.astype(object))})
+            for name, value in facts(results).items():
+                run.summary[name] = value
+    except wandb.errors.Error as error:
+        raise UnmaskError(
+            f"Weights & Biases refuses: {str(error).split('. ')[0][:200]}."
+        ) from error
+    return f"Weights & Biases run {run.id}"
+
+
+TRACKERS: Mapping[str, Callable[[Sequence[Result], Path, str], str]] = Registry(
+    "tracker", [("mlflow", to_mlflow), ("wandb", to_wandb)]
+)
+
+
+def _names(results: Sequence[Result]) -> dict[str, str]:
+    return {
+        k: ", ".join(dict.fromkeys(str(getattr(r, k)) for r in results))
+        for k in ("model", "measure", "data")
+    }
+
+
+def _there(folder: Path) -> list[Path]:
+    return [folder / name for name in _FILES if (folder / name).is_file()]
+
+
+def _client(name: str) -> Any:
+    """The tracker's own package; without it one sentence says what to install."""
+    try:
+        if name == "mlflow":
+            import mlflow
+
+            return mlflow
+        import wandb
+
+        return wandb
+    except ImportError as error:
+        raise UnmaskError(
+            f"{name} is not installed; install it with: pip install 'unmask[{name}]'."
+        ) from error

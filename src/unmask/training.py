@@ -1,0 +1,64 @@
+"""Bias during training: scores of a model every so many steps, where the trainer logs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import transformers
+
+from unmask.api import run
+from unmask.errors import UnmaskError
+from unmask.options import Options
+
+
+def watch(
+    trainer: Any, measures: Any = None, data: Any = None, *, every: int = 500, **options: Any
+) -> "Watch":
+    """Measure the model of a `transformers.Trainer` every so many steps, and at the end.
+
+    The scores go to `trainer.log`, and so to its history and wherever else it reports: as
+    `unmask/MEASURE on DATA`, with `/low` and `/high`. Measures, data and options as in
+    `unmask.run`. Returns the callback; its `scores` has all results by step.
+    """
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise UnmaskError(f"every is {every!r}; give a whole number of steps of at least 1.")
+    if not hasattr(trainer, "add_callback"):
+        raise UnmaskError(f"{trainer!r:.40} is no trainer; give a transformers.Trainer.")
+    if getattr(trainer, "processing_class", None) is None:
+        raise UnmaskError("the trainer has no tokenizer; give it one as its processing_class.")
+    Options(**options)
+    made = Watch(trainer, measures, data, every, options)
+    trainer.add_callback(made)
+    return made
+
+
+class Watch(transformers.TrainerCallback):
+    """Scores a trainer's model as it is now, without dropout, and lets the training go on."""
+
+    def __init__(
+        self, trainer: Any, measures: Any, data: Any, every: int, options: Mapping[str, Any]
+    ) -> None:
+        self._trainer, self._asked, self._every = trainer, (measures, data), every
+        self._options = dict(options)
+        self.scores: dict[int, Any] = {}
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Measure every so many steps."""
+        if state.global_step % self._every == 0:
+            self._measure(state)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Measure what came out, if the last step was not measured."""
+        if state.global_step not in self.scores:
+            self._measure(state)
+
+    def _measure(self, state: Any) -> None:
+        if not state.is_world_process_zero:  # the others have the same weights
+            return
+        net = self._trainer.accelerator.unwrap_model(self._trainer.model)
+        found = run((net, self._trainer.processing_class), *self._asked, **self._options)
+        self.scores[state.global_step] = found
+        logs: dict[str, float] = {}
+        for r in found:
+            at = {"": r.overall.value, "/low": r.overall.low, "/high": r.overall.high}
+            logs |= {f"unmask/{r.title}{k}": v for k, v in at.items()}
+        self._trainer.log(logs)
