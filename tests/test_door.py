@@ -1,5 +1,7 @@
 """The Python door: what it takes, and what results give back."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from unmask.lab.language import tokenizer_of
 from unmask.lab.nets import network
 from unmask.lab.world import Plant, World
 from unmask.models.load import in_memory, wrap
+from unmask.options import ABOUT
 from unmask.reports import files
 
 PAIRS = pd.DataFrame(
@@ -204,3 +207,42 @@ def test_what_differs_is_shown_in_place():
     assert terminal._difference(row) == "{He | She} is a {man | woman today}"
     same = {"item": 1, "stereotype": "He is", "antistereotype": "He is here"}
     assert terminal._difference(same) == "He is { | here}"
+
+
+def test_runs_in_memory_are_compared_as_those_in_folders(model, tmp_path):
+    one = unmask.run(model, ["pll", "aul"], "bundled-pairs", limit=30)
+    other = wrap(tiny("roberta").net, tiny("roberta").codec.tokenizer, "masked", "other")
+    two = unmask.run(other, ["pll", "aul"], "bundled-pairs", limit=30)
+    for folder, found in (("a", one), ("b", two)):
+        unmask.save(found, tmp_path / folder)
+    frame, changed = unmask.compare([one, two])
+    again, _ = unmask.compare([tmp_path / "a", str(tmp_path / "b")])
+    assert frame.equals(again)
+    assert set(frame.measure) == {"pll", "aul"}
+    assert len(changed)
+    same, _ = unmask.compare([one, one])
+    assert (same.difference == 0).all()
+    assert not same.borderline.any()
+    for wrong in ("a", one[0], [one, 3], [one]):
+        with pytest.raises(unmask.UnmaskError):
+            unmask.compare(wrong)
+
+
+def test_published_neighbours_stand_beside_ones_own_number(model):
+    found = unmask.evaluate(model, "aul", "bundled-pairs", limit=30)
+    with pytest.raises(unmask.UnmaskError, match="aul on crows-pairs"):
+        unmask.neighbours(found)
+    mine = replace(found, spec=replace(found.spec, data="crows-pairs:30-of-1508"), by_category={})
+    frame = unmask.neighbours([mine])
+    assert frame.score.is_monotonic_increasing
+    paper = dict(zip(frame.model, frame.score, strict=True))
+    assert paper["bert-base-cased"] == 52.92  # kaneko2022, Table 5: AUL on CrowS-Pairs
+    assert paper["roberta-large"] == 62.4
+    assert paper["tiny-bert"] == found.overall.value
+    control = replace(found, spec=replace(found.spec, data="crows-pairs:shuffled"))
+    with pytest.raises(unmask.UnmaskError):
+        unmask.neighbours(control)
+
+
+def test_every_option_is_explained():
+    assert list(ABOUT) == [f.name for f in fields(unmask.Options)]

@@ -28,15 +28,18 @@ _HOME = {
     "UnmaskError": "errors",
     "WordTest": "text.contexts",
     "check_data": "complete",
+    "compare": "studies.compare",
     "check_measure": "complete",
     "evaluate": "api",
     "evaluate_specs": "api",
     "leaderboard": "reports.pulls",
     "load": "api",
+    "neighbours": "studies.neighbours",
     "report": "reports.webpage",
     "run": "api",
     "save": "api",
     "table": "reports.columns",
+    "watch": "training",
 }
 
 __version__ = "0.1.0"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.errors import DataError
+from unmask.errors import DataError, UnmaskError
 from unmask.flow.items import KIN, designed
 from unmask.options import Matters, Resampling, amounts
 from unmask.reports.columns import UNITS
@@ -39,10 +39,35 @@ class Run:
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:
     """One run for each model of each folder; names are made unique by the folder."""
+    return _named([(str(folder), load(folder)) for folder in folders])
+
+
+def _runs(given: Sequence[Any]) -> list[Run]:
+    """Runs as they are, or those of folders and of results in memory, numbered."""
+    if isinstance(given, str | Path | Result):
+        raise UnmaskError("a comparison needs a list of runs; give folders or results in a list.")
+    if all(isinstance(g, Run) for g in given):
+        return list(given)
+    return _named(
+        [
+            (str(g), load(g)) if isinstance(g, str | Path) else (f"run {n}", _results(g))
+            for n, g in enumerate(given, 1)
+        ]
+    )
+
+
+def _results(given: Any) -> list[Result]:
+    found = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(r, Result) for r in found):
+        raise UnmaskError(f"{given!r:.40} is no run; give a folder, or what unmask.run returned.")
+    return found
+
+
+def _named(parts: Sequence[tuple[str, Iterable[Result]]]) -> list[Run]:
     found = []
-    for folder in folders:
+    for folder, some in parts:
         by_model: dict[str, list[Result]] = {}
-        for result in load(folder):
+        for result in some:
             by_model.setdefault(result.model, []).append(result)
         found += [(model, folder, _keyed(results)) for model, results in by_model.items()]
     names = [model for model, _, _ in found]
@@ -113,14 +138,16 @@ def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
 
 
 def compare(
-    runs: Sequence[Run], *, margin: Any = None, how: Resampling = USUAL
+    runs: Sequence[Any], *, margin: Any = None, how: Resampling = USUAL
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 
+    Runs are folders of results, or `Results` in memory; several models in one are told apart.
     p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
     in points (a number, `3`), in d (`0.2d`) or both (`3,0.2d`): rows in its unit are tested for
     equivalence.
     """
+    runs = _runs(runs)
     every = [r for run in runs for r in run.results.values()]
     allowed = {} if margin is None else margins(margin, every)
     rows, changed = [], []

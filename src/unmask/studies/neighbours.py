@@ -1,0 +1,70 @@
+"""Is 63.2 bad? Published scores of known models beside one's own number."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from unmask.data.packaged import published
+from unmask.errors import UnmaskError
+from unmask.studies.papers.kaneko2022 import TABLE5
+from unmask.types import Result
+
+# thys2025 prints scores less 50, of the items on gender.
+_THYS = {
+    "CAT": ("cat", "stereoset"),
+    "CrowS-Pairs": ("cps", "crows-pairs"),
+    "AUL-cp": ("aul", "crows-pairs"),
+    "AUL-ss": ("aul", "stereoset"),
+}
+COLUMNS = ("model", "measure", "data", "category", "score", "low", "high", "source")
+
+
+def scores() -> pd.DataFrame:
+    """Preference scores in the papers' tables: model, measure, data, category, score, source."""
+    rows = []
+    kaneko, thys = published("kaneko2022"), published("thys2025")
+    places = [(m, d) for d, some in TABLE5.items() for m in some]
+    for label, stated in kaneko["table5"].items():
+        for (measure, data), score in zip(places, stated, strict=True):
+            rows.append((kaneko["models"][label], measure, data, "", score, "kaneko2022, Table 5"))
+    for model, stated in thys["table4"].items():
+        for column, value in zip(thys["columns"], stated, strict=True):
+            if column in _THYS:
+                where = (*_THYS[column], "gender", round(50 + value, 3))
+                rows.append((model, *where, "thys2025, Table 4"))
+    return pd.DataFrame(rows, columns=[c for c in COLUMNS if c not in ("low", "high")])
+
+
+def neighbours(results: Any) -> pd.DataFrame:
+    """Published scores of the same measure on the same data, with one's own among them, sorted.
+
+    The measure's plain name stands for its variants. Scores differ with the version of a model,
+    of the data and of the code: near is near, and the interval says how near.
+    """
+    given: Sequence[Result] = [results] if isinstance(results, Result) else list(results)
+    known, parts = scores(), []
+    for result in given:
+        measure, data = result.measure.partition("@")[0], _whole(result.data)
+        near = known[(known.measure == measure) & (known.data == data)]
+        own = {"": result.overall, **result.by_category}
+        for category, part in near.groupby("category"):
+            if category in own:
+                parts.append(pd.concat([part, _row(result, str(category), own[category])]))
+    if not parts:
+        names = sorted({f"{m} on {d}" for m, d in zip(known.measure, known.data, strict=True)})
+        raise UnmaskError(f"no published score is known for these; there are: {', '.join(names)}.")
+    order = ["measure", "data", "category", "score"]
+    return pd.concat(parts).sort_values(order, ignore_index=True)[list(COLUMNS)]
+
+
+def _whole(data: str) -> str:
+    """The name of the set that a sample, or a set without flagged items, is of."""
+    return re.sub(r"(:unflagged)?(:\d+-of-\d+)?$", "", data)
+
+
+def _row(result: Result, category: str, found: Any) -> pd.DataFrame:
+    names = (result.model, result.measure.partition("@")[0], _whole(result.data))
+    values = (category, found.value, found.low, found.high, f"here: {result.title}")
+    return pd.DataFrame([(*names, *values)], columns=list(COLUMNS))
