@@ -6,12 +6,14 @@ import typing
 from importlib import resources
 
 import typer
+from mkdocs.utils import get_relative_url
 
 import unmask
 from unmask.cli.main import app
 from unmask.data.cards import seat_files, sentence_sets
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES
+from unmask.options import ABOUT
 from unmask.reports.cite import references
 
 
@@ -82,16 +84,24 @@ def command_line() -> str:
         for parameter in command.params:
             if parameter.name == "help":
                 continue
-            names = ", ".join(f"`{o}`" for o in parameter.opts)
-            lines.append(f"- {names}: {getattr(parameter, 'help', '') or ''}")
+            names = ", ".join(f"`{o}`" for o in (*parameter.opts, *parameter.secondary_opts))
+            usual = parameter.default
+            plain = isinstance(usual, str | int | float) and usual is not False and usual != ""
+            shown = f" Default: `{usual}`." if plain else ""
+            lines.append(f"- {names}: {getattr(parameter, 'help', '') or ''}{shown}")
         lines.append("")
     return "\n".join(lines)
 
 
-def field(one: dataclasses.Field) -> str:
-    missing = one.default is dataclasses.MISSING
-    shown = "" if missing else "a function" if callable(one.default) else repr(one.default)
-    return f"| `{one.name}` | {shown} |"
+def field(one: dataclasses.Field, about: dict[str, str]) -> str:
+    if one.default_factory is not dataclasses.MISSING:
+        shown = f"`{one.default_factory()!r}`"
+    elif one.default is dataclasses.MISSING:
+        shown = "(needed)"
+    else:
+        shown = "a function" if callable(one.default) else f"`{one.default!r}`"
+    said = about.get(one.name)
+    return f"| `{one.name}` | {shown} |" + (f" {said} |" if said else "")
 
 
 def python() -> str:
@@ -103,12 +113,10 @@ def python() -> str:
             lines += [f"```python\n{name}{inspect.signature(thing)}\n```", ""]
         lines += [inspect.getdoc(thing) or "", ""]
         if name in ("Options", "Resampling", "Spec"):
-            lines += [
-                "| field | default |",
-                "|---|---|",
-                *map(field, dataclasses.fields(thing)),
-                "",
-            ]
+            about = dict(ABOUT) if name == "Options" else {}
+            heads = ["field", "default", *(["meaning"] if about else [])]
+            lines += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+            lines += [*(field(f, about) for f in dataclasses.fields(thing)), ""]
     return "\n".join(lines)
 
 
@@ -136,3 +144,11 @@ def on_page_markdown(markdown: str, **_: object) -> str:
         if marker in markdown:
             markdown = markdown.replace(marker, part())
     return markdown
+
+
+SHIM = "https://unpkg.com/iframe-worker/shim"
+
+
+def on_post_page(output: str, page, **_: object) -> str:
+    """Search from disk needs a stand-in for a worker: our own, since nothing is fetched."""
+    return output.replace(SHIM, get_relative_url("assets/worker.js", page.url))
