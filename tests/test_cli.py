@@ -40,7 +40,7 @@ def pairs(tmp_path):
     return path
 
 
-FILES = {"results.json", "items.parquet", "tokens.parquet", "report.html"}
+FILES = {"results.json", "items.parquet", "tokens.parquet", "report.html", "study.toml"}
 
 
 def test_run_writes_results_and_items(pairs, tmp_path):

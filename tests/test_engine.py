@@ -370,7 +370,7 @@ def test_xlnet_reads_the_paragraph_of_the_release():
 
 def test_the_cache_is_told_of_and_cleared(tmp_path, monkeypatch):
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))
-    command = ("run", "-x", "w-seat", "-d", "weat-6", "-o", tmp_path / "r")
+    command = ("run", "-x", "w-seat", "-d", "weat-6", "-o", tmp_path / "r", "--force")
     status, _, err = invoke(*command)
     assert status == 0, err
     status, out, _ = invoke("cache", "info")

@@ -579,7 +579,8 @@ def test_the_oracle_tier_from_the_command_line_and_again(tmp_path):
     files = sorted(tmp_path.rglob("*.parquet"))
     before = {f: f.stat().st_mtime_ns for f in files}
     files[0].write_bytes(b"PAR1 cut off")
-    assert invoke("validate", *how)[0] == 0
+    assert invoke("validate", *how)[0] == 2  # what is finished is not written over
+    assert invoke("validate", *how, "--force")[0] == 0
     after = {f: f.stat().st_mtime_ns for f in files}
     assert [f for f in files if before[f] != after[f]] == [files[0]]
     pd.testing.assert_frame_equal(frame, pd.read_csv(tmp_path / "models.csv"))
