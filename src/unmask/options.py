@@ -24,6 +24,7 @@ POOLS: Mapping[str, str] = {
 }
 KEEP = ("tokens", "samples")
 RANDOM = ("targets", "attributes")
+ENGINES = ("local", "ray")
 AUTO = "auto"
 
 
@@ -156,6 +157,9 @@ ABOUT: Mapping[str, str] = {
     "level": "Share of intervals that should hold the true value.",
     "dtype": f"Precision of the model: {', '.join(DTYPES)}.",
     "device": "Where the model runs: cpu, cuda, cuda:1; without it the best there is.",
+    "engine": "Where batches run: local, or ray (the workers of a Ray cluster).",
+    "address": "Of a Ray cluster; without it one of this machine.",
+    "workers": "Workers of a Ray cluster that hold a model; without it one a GPU, or two CPUs.",
     "tokens": "Tokens in one forward pass: a number, or `auto`, what the device runs well.",
     "pool": f"Vector taken by an association measure: {', '.join(POOLS)}; without it its own.",
     "layer": "Layer of word vectors, from the embeddings (0) or from the end (-1, the last).",
@@ -184,6 +188,9 @@ class Options:
     level: float = 0.95
     dtype: str = "float32"
     device: str | None = None
+    engine: str = "local"
+    address: str | None = None
+    workers: int | None = None
     tokens: int | str = AUTO
     pool: str | None = None
     layer: int | None = None
@@ -207,6 +214,11 @@ class Options:
         object.__setattr__(self, "matters", matters(self.matters))
         if self.tokens != AUTO:
             _whole("tokens", self.tokens, 1)
+        _one_of("engine", self.engine, ENGINES)
+        if self.workers is not None:
+            _whole("workers", self.workers, 1)
+        if self.engine == "local" and (self.address is not None or self.workers is not None):
+            raise UnmaskError("address and workers are of a Ray cluster; give engine ray too.")
         if self.limit is not None:
             _whole("limit", self.limit, 1)
         _association_choices(self.pool, self.layer, self.samples)

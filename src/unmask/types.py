@@ -357,10 +357,15 @@ class Result:
 
 
 class Results(Sequence[Result]):
-    """The results of a run, in order, and notes on what was asked for and could not be done."""
+    """The results of a run, in order, and notes on what was asked for and could not be done.
 
-    def __init__(self, results: Iterable[Result], notes: Iterable[str] = ()) -> None:
-        self._results, self.notes = tuple(results), tuple(notes)
+    `lost` names the models that failed on the way.
+    """
+
+    def __init__(
+        self, results: Iterable[Result], notes: Iterable[str] = (), lost: Iterable[str] = ()
+    ) -> None:
+        self._results, self.notes, self.lost = tuple(results), tuple(notes), tuple(lost)
 
     @overload
     def __getitem__(self, place: int) -> Result: ...
@@ -370,7 +375,7 @@ class Results(Sequence[Result]):
 
     def __getitem__(self, place: int | slice) -> "Result | Results":
         if isinstance(place, slice):
-            return Results(self._results[place], self.notes)
+            return Results(self._results[place], self.notes, self.lost)
         return self._results[place]
 
     def __len__(self) -> int:

@@ -17,6 +17,11 @@ Level = Annotated[float, typer.Option(help="Level of the intervals, such as 0.95
 Tokens = Annotated[
     str, typer.Option(help="Tokens in one forward pass: a number, or what the device runs well.")
 ]
+Where = Annotated[str, typer.Option("--engine", help="Where batches run: local, or ray.")]
+Address = Annotated[str | None, typer.Option(help="Of a Ray cluster; default one of this machine.")]
+Workers = Annotated[
+    int | None, typer.Option(help="Workers of a Ray cluster; default one a GPU, or two CPUs.")
+]
 Cache = Annotated[bool, typer.Option(help="Keep the model's answers, and use those kept.")]
 Least = Annotated[
     str, typer.Option("--matters", help="Smallest bias that matters: points, d, or both: 3,0.2d.")

@@ -8,11 +8,13 @@ import typer
 from rich.markup import escape
 
 from unmask.cli import stopping
-from unmask.cli.arguments import Force, Out, Seed, made_console, split
+from unmask.cli.arguments import Address, Force, Out, Seed, Where, made_console, split
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 
+clusters = later("unmask.models.cluster")
 grids = later("unmask.lab.grid")
+options = later("unmask.options")
 ruling = later("unmask.lab.report")
 files = later("unmask.reports.files")
 page = later("unmask.reports.page")
@@ -43,17 +45,22 @@ def validate(
     out: Out = None,
     force: Force = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
+    engine: Where = "local",
+    address: Address = None,
     workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
     seed: Seed = 0,
 ) -> None:
     """Plant a known bias in small models, and see which measures find it."""
     grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
+    options.Options(engine=engine, address=address)
     device = grids.usable(device)
     usual = Path("unmask-results") / ("validate-quick" if quick else "validate")
     with files.target(out or usual, usual, force=force) as folder:
         keeps = stopping.telling(stopping.TRAINED)
+        on = clusters.started(address) if engine == "ray" else None
+        how = {"device": device, "workers": workers, "cluster": on}
         with keeps, terminal.progress(console, "") as progress:
-            found = grids.run(grid, folder, device=device, workers=workers, progress=progress)
+            found = grids.run(grid, folder, **how, progress=progress)
         made = ruling.study(grid, *found, seed=seed)
         files.put_csv(folder / "models.csv", found[0])
         files.put_csv(folder / "words.csv", found[1])

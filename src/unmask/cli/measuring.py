@@ -1,5 +1,6 @@
 """The commands `run` and `score`: measure, or take scores made elsewhere."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from rich.markup import escape
 
 from unmask.cli import reporting, stopping
 from unmask.cli.arguments import (
+    Address,
     ByCategory,
     Cache,
     Force,
@@ -18,6 +20,8 @@ from unmask.cli.arguments import (
     Quiet,
     Seed,
     Tokens,
+    Where,
+    Workers,
     made_console,
     split,
     token_budget,
@@ -78,6 +82,9 @@ def run(
         str, typer.Option(help="float32, tf32, float64, bfloat16 or float16.")
     ] = "float32",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
+    engine: Where = "local",
+    address: Address = None,
+    workers: Workers = None,
     tokens: Tokens = "auto",
     pool: Annotated[
         str | None,
@@ -123,7 +130,7 @@ def run(
     asked = (recipe.models, recipe.measures or None, recipe.data or None)
     with files.target(out, RESULTS, force=force, timed=NOW) as folder:
         chosen = recipe.options
-        keeps = stopping.answering(chosen["cache"], chosen.get("device"))
+        keeps = stopping.answering(chosen["cache"], chosen.get("device"), asked[0])
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             found = api.run(*asked, **chosen, progress=progress)
         _finish(found, folder, recipe.toml(), quiet, in_json, by_category, show)
@@ -175,7 +182,7 @@ def _finish(
         files.put(folder / recipes.NAME, study)
     if not quiet and not in_json:
         terminal.print_results(console, found, by_category)
-    several = len({r.model for r in found}) > 1
+    lost, several = found.lost, len({r.model for r in found}) > 1
     found, more = reporting.differences(found, [folder]) if several else (found, ())
     page = reporting.written(found, folder, show, more=more)
     if in_json:
@@ -186,6 +193,9 @@ def _finish(
     else:
         console.print(f"Results and all items: [bold]{escape(str(folder))}[/]", soft_wrap=True)
         console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
+    if lost:
+        print(f"unmask: {len(lost)} models failed: {', '.join(lost)}.", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def score(

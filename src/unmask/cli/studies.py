@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from unmask.cli import reporting, stopping
 from unmask.cli.arguments import (
+    Address,
     Cache,
     Force,
     Level,
@@ -15,6 +16,8 @@ from unmask.cli.arguments import (
     Out,
     Seed,
     Tokens,
+    Where,
+    Workers,
     made_console,
     split,
     token_budget,
@@ -45,11 +48,9 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def _options(seed: int, level: float, tokens: str, cache: bool, progress: Any) -> Any:
+def _options(tokens: str, **chosen: Any) -> Any:
     """The options that the studies share."""
-    return options.Options(
-        seed=seed, level=level, tokens=token_budget(tokens), progress=progress, cache=cache
-    )
+    return options.Options(tokens=token_budget(tokens), **chosen)
 
 
 def _named(option: list[str] | None, given: list[str] | None) -> list[str]:
@@ -103,6 +104,9 @@ def reproduce(
     contexts: Annotated[
         str | None, typer.Option(help="Store of natural contexts (husse2022).")
     ] = None,
+    engine: Where = "local",
+    address: Address = None,
+    workers: Workers = None,
     tokens: Tokens = "auto",
     cache: Cache = True,
     level: Level = 0.95,
@@ -112,7 +116,16 @@ def reproduce(
     _ = papers.PAPERS[paper]
     with files.target(out, Path("unmask-results") / paper, force=force) as folder:
         with stopping.answering(cache), terminal.progress(console) as progress:
-            chosen = _options(seed, level, tokens, cache, progress)
+            chosen = _options(
+                tokens,
+                seed=seed,
+                level=level,
+                cache=cache,
+                progress=progress,
+                engine=engine,
+                address=address,
+                workers=workers,
+            )
             asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
             made = papers.reproduce(paper, split(model), folder, asked)
         terminal.print_study(console, made, folder)
@@ -129,6 +142,9 @@ def vary(
     contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
     out: Out = None,
     force: Force = False,
+    engine: Where = "local",
+    address: Address = None,
+    workers: Workers = None,
     tokens: Tokens = "auto",
     cache: Cache = True,
     level: Level = 0.95,
@@ -140,7 +156,16 @@ def vary(
         raise UnmaskError(f"one model is varied at a time, and {1 + len(more)} were given.")
     with files.target(out, Path("unmask-results") / "vary", force=force) as folder:
         with stopping.answering(cache), terminal.progress(console) as progress:
-            chosen = _options(seed, level, tokens, cache, progress)
+            chosen = _options(
+                tokens,
+                seed=seed,
+                level=level,
+                cache=cache,
+                progress=progress,
+                engine=engine,
+                address=address,
+                workers=workers,
+            )
             concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
             loaded = evaluating.loaded(name, chosen)
             made = multiverse.study(loaded, chosen, concepts=concepts, data=sets, store=contexts)
@@ -176,7 +201,7 @@ def reliability(
     names, measures = _named(model, given), split(measure, relying.MEASURES)
     with files.target(out, Path("unmask-results") / "reliability", force=force) as folder:
         with stopping.answering(cache), terminal.progress(console) as progress:
-            chosen = _options(seed, level, tokens, cache, progress)
+            chosen = _options(tokens, seed=seed, level=level, cache=cache, progress=progress)
             loaded = [evaluating.loaded(m, chosen) for m in names]
             made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
         page.write(made, folder)

@@ -1,8 +1,11 @@
 """Specs to results: the whole flow on one screen."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from unmask.text import contexts
 from unmask.types import Kind, Result
 
 USUAL = Options()
+SIDE_BY_SIDE = 16  # models that a cluster runs at a time
 CHOICES = ("pool", "layer", "contexts", "samples")  # of a spec, where its measure takes them
 
 
@@ -42,14 +46,47 @@ def evaluate(
     for name in by_model:
         if isinstance(name, str):
             kind(name)  # a wrong name is told before another model has worked for hours
-    for model, places in by_model.items():
-        own = loaded(ready[places[0]].model, options) if isinstance(model, str) else None
-        mine = {i: replace(ready[i], model=own or ready[i].model) for i in places}
-        for part, loop in ((False, likelihood.run), (True, association.run)):
-            chosen = {i: s for i, s in mine.items() if isinstance(s.measure, Association) == part}
-            if chosen:
-                found |= dict(loop(mine[places[0]].model, chosen, options, failed))
+    several = options.engine == "ray" and len(by_model) > 1
+    with ThreadPoolExecutor(SIDE_BY_SIDE) if several else nullcontext() as pool:
+        among = min(len(by_model), SIDE_BY_SIDE) if several else 1
+        jobs = [
+            (model, {i: ready[i] for i in places}, options, failed, among)
+            for model, places in by_model.items()
+        ]
+        for part in pool.map(_done, *zip(*jobs, strict=True)) if pool else starmap(_done, jobs):
+            found |= part
     return [found[i] for i in sorted(found)]
+
+
+def _done(
+    model: str | int, specs: Mapping[int, Spec], options: Options, failed: Failed, among: int
+) -> dict[int, Result]:
+    """The results of one model; where it fails, that is told, and costs no other model."""
+    found: dict[int, Result] = {}
+    own: Any = None
+    try:
+        if isinstance(model, str):
+            own = loaded(model, options, among)
+            specs = {i: replace(s, model=own) for i, s in specs.items()}
+        found |= _of_one(specs, options, failed)
+    except ModelError as error:
+        for i in specs.keys() - found.keys():
+            failed(specs[i], error)
+    finally:
+        if hasattr(own, "close"):
+            own.close()
+    return found
+
+
+def _of_one(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:
+    """The results of one model's specs, by their place."""
+    found: dict[int, Result] = {}
+    model = next(iter(specs.values())).model
+    for part, loop in ((False, likelihood.run), (True, association.run)):
+        chosen = {i: s for i, s in specs.items() if isinstance(s.measure, Association) == part}
+        if chosen:
+            found |= dict(loop(model, chosen, options, failed))
+    return found
 
 
 def resolved(spec: Spec) -> Spec:
@@ -93,14 +130,21 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
     return groups
 
 
-def loaded(name: Any, options: Options) -> Any:
-    """A model by its name, in the precision and on the device of some options; it is told of."""
-    from unmask.models.load import load_any  # torch is heavy: only when a model is needed
+def loaded(name: Any, options: Options, among: int = 1) -> Any:
+    """A model by its name, in the precision and on the device of some options; it is told of.
+
+    `among` so many models a cluster is shared.
+    """
+    from unmask.models.load import load_any, load_remote, on_disk  # torch is heavy
 
     said = f"loading {name}"
     options.progress(said, 0, 0)
     try:
-        return load_any(str(name), dtype=options.dtype, device=options.device)
+        how: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
+        if options.engine == "ray" and not on_disk(str(name)):
+            how |= {"address": options.address, "workers": options.workers, "among": among}
+            return load_remote(str(name), **how)
+        return load_any(str(name), **how, told=options.progress)
     finally:
         options.progress(said, 1, 0)
 

@@ -115,6 +115,8 @@ def plan(
             before = _asked(measure, prior, sentence, model.codec) if prior else []
             asked.append((_size(value), _size(before)))
             new += value + before
+        if not reason and model.kind == "causal" and any(0 in a.at for a in new):
+            reason = "nothing stands before its first token, which so has no probability"
         if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
             reason = measure.nothing
         if reason:

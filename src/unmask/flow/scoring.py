@@ -173,7 +173,8 @@ def result(
         | {"decimals": measure.decimals_for(model.kind)},
         provenance=provenance(model, measure, data),
         items=frame,
-        notes=_unknown(scored)
+        notes=tuple(getattr(model, "remarks", ()))
+        + _unknown(scored)
         + contradiction(found.overall)
         + _tied(found.ties, measure)
         + (() if measure.baseline else _warn(accuracy, measure)),

@@ -104,12 +104,15 @@ def run(
     device: str | None = None,
     workers: int | None = None,
     stack: int | None = None,
+    cluster: Any = None,
     progress: Progress = lambda what, done, total: None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
     """Train and score every model of a grid that the folder does not have yet.
 
     Returns readings, learned thetas by word, and the measures that were refused with the reason.
-    A training goes on from its last saving, and a model that was scored is not scored again.
+    A training goes on from its last saving, and a model that was scored is not scored again. On a
+    `cluster` (Ray, as `models.cluster.started` gives it) stacks are trained and models scored side
+    by side; its nodes must see the folder.
     """
     place = folder / "lab" / grid.digest
     place.mkdir(parents=True, exist_ok=True)
@@ -122,15 +125,17 @@ def run(
     progress("models scored", every - len(todo), every)
     done = every - len(todo)
     waiting: list[Future[None]] = []
-    with _pool(count, len(todo)) as pool:
-        for kind, plants in _stacks(grid, size):
-            missing = [k for k, plant in enumerate(plants) if (kind, plant) in todo]
-            if not missing:
-                continue
-            weights = _trained(grid, kind, plants, place, where, pool, progress)
-            for k in missing:
-                job = (grid, kind, plants[k], weights, k, place)
-                waiting.append(pool.submit(_score, *job))
+    with _OnRay(cluster) if cluster else _pool(count, len(todo)) as pool:
+        stacks = [
+            (kind, plants)
+            for kind, plants in _stacks(grid, size)
+            if any((kind, plant) in todo for plant in plants)
+        ]
+        for kind, plants, weights in _weights(grid, stacks, place, where, pool, progress):
+            for k, plant in enumerate(plants):
+                if (kind, plant) in todo:
+                    job = (grid, kind, plant, weights, k, place)
+                    waiting.append(pool.submit(_score, *job))
         for made in as_completed(waiting):
             made.result()
             done += 1
@@ -158,6 +163,58 @@ def _pool(count: int, jobs: int) -> Executor:
     if min(count, jobs) < 2:
         return _Here()
     return ProcessPoolExecutor(min(count, jobs), get_context("spawn"), _one_thread)
+
+
+def _weights(
+    grid: Grid,
+    stacks: Sequence[tuple[Any, list[Plant]]],
+    place: Path,
+    where: str,
+    pool: Executor,
+    progress: Progress,
+) -> Iterator[tuple[Any, list[Plant], Path | None]]:
+    """The weights of each stack: trained here one after the other, or all at once on a cluster."""
+    if not isinstance(pool, _OnRay):
+        for kind, plants in stacks:
+            yield kind, plants, _trained(grid, kind, plants, place, where, pool, progress)
+        return
+    sent = {
+        pool.train(_there, grid, kind, plants, place): (kind, plants) for kind, plants in stacks
+    }
+    for number, made in enumerate(as_completed(sent), 1):
+        progress("training", number, len(sent))
+        yield *sent[made], made.result()
+
+
+def _there(grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path) -> Path | None:
+    """Train a stack on a worker, on what it has."""
+    nothing: Progress = lambda what, done, total: None  # noqa: E731
+    return _trained(grid, kind, plants, place, usable(None), _Here(), nothing)
+
+
+class _OnRay(Executor):
+    """Stands for a pool where the work is done by a Ray cluster; a task of a node that dies is
+    done again by another.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self.ray, self.gpus = ray, bool(ray.cluster_resources().get("GPU"))
+
+    def submit(self, fn: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+        """Do it somewhere, on one CPU."""
+        made: Future[Any] = self.ray.remote(_alone).remote(fn, args, more).future()
+        return made
+
+    def train(self, fn: Any, *args: Any) -> "Future[Any]":
+        """Do it somewhere, on a GPU if there are any."""
+        task = self.ray.remote(_alone).options(num_gpus=1 if self.gpus else 0)
+        made: Future[Any] = task.remote(fn, args, {}).future()
+        return made
+
+
+def _alone(fn: Any, args: Any, more: Any) -> Any:
+    torch.set_num_threads(1)
+    return fn(*args, **more)
 
 
 class _Here(Executor):

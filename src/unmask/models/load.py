@@ -5,8 +5,10 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stderr
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,16 @@ from unmask.errors import ModelError, NotApplicable
 from unmask.models import hub
 from unmask.models.answers import Answers, Store, VectorAnswers
 from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.cluster import Workers, started
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.elmo import ElmoModel, check_elmo, load_elmo
 from unmask.models.known import BUNDLED, KNOWN
 from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
 from unmask.models.questions import causal_show, masked_show, permutation_show
+from unmask.models.remote import Remote
+from unmask.models.served import Served, Told, is_served, load_served
+from unmask.models.served import found as find_served
 from unmask.models.static import SUFFIXES, StaticVectors, load_static, open_static
 from unmask.models.vectors import TransformerVectors
 from unmask.options import POOLS
@@ -145,22 +151,42 @@ class Model:
 
 
 def load_any(
-    name: str, *, dtype: str = "float32", device: str | None = None
-) -> Model | StaticVectors | ElmoModel:
-    """A transformer, a vectors file, or ELMo as `OPTIONS.json+WEIGHTS.hdf5`."""
+    name: str,
+    *,
+    dtype: str = "float32",
+    device: str | None = None,
+    told: Told = lambda what, done, total: None,
+) -> Model | StaticVectors | ElmoModel | Served:
+    """A transformer, a vectors file, ELMo as `OPTIONS.json+WEIGHTS.hdf5`, or a served model.
+
+    `told` hears of requests to a server.
+    """
+    if is_served(name):
+        _as_it_is(name, "as its server runs it", dtype, device)
+        return load_served(name, told)
     options, _, weights = name.partition("+")
     elmo = bool(weights) and options.endswith(".json")
     if not elmo and Path(name).suffix not in SUFFIXES:
         return load(name, dtype=dtype, device=device)
-    if dtype != "float32" or device not in (None, "cpu"):
-        raise NotApplicable(
-            f"{name!r} is read as it is, on the CPU; leave out --dtype and --device for it."
-        )
+    _as_it_is(name, "read as it is, on the CPU", dtype, device)
     return load_elmo(Path(options), Path(weights), name) if elmo else load_static(name)
+
+
+def on_disk(name: str) -> bool:
+    """Whether a model is no network to be run: vectors, ELMo's files, or behind a server."""
+    return is_served(name) or "+" in name or Path(name).suffix in SUFFIXES
+
+
+def _as_it_is(name: str, how: str, dtype: str, device: str | None) -> None:
+    if dtype != "float32" or device not in (None, "cpu"):
+        raise NotApplicable(f"{name!r} is {how}; leave out --dtype and --device for it.")
 
 
 def kind_named(name: str) -> Kind:
     """The kind of a model, from its name and small files: what cannot be loaded is found early."""
+    if is_served(name):
+        find_served(name)
+        return "causal"
     options, _, weights = name.partition("+")
     if weights and options.endswith(".json"):
         check_elmo(Path(options), Path(weights))
@@ -239,6 +265,40 @@ def moved(thing: Any, device: str | None) -> Any:
         raise ModelError(
             f"the device {where!r} cannot be used ({_first(error)}); 'cpu' always can."
         ) from error
+
+
+def load_remote(
+    name: str,
+    *,
+    dtype: str = "float32",
+    device: str | None = None,
+    address: str | None = None,
+    workers: int | None = None,
+    among: int = 1,
+) -> Remote:
+    """A transformer on the workers of a Ray cluster; here are its tokenizer and its config only.
+
+    `among` so many models the cluster is shared.
+    """
+    source, options = _source(name)
+    config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
+    kind = kind_of(config)
+    _check_files(name, source, options)
+    tokenizer = _attempt(name, transformers.AutoTokenizer.from_pretrained, source, **options)
+    place = str(Path(source)) if Path(source).exists() else name
+    made = Workers(name, place, dtype, device, started(address), workers, among)
+    return Remote(
+        name,
+        kind,
+        TokenizerCodec(tokenizer, kind, name),
+        config,
+        made,
+        lambda other: load_remote(
+            name, dtype=other, device=device, address=address, workers=workers, among=among
+        ),
+        dtype,
+        made.facts["provenance"],
+    )
 
 
 def next_sentence_net(model: Model) -> Any:
@@ -401,16 +461,28 @@ def _attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
     level = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    # What reads GGUF files draws bars of its own.
+    silent = redirect_stderr(StringIO()) if "gguf_file" in options else nullcontext()
     try:
-        return loader(source, **options)
+        with silent:
+            return loader(source, **options)
     except ImportError as error:
-        raise ModelError(f"{name!r} needs a package that is missing: {_first(error)}") from error
+        raise ModelError(_lacking(name, error)) from error
     except Exception as error:  # safetensors and tokenizers raise classes of their own
         if isinstance(error, OSError) and not Path(source).exists():
             raise ModelError(_not_found(name, error)) from error
         raise ModelError(f"cannot load the model {name!r}: {_first(error)}") from error
     finally:
         transformers.logging.set_verbosity(level)
+
+
+def _lacking(name: str, error: ImportError) -> str:
+    """What to install for a model, by our own extra where there is one."""
+    said = _first(error)
+    for extra in ("gguf", "sentencepiece"):
+        if extra in said.lower() or (extra == "gguf" and name.endswith(".gguf")):
+            return f"{name!r} needs a package that is missing: pip install 'unmask[{extra}]'."
+    return f"{name!r} needs a package that is missing: {said}."
 
 
 def _not_found(name: str, error: BaseException) -> str:

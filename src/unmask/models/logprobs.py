@@ -17,7 +17,7 @@ import torch
 from unmask.asking import Ask, Ints, Query, Readings, asks_of, ranges
 from unmask.errors import ModelError
 from unmask.models.answers import Answers
-from unmask.models.batches import Budget, Progress, batches
+from unmask.models.batches import Budget, Progress
 from unmask.models.padding import device_of
 from unmask.models.questions import Questions, Show, sort_out
 from unmask.types import Floats
@@ -79,6 +79,16 @@ def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
     return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
 
 
+def readings(out: Floats, rows: int) -> Readings:
+    """Answers [3, questions] as readings; those that are no numbers are refused."""
+    if not np.isfinite(out[0]).all():
+        raise ModelError(
+            "the model gives probabilities that are not numbers; its weights or its dtype "
+            "are broken, try --dtype float32."
+        )
+    return Readings(out[0], out[1].astype(bool), out[2], rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """A language model with a way to show it rows; answers the `LogProbs` protocol."""
@@ -123,12 +133,7 @@ class Engine:
         def finish() -> Readings:
             while waiting:
                 self._fetch(asked, *waiting.popleft(), out)
-            if not np.isfinite(out[0]).all():
-                raise ModelError(
-                    "the model gives probabilities that are not numbers; its weights or its dtype "
-                    "are broken, try --dtype float32."
-                )
-            return Readings(out[0], out[1].astype(bool), out[2], asked.count)
+            return readings(out, asked.count)
 
         return finish
 
@@ -166,13 +171,18 @@ class Engine:
     def _groups(self, asked: Questions) -> Iterator[tuple[Ints, bool]]:
         """Batches of row numbers; those that need attention weights go apart from the rest."""
         vocabulary = int(self.net.config.vocab_size)
-        places = np.diff(asked.slots)
         for weighted in (True, False):
-            chosen = np.flatnonzero(asked.attended == weighted)
-            with attention_weights(self.net, weighted and bool(len(chosen))):
-                some = batches(asked.lengths[chosen], places[chosen], self.budget, vocabulary)
-                for group in some:
-                    yield chosen[group], weighted
+            with attention_weights(self.net, weighted and bool(asked.attended.any())):
+                for group in asked.batches(self.budget, vocabulary, weighted):
+                    yield group, weighted
+
+    def answered(self, asked: Questions, weighted: bool) -> Floats:
+        """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
+        out = np.full((3, len(asked.gold)), np.nan)
+        with products(self.precision), attention_weights(self.net, weighted):
+            for made, answer in self._started(asked, np.arange(asked.count), weighted):
+                out[:, made.questions] = answer.cpu().numpy()
+        return out
 
     @torch.inference_mode()
     def _answer(self, asked: Questions, made: Pass, weighted: bool) -> torch.Tensor:

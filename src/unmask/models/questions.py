@@ -5,7 +5,7 @@ hidden: distinct rows are found by these two, and only then by their tokens, whi
 buffer that input tensors are filled from by index.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unmask.asking import EACH, LATER, Ask, Hidden, Ints, ranges
 from unmask.errors import NotApplicable
+from unmask.models.batches import Budget, batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,32 @@ class Questions:
     def count(self) -> int:
         """The number of rows."""
         return len(self.starts) - 1
+
+    def batches(self, budget: Budget, vocabulary: int, weighted: bool) -> Iterator[Ints]:
+        """Batches of row numbers: those that need attention weights, or the rest."""
+        chosen = np.flatnonzero(self.attended == weighted)
+        places = np.diff(self.slots)[chosen]
+        for group in batches(self.lengths[chosen], places, budget, vocabulary):
+            yield chosen[group]
+
+    def part(self, group: Ints) -> "Questions":
+        """The questions about some rows alone; its question i is number `of(group)[i]` here."""
+        lengths, numbers = self.lengths[group], self.of(group)
+        counts = self.slots[group + 1] - self.slots[group]
+        asked = self.first[group + 1] - self.first[group]
+        slots = np.concatenate([[0], np.cumsum(counts)])
+        return Questions(
+            tokens=self.tokens[ranges(self.starts[group], lengths)],
+            starts=np.concatenate([[0], np.cumsum(lengths)]),
+            hidden=None if self.hidden is None else [self.hidden[r] for r in group.tolist()],
+            attended=self.attended[group],
+            places=self.places[ranges(self.slots[group], counts)],
+            slots=slots,
+            slot=self.slot[numbers] + np.repeat(slots[:-1] - self.slots[group], asked),
+            gold=self.gold[numbers],
+            order=np.arange(len(numbers)),
+            first=np.concatenate([[0], np.cumsum(asked)]),
+        )
 
 
 def sort_out(asks: Sequence[Ask], attention: Sequence[bool], show: Show) -> Questions:

@@ -3,7 +3,7 @@
 Each distinct sentence goes through the model once, for all poolings and all tests of a run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,6 +21,8 @@ from unmask.text.contexts import Mention, Wanted
 from unmask.types import Floats
 
 Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
+Batch: TypeAlias = tuple[list[tuple[int, ...]], list[list[Asked]]]  # rows, what is asked of each
+Elsewhere: TypeAlias = Callable[[Sequence[Batch]], Iterator[Floats]]
 
 
 def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
@@ -52,6 +54,7 @@ class TransformerVectors:
     budget: Budget = Budget()
     known: VectorAnswers | None = None
     progress: Progress = lambda rows, total: None
+    elsewhere: Elsewhere | None = None  # who computes batches, where it is not done here
 
     def has(self, words: Iterable[str]) -> set[str]:
         """The words that the model has, in pieces: those that are not unknown altogether."""
@@ -89,31 +92,38 @@ class TransformerVectors:
     def _run(self, rows: list[tuple[int, ...]], asked: list[list[Asked]], n: int) -> Floats:
         out = np.full((n, 1), np.nan)
         lengths = [len(r) for r in rows]
-        for group in batches(lengths, [1] * len(rows), self.budget, 1):
-            pooled = self._kept([rows[i] for i in group], [asked[i] for i in group])
+        groups = batches(lengths, [1] * len(rows), self.budget, 1)
+        parts = [([rows[i] for i in g], [asked[i] for i in g]) for g in groups]
+        for group, pooled in zip(groups, self._answered(parts), strict=True):
             if out.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
                 out = np.full((n, pooled.shape[1]), np.nan)
             out[[number for i in group for number, _, _ in asked[i]]] = pooled
             self.progress(len(group), len(rows))
         return out
 
-    def _kept(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:
-        """As `_pooled`, from the answers of an earlier run where all of the batch are known."""
+    def _answered(self, parts: Sequence[Batch]) -> Iterator[Floats]:
+        """The vectors of each batch: of an earlier run where all are known, else computed."""
+        keys = [self._keys(part) for part in parts]
+        recalled = [self.known.recall(k) if self.known else None for k in keys]
+        missing = [p for p, found in zip(parts, recalled, strict=True) if found is None]
+        new = self.elsewhere(missing) if self.elsewhere else (self.pooled(*p) for p in missing)
+        for found, own in zip(recalled, keys, strict=True):
+            made = next(new) if found is None else found
+            if found is None and self.known:
+                self.known.note(own, made)
+            yield made
+
+    def _keys(self, part: Batch) -> list[Any]:
         if self.known is None:
-            return self._pooled(rows, asked)
-        keys = [
+            return []
+        return [
             self.known.key(row, places, layer)
-            for row, questions in zip(rows, asked, strict=True)
+            for row, questions in zip(*part, strict=True)
             for _, places, layer in questions
         ]
-        found = self.known.recall(keys)
-        if found is None:
-            found = self._pooled(rows, asked)
-            self.known.note(keys, found)
-        return found
 
     @torch.inference_mode()
-    def _pooled(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:
+    def pooled(self, rows: list[tuple[int, ...]], asked: list[list[Asked]]) -> Floats:
         """One vector for each question asked of these rows, in order."""
         ids, real = padded(rows, self.codec.pad_id)
         device = device_of(self.net)

@@ -1,0 +1,220 @@
+"""Workers of a Ray cluster that hold a model, and jobs scattered over them.
+
+A worker that dies costs the jobs it had: they go to the others, or to a new one.
+"""
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unmask.errors import ModelError, UnmaskError
+
+AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
+SHARE = 2  # CPUs of a worker without a GPU, where a node has so many
+START = 3600.0  # seconds that a worker may wait for its place, and load its model
+
+
+def started(address: str | None = None) -> Any:
+    """Ray itself, connected; without an address a cluster of this machine, or the one there is."""
+    try:
+        import ray
+    except ImportError as error:
+        raise UnmaskError("--engine ray needs: pip install 'unmask[ray]'.") from error
+    if not ray.is_initialized():
+        try:
+            # An address that is not given may be in RAY_ADDRESS; without one a cluster is started.
+            there = address or os.environ.get("RAY_ADDRESS")
+            more: dict[str, Any] = {} if there else {"include_dashboard": False}
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
+        except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+            if address is None:
+                raise UnmaskError(f"Ray does not start: {_first(error)}.") from error
+            raise UnmaskError(
+                f"no Ray cluster answers at {address!r} ({_first(error)}); start one with: "
+                "ray start --head."
+            ) from error
+    return ray
+
+
+def _first(error: BaseException) -> str:
+    return " ".join(str(error).split()).split(". ")[0][:150]
+
+
+class Holder:
+    """What runs on a worker: the model, and the answers to batches."""
+
+    def __init__(self, name: str, dtype: str, device: str | None, threads: int) -> None:
+        from unmask.models.load import load
+
+        torch.set_num_threads(threads)
+        self.model = load(name, dtype=dtype, device=device)
+        self.engines: dict[str, Any] = {}
+
+    def facts(self) -> dict[str, Any]:
+        """What the driver needs to know of the model."""
+        return {"provenance": dict(self.model.provenance), "limit": self.model.limit}
+
+    def budget(self, tokens: int | str) -> Any:
+        """What one forward pass may hold here."""
+        return self.model.budget(tokens)
+
+    def _engine(self, stream: str) -> Any:
+        if stream not in self.engines:
+            self.engines[stream] = self.model.engine(stream)
+        return self.engines[stream]
+
+    def answer(self, stream: str, asked: Any, weighted: bool) -> Any:
+        """The answers of one batch of a stream."""
+        return self._engine(stream).answered(asked, weighted)
+
+    def ask(self, stream: str, asks: Any, attention: Any) -> Any:
+        """The readings of an engine that has no batches of questions: the next-sentence head."""
+        return self._engine(stream).ask(asks, attention)
+
+    def pooled(self, rows: Any, asked: Any) -> Any:
+        """The vectors of one batch."""
+        return self.model.vectors().pooled(rows, asked)
+
+
+class Workers:
+    """The workers of one model: one a GPU, or a share of the CPUs each."""
+
+    def __init__(
+        self,
+        name: str,
+        place: str,
+        dtype: str,
+        device: str | None,
+        ray: Any,
+        count: int | None,
+        among: int = 1,
+    ) -> None:
+        self.ray, self.name = ray, name
+        self.given = (name, dtype, device)
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
+        cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
+        share = max(1, min([SHARE, *(c for c in cpus if c)]))
+        self.needs: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": share}
+        self.threads = share
+        if memory := _size(place):
+            self.needs["memory"] = memory
+            self._fits(memory)
+        most = gpus or max(1, sum(c // share for c in cpus))
+        usual = max(1, most // among)
+        self.alive = [self._new() for _ in range(min(count or usual, most))]
+        self._ready()
+
+    def _fits(self, memory: int) -> None:
+        """Refuse a model that no node has the memory for: it would wait for ever."""
+        rooms = [int(n["Resources"].get("memory", 0)) for n in self.ray.nodes() if n["Alive"]]
+        if memory > max(rooms, default=0):
+            raise ModelError(
+                f"{self.name!r} needs about {memory / 1e9:.1f} GB, and the largest node of the "
+                f"cluster has {max(rooms, default=0) / 1e9:.1f}; add a larger node."
+            )
+
+    def _new(self) -> Any:
+        maker = self.ray.remote(Holder).options(max_restarts=0, **self.needs)
+        return maker.remote(*self.given, self.threads)
+
+    def _ready(self) -> None:
+        """Wait for the first worker; those that cannot be placed yet join when they can."""
+        try:
+            refs = [w.facts.remote() for w in self.alive]
+            done, _ = self.ray.wait(refs, timeout=START)
+            if not done:
+                raise ModelError(f"no worker for {self.name!r} was placed in {START:g} s.")
+            self.facts = self.ray.get(done[0])
+        except self.ray.exceptions.RayTaskError as error:
+            raise _own(error) from None
+        except self.ray.exceptions.RayActorError as error:
+            raise ModelError(f"the workers of {self.name!r} died: {_cause(error)}.") from None
+
+    def one(self, method: str, *arguments: Any) -> Any:
+        """The answer of one worker."""
+        return next(iter(self.map(method, [arguments])))
+
+    def map(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """The answers of all jobs, in their order, as soon as they are there."""
+        found: dict[int, Any] = {}
+        place = 0
+        for number, value in self.scattered(method, jobs):
+            found[number] = value
+            while place in found:
+                yield found.pop(place)
+                place += 1
+
+    def scattered(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """Numbers of jobs with their answers, in the order in which they come."""
+        waiting = deque(range(len(jobs)))
+        under_way: dict[Any, tuple[int, Any]] = {}
+        while waiting or under_way:
+            self._send(method, jobs, waiting, under_way)
+            done, _ = self.ray.wait(list(under_way), timeout=1.0)
+            for ref in done:
+                number, worker = under_way.pop(ref)
+                try:
+                    yield number, self.ray.get(ref)
+                except self.ray.exceptions.RayTaskError as error:
+                    raise _own(error) from None
+                except self.ray.exceptions.RayActorError:
+                    waiting.appendleft(number)
+                    self._lost(worker)
+
+    def _send(
+        self,
+        method: str,
+        jobs: Sequence[tuple[Any, ...]],
+        waiting: "deque[int]",
+        under_way: dict[Any, tuple[int, Any]],
+    ) -> None:
+        loads = dict.fromkeys(self.alive, 0)
+        for _, worker in under_way.values():
+            if worker in loads:
+                loads[worker] += 1
+        while waiting and min(loads.values()) < AHEAD:
+            worker = min(loads, key=loads.__getitem__)
+            number = waiting.popleft()
+            under_way[getattr(worker, method).remote(*jobs[number])] = (number, worker)
+            loads[worker] += 1
+
+    def _lost(self, worker: Any) -> None:
+        """A worker is gone; where it was the last, another is started."""
+        if worker in self.alive:
+            self.alive.remove(worker)
+        if not self.alive:
+            self.alive = [self._new()]
+            self._ready()
+
+    def close(self) -> None:
+        """Let the workers go."""
+        for worker in self.alive:
+            self.ray.kill(worker)
+        self.alive = []
+
+
+def _own(error: Any) -> Exception:
+    """Our own error, as it was raised on a worker; another is one sentence."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, UnmaskError):
+        return type(cause)(str(cause))
+    return ModelError(f"a worker failed: {type(cause or error).__name__}: {_cause(error)}.")
+
+
+def _cause(error: BaseException) -> str:
+    lines = [x.strip() for x in str(error).splitlines() if x.strip()]
+    return lines[-1][:200] if lines else type(error).__name__
+
+
+def _size(name: str) -> int:
+    """Bytes that a model in a local folder or file takes in memory; 0 where that is not known."""
+    path = Path(name)
+    if path.is_file():
+        return 4 * path.stat().st_size  # a quantised file is spread out
+    files = path.glob("*.safetensors") if path.is_dir() else ()
+    return int(1.2 * sum(f.stat().st_size for f in files))
