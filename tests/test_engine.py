@@ -1,5 +1,6 @@
 """The engine: distinct rows once; batch size, padding and order change nothing."""
 
+import copy
 import random
 import warnings
 from dataclasses import replace
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import unmask
 from conftest import KINDS, SORT, invoke, tiny
 from unmask.asking import NOTHING, Query
 from unmask.data.packaged import bundled_pairs
@@ -391,3 +393,23 @@ def test_the_cache_is_told_of_and_cleared(tmp_path, monkeypatch):
         status, _, err = invoke(*command)
     assert status == 0
     assert "set aside" in " ".join(err.split())
+
+
+def test_a_model_that_is_spread_over_devices_has_the_same_numbers(tmp_path, monkeypatch):
+    model = tiny("gpt2")
+    copy.deepcopy(model.net).float().save_pretrained(tmp_path, max_shard_size="60KB")
+    model.codec.tokenizer.save_pretrained(tmp_path)
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1  # in shards
+    plain = unmask.run(str(tmp_path), ["ll", "w-seat"], ["bundled-pairs", "weat-6"], limit=20)
+    spread = unmask.run(
+        str(tmp_path), ["ll", "w-seat"], ["bundled-pairs", "weat-6"], limit=20, device="auto"
+    )
+    for one, two in zip(plain, spread, strict=True):
+        assert np.allclose(one.items.score, two.items.score, atol=1e-5)
+    assert spread[0].provenance["model"]["devices"]
+    assert spread[0].provenance["model"]["weights"] == plain[0].provenance["model"]["weights"]
+    with pytest.raises(unmask.UnmaskError, match="8bit"):
+        unmask.run(str(tmp_path), "ll", load="3bit")
+    monkeypatch.setattr("unmask.models.load.find_spec", lambda name: None)
+    with pytest.raises(unmask.ModelError, match=r"unmask\[large\]"):
+        unmask.run(str(tmp_path), "ll", "bundled-pairs", load="8bit")

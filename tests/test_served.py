@@ -84,18 +84,16 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.under_way += 1
             self.server.most = max(self.server.most, self.server.under_way)
-        try:
-            time.sleep(self.server.delay)
-            if self.refused():
-                return
-            self.server.prompts.append(asked["prompt"])
-            made = completion(tiny("gpt2"), asked["prompt"], self.server.shifted)
-            if not self.server.echo:
-                made["choices"][0] = {"text": "!", "logprobs": None}
-            self.reply(200, made)
-        finally:
-            with self.server.lock:
-                self.server.under_way -= 1
+        time.sleep(self.server.delay)
+        with self.server.lock:
+            self.server.under_way -= 1
+        if self.refused():
+            return
+        self.server.prompts.append(asked["prompt"])
+        made = completion(tiny("gpt2"), asked["prompt"], self.server.shifted)
+        if not self.server.echo:
+            made["choices"][0] = {"text": "!", "logprobs": None}
+        self.reply(200, made)
 
 
 class Quiet(ThreadingHTTPServer):

@@ -25,6 +25,7 @@ POOLS: Mapping[str, str] = {
 KEEP = ("tokens", "samples")
 RANDOM = ("targets", "attributes")
 ENGINES = ("local", "ray")
+LOADS = ("8bit", "4bit")
 AUTO = "auto"
 
 
@@ -156,7 +157,8 @@ ABOUT: Mapping[str, str] = {
     "seed": "Of resampling, permutation and shuffling; the same seed gives the same numbers.",
     "level": "Share of intervals that should hold the true value.",
     "dtype": f"Precision of the model: {', '.join(DTYPES)}.",
-    "device": "Where the model runs: cpu, cuda, cuda:1; without it the best there is.",
+    "device": "Where the model runs: cpu, cuda, cuda:1, or auto: spread over all GPUs and the CPU.",
+    "load": "Load a large model in 8bit or 4bit (bitsandbytes); without it in its dtype.",
     "engine": "Where batches run: local, or ray (the workers of a Ray cluster).",
     "address": "Of a Ray cluster; without it one of this machine.",
     "workers": "Workers of a Ray cluster that hold a model; without it one a GPU, or two CPUs.",
@@ -188,6 +190,7 @@ class Options:
     level: float = 0.95
     dtype: str = "float32"
     device: str | None = None
+    load: str | None = None
     engine: str = "local"
     address: str | None = None
     workers: int | None = None
@@ -215,6 +218,8 @@ class Options:
         if self.tokens != AUTO:
             _whole("tokens", self.tokens, 1)
         _one_of("engine", self.engine, ENGINES)
+        if self.load is not None:
+            _one_of("load", self.load, LOADS)
         if self.workers is not None:
             _whole("workers", self.workers, 1)
         if self.engine == "local" and (self.address is not None or self.workers is not None):

@@ -81,7 +81,10 @@ def run(
     dtype: Annotated[
         str, typer.Option(help="float32, tf32, float64, bfloat16 or float16.")
     ] = "float32",
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, cuda:1, ..., or auto: all GPUs and the CPU.")
+    ] = None,
+    load: Annotated[str | None, typer.Option(help="A large model in 8bit or 4bit.")] = None,
     engine: Where = "local",
     address: Address = None,
     workers: Workers = None,

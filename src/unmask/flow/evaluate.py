@@ -135,16 +135,18 @@ def loaded(name: Any, options: Options, among: int = 1) -> Any:
 
     `among` so many models a cluster is shared.
     """
-    from unmask.models.load import load_any, load_remote, on_disk  # torch is heavy
+    from unmask.models.load import load_any, on_disk  # torch is heavy: only when one is needed
 
     said = f"loading {name}"
     options.progress(said, 0, 0)
     try:
         how: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
         if options.engine == "ray" and not on_disk(str(name)):
+            from unmask.models.load_remote import load_remote  # so is Ray
+
             how |= {"address": options.address, "workers": options.workers, "among": among}
             return load_remote(str(name), **how)
-        return load_any(str(name), **how, told=options.progress)
+        return load_any(str(name), **how, bits=options.load, told=options.progress)
     finally:
         options.progress(said, 1, 0)
 

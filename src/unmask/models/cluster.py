@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from unmask.errors import ModelError, UnmaskError
+from unmask.models.load import load
 
 AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
 SHARE = 2  # CPUs of a worker without a GPU, where a node has so many
@@ -49,8 +50,6 @@ class Holder:
     """What runs on a worker: the model, and the answers to batches."""
 
     def __init__(self, name: str, dtype: str, device: str | None, threads: int) -> None:
-        from unmask.models.load import load
-
         torch.set_num_threads(threads)
         self.model = load(name, dtype=dtype, device=device)
         self.engines: dict[str, Any] = {}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stderr
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,12 @@ from unmask.errors import ModelError, NotApplicable
 from unmask.models import hub
 from unmask.models.answers import Answers, Store, VectorAnswers
 from unmask.models.batches import Budget, Progress, budget_for
-from unmask.models.cluster import Workers, started
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.elmo import ElmoModel, check_elmo, load_elmo
 from unmask.models.known import BUNDLED, KNOWN
 from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
 from unmask.models.questions import causal_show, masked_show, permutation_show
-from unmask.models.remote import Remote
 from unmask.models.served import Served, Told, is_served, load_served
 from unmask.models.served import found as find_served
 from unmask.models.static import SUFFIXES, StaticVectors, load_static, open_static
@@ -53,6 +52,7 @@ _TOKENIZERS = (
     "sentencepiece.bpe.model",
     "source.spm",
 )
+SPREAD = "auto"  # the device that is all of them
 # Weights that no measure reads.
 _HARMLESS = re.compile(r"(^|\.)pooler\.|position_ids$|inv_freq$|seq_relationship")
 
@@ -69,6 +69,7 @@ class Model:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     precision: str = "float32"
+    placed: str | None = None  # the device it was asked for
 
     @property
     def family(self) -> str:
@@ -84,7 +85,7 @@ class Model:
             return [replace(self, precision="float32")]
         device = next(self.net.parameters()).device
         if self.source:
-            full = load(self.name, device=str(device))
+            full = load(self.name, device=SPREAD if self.placed == SPREAD else str(device))
         else:
             full = replace(self, net=copy.deepcopy(self.net).float(), precision="float32")
         return [replace(full, precision="tf32"), full] if device.type == "cuda" else [full]
@@ -155,6 +156,7 @@ def load_any(
     *,
     dtype: str = "float32",
     device: str | None = None,
+    bits: str | None = None,
     told: Told = lambda what, done, total: None,
 ) -> Model | StaticVectors | ElmoModel | Served:
     """A transformer, a vectors file, ELMo as `OPTIONS.json+WEIGHTS.hdf5`, or a served model.
@@ -167,7 +169,7 @@ def load_any(
     options, _, weights = name.partition("+")
     elmo = bool(weights) and options.endswith(".json")
     if not elmo and Path(name).suffix not in SUFFIXES:
-        return load(name, dtype=dtype, device=device)
+        return load(name, dtype=dtype, device=device, bits=bits)
     _as_it_is(name, "read as it is, on the CPU", dtype, device)
     return load_elmo(Path(options), Path(weights), name) if elmo else load_static(name)
 
@@ -199,15 +201,43 @@ def kind_named(name: str) -> Kind:
     return kind_of(config)
 
 
-def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Model:
-    """Load a model by name; every failure is one sentence."""
+@dataclass(frozen=True, slots=True)
+class Small:
+    """What is known of a model without its weights; `options` are those to load it with."""
+
+    source: str
+    options: Mapping[str, Any]
+    config: Any
+    kind: Kind
+    tokenizer: Any
+
+
+def without_weights(name: str) -> Small:
+    """The config and the tokenizer of a model by name."""
     source, options = _source(name)
     config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
     kind = kind_of(config)
     _check_files(name, source, options)
     tokenizer = _attempt(name, transformers.AutoTokenizer.from_pretrained, source, **options)
+    return Small(source, options, config, kind, tokenizer)
+
+
+def load(
+    name: str,
+    *,
+    dtype: str = "float32",
+    device: str | None = None,
+    bits: str | None = None,
+) -> Model:
+    """Load a model by name; every failure is one sentence.
+
+    The device `auto` spreads it over all GPUs and the CPU; `bits` are 8bit or 4bit, quantised by
+    bitsandbytes as it is loaded.
+    """
+    known = without_weights(name)
+    source, options, kind, tokenizer = known.source, known.options, known.kind, known.tokenizer
     if "gguf_file" not in options:
-        options = options | {"use_safetensors": True}  # a pickle may run any code
+        options = {**options, "use_safetensors": True}  # a pickle may run any code
     net, report = _attempt(
         name,
         _AUTO[kind].from_pretrained,
@@ -215,13 +245,36 @@ def load(name: str, *, dtype: str = "float32", device: str | None = None) -> Mod
         dtype=torch.float32 if dtype == "tf32" else getattr(torch, dtype),
         output_loading_info=True,
         **options,
+        **_spread(device, bits),
     )
     _check_weights(name, report)
-    made = wrap(moved(net, device), tokenizer, kind, name)
+    placed = net if device == SPREAD or bits else moved(net, device)
+    made = wrap(placed, tokenizer, kind, name)
     if dtype == "tf32" and next(made.net.parameters()).device.type != "cuda":
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
-    facts = {**made.provenance, "dtype": dtype} if dtype == "tf32" else made.provenance
-    return replace(made, source=source, precision=dtype, provenance=facts)
+    stated = bits or ("tf32" if dtype == "tf32" else "")
+    facts = {**made.provenance, "dtype": stated} if stated else made.provenance
+    if device == SPREAD:
+        spread = {str(v) for v in getattr(net, "hf_device_map", {}).values()}
+        facts = {**facts, "devices": sorted(spread)}
+    # A quantised model is what it is: there is no finer one to hold it against.
+    precision = "float32" if bits else dtype
+    how = "" if bits else source
+    return replace(made, source=how, precision=precision, provenance=facts, placed=device)
+
+
+def _spread(device: str | None, bits: str | None) -> dict[str, Any]:
+    """How transformers is to place a large model; what it needs is asked for before it loads."""
+    needed = (["accelerate"] if device == SPREAD or bits else []) + ["bitsandbytes"] * bool(bits)
+    for package in needed:
+        if find_spec(package) is None:
+            raise ModelError(f"this needs {package}; install it with: pip install 'unmask[large]'.")
+    out: dict[str, Any] = {"device_map": "auto"} if device == SPREAD else {}
+    if bits:
+        how = {"load_in_8bit": bits == "8bit", "load_in_4bit": bits == "4bit"}
+        out["quantization_config"] = transformers.BitsAndBytesConfig(**how)
+        out.setdefault("device_map", "auto" if device is None else device)
+    return out
 
 
 def _check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
@@ -265,40 +318,6 @@ def moved(thing: Any, device: str | None) -> Any:
         raise ModelError(
             f"the device {where!r} cannot be used ({_first(error)}); 'cpu' always can."
         ) from error
-
-
-def load_remote(
-    name: str,
-    *,
-    dtype: str = "float32",
-    device: str | None = None,
-    address: str | None = None,
-    workers: int | None = None,
-    among: int = 1,
-) -> Remote:
-    """A transformer on the workers of a Ray cluster; here are its tokenizer and its config only.
-
-    `among` so many models the cluster is shared.
-    """
-    source, options = _source(name)
-    config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
-    kind = kind_of(config)
-    _check_files(name, source, options)
-    tokenizer = _attempt(name, transformers.AutoTokenizer.from_pretrained, source, **options)
-    place = str(Path(source)) if Path(source).exists() else name
-    made = Workers(name, place, dtype, device, started(address), workers, among)
-    return Remote(
-        name,
-        kind,
-        TokenizerCodec(tokenizer, kind, name),
-        config,
-        made,
-        lambda other: load_remote(
-            name, dtype=other, device=device, address=address, workers=workers, among=among
-        ),
-        dtype,
-        made.facts["provenance"],
-    )
 
 
 def next_sentence_net(model: Model) -> Any:
@@ -365,7 +384,7 @@ def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
         "tokenizer": describe(tokenizer),
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
     }
-    if first.device.type == "cpu":
+    if first.device.type == "cpu" and not hasattr(net, "hf_device_map"):
         _lay_out(net)
     codec = TokenizerCodec(tokenizer, kind, name)
     return Model(name, kind, codec, net, _limit(net.config, tokenizer), provenance)

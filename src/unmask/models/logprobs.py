@@ -189,11 +189,13 @@ class Engine:
         """Log-probability, hit and attention of a batch's questions: [3, questions]."""
         logits, received = self._forward(asked, made, weighted)
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()
-        most, chosen = logits.amax(-1), logits[made.index, made.gold]
+        index, gold = made.index.to(logits.device), made.gold.to(logits.device)
+        most, chosen = logits.amax(-1), logits[index, gold]
         # A tie for the most is a hit: this is faster than to look for its place.
-        hit = chosen == most[made.index]
-        chosen = chosen - logits.logsumexp(-1)[made.index]
-        return torch.stack([chosen.double(), hit.double(), received[made.index].double()])
+        hit = chosen == most[index]
+        chosen = chosen - logits.logsumexp(-1)[index]
+        weights = received.to(logits.device)[index]
+        return torch.stack([chosen.double(), hit.double(), weights.double()])
 
     def _forward(
         self, asked: Questions, made: Pass, weighted: bool
@@ -261,7 +263,8 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
         if gathered:
             return output
         gathered = True
-        states = output[0][row, at].unsqueeze(0)
+        where = output[0].device  # of a model that is spread, the last layer's
+        states = output[0][row.to(where), at.to(where)].unsqueeze(0)
         if isinstance(output, tuple):
             return (states, *output[1:])
         output["last_hidden_state"] = states

@@ -1,0 +1,154 @@
+"""Models on a Ray cluster: the numbers of this machine, whatever node or worker dies."""
+
+import shutil
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import unmask
+from conftest import invoke, tiny
+from unmask.lab import grid
+from unmask.models.cluster import Holder, started
+from unmask.models.remote import Remote
+
+ASKED = (["pll", "aul", "aula", "cat", "w-seat"], ["bundled-pairs", "weat-6"])
+
+
+class Here:
+    """Workers without a cluster: jobs are done at once, the last first."""
+
+    def __init__(self, model):
+        self.holder = Holder.__new__(Holder)
+        self.holder.model, self.holder.engines = model, {}
+        self.facts = self.holder.facts()
+        self.jobs = 0
+
+    def scattered(self, method, jobs):
+        for number in reversed(range(len(jobs))):
+            self.jobs += 1
+            yield number, getattr(self.holder, method)(*jobs[number])
+
+    def map(self, method, jobs):
+        return iter([getattr(self.holder, method)(*job) for job in jobs])
+
+    def one(self, method, *arguments):
+        return getattr(self.holder, method)(*arguments)
+
+    def close(self):
+        pass
+
+
+def remote(model):
+    made = Here(model)
+    config, facts = model.net.config, made.facts["provenance"]
+    return Remote(model.name, model.kind, model.codec, config, made, None, "float32", facts)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlnet", "gpt2"])
+def test_batches_elsewhere_give_the_same_numbers(family, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))
+    local = tiny(family)
+    there = remote(local)
+    a = unmask.run(local, None, ASKED[1], limit=20, tokens=300)
+    b = unmask.run(there, None, ASKED[1], limit=20, tokens=300)
+    assert there.workers.jobs > 2
+    assert [r.title for r in a] == [r.title for r in b]
+    for one, two in zip(a, b, strict=True):
+        assert one.items.score.equals(two.items.score)
+        assert one.overall == two.overall
+    # answers are kept, and taken from there
+    c = unmask.run(there, None, ASKED[1], limit=20, tokens=300, cache=True)
+    before = there.workers.jobs
+    d = unmask.run(there, None, ASKED[1], limit=20, tokens=300, cache=True)
+    assert there.workers.jobs == before
+    assert [r.overall for r in c] == [r.overall for r in d]
+
+
+def test_a_cluster_that_cannot_be_had_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for command in (("run", "-x", "aul"), ("vary",), ("validate", "--quick")):
+        status, _, err = invoke(*command, "--engine", "ray")
+        assert (status, err.count("\n")) == (2, 1)
+        assert "unmask[ray]" in err
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert invoke("run", "--engine", "rai")[0] == 2
+    assert invoke("run", "--workers", "2")[0] == 2
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    made.other = made.add_node(num_cpus=1)
+    made.wait_for_nodes()
+    yield made
+    import ray
+
+    ray.shutdown()
+    made.shutdown()
+
+
+def local():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # as a worker with one CPU
+    try:
+        return unmask.run("bundled", *ASKED, limit=40)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.slow
+def test_two_nodes_give_the_same_and_one_may_die(cluster, tmp_path):
+    ray = started(cluster.address)
+    assert len([n for n in ray.nodes() if n["Alive"]]) == 2
+    how = {"limit": 40, "engine": "ray", "address": cluster.address, "tokens": 512}
+    alone = local()
+    whole = unmask.run("bundled", *ASKED, limit=40, engine="ray", address=cluster.address)
+    for one, two in zip(alone, whole, strict=True):
+        assert one.items.score.equals(two.items.score)  # to the bit
+        assert one.overall == two.overall
+    small = unmask.run("bundled", *ASKED, **how)
+    seen = []
+
+    def progress(what, done, total):
+        if total and done and not seen:
+            seen.append(done)
+            killer = threading.Thread(target=cluster.remove_node, args=(cluster.other, False))
+            killer.start()
+
+    again = unmask.run("bundled", *ASKED, **how, progress=progress)
+    assert seen
+    for _ in range(60):
+        if len([n for n in ray.nodes() if n["Alive"]]) == 1:
+            break
+        time.sleep(0.5)
+    assert len([n for n in ray.nodes() if n["Alive"]]) == 1
+    for one, two in zip(small, again, strict=True):
+        assert one.items.score.equals(two.items.score)
+    # two models share what is left
+    shutil.copytree(Path(unmask.__file__).parent / "models" / "bundled_model", tmp_path / "copy")
+    both = unmask.run(["bundled", str(tmp_path / "copy")], "aul", "bundled-pairs", **how)
+    (aul,) = [r for r in small if r.measure == "aul"]
+    assert [r.overall for r in both] == [aul.overall] * 2
+
+
+@pytest.mark.slow
+def test_the_lab_runs_on_a_cluster(cluster, tmp_path):
+    ray = started(cluster.address)
+    small = replace(grid.QUICK, seeds=1, training=grid.Training(3, 8, 2000), measures=("sss",))
+    one = grid.run(small, tmp_path / "a", cluster=ray)[0]
+    two = grid.run(small, tmp_path / "b", workers=1, stack=8)[0]
+    keys = ["theta", "rho", "seed", "data"]
+    a, b = (f.sort_values(keys, ignore_index=True) for f in (one, two))
+    pd.testing.assert_frame_equal(a[keys], b[keys])
+    assert np.allclose(a.score, b.score)
