@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test test-all fuzz lint bench docs pretrain-check clean
+.PHONY: run test test-all fuzz lint bench docs pretrain-check served-check clean
 
 run: $(READY)
 	$(BIN)/unmask run
@@ -13,8 +13,13 @@ test: $(READY) lint
 	$(BIN)/mkdocs build --strict --quiet
 
 test-all: $(READY) lint
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[ray]"
 	$(BIN)/pytest
 	$(MAKE) pretrain-check
+
+served-check: $(READY)  # builds llama.cpp: minutes
+	$(BIN)/pip install --quiet --disable-pip-version-check "llama-cpp-python[server]==0.3.36"
+	$(BIN)/pytest -s -n0 tests/test_slow.py -k real_server
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz.py

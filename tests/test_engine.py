@@ -413,3 +413,18 @@ def test_a_model_that_is_spread_over_devices_has_the_same_numbers(tmp_path, monk
     monkeypatch.setattr("unmask.models.load.find_spec", lambda name: None)
     with pytest.raises(unmask.ModelError, match=r"unmask\[large\]"):
         unmask.run(str(tmp_path), "ll", "bundled-pairs", load="8bit")
+
+
+def test_models_of_one_tokenizer_share_their_plans(monkeypatch):
+    made = []
+    real = likelihood.plan
+    monkeypatch.setattr(likelihood, "plan", lambda *a: made.append(a[0].name) or real(*a))
+    first = tiny("bert")
+    second = replace(first, name="second")
+    other = tiny("roberta")
+    found = unmask.run([first, second, other], ["aul", "pll"], "bundled-pairs", limit=10)
+    assert made == ["tiny-bert"] * 2 + ["tiny-roberta"] * 2
+    one, two = ([r for r in found if r.model == n] for n in ("tiny-bert", "second"))
+    assert [r.overall for r in one] == [r.overall for r in two]
+    alone = unmask.run(other, ["aul", "pll"], "bundled-pairs", limit=10)
+    assert [r.overall for r in alone] == [r.overall for r in found if r.model == "tiny-roberta"]

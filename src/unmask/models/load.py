@@ -255,8 +255,7 @@ def load(
     stated = bits or ("tf32" if dtype == "tf32" else "")
     facts = {**made.provenance, "dtype": stated} if stated else made.provenance
     if device == SPREAD:
-        spread = {str(v) for v in getattr(net, "hf_device_map", {}).values()}
-        facts = {**facts, "devices": sorted(spread)}
+        facts = {**facts, "devices": sorted({str(p.device) for p in net.parameters()})}
     # A quantised model is what it is: there is no finer one to hold it against.
     precision = "float32" if bits else dtype
     how = "" if bits else source
