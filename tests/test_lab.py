@@ -15,12 +15,13 @@ from unmask.asking import EACH, LATER, NOTHING, Ask, Readings
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.flow.evaluate import evaluate
-from unmask.lab import grid, items, nets, probe, readings, report, scoring
+from unmask.lab import further, grid, items, nets, probe, readings, report, scoring
 from unmask.lab.language import SIZE, corpus, sentences, split_words, tokenizer_of, vocabulary
 from unmask.lab.nets import Training
 from unmask.lab.oracle import Exact, Oracle
 from unmask.lab.world import PARTS, SHARES, TOPICS, Plant, World, joint, phrase
 from unmask.measures import MEASURES, find
+from unmask.models.load import load
 from unmask.options import Options, Spec
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset, Estimate
 
@@ -682,3 +683,22 @@ def test_a_measure_shows_its_standing():
     _, out, _ = invoke("list", "measures", "cps")
     assert "in the lab" in out
     assert "sound" in out
+
+
+def test_the_bundled_model_is_trained_further_and_scored(tmp_path):
+    how = nets.Training(steps=3, rows=8, sentences=400, rate=1e-4)
+    small = replace(grid.QUICK, thetas=(0.0, 2.0), rhos=(1.0,), seeds=1, tier="bundled")
+    small = replace(small, training=how, measures=("sss",))
+    told = []
+    frame, words, _ = grid.run(small, tmp_path, progress=lambda *a: told.append(a), workers=1)
+    assert set(frame.theta) == {0.0, 2.0}
+    assert frame.score.notna().all()
+    assert len(words)
+    assert ("training", 3, 3) in told
+    before, after = (load("bundled"), further.train([Plant(2.0, 1.0, 0)], how))
+    name, weight = next(iter(before.net.named_parameters()))
+    assert not torch.equal(weight, after[name][0])  # it did learn something
+    told.clear()
+    again = grid.run(small, tmp_path, progress=lambda *a: told.append(a), workers=1)[0]
+    assert again.equals(frame)
+    assert not [a for a in told if a[0] == "training"]

@@ -1,6 +1,7 @@
 """The bundled model trained further on a world's text: the third tier."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ def train(
     plants: Sequence[Plant],
     how: Training = HOW,
     *,
+    device: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Stack:
     """The weights of the bundled model after each plant's text, stacked."""
@@ -27,12 +29,20 @@ def train(
     total = len(plants) * how.steps
     for number, plant in enumerate(plants):
         before = number * how.steps
-        made.append(_trained(plant, how, lambda d, b=before: progress(b + d, total)))  # type: ignore[misc]
+        told = partial(_told, progress, before, total)
+        made.append(_trained(plant, how, device, told))
     return {k: torch.stack([m[k] for m in made]) for k in made[0]}
 
 
-def _trained(plant: Plant, how: Training, progress: Callable[[int], None]) -> Mapping[str, Any]:
-    model = load("bundled")
+def _told(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
+def _trained(
+    plant: Plant, how: Training, device: str | None, progress: Callable[[int], None]
+) -> Mapping[str, Any]:
+    model = load("bundled", device=device)
+    where = next(model.net.parameters()).device
     rng = np.random.default_rng([95, plant.seed])
     text = list(sentences(World(plant), how.sentences, rng))
     ids = [e.ids for e in model.codec.tokenizer.backend_tokenizer.encode_batch(text)]
@@ -48,15 +58,15 @@ def _trained(plant: Plant, how: Training, progress: Callable[[int], None]) -> Ma
         of = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
         batch = of[torch.from_numpy(rng.integers(len(of), size=how.rows))]
         shown, at = _hidden(batch, content, int(model.codec.mask_id), rng)
-        found = net(input_ids=shown).logits[torch.arange(how.rows), at]
-        loss = functional.cross_entropy(found, batch[torch.arange(how.rows), at])
+        found = net(input_ids=shown.to(where)).logits[torch.arange(how.rows), at.to(where)]
+        loss = functional.cross_entropy(found, batch[torch.arange(how.rows), at].to(where))
         for group in best.param_groups:
             group["lr"] = how.rate * min(1.0, (step + 1) / 40) * (1 - step / how.steps)
         best.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         best.step()
         progress(step + 1)
-    return {k: v.detach().clone() for k, v in net.named_parameters()}
+    return {k: v.detach().cpu().clone() for k, v in net.named_parameters()}
 
 
 def _content(model: Model) -> torch.Tensor:

@@ -262,7 +262,7 @@ def _trained(
         return final
     if grid.tier == "bundled":
         made = further.train(
-            plants, grid.training, progress=lambda d, n: progress("training", d, n)
+            plants, grid.training, device=device, progress=lambda d, n: progress("training", d, n)
         )
     else:
         texts = [pool.submit(corpus, p, grid.training.sentences) for p in plants]
