@@ -30,6 +30,8 @@ from unmask.reports.columns import Cell
 from unmask.reports.results import load
 from unmask.training import watch
 
+# Python ends itself by the signal where it came in the middle of an import; a shell sees 130.
+STOPPED = (130, -signal.SIGINT)
 RUN = ("run", "-x", "sss", "-d", "bundled-pairs", "--limit", "12")
 PAIRS = pd.DataFrame(
     {
@@ -296,7 +298,7 @@ def test_what_is_interrupted_says_truly_what_is_kept(here, more, said):
     time.sleep(1)
     made.send_signal(signal.SIGINT)
     err = made.communicate()[1].decode()
-    assert made.returncode == 130
+    assert made.returncode in STOPPED
     assert said in err
     assert err.strip().count("\n") == 0
     assert not (here / "r").exists()
@@ -413,16 +415,18 @@ def test_results_in_the_form_of_lm_evaluation_harness(done):
 
 def test_results_go_to_mlflow(done, here, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((here / "mlruns").as_uri())
-    status, out, _ = invoke("log", done, "--to", "mlflow", "--project", "audit")
-    assert status == 0
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "")  # put back what it was
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE")
+    status, out, err = invoke("log", done, "--to", "mlflow", "--project", "audit")
+    assert status == 0, err
+    assert (here / "mlruns").is_dir()
     made = mlflow.MlflowClient().get_run(out.split()[-1])
     (found,) = load(done)
     values = [v for k, v in made.data.metrics.items() if k.endswith("/score")]
     assert values == [found.overall.value]
     names = {f.path for f in mlflow.MlflowClient().list_artifacts(made.info.run_id)}
     assert names == {"results.json", "items.parquet", "report.html", "study.toml"}
+    mlflow.set_tracking_uri(None)
     assert invoke("log", done, "--to", "mlfow")[0] == 2
 
 
@@ -466,3 +470,101 @@ def test_a_trainer_logs_scores_as_it_goes(tmp_path):
         torch.tensor(seen.scores[5][0].items.score.to_numpy()),
     )
     assert SimpleNamespace(**logged[-1])
+
+
+# ---------------------------------------------------------------- what a review found
+
+
+def test_a_limit_takes_both_of_sides_that_take_turns():
+    texts = ["The man is a doctor.", "The woman is a doctor."]
+    rows = [(*texts[:: 1 if n % 2 else -1], n % 2) for n in range(64)]
+    frame = pd.DataFrame(rows, columns=["stereotype", "antistereotype", "category"])
+    (data,) = catalogue.resolve(frame)
+    some = catalogue.limited(data, 16)
+    share = sum(i.category == "1" for i in some.items) / 16
+    assert 0.2 < share < 0.8
+    assert catalogue.limited(data, 16).items == some.items
+    places = [data.items.index(i) for i in some.items]
+    assert all(4 * k <= p < 4 * k + 4 for k, p in enumerate(places))
+
+
+def test_scores_that_are_of_nothing_are_told(here):
+    PAIRS.to_csv("own.csv", index=False)
+    texts = PAIRS[["stereotype", "antistereotype"]].to_numpy().tolist()
+    log = [(*t, -1.0 - n, -2.0) for n, t in enumerate([*texts, ("A foreign.", "A pair.")])]
+    lm_eval_log(here / "s.jsonl", log)
+    status, out, _ = invoke("score", "s.jsonl", "-d", "own.csv", "-o", "r")
+    assert status == 0
+    assert "1 scores in the file are not of own" in " ".join(out.split())
+    assert load(here / "r")[0].coverage.unused == 1
+    lm_eval_log(here / "t.jsonl", [log[0], (*texts[0], -9.0, -8.0)])
+    status, _, err = invoke("score", "t.jsonl", "-d", "own.csv")
+    assert (status, "other scores than one before" in err) == (2, True)
+
+
+def test_logs_of_other_data_are_one_sentence(here):
+    (sample,) = inspect_samples([("of-another-set", 1, "B")])
+    for samples in ([sample], [], None):
+        (here / "log.json").write_text(json.dumps({"eval": {}, "samples": samples}))
+        status, _, err = invoke("score", "log.json", "-d", "bundled-pairs")
+        assert (status, err.count("\n")) == (2, 1)
+
+
+def test_several_models_are_named_in_every_form(done, tmp_path):
+    other = tmp_path / "other"
+    assert invoke(*RUN, "-o", other, "--seed", "9")[0] == 0
+    for form in ("md", "tex"):
+        text = invoke("export", done, other, "--format", form)[1]
+        assert "(r)" in text
+        assert "(other)" in text
+
+
+def test_what_is_saved_anew_leaves_nothing_stale(tmp_path):
+    assert invoke(*RUN, "-o", tmp_path / "r")[0] == 0
+    unmask.save(load(tmp_path / "r"), tmp_path / "r")
+    assert not (tmp_path / "r" / "report.html").exists()
+    for call in (lambda: unmask.save(None, tmp_path), lambda: unmask.load(None)):
+        with pytest.raises(unmask.UnmaskError):
+            call()
+
+
+def test_folders_are_taken_for_results(done):
+    assert len(unmask.leaderboard(str(done))) == 1
+    with pytest.raises(unmask.UnmaskError):
+        unmask.leaderboard(3)
+    with pytest.raises(unmask.UnmaskError, match="no published score"):
+        unmask.neighbours(done)
+
+
+def test_a_wrong_use_is_one_sentence(done, here):
+    for call in (
+        ("run", "--limit", "abc"),
+        ("score", "x.csv"),
+        ("run", "--no-such"),
+        ("export", done),
+        ("export", done, "--lm-eval", "--format", "tex"),
+        ("run", "-x", "aulx", "--save-config", "s.toml"),
+    ):
+        status, _, err = invoke(*call)
+        assert (status, err.strip().count("\n")) == (2, 0), call
+    assert not list(here.iterdir())
+
+
+def test_a_limit_that_does_nothing_is_noted(here):
+    found = unmask.run("bundled", "w-seat", "weat-6", limit=5)
+    assert any("limit was not used" in note for note in found.notes)
+
+
+def test_a_termination_leaves_no_empty_folder(here):
+    call = [sys.executable, "-m", "unmask", "run", "--no-cache", "-o", "r"]
+    made = subprocess.Popen(call, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    for _ in range(600):
+        time.sleep(0.1)
+        if (here / "r").exists():
+            break
+    time.sleep(1)
+    made.terminate()
+    err = made.communicate()[1].decode()
+    assert made.returncode in STOPPED
+    assert "nothing is kept" in err
+    assert not (here / "r").exists()

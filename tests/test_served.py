@@ -1,12 +1,16 @@
 """Models behind a server: the numbers of the model itself, and each failure in one sentence."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -89,10 +93,18 @@ class Handler(BaseHTTPRequestHandler):
             self.server.under_way -= 1
         if self.refused():
             return
+        if self.server.dislikes and self.server.dislikes in asked["prompt"]:
+            self.reply(400, {"error": {"message": "too long"}})
+            return
+        if self.server.broken:
+            self.server.broken -= 1
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
+            return
         self.server.prompts.append(asked["prompt"])
         made = completion(tiny("gpt2"), asked["prompt"], self.server.shifted)
         if not self.server.echo:
             made["choices"][0] = {"text": "!", "logprobs": None}
+        self.server.spoil(made, asked["prompt"])
         self.reply(200, made)
 
 
@@ -110,7 +122,10 @@ def serving(**more):
         "need": None,
         "echo": True,
         "shifted": False,
+        "dislikes": "",
+        "broken": 0,
         "delay": 0.0,
+        "spoil": lambda made, prompt: None,
         "prompts": [],
         "under_way": 0,
         "most": 0,
@@ -278,3 +293,85 @@ def test_a_model_that_fails_on_the_way_costs_no_other(tmp_path, monkeypatch):
     assert {r.model for r in unmask.load(tmp_path / "r")} == {"bundled"}
     with pytest.raises(ModelError):
         unmask.evaluate(name, "ll", "bundled-pairs")
+
+
+def marks(**more):
+    """A fault in every answer."""
+
+    def spoil(made, prompt):
+        found = made["choices"][0]["logprobs"]
+        for key, change in more.items():
+            found[key] = change(found[key])
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        marks(token_logprobs=lambda v: ["abc"] * len(v)),
+        marks(token_logprobs=lambda v: [{}] * len(v)),
+        marks(token_logprobs=lambda v: [None] * len(v)),
+        marks(token_logprobs=lambda v: [5.0] * len(v)),
+        marks(top_logprobs=lambda v: {"a": 1}),
+        marks(top_logprobs=lambda v: [{"a": None}] * len(v)),
+        marks(tokens=lambda v: ["q"] * len(v), text_offset=lambda v: None),
+        marks(tokens=lambda v: ["q"] * len(v), text_offset=lambda v: ["1"] * len(v)),
+    ],
+)
+def test_odd_answers_are_one_sentence(spoil, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = said(spoil=spoil)
+    assert (status, err.count("\n")) == (2, 1)
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again():
+    with serving(broken=3) as (there, name):
+        assert unmask.evaluate(name, "ll", "bundled-pairs", limit=4).coverage.scored == 4
+        assert not there.broken
+    with serving(broken=10_000) as (_, name), pytest.raises(ModelError, match="HTTP"):
+        load_served(name)
+
+
+def test_a_sentence_that_the_server_refuses_costs_its_item_alone(tmp_path):
+    pairs = [("The man sang.", "The boy sang."), ("The dwarf sang.", "The elf sang.")]
+    frame = pd.DataFrame(pairs * 2, columns=["stereotype", "antistereotype"])
+    with serving(dislikes="dwarf") as (_, name):
+        found = unmask.evaluate(name, "ll", frame)
+    assert found.coverage.scored == 2
+    assert "too long" in next(iter(found.coverage.reasons))
+
+
+def test_tokens_without_a_spelling_do_not_mix_up_sentences():
+    def spoil(made, prompt):
+        found = made["choices"][0]["logprobs"]
+        found["tokens"] = ["\ufffd" if ord(t[0]) > 127 else t for t in found["tokens"] if t]
+
+    with serving(spoil=spoil) as (_, name):
+        codec = load_served(name).codec
+        one, two = (codec.encode(f"I am {word} here.") for word in ("\u00e9", "\u00e8"))
+    if any("\ufffd" in t for t in codec.known["I am \u00e9 here."].tokens):
+        assert one.ids != two.ids
+
+
+def test_an_interruption_does_not_wait_for_a_server_that_hangs(tmp_path):
+    with serving(faults=["hang"] * 100) as (_, name):
+        code = f"import unmask; unmask.run({name!r}, 'll', 'bundled-pairs')"
+        made = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+        time.sleep(12)
+        began = time.monotonic()
+        made.send_signal(signal.SIGINT)
+        made.wait(timeout=10)
+        assert time.monotonic() - began < 5
+
+
+def test_a_server_cannot_make_us_wait_for_a_day(monkeypatch):
+    monkeypatch.setattr(http, "LONGEST_PAUSE", 0.01)
+    real = Handler.reply
+
+    def reply(self, status, content, **heads):
+        real(self, status, content, **({"Retry_After": "86400"} if heads else {}))
+
+    monkeypatch.setattr(Handler, "reply", reply)
+    with serving(faults=[429] * 3) as (_, name):
+        assert load_served(name).limit == 127

@@ -261,6 +261,8 @@ def _unused(options: Options, pairs: Sequence[tuple[Measure, Data]]) -> list[str
     rows = [m for m, _ in pairs]
     draws, embeds = any(m.samples for m in rows), any(isinstance(m, Association) for m in rows)
     notes = []
+    if options.limit is not None and all(catalogue.shape(d) == "word tests" for _, d in pairs):
+        notes.append("limit was not used: words of word tests are not left out.")
     for name in CHOICES:
         takes = draws if name == "samples" else embeds
         if getattr(options, name) is not None and not takes:

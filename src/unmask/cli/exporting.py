@@ -33,7 +33,11 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Write over the file.")] = False,
 ) -> None:
     """Results in the form of another tool."""
+    if lm_eval and form not in ("", "lm-eval"):
+        raise UnmaskError(f"--lm-eval and --format {form} were given; give one of them.")
     form = "lm-eval" if lm_eval else form
+    if not form:
+        raise UnmaskError(f"no format was given; give --format {', '.join(formats.FORMATS)}.")
     if form not in formats.FORMATS:
         raise UnmaskError(unknown("format", form, formats.FORMATS))
     found, _ = reporting.joined(folders)

@@ -59,6 +59,7 @@ def main() -> None:
     """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
     warnings.filterwarnings("ignore", module="transformers")
     warnings.showwarning = _said
+    before = stopping.on_termination()
     try:
         status = app(standalone_mode=False)
     except UnmaskError as error:
@@ -68,10 +69,12 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         status = STOPPED
     except Exception as error:
-        if not hasattr(error, "show"):  # not a wrong use of the command line
+        if not hasattr(error, "format_message"):  # not a wrong use of the command line
             raise
-        error.show()
-        sys.exit(getattr(error, "exit_code", 2))
+        where = getattr(getattr(error, "ctx", None), "command_path", "unmask")
+        _complain(f"{error.format_message().rstrip('.')}; see {where} --help.")
+    finally:
+        stopping.as_before(before)
     if status == STOPPED:
         _complain("stopped.", STOPPED)
     sys.exit(status if isinstance(status, int) else 0)

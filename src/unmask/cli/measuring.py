@@ -32,6 +32,7 @@ from unmask.errors import UnmaskError
 api = later("unmask.api")
 files = later("unmask.reports.files")
 json = later("json")
+measures = later("unmask.measures")
 options = later("unmask.options")
 recipes = later("unmask.recipe")
 results = later("unmask.reports.results")
@@ -164,6 +165,8 @@ def _recipe(context: typer.Context, config: Path | None) -> Any:
 
 
 def _save(recipe: Any, path: Path, force: bool) -> None:
+    for name in recipe.measures:
+        measures.find(name)
     if path.exists() and not force:
         raise UnmaskError(f"{str(path)!r} is there already; give another name, or --force.")
     files.put(path, recipe.toml())

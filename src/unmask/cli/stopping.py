@@ -1,8 +1,11 @@
 """What a command that is interrupted says of the work it has done, so that it is true."""
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
 from unmask.errors import UnmaskError
 
@@ -11,6 +14,23 @@ NOTHING = "nothing is kept, since --no-cache was given"
 TRAINED = "models that were trained and scored are kept, and the same command goes on"
 SERVED = "answers of a server are not kept: the same command asks it again"
 AGAIN = "answers of a GPU are not kept: the same command begins again"
+
+
+def on_termination() -> Any:
+    """Let a scheduler's SIGTERM be an interruption; returns what it was before."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    return signal.signal(signal.SIGTERM, _interrupted)
+
+
+def as_before(handler: Any) -> None:
+    """Undo `on_termination`."""
+    if handler is not None:
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _interrupted(*_: Any) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 class Stopped(UnmaskError):

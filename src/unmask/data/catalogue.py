@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from unmask.data import controls, defects, templates, wordsets
@@ -49,11 +50,17 @@ def renamed(data: Data, name: str) -> Data:
 
 
 def limited(data: Data, most: int) -> Data:
-    """At most so many items of a sentence set, evenly spread over it; its name says so."""
+    """At most so many items of a sentence set, evenly spread over it; its name says so.
+
+    One of each stretch, drawn at random, and the same every time: with a fixed step a set whose
+    sides take turns would lose one of them.
+    """
     if isinstance(data, WordTest) or len(data.items) <= most:
         return data
     count = len(data.items)
-    items = tuple(data.items[k * count // most] for k in range(most))
+    edges = [k * count // most for k in range(most + 1)]
+    chosen = np.random.default_rng([most, count]).integers(edges[:-1], edges[1:])
+    items = tuple(data.items[k] for k in chosen.tolist())
     about = {**data.about, "limited": {"items": most, "of": count}}
     return replace(data, name=f"{data.name}:{most}-of-{count}", items=items, about=about)
 

@@ -90,6 +90,11 @@ def read(model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]) -
     obstacles = [""] * len(items)
     for i in np.flatnonzero(odd).tolist() if measure.stream != "next" else ():
         obstacles[i] = _strange(sentences[i], model.codec)
+    refused: Mapping[str, str] = getattr(model.codec, "refused", {})
+    if refused:
+        for i, by_label in enumerate(sentences):
+            said = [refused.get(e.text.string) for e in by_label.values() if e.text is not None]
+            obstacles[i] = next(filter(None, said), obstacles[i])
     for i in np.flatnonzero(long).tolist():
         obstacles[i] = f"longer than the model's {model.limit} tokens"
     return Read(sentences, obstacles, flat.unknown, flat.tokens)

@@ -55,11 +55,9 @@ def score_file(
     choices = harness.is_inspect(path)
     if choices:
         found = _without_filler(found)
-    scores = _chosen(path, found) if choices else read_scores(path, found)
+    scores, given = _chosen(path, found) if choices else read_scores(path, found)
     model = name or path.stem
     frame = _frame(found, scores, model)
-    known = {i for item in found.items for i in _ids(item).values()}
-    known |= {i for item in found.items for i in _ids(item, _CROWS).values()}
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
     if not frame.reason.isna().any() and (frame.reason == "a score is not finite").any():
         raise DataError(f"no item of {data!r} has finite scores in {path}; write them again.")
@@ -86,14 +84,20 @@ def score_file(
             scored=len(found.items) - missing,
             ties=ties,
             reasons=_reasons(frame),
-            unused=len(scores.keys() - known),
+            unused=given,
         ),
         settings={"seed": how.seed, **settings},
+        notes=_foreign(given, found.name),
         provenance={"file": path.name, "data": dict(found.about), "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
         verdicts=judged(overall, categories, "preference", least),
     )
+
+
+def _foreign(count: int, name: str) -> tuple[str, ...]:
+    """A note on scores of the file that belong to nothing."""
+    return (f"{count} scores in the file are not of {name}, and are not used.",) if count else ()
 
 
 def _reasons(frame: pd.DataFrame) -> dict[str, int]:
@@ -117,33 +121,41 @@ def _two(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {**meta, "ids": ids} if ids else dict(meta)
 
 
-def _chosen(path: Path, data: Dataset) -> dict[str, float]:
-    """How often each sentence was chosen, by its id; an item without an answer has none."""
+def _chosen(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
+    """How often each sentence was chosen, by its id; and the items that are not of the data."""
     shares = harness.inspect_shares(path)
+    known = {item.id for item in data.items}
+    if not shares.keys() & known:
+        raise DataError(f"no sample of {path} is of {data.name!r}; name its data set with -d.")
     return {
         name: shares[item.id].get(label, 0.0)
         for item in data.items
         if shares.get(item.id)
         for label, name in _ids(item).items()
-    }
+    }, len(shares.keys() - known)
 
 
-def _by_sentences(path: Path, rows: list[dict[str, Any]], data: Dataset) -> dict[str, float]:
+def _by_sentences(
+    path: Path, rows: list[dict[str, Any]], data: Dataset
+) -> tuple[dict[str, float], int]:
+    """Scores by id of pairs that are found by their sentences; how many are not of the data."""
     pairs = harness.lm_eval_pairs(rows, path)
     out: dict[str, float] = {}
+    used = set()
     for item in data.items:
         one, two = (item.texts[k].string.strip() for k in (STEREOTYPE, ANTISTEREOTYPE))
         ids = [_ids(item)[k] for k in (STEREOTYPE, ANTISTEREOTYPE)]
         out |= dict(zip(ids, pairs.get((one, two), ()), strict=False))
+        used.add((one, two))
     if not out:
         raise DataError(f"no sentence in {path} is of {data.name!r}; name its data set with -d.")
-    return out
+    return out, len(pairs.keys() - used)
 
 
-def read_scores(path: Path, data: Dataset | None = None) -> dict[str, float]:
-    """Sentence scores by id; those of a harness by the sentences of the data."""
+def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
+    """Sentence scores by id, and how many are not of the data; a harness' by its sentences."""
     rows = _rows(path)
-    if data is not None and harness.is_lm_eval(rows):
+    if harness.is_lm_eval(rows):
         return _by_sentences(path, rows, data)
     scores: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
@@ -158,7 +170,9 @@ def read_scores(path: Path, data: Dataset | None = None) -> dict[str, float]:
             ) from error
     if not scores:
         raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")
-    return scores
+    known = {i for item in data.items for i in _ids(item).values()}
+    known |= {i for item in data.items for i in _ids(item, _CROWS).values()}
+    return scores, len(scores.keys() - known)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 from unmask.asking import LATER, Ask, Encoded, Query, Readings, asks_of
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget
-from unmask.models.server import Server, server
+from unmask.models.server import Refused, Server, server
 from unmask.text.roles import places
 from unmask.types import Floats, Kind, Span, Text
 
@@ -102,6 +102,14 @@ class Echo:
     before: int
 
 
+NOTHING = Echo((), (), np.zeros(0), np.zeros(0), 0)
+
+
+def _spelt(token: str) -> bool:
+    """Whether a token says which it is."""
+    return bool(token) and "\ufffd" not in token and not token.startswith("bytes:")
+
+
 class ServedCodec:
     """Tokens as a server makes them, numbered as they are met; its answers come along.
 
@@ -115,6 +123,7 @@ class ServedCodec:
         self.server, self.model, self.name, self.start, self.told = there, model, name, start, told
         self.fingerprint: str | None = None
         self.known: dict[str, Echo] = {}
+        self.refused: dict[str, str] = {}  # sentences that it did not answer, and why
         self.numbers: dict[str, int] = {}
         self.answers: dict[tuple[int, ...], Echo] = {}
 
@@ -132,13 +141,23 @@ class ServedCodec:
             self.model, [self.start + s for s in new], lambda n: self.told(self.name, n, total)
         )
         for string, choice in zip(new, sent, strict=True):
-            self.known[string] = _read(choice, self.start, string)
+            if isinstance(choice, Refused):
+                self.refused[string] = str(choice)
+                self.known[string] = NOTHING
+                continue
+            self.known[string] = echo = _read(choice, self.start, string)
+            if not np.isfinite(echo.logp[1:]).all():
+                self.refused[string] = "the server gives no probability for one of its tokens"
             self.fingerprint = self.fingerprint or choice.get("fingerprint")
+        if new and len(self.refused) == len(self.known):
+            raise ModelError(f"{self.server.base}: {self.refused[new[0]]}.")
         return [self._encoded(t, f) for t, f in zip(texts, focuses, strict=True)]
 
     def _encoded(self, text: Text, focus: tuple[str, str, str]) -> Encoded:
         echo = self.known[text.string]
-        ids = tuple([self.numbers.setdefault(t, len(self.numbers)) for t in echo.tokens])
+        # A part of a character has no spelling: it is told apart by its sentence and its place.
+        names = [t if _spelt(t) else f"{t}\0{text.string}\0{k}" for k, t in enumerate(echo.tokens)]
+        ids = tuple([self.numbers.setdefault(t, len(self.numbers)) for t in names])
         self.answers[ids] = echo
         specials = frozenset(range(echo.before))
         roles = {
@@ -155,7 +174,7 @@ class ServedCodec:
     def spelt(self, ids: Iterable[int]) -> list[str]:
         """Each token as the server spells it."""
         names = list(self.numbers)
-        return [names[i] for i in ids]
+        return [names[i].partition("\0")[0] for i in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some tokens."""
@@ -176,7 +195,21 @@ class ServedCodec:
 
 
 def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
-    """The tokens of a prompt from its echo, without those that were generated behind it."""
+    """The tokens of a prompt from its echo; an answer of another form is one sentence."""
+    try:
+        found = _parsed(choice, start, string)
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise ModelError(
+            f"the server's answer is not of the form of the completions protocol ({error}); use a "
+            "server that speaks it."
+        ) from error
+    if (found.logp > 1e-3).any():
+        raise ModelError("the server gives log-probabilities above 0, which none can be.")
+    return found
+
+
+def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
+    """The tokens of a prompt, without those that were generated behind it."""
     marks = choice["logprobs"]
     tokens, logp = list(map(str, marks["tokens"])), list(marks["token_logprobs"])
     spans, shift = _placed(marks, tokens, start, string)
@@ -188,7 +221,7 @@ def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
     count = len(spans)
     before = sum(b <= shift for _, b in spans)
     top = (marks.get("top_logprobs") or [])[:count]
-    best = [max(t.values()) if isinstance(t, dict) and t else np.inf for t in top]
+    best = [float(max(t.values())) if isinstance(t, dict) and t else np.inf for t in top]
     best += [np.inf] * (count - len(best))
     values = np.array([np.nan if v is None else float(v) for v in logp[:count]])
     moved = tuple((max(a - shift, 0), max(b - shift, 0)) for a, b in spans)
@@ -229,6 +262,8 @@ def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> l
     """The same from the server's offsets: tokens that are parts of a character have no spelling."""
     offsets = marks.get("text_offset")
     if not isinstance(offsets, list) or len(offsets) < len(tokens):
+        return None
+    if not all(isinstance(o, int) for o in offsets):
         return None
     if any(a > b for a, b in pairwise(offsets)):
         return None

@@ -2,12 +2,14 @@
 
 import json
 import os
+import queue
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from http.client import HTTPException, InvalidURL
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +21,13 @@ SIDE_BY_SIDE = "UNMASK_REQUESTS"  # how many requests may be under way
 PATIENCE = "UNMASK_TIMEOUT"  # seconds that a request may take
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
 TRIES = 6
+ITS_OWN = {400, 413, 414, 422}  # refusals of one prompt
+LONGEST_PAUSE = 30.0  # seconds, whatever a server asks for
 FIRST_PAUSE = 0.5  # seconds; doubled with every try
+
+
+class Refused(ModelError):
+    """One prompt that a server refuses, while it answers others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,9 @@ class Server:
 
     def model(self, name: str) -> Mapping[str, Any]:
         """The record of one model; without a name the only one there is."""
-        found = {str(m.get("id")): m for m in self.models()}
+        found = {str(m["id"]): m for m in self.models() if m.get("id")}
+        if not found:
+            raise ModelError(f"{self.base} holds no model; load one there first.")
         if not name and len(found) == 1:
             return next(iter(found.values()))
         if name not in found:
@@ -57,19 +67,49 @@ class Server:
 
     def echoes(
         self, model: str, prompts: Sequence[str], told: Callable[[int], None] = lambda done: None
-    ) -> list[Mapping[str, Any]]:
-        """The first choice of a completion that echoes each prompt, with log-probabilities."""
-        out: list[Mapping[str, Any]] = [{}] * len(prompts)
-        with ThreadPoolExecutor(self.requests) as pool:
-            sent = {pool.submit(self._echo, model, p): k for k, p in enumerate(prompts)}
-            try:
-                for done, future in enumerate(as_completed(sent), 1):
-                    out[sent[future]] = future.result()
-                    told(done)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    ) -> list[Any]:
+        """The first choice of a completion that echoes each prompt, with log-probabilities.
+
+        A prompt that the server refuses for itself (too long, say) has a `Refused` in its place.
+        """
+        todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        for k in range(len(prompts)):
+            todo.put(k)
+        over = threading.Event()
+        for _ in range(min(self.requests, len(prompts))):
+            job = (model, prompts, todo, done, over)
+            # Not a pool: its threads would be waited for when the command is interrupted.
+            threading.Thread(target=self._worker, args=job, daemon=True).start()
+        out: list[Any] = [None] * len(prompts)
+        try:
+            for count in range(1, len(prompts) + 1):
+                k, found = done.get()
+                if isinstance(found, BaseException) and not isinstance(found, Refused):
+                    raise found
+                out[k] = found
+                told(count)
+        finally:
+            over.set()
         return out
+
+    def _worker(
+        self,
+        model: str,
+        prompts: Sequence[str],
+        todo: "queue.SimpleQueue[int]",
+        done: "queue.SimpleQueue[tuple[int, Any]]",
+        over: threading.Event,
+    ) -> None:
+        while not over.is_set():
+            try:
+                k = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                done.put((k, self._echo(model, prompts[k])))
+            except BaseException as error:
+                done.put((k, error))
 
     def _echo(self, model: str, prompt: str) -> Mapping[str, Any]:
         # One token more is asked for, since to some servers 0 means as many as there is room for.
@@ -95,9 +135,17 @@ class Server:
                 return self._once(path, body)
             except urllib.error.HTTPError as error:
                 if error.code not in AGAIN or number == TRIES - 1:
-                    raise ModelError(self._refused(error)) from None
+                    its_own = error.code in ITS_OWN and body is not None
+                    raise (Refused if its_own else ModelError)(self._refused(error)) from None
                 asked = error.headers.get("Retry-After", "")
                 pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
+            except (InvalidURL, UnicodeError) as error:
+                raise ModelError(f"{self.base!r} is no address ({error}).") from None
+            except HTTPException as error:  # an answer that breaks off, or is none
+                if number == TRIES - 1:
+                    said = type(error).__name__
+                    raise ModelError(f"{self.base} does not answer in HTTP ({said}).") from None
+                pause = 0.0
             except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
                 reason = getattr(error, "reason", error)
                 late = isinstance(reason, TimeoutError) or "timed out" in str(reason)
@@ -105,7 +153,7 @@ class Server:
                 if (nobody and path == "/models") or number == TRIES - 1:
                     raise ModelError(self._silent(reason, late)) from None
                 pause = 0.0
-            time.sleep(max(pause, self.pause * 2**number))
+            time.sleep(max(min(pause, LONGEST_PAUSE), self.pause * 2**number))
         raise AssertionError
 
     def _once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -20,16 +20,24 @@ TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fil
 def as_markdown(results: Sequence[Result]) -> str:
     """A section for a model card: sentences and a table."""
     parts = [numbers(part, RUN) for part in _parts(results)]
-    said = [(r.title, explain.heading(r), explain.sentences(r)) for r in results]
-    return rendered("section.md.jinja", said=said, tables=parts, may=explain.MAY)
+    several = len({r.model for r in results}) > 1
+    said = [
+        (f"{r.title}, {r.model}" if several else r.title, explain.heading(r), explain.sentences(r))
+        for r in results
+    ]
+    named = [part.model.iloc[0] if several else "" for part in _parts(results)]
+    return rendered(
+        "section.md.jinja", said=said, tables=list(zip(named, parts, strict=True)), may=explain.MAY
+    )
 
 
 def as_latex(results: Sequence[Result]) -> str:
     """Tables that stand in a LaTeX document with booktabs."""
     made = []
+    several = len({r.model for r in results}) > 1
     for number, frame in enumerate(_parts(results)):
-        shown = numbers(frame, RUN)
-        made.append(rendered("run.tex.jinja", table=shown, number=number))
+        shown, model = numbers(frame, RUN), frame.model.iloc[0] if several else ""
+        made.append(rendered("run.tex.jinja", table=shown, number=number, model=model))
     return "\n".join(made)
 
 

@@ -1,6 +1,8 @@
 """Which items drive a score, and models side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pandas as pd
 from unmask.errors import DataError
 from unmask.reports.columns import UNITS, table
 from unmask.reports.figures import margins
+from unmask.reports.results import load
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
 
@@ -68,14 +71,26 @@ def _words(result: Result) -> pd.DataFrame:
     )
 
 
-def leaderboard(results: Sequence[Result]) -> pd.DataFrame:
+def given(results: Any) -> list[Result]:
+    """Results from what was given: one, many, a folder or several."""
+    if isinstance(results, Result):
+        return [results]
+    if isinstance(results, str | Path):
+        return list(load(results))
+    if not isinstance(results, Iterable):
+        raise DataError(f"{results!r:.40} are no results; give some, or folders of them.")
+    return [r for one in results for r in ([one] if isinstance(one, Result) else given(one))]
+
+
+def leaderboard(results: Any) -> pd.DataFrame:
     """Models side by side on what all of them were measured by, the least biased first.
 
     `distance` is the mean over measures of the distance from the ideal, in units of what matters
     (3 points, or 0.2 d, unless the run says otherwise); `biased` counts the verdicts. Only
     measures and data that every model has count: others would compare unlike things.
     """
-    frame = table(list(results))
+    results = given(results)
+    frame = table(results)
     if frame.empty:
         raise DataError("there are no results; give some folders that 'unmask run' wrote.")
     frame = frame[frame.verdict.notna()]  # baselines have none

@@ -51,10 +51,12 @@ def save(
     `tokens.parquet` comes with them where results have kept their tokens. `command` is what made
     them.
     """
-    folder, found = Path(folder), [results] if isinstance(results, Result) else list(results)
-    if not found:
+    found = [results] if isinstance(results, Result) else list(results or ())
+    if not found or not all(isinstance(r, Result) for r in found):
         raise DataError("there are no results to save; run a measure first.")
-    make_folder(folder)
+    folder = make_folder(_path(folder))
+    for stale in (folder / "report.html", folder / "study.toml"):
+        stale.unlink(missing_ok=True)  # they are of what was here before
     frame = pd.concat(
         [r.items.assign(result=place) for place, r in enumerate(found)], ignore_index=True
     )
@@ -120,7 +122,7 @@ def _plain(value: Any) -> Any:
 
 def load(folder: Path | str) -> Results:
     """Results of an earlier run, checked against the schema."""
-    folder = Path(folder)
+    folder = _path(folder)
     content = _content(folder / RESULTS)
     former = content.get("schema", 1) == 1
     content = _former(content, folder / RESULTS) if former else content
@@ -144,6 +146,12 @@ def load(folder: Path | str) -> Results:
     except (ValueError, TypeError, UnmaskError) as error:
         raise DataError(f"{folder / RESULTS} contradicts itself ({error}); run again.") from error
     return Results(found, content.get("notes", ()))
+
+
+def _path(folder: Any) -> Path:
+    if not isinstance(folder, str | Path):
+        raise DataError(f"{folder!r:.40} is no folder; give its path.")
+    return Path(folder)
 
 
 def _part(frame: pd.DataFrame) -> pd.DataFrame:

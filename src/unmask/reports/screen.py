@@ -44,6 +44,9 @@ def bars(console: Console, unit: str = "rows") -> Iterator[Callable[[str, int, i
 
     What has a total of 0 cannot be counted: it is shown from (0, 0) to (1, 0).
     """
+    if not console.is_terminal:  # there is nobody to look at it
+        yield lambda what, done, total: None
+        return
     known: dict[str, TaskID] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), _Count(unit), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as view:

@@ -1,5 +1,6 @@
 """Results to experiment trackers: a run of MLflow, a table of Weights & Biases."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,10 @@ def facts(results: Sequence[Result]) -> dict[str, float]:
 def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:
     """A run of MLflow with metrics, what was measured, and the folder's files."""
     mlflow = _client("mlflow")
+    if not mlflow.is_tracking_uri_set() and not os.environ.get("MLFLOW_TRACKING_URI"):
+        # Its usual place is a database that the light client cannot open.
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        mlflow.set_tracking_uri(Path("mlruns").absolute().as_uri())
     try:
         mlflow.set_experiment(project)
         with mlflow.start_run(run_name=folder.resolve().name) as made:
@@ -51,9 +56,9 @@ def to_wandb(results: Sequence[Result], folder: Path, project: str) -> str:
             for name, value in facts(results).items():
                 run.summary[name] = value
     except wandb.errors.Error as error:
-        raise UnmaskError(
-            f"Weights & Biases refuses: {str(error).split('. ')[0][:200]}."
-        ) from error
+        said = str(error).split(". ")[0][:200].rstrip(".")
+        how = "log in with 'wandb login', or set WANDB_MODE=offline"
+        raise UnmaskError(f"Weights & Biases refuses: {said}; {how}.") from error
     return f"Weights & Biases run {run.id}"
 
 

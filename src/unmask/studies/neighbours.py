@@ -1,13 +1,13 @@
 """Is 63.2 bad? Published scores of known models beside one's own number."""
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
+from unmask.reports.pulls import given
 from unmask.studies.papers.kaneko2022 import TABLE5
 from unmask.types import Result
 
@@ -43,9 +43,8 @@ def neighbours(results: Any) -> pd.DataFrame:
     The measure's plain name stands for its variants. Scores differ with the version of a model,
     of the data and of the code: near is near, and the interval says how near.
     """
-    given: Sequence[Result] = [results] if isinstance(results, Result) else list(results)
     known, parts = scores(), []
-    for result in given:
+    for result in given(results):
         measure, data = result.measure.partition("@")[0], _whole(result.data)
         near = known[(known.measure == measure) & (known.data == data)]
         own = {"": result.overall, **result.by_category}

@@ -26,19 +26,21 @@ def lm_eval_pairs(
     rows: Iterable[Mapping[str, Any]], path: Path
 ) -> dict[tuple[str, str], list[float]]:
     """Log-likelihoods of the two sentences of each pair, by the sentences themselves."""
-    found = {}
+    found: dict[tuple[str, str], list[float]] = {}
     for number, row in enumerate(rows, 1):
         try:
             doc = row["doc"]
             pair = (str(doc["sent_more"]).strip(), str(doc["sent_less"]).strip())
-            found[pair] = [float(answer[0]) for answer in row["filtered_resps"]]
+            values = [float(answer[0]) for answer in row["filtered_resps"]]
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise DataError(
                 f"{path}, sample {number} is none of a crows_pairs task ({error!r:.60}); give the "
                 "samples of lm_eval --log_samples."
             ) from error
-        if len(found[pair]) != 2:
+        if len(values) != 2:
             raise DataError(f"{path}, sample {number} has no two answers; log the task again.")
+        if found.setdefault(pair, values) != values:
+            raise DataError(f"{path}, sample {number} gives a pair other scores than one before.")
     return found
 
 
@@ -81,7 +83,10 @@ def _letter(sample: Mapping[str, Any]) -> int:
 
 def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
     if path.suffix == ".json":
-        yield from read_json(path)["samples"]
+        samples = read_json(path)["samples"]
+        if not isinstance(samples, list):
+            raise DataError(f"{path} has no list of samples; give a log with its samples.")
+        yield from samples
         return
     try:
         with zipfile.ZipFile(path) as packed, path.open("rb") as raw:

@@ -40,9 +40,9 @@ def reproduce(paper: str, models: Sequence[Any], folder: Path, request: Request)
     ready, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
     made: Study = study.run(ready, request)
     made = replace(made, skipped={**failed, **made.skipped})
-    write(made, folder)
     if made.results:
         save(made.results, folder, request.command)
+    write(made, folder)
     return made
 
 
