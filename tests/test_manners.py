@@ -568,3 +568,12 @@ def test_a_termination_leaves_no_empty_folder(here):
     assert made.returncode in STOPPED
     assert "nothing is kept" in err
     assert not (here / "r").exists()
+
+
+def test_items_of_each_category(tmp_path):
+    call = ("run", "-x", "sss", "-d", "bundled-pairs", "--limit", "60", "-o", tmp_path / "r")
+    assert invoke(*call)[0] == 0
+    lines = invoke("items", tmp_path / "r", "--by-category", "--top", "1")[1].splitlines()
+    shown = [line.split("  ")[2] for line in lines if line.startswith("  ")]
+    (found,) = load(tmp_path / "r")
+    assert shown == sorted(set(found.items.category))

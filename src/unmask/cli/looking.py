@@ -31,6 +31,9 @@ def items(
         list[str] | None, typer.Option("-d", "--data", help="Data sets; default all.")
     ] = None,
     category: Annotated[str | None, typer.Option(help="One category only.")] = None,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="So many of each category.")
+    ] = False,
     top: Annotated[int, typer.Option(help="Items to show of each, those that pull most.")] = 5,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="CSV file with all items in place of these.")
@@ -54,7 +57,9 @@ def items(
         return
     for result, frame in frames:
         console.print(f"\n[bold]{escape(f'{result.title}, {result.model}')}[/]")
-        terminal.print_pulls(console, frame.head(top))
+        if by_category:
+            frame = frame.groupby("category", sort=True).head(top).sort_values("category")
+        terminal.print_pulls(console, frame if by_category else frame.head(top))
 
 
 def _chosen(found: list[Any], name: str, asked: list[str]) -> list[Any]:

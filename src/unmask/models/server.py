@@ -134,17 +134,19 @@ class Server:
             try:
                 return self._once(path, body)
             except urllib.error.HTTPError as error:
+                said = self._refused(error)
+                error.close()
                 if error.code not in AGAIN or number == TRIES - 1:
                     its_own = error.code in ITS_OWN and body is not None
-                    raise (Refused if its_own else ModelError)(self._refused(error)) from None
+                    raise (Refused if its_own else ModelError)(said) from None
                 asked = error.headers.get("Retry-After", "")
                 pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
             except (InvalidURL, UnicodeError) as error:
                 raise ModelError(f"{self.base!r} is no address ({error}).") from None
             except HTTPException as error:  # an answer that breaks off, or is none
                 if number == TRIES - 1:
-                    said = type(error).__name__
-                    raise ModelError(f"{self.base} does not answer in HTTP ({said}).") from None
+                    what = type(error).__name__
+                    raise ModelError(f"{self.base} does not answer in HTTP ({what}).") from None
                 pause = 0.0
             except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
                 reason = getattr(error, "reason", error)
