@@ -259,10 +259,18 @@ def test_piped_output_is_not_folded():
 
 def test_the_shells_completion_is_there():
     for shell in ("bash", "zsh", "fish"):
+        # else it is made for the shell that calls, which may be one without completion
+        told = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
         call = [sys.executable, "-m", "unmask.cli.main", "--show-completion", shell]
-        done = subprocess.run(call, capture_output=True, text=True, env={**os.environ})
-        assert done.returncode == 0
+        done = subprocess.run(call, capture_output=True, text=True, env=told)
+        assert done.returncode == 0, done.stderr
         assert "COMP" in done.stdout.upper()
+    asked = {"_UNMASK_COMPLETE": "complete_bash", "COMP_WORDS": "unmask rep", "COMP_CWORD": "1"}
+    code = "from unmask.cli.main import app; app(prog_name='unmask')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **asked}
+    )
+    assert done.stdout.split() == ["reproduce", "report"]
 
 
 def test_list_data_knows_every_name_that_run_takes():
