@@ -98,6 +98,7 @@ class Workers:
         gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
         cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
         share = max(1, min([SHARE, *(c for c in cpus if c)]))
+        share = max(1, min(share, sum(cpus) // count)) if count else share
         self.needs: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": share}
         self.threads = share
         if memory := _size(place):

@@ -1,0 +1,50 @@
+"""Two Ray workers beside one, on two nodes of one CPU each, and this process with one thread.
+
+    python benchmarks/cluster.py [items]
+
+PLL of the bundled model; workers are started and loaded before the clock runs.
+"""
+
+import statistics
+import sys
+import time
+
+import torch
+from ray.cluster_utils import Cluster
+
+from unmask.data import catalogue
+from unmask.flow.evaluate import evaluate
+from unmask.measures import find
+from unmask.models.load import load
+from unmask.models.load_remote import load_remote
+from unmask.options import Spec
+
+ROUNDS = 2
+
+
+def timed(model, data):
+    start = time.perf_counter()
+    evaluate([Spec(model, find("pll"), data)])
+    return time.perf_counter() - start
+
+
+def main(items: int) -> None:
+    torch.set_num_threads(1)
+    data = catalogue.limited(catalogue.sentences("bundled-pairs"), items)
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    took = {}
+    for count in (0, 1, 2):
+        there = {"address": nodes.address, "workers": count}
+        model = load_remote("bundled", **there) if count else load("bundled")
+        timed(model, data)
+        took[count] = statistics.median(timed(model, data) for _ in range(ROUNDS))
+        print(f"{count or 'no'} workers: {took[count]:.2f} s")
+        if count:
+            model.close()
+    print(f"one worker over two: {took[1] / took[2]:.2f}")
+    print(f"this process over one worker: {took[0] / took[1]:.2f}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
