@@ -28,10 +28,13 @@ def started(address: str | None = None) -> Any:
         raise UnmaskError("--engine ray needs: pip install 'unmask[ray]'.") from error
     if not ray.is_initialized():
         try:
-            # An address that is not given may be in RAY_ADDRESS; without one a cluster is started.
+            # An address that is not given may be in RAY_ADDRESS; without one a cluster is started:
+            # to look for one that runs here would wait for minutes where it is gone.
             there = address or os.environ.get("RAY_ADDRESS")
             more: dict[str, Any] = {} if there else {"include_dashboard": False}
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
+            ray.init(
+                address=there or "local", log_to_driver=False, logging_level=logging.ERROR, **more
+            )
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             if address is None:
                 raise UnmaskError(f"Ray does not start: {_first(error)}.") from error

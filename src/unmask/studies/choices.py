@@ -71,7 +71,7 @@ def by_cosine(
     model: Any, concept: str, *, layers: Sequence[int] | None = None, store: str | None = None
 ) -> Iterator[Spec]:
     """Names or terms, size of the sets, contexts, pooling and layer, all combined."""
-    depth = int(model.net.config.num_hidden_layers)
+    depth = max(model.accepts("layer"), default=0)
     sources = dict(contexts.SOURCES) | ({"natural": contexts.source(store)} if store else {})
     wanted = layers or range(1, depth + 1)
     for test, (name, source) in itertools.product(_tests(concept), sources.items()):
