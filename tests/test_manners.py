@@ -24,7 +24,8 @@ from unmask.cli.arguments import WIDE
 from unmask.data import catalogue
 from unmask.errors import NotApplicable
 from unmask.measures import SUITES
-from unmask.models.load import kind_named, kind_of
+from unmask.models.load import kind_of
+from unmask.models.load_any import kind_named
 from unmask.recipe import Recipe, read
 from unmask.reports.columns import Cell
 from unmask.reports.results import load

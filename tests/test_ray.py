@@ -16,6 +16,7 @@ import unmask
 from conftest import invoke, tiny
 from unmask.lab import grid
 from unmask.models.cluster import Holder, started
+from unmask.models.load import load
 from unmask.models.remote import Remote
 
 ASKED = (["pll", "aul", "aula", "cat", "w-seat"], ["bundled-pairs", "weat-6"])
@@ -25,9 +26,9 @@ class Here:
     """Workers without a cluster: jobs are done at once, the last first."""
 
     def __init__(self, model):
-        self.holder = Holder.__new__(Holder)
-        self.holder.model, self.holder.engines = model, {}
-        self.facts = self.holder.facts()
+        self.holder = Holder(model.name, None, torch.get_num_threads())
+        self.holder.models[model.precision] = model
+        self.facts = self.holder.facts
         self.jobs = 0
 
     def scattered(self, method, jobs):
@@ -47,8 +48,8 @@ class Here:
 
 def remote(model):
     made = Here(model)
-    config, facts = model.net.config, made.facts["provenance"]
-    return Remote(model.name, model.kind, model.codec, config, made, None, "float32", facts)
+    known = (model.name, model.kind, model.codec, model.net.config)
+    return Remote(*known, made, model.precision, **made.facts(model.precision))
 
 
 @pytest.mark.parametrize("family", ["bert", "xlnet", "gpt2"])
@@ -69,6 +70,28 @@ def test_batches_elsewhere_give_the_same_numbers(family, tmp_path, monkeypatch):
     d = unmask.run(there, None, ASKED[1], limit=20, tokens=300, cache=True)
     assert there.workers.jobs == before
     assert [r.overall for r in c] == [r.overall for r in d]
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn")
+def test_close_items_are_decided_in_float32_by_the_same_workers():
+    """Others might never be placed: those that hold the reduced model have the room."""
+    coarse = load("bundled", dtype="bfloat16")
+    there = remote(coarse)
+    (finer,) = there.finer()
+    assert finer.workers is there.workers
+    assert (finer.precision, finer.provenance["dtype"]) == ("float32", "float32")
+    (here,) = unmask.run(coarse, "aul", "bundled-pairs", limit=30)
+    (elsewhere,) = unmask.run(there, "aul", "bundled-pairs", limit=30)
+    assert sorted(there.workers.holder.models) == ["bfloat16", "float32"]
+    assert here.items.score.equals(elsewhere.items.score)
+    assert here.overall == elsewhere.overall
+
+
+def test_a_worker_holds_a_whole_model(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for more in (("--load", "8bit"), ("--device", "auto")):
+        status, _, err = invoke("run", "--engine", "ray", *more)
+        assert (status, err.count("\n")) == (2, 1)
 
 
 def test_a_cluster_that_cannot_be_had_is_one_sentence(monkeypatch, tmp_path):

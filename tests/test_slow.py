@@ -22,7 +22,8 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
 from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
-from unmask.models.load import kind_named, load, wrap
+from unmask.models.load import load, wrap
+from unmask.models.load_any import kind_named
 from unmask.reports.figures import margins
 from unmask.types import Contrast, Dataset, Text
 

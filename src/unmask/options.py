@@ -226,6 +226,11 @@ class Options:
             _whole("workers", self.workers, 1)
         if self.engine == "local" and (self.address is not None or self.workers is not None):
             raise UnmaskError("address and workers are of a Ray cluster; give engine ray too.")
+        if self.engine == "ray" and (self.load is not None or self.device == AUTO):
+            raise UnmaskError(
+                "a worker of a Ray cluster holds a whole model as it is; leave out load and device "
+                "auto, or engine ray."
+            )
         if self.limit is not None:
             _whole("limit", self.limit, 1)
         _association_choices(self.pool, self.layer, self.samples)

@@ -48,16 +48,21 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def _options(tokens: str, **chosen: Any) -> Any:
-    """The options that the studies share."""
-    return options.Options(tokens=token_budget(tokens), **chosen)
+# Parameters of a study's command that are fields of `Options`.
+SHARED = ("seed", "level", "cache", "engine", "address", "workers")
+
+
+def _options(context: typer.Context, progress: Any) -> Any:
+    """The options of a study, from the parameters of its command."""
+    given = {k: v for k, v in context.params.items() if k in SHARED}
+    tokens = token_budget(context.params["tokens"])
+    return options.Options(tokens=tokens, progress=progress, **given)
 
 
 def _named(option: list[str] | None, given: list[str] | None) -> list[str]:
     """The models of a command, as an option or behind it; each is looked for at once."""
     names = split([*(option or ()), *(given or ())] or None, ("bundled",))
-    for name in names:
-        evaluating.kind(name)
+    evaluating.look_up(names)
     return names
 
 
@@ -90,6 +95,7 @@ def compare(
 
 
 def reproduce(
+    context: typer.Context,
     paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
     model: Annotated[
         list[str] | None,
@@ -115,23 +121,16 @@ def reproduce(
     """A paper's tables and figures, published and measured side by side."""
     _ = papers.PAPERS[paper]
     with files.target(out, Path("unmask-results") / paper, force=force) as folder:
-        with stopping.answering(cache), terminal.progress(console) as progress:
-            chosen = _options(
-                tokens,
-                seed=seed,
-                level=level,
-                cache=cache,
-                progress=progress,
-                engine=engine,
-                address=address,
-                workers=workers,
-            )
+        keeps = stopping.answering(cache, models=model or ())
+        with keeps, terminal.progress(console) as progress:
+            chosen = _options(context, progress)
             asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
             made = papers.reproduce(paper, split(model), folder, asked)
         terminal.print_study(console, made, folder)
 
 
 def vary(
+    context: typer.Context,
     given: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model.")] = None,
     model: Models = None,
     concept: Annotated[
@@ -155,17 +154,9 @@ def vary(
     if more:
         raise UnmaskError(f"one model is varied at a time, and {1 + len(more)} were given.")
     with files.target(out, Path("unmask-results") / "vary", force=force) as folder:
-        with stopping.answering(cache), terminal.progress(console) as progress:
-            chosen = _options(
-                tokens,
-                seed=seed,
-                level=level,
-                cache=cache,
-                progress=progress,
-                engine=engine,
-                address=address,
-                workers=workers,
-            )
+        keeps = stopping.answering(cache, models=[name])
+        with keeps, terminal.progress(console) as progress:
+            chosen = _options(context, progress)
             concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
             loaded = evaluating.loaded(name, chosen)
             made = multiverse.study(loaded, chosen, concepts=concepts, data=sets, store=contexts)
@@ -179,6 +170,7 @@ def vary(
 
 
 def reliability(
+    context: typer.Context,
     given: Annotated[
         list[str] | None,
         typer.Argument(metavar="[MODEL]...", help="Models, or checkpoints of one."),
@@ -200,8 +192,9 @@ def reliability(
     """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
     names, measures = _named(model, given), split(measure, relying.MEASURES)
     with files.target(out, Path("unmask-results") / "reliability", force=force) as folder:
-        with stopping.answering(cache), terminal.progress(console) as progress:
-            chosen = _options(tokens, seed=seed, level=level, cache=cache, progress=progress)
+        keeps = stopping.answering(cache, models=names)
+        with keeps, terminal.progress(console) as progress:
+            chosen = _options(context, progress)
             loaded = [evaluating.loaded(m, chosen) for m in names]
             made, apart = relying.reliability(loaded, chosen, measures=measures, data=data)
         page.write(made, folder)

@@ -1,7 +1,7 @@
 """Specs to results: the whole flow on one screen."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -43,9 +43,7 @@ def evaluate(
     ready = [resolved(spec) for spec in specs]
     found: dict[int, Result] = {}
     by_model = _by_model(ready)
-    for name in by_model:
-        if isinstance(name, str):
-            kind(name)  # a wrong name is told before another model has worked for hours
+    look_up(by_model)
     if len(by_model) > 1 and options.plans is None:
         options = replace(options, plans={})
     several = options.engine == "ray" and len(by_model) > 1
@@ -70,7 +68,9 @@ def _done(
         if isinstance(model, str):
             own = loaded(model, options, among)
             specs = {i: replace(s, model=own) for i, s in specs.items()}
-        found |= _of_one(specs, options, failed)
+        for part, loop in zip(_parted(specs), (likelihood.run, association.run), strict=True):
+            if part:  # what it gives before it fails is kept
+                found.update(loop(specs[min(part)].model, part, options, failed))
     except ModelError as error:
         for i in specs.keys() - found.keys():
             failed(specs[i], error)
@@ -80,15 +80,10 @@ def _done(
     return found
 
 
-def _of_one(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:
-    """The results of one model's specs, by their place."""
-    found: dict[int, Result] = {}
-    model = next(iter(specs.values())).model
-    for part, loop in ((False, likelihood.run), (True, association.run)):
-        chosen = {i: s for i, s in specs.items() if isinstance(s.measure, Association) == part}
-        if chosen:
-            found |= dict(loop(model, chosen, options, failed))
-    return found
+def _parted(specs: Mapping[int, Spec]) -> tuple[dict[int, Spec], dict[int, Spec]]:
+    """Specs of likelihood measures, and of association measures."""
+    asked = {i: s for i, s in specs.items() if isinstance(s.measure, Association)}
+    return {i: s for i, s in specs.items() if i not in asked}, asked
 
 
 def resolved(spec: Spec) -> Spec:
@@ -137,13 +132,13 @@ def loaded(name: Any, options: Options, among: int = 1) -> Any:
 
     `among` so many models a cluster is shared.
     """
-    from unmask.models.load import load_any, on_disk  # torch is heavy: only when one is needed
+    from unmask.models.load_any import form_of, load_any  # torch is heavy: only when one is needed
 
     said = f"loading {name}"
     options.progress(said, 0, 0)
     try:
         how: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
-        if options.engine == "ray" and not on_disk(str(name)):
+        if options.engine == "ray" and form_of(str(name)) == "network":
             from unmask.models.load_remote import load_remote  # so is Ray
 
             how |= {"address": options.address, "workers": options.workers, "among": among}
@@ -157,6 +152,13 @@ def kind(model: Any) -> Kind:
     """The kind of a model, loaded or given by its name; a name that is none is an error."""
     if not isinstance(model, str | Path):
         return model.kind
-    from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
+    from unmask.models.load_any import kind_named  # torch is heavy: only when a model is needed
 
     return kind_named(str(model))
+
+
+def look_up(models: Iterable[Any]) -> None:
+    """Refuse a name that is no model's: before another model has worked for hours."""
+    for model in models:
+        if isinstance(model, str):
+            kind(model)

@@ -148,13 +148,11 @@ def _planned(
             if group.data is not whole or group.places.keys() <= wrong.keys():
                 continue
             key = (*alike, id(whole), *group.measure.asks(model.kind))
-            share = plans is not None and tokenizer is not None and part is whole
+            shared = plans if plans is not None and tokenizer and part is whole else {}
             try:
-                made = plans.get(key) if share and plans is not None else None
-                made = made or plan(model, group.measure, part, cache)
-                if share and plans is not None:
-                    plans[key] = made
-                out.append((group, made))
+                if key not in shared:
+                    shared[key] = plan(model, group.measure, part, cache)
+                out.append((group, shared[key]))
             except (DataError, NotApplicable) as error:
                 wrong |= dict.fromkeys(group.places, error)
     return out

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -196,6 +196,18 @@ def clear(path: Path | None = None) -> int:
         size += part.stat().st_size
         part.unlink()
     return size
+
+
+def salt(provenance: Mapping[str, Any], stream: str) -> str:
+    """All that decides an answer: the streams of a permutation model differ, too."""
+    names = ("weights", "config", "tokenizer", "dtype")
+    return repr([stream, *(provenance.get(k) for k in names)])
+
+
+def answers_of(store: Store | None, provenance: Mapping[str, Any], stream: str) -> "Answers | None":
+    """A model's answers in a store, on a CPU only: a GPU gives them faster than a file does."""
+    kept = store is not None and str(provenance["device"]) == "cpu"
+    return Answers(store, salt(provenance, stream)) if store is not None and kept else None
 
 
 class Answers:

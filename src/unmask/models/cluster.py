@@ -50,37 +50,44 @@ def _first(error: BaseException) -> str:
 
 
 class Holder:
-    """What runs on a worker: the model, and the answers to batches."""
+    """What runs on a worker: the model, in every precision that is asked for, and its answers."""
 
-    def __init__(self, name: str, dtype: str, device: str | None, threads: int) -> None:
+    def __init__(self, name: str, device: str | None, threads: int) -> None:
         torch.set_num_threads(threads)
-        self.model = load(name, dtype=dtype, device=device)
-        self.engines: dict[str, Any] = {}
+        self.name, self.device = name, device
+        self.models: dict[str, Any] = {}
+        self.engines: dict[tuple[str, str], Any] = {}
 
-    def facts(self) -> dict[str, Any]:
+    def _model(self, dtype: str) -> Any:
+        if dtype not in self.models:
+            self.models[dtype] = load(self.name, dtype=dtype, device=self.device)
+        return self.models[dtype]
+
+    def facts(self, dtype: str) -> dict[str, Any]:
         """What the driver needs to know of the model."""
-        return {"provenance": dict(self.model.provenance), "limit": self.model.limit}
+        model = self._model(dtype)
+        return {"provenance": dict(model.provenance), "limit": model.limit}
 
-    def budget(self, tokens: int | str) -> Any:
+    def budget(self, dtype: str, tokens: int | str) -> Any:
         """What one forward pass may hold here."""
-        return self.model.budget(tokens)
+        return self._model(dtype).budget(tokens)
 
-    def _engine(self, stream: str) -> Any:
-        if stream not in self.engines:
-            self.engines[stream] = self.model.engine(stream)
-        return self.engines[stream]
+    def _engine(self, dtype: str, stream: str) -> Any:
+        if (dtype, stream) not in self.engines:
+            self.engines[dtype, stream] = self._model(dtype).engine(stream)
+        return self.engines[dtype, stream]
 
-    def answer(self, stream: str, asked: Any, weighted: bool) -> Any:
+    def answer(self, dtype: str, stream: str, asked: Any, weighted: bool) -> Any:
         """The answers of one batch of a stream."""
-        return self._engine(stream).answered(asked, weighted)
+        return self._engine(dtype, stream).answered(asked, weighted)
 
-    def ask(self, stream: str, asks: Any, attention: Any) -> Any:
+    def ask(self, dtype: str, stream: str, asks: Any, attention: Any) -> Any:
         """The readings of an engine that has no batches of questions: the next-sentence head."""
-        return self._engine(stream).ask(asks, attention)
+        return self._engine(dtype, stream).ask(asks, attention)
 
-    def pooled(self, rows: Any, asked: Any) -> Any:
+    def pooled(self, dtype: str, rows: Any, asked: Any) -> Any:
         """The vectors of one batch."""
-        return self.model.vectors().pooled(rows, asked)
+        return self._model(dtype).vectors().pooled(rows, asked)
 
 
 class Workers:
@@ -90,14 +97,13 @@ class Workers:
         self,
         name: str,
         place: str,
-        dtype: str,
         device: str | None,
         ray: Any,
         count: int | None,
         among: int = 1,
     ) -> None:
         self.ray, self.name = ray, name
-        self.given = (name, dtype, device)
+        self.given = (name, device)
         gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
         cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
         share = max(1, min([SHARE, *(c for c in cpus if c)]))
@@ -110,7 +116,6 @@ class Workers:
         most = gpus or max(1, sum(c // share for c in cpus))
         usual = max(1, most // among)
         self.alive = [self._new() for _ in range(min(count or usual, most))]
-        self._ready()
 
     def _fits(self, memory: int) -> None:
         """Refuse a model that no node has the memory for: it would wait for ever."""
@@ -125,18 +130,19 @@ class Workers:
         maker = self.ray.remote(Holder).options(max_restarts=0, **self.needs)
         return maker.remote(*self.given, self.threads)
 
-    def _ready(self) -> None:
-        """Wait for the first worker; those that cannot be placed yet join when they can."""
+    def facts(self, dtype: str) -> dict[str, Any]:
+        """The facts of the first worker that is placed; the others join when they can."""
         try:
-            refs = [w.facts.remote() for w in self.alive]
+            refs = [w.facts.remote(dtype) for w in self.alive]
             done, _ = self.ray.wait(refs, timeout=START)
             if not done:
                 raise ModelError(f"no worker for {self.name!r} was placed in {START:g} s.")
-            self.facts = self.ray.get(done[0])
+            found: dict[str, Any] = self.ray.get(done[0])
         except self.ray.exceptions.RayTaskError as error:
             raise _own(error) from None
         except self.ray.exceptions.RayActorError as error:
             raise ModelError(f"the workers of {self.name!r} died: {_cause(error)}.") from None
+        return found
 
     def one(self, method: str, *arguments: Any) -> Any:
         """The answer of one worker."""
@@ -192,7 +198,6 @@ class Workers:
             self.alive.remove(worker)
         if not self.alive:
             self.alive = [self._new()]
-            self._ready()
 
     def close(self) -> None:
         """Let the workers go."""

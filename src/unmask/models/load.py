@@ -19,19 +19,14 @@ from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.models import hub
-from unmask.models.answers import Answers, Store, VectorAnswers
+from unmask.models.answers import Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.codec import TokenizerCodec, describe
-from unmask.models.elmo import ElmoModel, check_elmo, load_elmo
 from unmask.models.known import BUNDLED, KNOWN
 from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
-from unmask.models.questions import causal_show, masked_show, permutation_show
-from unmask.models.served import Served, Told, is_served, load_served
-from unmask.models.served import found as find_served
-from unmask.models.static import SUFFIXES, StaticVectors, load_static, open_static
-from unmask.models.vectors import TransformerVectors
-from unmask.options import POOLS
+from unmask.models.questions import show_of
+from unmask.models.vectors import TransformerVectors, accepted
 from unmask.registry import unknown
 from unmask.types import Kind
 
@@ -92,8 +87,7 @@ class Model:
 
     def accepts(self, option: str) -> tuple[Any, ...]:
         """The values that an option of word vectors may have here: `pool` or `layer`."""
-        depth = int(self.net.config.num_hidden_layers)
-        return tuple(POOLS) if option == "pool" else tuple(range(-depth - 1, depth + 1))
+        return accepted(self.net.config, option)
 
     def vectors(
         self,
@@ -105,7 +99,9 @@ class Model:
     ) -> TransformerVectors:
         """The embedding engine; without a layer, the last."""
         chosen = -1 if layer is None else layer
-        known = VectorAnswers(store, self._salt("vectors")) if store is not None else None
+        known = (
+            VectorAnswers(store, salt(self.provenance, "vectors")) if store is not None else None
+        )
         return TransformerVectors(
             self.net, self.codec, self.limit, chosen, budget or Budget(), known, progress
         )
@@ -115,11 +111,6 @@ class Model:
         device = next(self.net.parameters()).device
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
         return budget_for(tokens, free)
-
-    def _salt(self, stream: str) -> str:
-        """All that decides an answer: the streams of a permutation model differ, too."""
-        names = ("weights", "config", "tokenizer", "dtype")
-        return repr([stream, *(self.provenance.get(k) for k in names)])
 
     def engine(
         self,
@@ -136,90 +127,37 @@ class Model:
         if stream == "next":
             head = next_sentence_net(self)
             return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
-        first = next(self.net.parameters())
-        if self.kind == "causal":
-            show = causal_show()
-        elif self.kind == "permutation" and stream == "own":
-            show = permutation_show()
-        else:
-            show = masked_show(self.codec.mask_id)
-        kept = store is not None and first.device.type == "cpu"
-        answers = Answers(store, self._salt(stream)) if store is not None and kept else None
+        show = show_of(self.kind, stream, self.codec)
+        answers = answers_of(store, self.provenance, stream)
         budget, segments = budget or Budget(), self.codec.segments
         return Engine(
             self.net, show, self.codec.pad_id, budget, answers, progress, segments, self.precision
         )
 
 
-def load_any(
-    name: str,
-    *,
-    dtype: str = "float32",
-    device: str | None = None,
-    bits: str | None = None,
-    told: Told = lambda what, done, total: None,
-) -> Model | StaticVectors | ElmoModel | Served:
-    """A transformer, a vectors file, ELMo as `OPTIONS.json+WEIGHTS.hdf5`, or a served model.
-
-    `told` hears of requests to a server.
-    """
-    if is_served(name):
-        _as_it_is(name, "as its server runs it", dtype, device)
-        return load_served(name, told)
-    options, _, weights = name.partition("+")
-    elmo = bool(weights) and options.endswith(".json")
-    if not elmo and Path(name).suffix not in SUFFIXES:
-        return load(name, dtype=dtype, device=device, bits=bits)
-    _as_it_is(name, "read as it is, on the CPU", dtype, device)
-    return load_elmo(Path(options), Path(weights), name) if elmo else load_static(name)
-
-
-def on_disk(name: str) -> bool:
-    """Whether a model is no network to be run: vectors, ELMo's files, or behind a server."""
-    return is_served(name) or "+" in name or Path(name).suffix in SUFFIXES
-
-
-def _as_it_is(name: str, how: str, dtype: str, device: str | None) -> None:
-    if dtype != "float32" or device not in (None, "cpu"):
-        raise NotApplicable(f"{name!r} is {how}; leave out --dtype and --device for it.")
-
-
-def kind_named(name: str) -> Kind:
-    """The kind of a model, from its name and small files: what cannot be loaded is found early."""
-    if is_served(name):
-        find_served(name)
-        return "causal"
-    options, _, weights = name.partition("+")
-    if weights and options.endswith(".json"):
-        check_elmo(Path(options), Path(weights))
-        return "elmo"
-    if Path(name).suffix in SUFFIXES:
-        return open_static(name).kind
-    source, more = _source(name)
-    config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **more)
-    _check_files(name, source, more)
-    return kind_of(config)
-
-
 @dataclass(frozen=True, slots=True)
-class Small:
-    """What is known of a model without its weights; `options` are those to load it with."""
+class Known:
+    """What is known of a model before its weights; `options` are those to load it with."""
 
+    name: str
     source: str
     options: Mapping[str, Any]
     config: Any
     kind: Kind
-    tokenizer: Any
+
+    def tokenizer(self) -> Any:
+        """Its tokenizer."""
+        loader = transformers.AutoTokenizer.from_pretrained
+        return _attempt(self.name, loader, self.source, **self.options)
 
 
-def without_weights(name: str) -> Small:
-    """The config and the tokenizer of a model by name."""
+def without_weights(name: str) -> Known:
+    """The config of a model by name, and where its other files are."""
     source, options = _source(name)
     config = _attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
     kind = kind_of(config)
     _check_files(name, source, options)
-    tokenizer = _attempt(name, transformers.AutoTokenizer.from_pretrained, source, **options)
-    return Small(source, options, config, kind, tokenizer)
+    return Known(name, source, options, config, kind)
 
 
 def load(
@@ -235,7 +173,8 @@ def load(
     bitsandbytes as it is loaded.
     """
     known = without_weights(name)
-    source, options, kind, tokenizer = known.source, known.options, known.kind, known.tokenizer
+    tokenizer = known.tokenizer()
+    source, options, kind = known.source, known.options, known.kind
     if "gguf_file" not in options:
         options = {**options, "use_safetensors": True}  # a pickle may run any code
     net, report = _attempt(

@@ -19,20 +19,7 @@ def load_remote(
 ) -> Remote:
     """A transformer on the workers of a Ray cluster, which is shared among so many models."""
     known = without_weights(name)
+    codec = TokenizerCodec(known.tokenizer(), known.kind, name)
     place = known.source if Path(known.source).exists() else name
-    made = Workers(name, place, dtype, device, started(address), workers, among)
-
-    def again(other: str) -> Remote:
-        how = {"device": device, "address": address}
-        return load_remote(name, dtype=other, **how, workers=workers, among=among)
-
-    return Remote(
-        name,
-        known.kind,
-        TokenizerCodec(known.tokenizer, known.kind, name),
-        known.config,
-        made,
-        again,
-        dtype,
-        made.facts["provenance"],
-    )
+    made = Workers(name, place, device, started(address), workers, among)
+    return Remote(name, known.kind, codec, known.config, made, dtype, **made.facts(dtype))

@@ -8,6 +8,7 @@ buffer that input tensors are filled from by index.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from unmask.asking import EACH, LATER, Ask, Hidden, Ints, ranges
 from unmask.errors import NotApplicable
 from unmask.models.batches import Budget, batches
+from unmask.types import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,15 @@ def causal_show() -> Show:
 def permutation_show() -> Show:
     """Hidden places are shut off by `perm_mask`; `target_mapping` names the asked places."""
     return Show(apart=True)
+
+
+def show_of(kind: Kind, stream: str, codec: Any) -> Show:
+    """How a kind of model is shown rows under a stream."""
+    if kind == "causal":
+        return causal_show()
+    if kind == "permutation" and stream == "own":
+        return permutation_show()
+    return masked_show(codec.mask_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,19 @@
 """A model that workers of a cluster hold: its batches run there, all else happens here."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from unmask.asking import Ask, Query, Readings, asks_of
-from unmask.models.answers import Answers, Store, VectorAnswers
+from unmask.models.answers import Answers, Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress
 from unmask.models.cluster import Workers
 from unmask.models.codec import TokenizerCodec
 from unmask.models.logprobs import readings
-from unmask.models.questions import (
-    Questions,
-    Show,
-    causal_show,
-    masked_show,
-    permutation_show,
-    sort_out,
-)
-from unmask.models.vectors import Batch, TransformerVectors
-from unmask.options import POOLS
+from unmask.models.questions import Questions, Show, show_of, sort_out
+from unmask.models.vectors import Batch, TransformerVectors, accepted
 from unmask.types import Floats, Kind
 
 
@@ -30,6 +22,7 @@ class RemoteEngine:
     """The likelihood engine with its batches on workers: the same batches, so the same numbers."""
 
     workers: Workers
+    dtype: str
     stream: str
     show: Show
     vocabulary: int
@@ -40,13 +33,13 @@ class RemoteEngine:
     def ask(self, asks: Sequence[Ask | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions, in their order."""
         if self.stream == "next":
-            found: Readings = self.workers.one("ask", self.stream, asks, attention)
+            found: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
             return found
         asked = sort_out(asks_of(asks), attention, self.show)
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
         left = [job for job in self._groups(asked) if not self._recalled(asked, *job, out)]
-        jobs = [(self.stream, asked.part(group), weighted) for group, weighted in left]
+        jobs = [(self.dtype, self.stream, asked.part(g), weighted) for g, weighted in left]
         for number, found_ in self.workers.scattered("answer", jobs):
             group, weighted = left[number]
             out[:, asked.of(group)] = found_
@@ -78,23 +71,18 @@ class Remote:
     codec: TokenizerCodec
     config: Any
     workers: Workers
-    again: Callable[[str], "Remote"]  # the same in another precision
-    precision: str = "float32"
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    precision: str
+    provenance: Mapping[str, Any]
+    limit: int
 
     @property
     def family(self) -> str:
         """The architecture's short name."""
         return str(self.config.model_type)
 
-    @property
-    def limit(self) -> int:
-        """The longest row, in tokens."""
-        return int(self.workers.facts["limit"])
-
     def finer(self) -> list["Remote"]:
-        """The same in float32."""
-        return [self.again("float32")]
+        """The same in float32, on the same workers: there may be room for no others."""
+        return [replace(self, precision="float32", **self.workers.facts("float32"))]
 
     def close(self) -> None:
         """Let the workers go."""
@@ -102,17 +90,12 @@ class Remote:
 
     def accepts(self, option: str) -> tuple[Any, ...]:
         """The values that an option of word vectors may have here: `pool` or `layer`."""
-        depth = int(self.config.num_hidden_layers)
-        return tuple(POOLS) if option == "pool" else tuple(range(-depth - 1, depth + 1))
+        return accepted(self.config, option)
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on a worker."""
-        made: Budget = self.workers.one("budget", tokens)
+        made: Budget = self.workers.one("budget", self.precision, tokens)
         return made
-
-    def _salt(self, stream: str) -> str:
-        names = ("weights", "config", "tokenizer", "dtype")
-        return repr([stream, *(self.provenance.get(k) for k in names)])
 
     def engine(
         self,
@@ -123,16 +106,11 @@ class Remote:
         progress: Progress = lambda rows, total: None,
     ) -> RemoteEngine:
         """The likelihood engine."""
-        if self.kind == "causal":
-            show = causal_show()
-        elif self.kind == "permutation" and stream == "own":
-            show = permutation_show()
-        else:
-            show = masked_show(self.codec.mask_id) if stream != "next" else Show()
-        kept = store is not None and str(self.provenance["device"]) == "cpu"
-        answers = Answers(store, self._salt(stream)) if store is not None and kept else None
+        show = Show() if stream == "next" else show_of(self.kind, stream, self.codec)
+        answers = answers_of(store, self.provenance, stream)
         size = int(self.config.get_text_config().vocab_size)
-        return RemoteEngine(self.workers, stream, show, size, budget or Budget(), answers, progress)
+        made = (self.workers, self.precision, stream, show, size)
+        return RemoteEngine(*made, budget or Budget(), answers, progress)
 
     def vectors(
         self,
@@ -143,18 +121,12 @@ class Remote:
         progress: Progress = lambda rows, total: None,
     ) -> TransformerVectors:
         """The embedding engine; its batches run on workers."""
-        known = VectorAnswers(store, self._salt("vectors")) if store is not None else None
+        name = salt(self.provenance, "vectors")
+        known = VectorAnswers(store, name) if store is not None else None
+        chosen = -1 if layer is None else layer
 
         def elsewhere(parts: Sequence[Batch]) -> Iterator[Floats]:
-            return self.workers.map("pooled", parts)
+            return self.workers.map("pooled", [(self.precision, *part) for part in parts])
 
-        return TransformerVectors(
-            None,
-            self.codec,
-            self.limit,
-            -1 if layer is None else layer,
-            budget or Budget(),
-            known,
-            progress,
-            elsewhere,
-        )
+        how = (budget or Budget(), known, progress, elsewhere)
+        return TransformerVectors(None, self.codec, self.limit, chosen, *how)

@@ -17,6 +17,7 @@ from unmask.models.batches import Budget, Progress, batches
 from unmask.models.codec import TokenizerCodec
 from unmask.models.encodings import ENCODE
 from unmask.models.padding import device_of, padded
+from unmask.options import POOLS
 from unmask.text.contexts import Mention, Wanted
 from unmask.types import Floats
 
@@ -41,6 +42,12 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
         "after-word": (word[0] + 1,) if word else (),
     }
     return one[pool]
+
+
+def accepted(config: Any, option: str) -> tuple[Any, ...]:
+    """The values that an option of a transformer's vectors may have: `pool` or `layer`."""
+    depth = int(config.num_hidden_layers)
+    return tuple(POOLS) if option == "pool" else tuple(range(-depth - 1, depth + 1))
 
 
 @dataclass(frozen=True, slots=True)

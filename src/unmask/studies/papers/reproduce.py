@@ -7,7 +7,7 @@ from typing import Any
 
 from unmask.data.packaged import published
 from unmask.errors import ModelError
-from unmask.flow.evaluate import kind, loaded
+from unmask.flow.evaluate import loaded, look_up
 from unmask.registry import Registry
 from unmask.reports.page import Study, write
 from unmask.reports.results import save
@@ -34,9 +34,7 @@ def reproduce(paper: str, models: Sequence[Any], folder: Path, request: Request)
     tables are written even if none can. Models that the user names must load.
     """
     study = PAPERS[paper]
-    for name in models:
-        if isinstance(name, str):
-            kind(name)  # a wrong name is told before another model has worked for hours
+    look_up(models)
     ready, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
     made: Study = study.run(ready, request)
     made = replace(made, skipped={**failed, **made.skipped})
