@@ -19,7 +19,9 @@ from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.models.answers import Store, opened
 from unmask.models.batches import Budget, batches, budget_for
+from unmask.models.load import wrap
 from unmask.models.logprobs import attention_received
+from unmask.models.weights import checked_hash
 from unmask.types import Dataset
 
 MASKED = [f for f in SORT if KINDS.get(f, "masked") == "masked"]
@@ -413,6 +415,45 @@ def test_a_model_that_is_spread_over_devices_has_the_same_numbers(tmp_path, monk
     monkeypatch.setattr("unmask.models.load.find_spec", lambda name: None)
     with pytest.raises(unmask.ModelError, match=r"unmask\[large\]"):
         unmask.run(str(tmp_path), "ll", "bundled-pairs", load="8bit")
+
+
+def test_the_hash_of_weights_is_of_names_shapes_and_values_alone(monkeypatch):
+    net = copy.deepcopy(tiny("bert").net)
+    monkeypatch.setattr("unmask.models.weights.PIECE", 100)
+    found = checked_hash(net, "x")
+    for threads in (1, 3, 16):
+        monkeypatch.setattr("unmask.models.weights.THREADS", threads)
+        assert checked_hash(net, "x") == found
+    last = [p for p in net.parameters() if p.is_contiguous() and p.numel() > 200][-1]
+    with torch.no_grad():
+        last.view(-1)[-1] += 1e-3
+    assert checked_hash(net, "x") != found
+    with torch.no_grad():
+        last.view(-1)[150] = -torch.inf
+    with pytest.raises(unmask.ModelError, match="not all numbers"):
+        checked_hash(net, "x")
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "xlnet"])
+def test_weights_that_no_gpu_holds_are_found_beside_the_network(family):
+    """As accelerate leaves the parts of a spread network that are kept in the CPU's memory."""
+    from accelerate import cpu_offload
+
+    whole = tiny(family)
+    net = cpu_offload(copy.deepcopy(whole.net), execution_device=torch.device("cpu"))
+    assert all(p.is_meta for p in net.parameters())
+    model = wrap(net, whole.codec.tokenizer, whole.kind, whole.name)
+    assert model.provenance["weights"] == whole.provenance["weights"]
+    assert model.provenance["device"] == "cpu"
+    asked = (None, ["bundled-pairs", "weat-6"])
+    for one, two in zip(
+        unmask.run(whole, *asked, limit=5), unmask.run(model, *asked, limit=5), strict=True
+    ):
+        assert np.allclose(one.items.score, two.items.score, atol=1e-12)
+    spoilt = copy.deepcopy(whole.net)
+    next(spoilt.parameters()).data[0] = torch.nan
+    with pytest.raises(unmask.ModelError, match="not all numbers"):
+        wrap(cpu_offload(spoilt, torch.device("cpu")), whole.codec.tokenizer, whole.kind, "x")
 
 
 def test_models_of_one_tokenizer_share_their_plans(monkeypatch):

@@ -14,8 +14,9 @@ import torch
 
 import unmask
 from conftest import invoke, tiny
+from unmask.clusters import started
 from unmask.lab import grid
-from unmask.models.cluster import Holder, started
+from unmask.models.cluster import Holder
 from unmask.models.load import load
 from unmask.models.remote import Remote
 

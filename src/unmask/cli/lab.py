@@ -12,7 +12,7 @@ from unmask.cli.arguments import Address, Force, Out, Seed, Where, made_console,
 from unmask.cli.later import later
 from unmask.errors import UnmaskError
 
-clusters = later("unmask.models.cluster")
+clusters = later("unmask.clusters")
 grids = later("unmask.lab.grid")
 options = later("unmask.options")
 ruling = later("unmask.lab.report")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from unmask.clusters import started
 from unmask.corpus.harvest import Plan, cut, harvest
 from unmask.corpus.sample import Sample
 from unmask.errors import DataError
@@ -189,11 +190,7 @@ def _local(
 def _ray(
     files: Sequence[Path], plan: Plan, parts: Path, workers: int, tick: Callable[[], None]
 ) -> None:
-    try:
-        import ray
-    except ImportError as error:
-        raise DataError("--engine ray needs: pip install 'unmask[ray]'.") from error
-    ray.init(ignore_reinit_error=True, log_to_driver=False)
+    ray = started()
     remote = ray.remote(_one)
     waiting = [remote.remote(f, plan, parts / _file_id(f)) for f in files]
     while waiting:

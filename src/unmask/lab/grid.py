@@ -111,7 +111,7 @@ def run(
 
     Returns readings, learned thetas by word, and the measures that were refused with the reason.
     A training goes on from its last saving, and a model that was scored is not scored again. On a
-    `cluster` (Ray, as `models.cluster.started` gives it) stacks are trained and models scored side
+    `cluster` (Ray, as `clusters.started` gives it) stacks are trained and models scored side
     by side; its nodes must see the folder.
     """
     place = folder / "lab" / grid.digest

@@ -3,8 +3,6 @@
 A worker that dies costs the jobs it had: they go to the others, or to a new one.
 """
 
-import logging
-import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,35 +16,6 @@ from unmask.models.load import load
 AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
 SHARE = 2  # CPUs of a worker without a GPU, where a node has so many
 START = 3600.0  # seconds that a worker may wait for its place, and load its model
-
-
-def started(address: str | None = None) -> Any:
-    """Ray itself, connected; without an address a cluster of this machine, or the one there is."""
-    try:
-        import ray
-    except ImportError as error:
-        raise UnmaskError("--engine ray needs: pip install 'unmask[ray]'.") from error
-    if not ray.is_initialized():
-        try:
-            # An address that is not given may be in RAY_ADDRESS; without one a cluster is started:
-            # to look for one that runs here would wait for minutes where it is gone.
-            there = address or os.environ.get("RAY_ADDRESS")
-            more: dict[str, Any] = {} if there else {"include_dashboard": False}
-            ray.init(
-                address=there or "local", log_to_driver=False, logging_level=logging.ERROR, **more
-            )
-        except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-            if address is None:
-                raise UnmaskError(f"Ray does not start: {_first(error)}.") from error
-            raise UnmaskError(
-                f"no Ray cluster answers at {address!r} ({_first(error)}); start one with: "
-                "ray start --head."
-            ) from error
-    return ray
-
-
-def _first(error: BaseException) -> str:
-    return " ".join(str(error).split()).split(". ")[0][:150]
 
 
 class Holder:

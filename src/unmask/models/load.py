@@ -2,8 +2,8 @@
 
 import copy
 import hashlib
+import logging
 import os
-import re
 from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stderr
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,7 @@ from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
 from unmask.models.questions import show_of
 from unmask.models.vectors import TransformerVectors, accepted
+from unmask.models.weights import check_complete, checked_hash, device_of, devices, lay_out
 from unmask.registry import unknown
 from unmask.types import Kind
 
@@ -48,8 +49,6 @@ _TOKENIZERS = (
     "source.spm",
 )
 SPREAD = "auto"  # the device that is all of them
-# Weights that no measure reads.
-_HARMLESS = re.compile(r"(^|\.)pooler\.|position_ids$|inv_freq$|seq_relationship")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Model:
         """
         if self.precision == "tf32":
             return [replace(self, precision="float32")]
-        device = next(self.net.parameters()).device
+        device = device_of(self.net)
         if self.source:
             full = load(self.name, device=SPREAD if self.placed == SPREAD else str(device))
         else:
@@ -108,7 +107,7 @@ class Model:
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on the model's device."""
-        device = next(self.net.parameters()).device
+        device = device_of(self.net)
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
         return budget_for(tokens, free)
 
@@ -186,15 +185,15 @@ def load(
         **options,
         **_spread(device, bits),
     )
-    _check_weights(name, report)
+    check_complete(name, report)
     placed = net if device == SPREAD or bits else moved(net, device)
     made = wrap(placed, tokenizer, kind, name)
-    if dtype == "tf32" and next(made.net.parameters()).device.type != "cuda":
+    if dtype == "tf32" and device_of(made.net).type != "cuda":
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
     stated = bits or ("tf32" if dtype == "tf32" else "")
     facts = {**made.provenance, "dtype": stated} if stated else made.provenance
     if device == SPREAD:
-        facts = {**facts, "devices": sorted({str(p.device) for p in net.parameters()})}
+        facts = {**facts, "devices": devices(net)}
     # A quantised model is what it is: there is no finer one to hold it against.
     precision = "float32" if bits else dtype
     how = "" if bits else source
@@ -207,6 +206,7 @@ def _spread(device: str | None, bits: str | None) -> dict[str, Any]:
     for package in needed:
         if find_spec(package) is None:
             raise ModelError(f"this needs {package}; install it with: pip install 'unmask[large]'.")
+        logging.getLogger(package).setLevel(logging.ERROR)  # one speaks at every layer
     out: dict[str, Any] = {"device_map": "auto"} if device == SPREAD else {}
     if bits:
         how = {"load_in_8bit": bits == "8bit", "load_in_4bit": bits == "4bit"}
@@ -233,20 +233,6 @@ def _check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def _check_weights(name: str, report: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint that lacks weights: they would be random."""
-    missing = sorted(k for k in report["missing_keys"] if not _HARMLESS.search(k))
-    wrong = sorted(str(k) for k in report.get("mismatched_keys") or [])
-    if missing or wrong:
-        some = ", ".join([*missing, *wrong][:3])
-        more = len(missing) + len(wrong) - 3
-        raise ModelError(
-            f"the files of {name!r} lack weights that would be filled at random: {some}"
-            + (f" and {more} more" if more > 0 else "")
-            + "; give a checkpoint of the whole model with its language-modelling head."
-        )
-
-
 def moved(thing: Any, device: str | None) -> Any:
     """A network or a tensor on a device, or on the best there is; one that fails is refused."""
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -260,7 +246,6 @@ def moved(thing: Any, device: str | None) -> Any:
 
 def next_sentence_net(model: Model) -> Any:
     """The model's own next-sentence head; refused where its files have none."""
-    first = next(model.net.parameters())
     known = modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
     refusal = NotApplicable(
         f"{model.name!r} has no trained next-sentence head; use 'cat-continue', which needs none."
@@ -272,13 +257,13 @@ def next_sentence_net(model: Model) -> Any:
         model.name,
         transformers.AutoModelForNextSentencePrediction.from_pretrained,
         model.source,
-        dtype=first.dtype,
+        dtype=next(model.net.parameters()).dtype,
         output_loading_info=True,
         **options,
     )
     if any("seq_relationship" in key or key.startswith("cls") for key in report["missing_keys"]):
         raise refusal
-    return net.to(first.device).eval()
+    return net.to(device_of(model.net)).eval()
 
 
 def in_memory(net: Any, tokenizer: Any) -> Model:
@@ -301,42 +286,25 @@ def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
         raise ModelError(
             f"the tokenizer of {name!r} knows no words; its vocabulary is missing or was not read."
         )
-    for key, value in net.named_parameters():
-        if not torch.isfinite(value).all():
-            raise ModelError(
-                f"the weights of {name!r} are not all numbers ({key} has NaN or infinity); "
-                "fetch or save the model again."
-            )
-    first = next(net.parameters())
+    device = device_of(net)
     provenance = {
         "kind": kind,
         "architecture": type(net).__name__,
         "revision": getattr(net.config, "_commit_hash", None),
-        "weights": weight_hash(net),
+        "weights": checked_hash(net, name),
         "config": hashlib.blake2b(
             net.config.to_json_string(use_diff=False).encode(), digest_size=8
         ).hexdigest(),
-        "parameters": sum(p.numel() for p in net.parameters()),
-        "dtype": str(first.dtype).removeprefix("torch."),
-        "device": str(first.device),
+        "parameters": net.num_parameters(),
+        "dtype": str(next(net.parameters()).dtype).removeprefix("torch."),
+        "device": str(device),
         "tokenizer": describe(tokenizer),
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
     }
-    if first.device.type == "cpu" and not hasattr(net, "hf_device_map"):
-        _lay_out(net)
+    if device.type == "cpu" and not hasattr(net, "hf_device_map"):
+        lay_out(net)
     codec = TokenizerCodec(tokenizer, kind, name)
     return Model(name, kind, codec, net, _limit(net.config, tokenizer), provenance)
-
-
-def _lay_out(net: Any) -> None:
-    """Weights in the order in which the CPU's matrix product reads them: a tenth faster.
-
-    Those that an embedding shares stay, since it reads them by rows.
-    """
-    shared = {id(m.weight) for m in net.modules() if isinstance(m, torch.nn.Embedding)}
-    for module in net.modules():
-        if isinstance(module, torch.nn.Linear) and id(module.weight) not in shared:
-            module.weight.data = module.weight.data.t().contiguous().t()
 
 
 def kind_of(config: Any) -> Kind:
@@ -362,15 +330,6 @@ def kind_of(config: Any) -> Kind:
     if causal and not masked:
         return "causal"
     return "masked" if masked and not named else "encoder"
-
-
-def weight_hash(net: Any) -> str:
-    """A hash of all weights by name, shape and bytes."""
-    digest = hashlib.blake2b(digest_size=16)
-    for key, value in sorted(net.state_dict().items()):
-        digest.update(f"{key}{tuple(value.shape)}{value.dtype}".encode())
-        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _limit(config: Any, tokenizer: Any) -> int:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from unmask.models.cluster import Workers, started
+from unmask.clusters import started
+from unmask.models.cluster import Workers
 from unmask.models.codec import TokenizerCodec
 from unmask.models.load import without_weights
 from unmask.models.remote import Remote

@@ -18,8 +18,8 @@ from unmask.asking import Ask, Ints, Query, Readings, asks_of, ranges
 from unmask.errors import ModelError
 from unmask.models.answers import Answers
 from unmask.models.batches import Budget, Progress
-from unmask.models.padding import device_of
 from unmask.models.questions import Questions, Show, sort_out
+from unmask.models.weights import device_of
 from unmask.types import Floats
 
 AHEAD = 4  # batches that a GPU has before it
@@ -228,12 +228,12 @@ class Engine:
         """
         assert asked.hidden is not None
         rows, width = made.ids.shape
-        like = next(self.net.parameters())
-        shut = torch.zeros(rows, width, width, dtype=like.dtype, device=like.device)
+        like = {"dtype": next(self.net.parameters()).dtype, "device": made.ids.device}
+        shut = torch.zeros(rows, width, width, **like)
         for i, r in enumerate(made.rows.tolist()):
             shut[i, :, list(asked.hidden[r])] = 1.0
         most = int(made.nth.max()) + 1
-        wanted = torch.zeros(rows, most, width, dtype=like.dtype, device=like.device)
+        wanted = torch.zeros(rows, most, width, **like)
         wanted[made.row, made.nth, made.at] = 1.0
         return {"perm_mask": shut, "target_mapping": wanted}
 

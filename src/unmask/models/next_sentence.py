@@ -10,7 +10,8 @@ import torch
 from unmask.asking import Ask, Query, Readings, asks_of
 from unmask.errors import ModelError
 from unmask.models.batches import Budget, Progress, batches
-from unmask.models.padding import device_of, padded
+from unmask.models.padding import padded
+from unmask.models.weights import device_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Rows of token ids to tensors."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -15,8 +14,3 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch
         ids[i, : len(row)] = torch.tensor(row)
         real[i, : len(row)] = 1
     return ids, real
-
-
-def device_of(net: Any) -> torch.device:
-    """Where a network's weights are."""
-    return next(net.parameters()).device

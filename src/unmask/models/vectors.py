@@ -16,7 +16,8 @@ from unmask.models.answers import VectorAnswers
 from unmask.models.batches import Budget, Progress, batches
 from unmask.models.codec import TokenizerCodec
 from unmask.models.encodings import ENCODE
-from unmask.models.padding import device_of, padded
+from unmask.models.padding import padded
+from unmask.models.weights import device_of
 from unmask.options import POOLS
 from unmask.text.contexts import Mention, Wanted
 from unmask.types import Floats

@@ -1,0 +1,36 @@
+"""Ray: connected to a cluster that is named, or to one of this machine."""
+
+import logging
+import os
+from typing import Any
+
+from unmask.errors import UnmaskError
+
+
+def started(address: str | None = None) -> Any:
+    """Ray itself, connected; without an address a cluster of this machine, or the one there is."""
+    try:
+        import ray
+    except ImportError as error:
+        raise UnmaskError("--engine ray needs: pip install 'unmask[ray]'.") from error
+    if not ray.is_initialized():
+        try:
+            # An address that is not given may be in RAY_ADDRESS; without one a cluster is started:
+            # to look for one that runs here would wait for minutes where it is gone.
+            there = address or os.environ.get("RAY_ADDRESS")
+            more: dict[str, Any] = {} if there else {"include_dashboard": False}
+            ray.init(
+                address=there or "local", log_to_driver=False, logging_level=logging.ERROR, **more
+            )
+        except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+            if address is None:
+                raise UnmaskError(f"Ray does not start: {_first(error)}.") from error
+            raise UnmaskError(
+                f"no Ray cluster answers at {address!r} ({_first(error)}); start one with: "
+                "ray start --head."
+            ) from error
+    return ray
+
+
+def _first(error: BaseException) -> str:
+    return " ".join(str(error).split()).split(". ")[0][:150]
