@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -48,6 +49,11 @@ def shared_file(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"needs {name} of the development data (set UNMASK_DATA)")
     return path
+
+
+def hears_interruptions() -> None:
+    """In a child: SIGINT as it is at a terminal, where tests run in the background without it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def invoke(*arguments):

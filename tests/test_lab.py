@@ -467,6 +467,17 @@ def test_the_rules_of_the_verdict():
     assert judged.missed == ("false alarms as promised",)
 
 
+def test_one_model_of_eight_on_the_wrong_side_decides_nothing_and_two_do():
+    """Of models that are right in 95 of 100 cases, eight have one that is wrong in a third."""
+    for wrong, word in ((0, "sound"), (1, "cannot tell"), (2, "fails")):
+        frame = made_frame()
+        off = (frame.theta == 1) & (frame.rho == 1) & (frame.seed < wrong)
+        frame.loc[off, "score"] = 49.9
+        found = readings.read(frame, RULER)
+        assert found["lead"].low > 0
+        assert readings.standing(found).word == word
+
+
 def test_one_seed_has_no_interval_and_few_have_students():
     assert np.isnan(estimate_of([3.0], 1).low)
     rng = np.random.default_rng(0)

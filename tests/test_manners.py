@@ -18,7 +18,7 @@ import transformers
 from rich.console import Console
 
 import unmask
-from conftest import invoke, tiny
+from conftest import hears_interruptions, invoke, tiny
 from unmask.cli import fitting, terminal
 from unmask.cli.arguments import WIDE
 from unmask.data import catalogue
@@ -299,7 +299,8 @@ def test_models_are_named_alike_everywhere():
 def test_what_is_interrupted_says_truly_what_is_kept(here, more, said):
     call = [sys.executable, "-m", "unmask", "run", *more, "-o", "r"]
     env = {**os.environ, "UNMASK_CACHE": str(here / "cache")}
-    made = subprocess.Popen(call, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    out = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    made = subprocess.Popen(call, env=env, preexec_fn=hears_interruptions, **out)
     for _ in range(600):
         time.sleep(0.1)
         if (here / "r").exists():  # it is made when all arguments are known to be right

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import unmask
-from conftest import invoke, tiny
+from conftest import hears_interruptions, invoke, tiny
 from test_contrasts import inter
 from unmask.data.readers import stereoset
 from unmask.errors import ModelError
@@ -357,7 +357,8 @@ def test_tokens_without_a_spelling_do_not_mix_up_sentences():
 def test_an_interruption_does_not_wait_for_a_server_that_hangs(tmp_path):
     with serving(faults=["hang"] * 100) as (_, name):
         code = f"import unmask; unmask.run({name!r}, 'll', 'bundled-pairs')"
-        made = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+        call = [sys.executable, "-c", code]
+        made = subprocess.Popen(call, stderr=subprocess.DEVNULL, preexec_fn=hears_interruptions)
         time.sleep(12)
         began = time.monotonic()
         made.send_signal(signal.SIGINT)

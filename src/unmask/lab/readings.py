@@ -22,6 +22,8 @@ LEVEL = 0.95
 SMALL = 0.25  # units of theta: a frequency effect beyond this passes for bias
 KEPT = 0.5  # the part of its slope that a measure should keep at the greatest rho
 ALARMS = 0.05  # what the interval's level promises
+RIGHT = 0.95  # of the models with a planted bias should be on its side
+ENOUGH = 8  # seeds that a verdict can rely on
 NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
 MANY = 10  # worlds without a bias whose spread tells the noise of a score
 TAUGHT = 0.3  # learned thetas must span this for a slope to be read
@@ -289,8 +291,6 @@ def standing(found: dict[str, Estimate]) -> Standing:
     by = {v: tuple(k for k, r in rules.items() if r is v) for v in (True, False, None)}
     if rules["reads the planted bias"] is False:
         word = "fails"
-    elif rules["reads the planted bias"] is None:
-        word = "cannot tell"
     else:
         word = "with care" if by[False] else "cannot tell" if by[None] else "sound"
     return Standing(word, by[True], by[False], by[None])
@@ -300,9 +300,10 @@ def _reads(found: dict[str, Estimate]) -> bool | None:
     if "lead" not in found:
         return None
     lead, right = found["lead"], found["right"]
-    if lead.low > 0 and right.value >= 0.95:
+    if lead.low > 0 and right.value >= RIGHT:
         return True
-    return False if lead.high <= 0 or lead.n >= 8 else None
+    missed = lead.low <= 0 or right.high < RIGHT
+    return False if lead.high <= 0 or (missed and lead.n >= ENOUGH) else None
 
 
 def _honest(found: dict[str, Estimate]) -> bool | None:

@@ -14,6 +14,7 @@ from unmask.lab.grid import Grid
 from unmask.lab.language import tokenizer_of
 from unmask.lab.nets import network
 from unmask.lab.readings import (
+    ENOUGH,
     MAIN,
     TAUGHT,
     Ruler,
@@ -55,7 +56,6 @@ SHOWN = (
 )
 CLAIM = "kaneko2022's claim that AUL and AULA withstand word frequency where CPS and SSS do not"
 CLAIMED, DOUBTED = ("aul", "aula"), ("cps", "sss")  # kaneko2022: these withstand, those do not
-ENOUGH = 8  # seeds
 STANDINGS = ("sound", "with care", "cannot tell", "fails")
 
 

@@ -186,8 +186,9 @@ def load(
         **_spread(device, bits),
     )
     check_complete(name, report)
+    known_by = checked_hash(net, name)  # before they go to a GPU: they need not come back for it
     placed = net if device == SPREAD or bits else moved(net, device)
-    made = wrap(placed, tokenizer, kind, name)
+    made = wrap(placed, tokenizer, kind, name, known_by)
     if dtype == "tf32" and device_of(made.net).type != "cuda":
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
     stated = bits or ("tf32" if dtype == "tf32" else "")
@@ -279,8 +280,8 @@ def _of_class(net: Any) -> Any:
     return config
 
 
-def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
-    """A model from a network and a tokenizer already in memory."""
+def wrap(net: Any, tokenizer: Any, kind: Kind, name: str, weights: str = "") -> Model:
+    """A model from a network and a tokenizer already in memory; `weights` is their hash."""
     net.eval()
     if len(tokenizer) - len(tokenizer.all_special_ids) < 2:
         raise ModelError(
@@ -291,7 +292,7 @@ def wrap(net: Any, tokenizer: Any, kind: Kind, name: str) -> Model:
         "kind": kind,
         "architecture": type(net).__name__,
         "revision": getattr(net.config, "_commit_hash", None),
-        "weights": checked_hash(net, name),
+        "weights": weights or checked_hash(net, name),
         "config": hashlib.blake2b(
             net.config.to_json_string(use_diff=False).encode(), digest_size=8
         ).hexdigest(),
