@@ -1,9 +1,12 @@
 """Models on a Ray cluster: the numbers of this machine, whatever node or worker dies."""
 
 import shutil
+import sqlite3
+import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +19,10 @@ import unmask
 from conftest import invoke, tiny
 from unmask.clusters import started
 from unmask.lab import grid
+from unmask.models.answers import NAME
 from unmask.models.cluster import Holder
 from unmask.models.load import load
+from unmask.models.logprobs import Engine
 from unmask.models.remote import Remote
 
 ASKED = (["pll", "aul", "aula", "cat", "w-seat"], ["bundled-pairs", "weat-6"])
@@ -164,6 +169,76 @@ def test_two_nodes_give_the_same_and_one_may_die(cluster, tmp_path):
     both = unmask.run(["bundled", str(tmp_path / "copy")], "aul", "bundled-pairs", **how)
     (aul,) = [r for r in small if r.measure == "aul"]
     assert [r.overall for r in both] == [aul.overall] * 2
+
+
+@pytest.mark.slow
+def test_a_model_is_placed_where_there_is_memory_for_it(tmp_path):
+    """In a process of its own: a process can be at one cluster at a time."""
+    code = """
+import ray, unmask
+from ray.cluster_utils import Cluster
+made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "memory": 40_000_000})
+large = made.add_node(num_cpus=1, memory=400_000_000)
+made.wait_for_nodes()
+from unmask.models.load_remote import load_remote
+model = load_remote("bundled", address=made.address)
+alive = [a for a in ray._private.state.actors().values() if a["State"] == "ALIVE"]
+assert [a["Address"]["NodeID"] for a in alive] == [large.node_id], alive
+(result,) = unmask.run(model, "aul", "bundled-pairs", limit=5)
+assert result.overall.n == 5
+model.close()
+made.remove_node(large)
+try:
+    load_remote("bundled", address=made.address)
+except unmask.ModelError as error:
+    assert "largest node" in str(error), error
+    print("refused")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.strip().endswith("refused"), done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_the_loss_of_the_head_costs_nothing_that_is_kept(tmp_path, monkeypatch):
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    call = [sys.executable, "-m", "unmask", "run", "-x", "pll,aul", "-d", "bundled-pairs"]
+    call += ["--tokens", "512", "-o", str(tmp_path / "a")]
+    there = ["--engine", "ray", "--address", made.address]
+    going = subprocess.Popen([*call, *there], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    began = time.time()
+    while not (kept := answers_in(tmp_path / "cache")) and going.poll() is None:
+        assert time.time() - began < 120
+        time.sleep(0.2)
+    made.shutdown()  # the head and all else
+    _, said = going.communicate(timeout=300)
+    assert going.returncode not in (0, None)
+    assert b"Traceback" not in said
+    assert not (tmp_path / "a" / "results.json").exists()
+    kept = answers_in(tmp_path / "cache")
+    real, rows = Engine._answer, []
+    monkeypatch.setattr(Engine, "_answer", lambda s, a, m, w: rows.append(m) or real(s, a, m, w))
+    again = unmask.run("bundled", ["pll", "aul"], "bundled-pairs", tokens=512, cache=True)
+    fresh = answers_in(tmp_path / "cache") - kept
+    assert fresh > 0
+    passed = len(rows)
+    rows.clear()
+    alone = unmask.run("bundled", ["pll", "aul"], "bundled-pairs", tokens=512)
+    assert passed < len(rows)  # what was kept is not computed again
+    for one, two in zip(again, alone, strict=True):
+        assert np.allclose(one.items.score, two.items.score, atol=1e-5)
+
+
+def answers_in(folder):
+    """How many answers a cache holds."""
+    if not (folder / NAME).exists():
+        return 0
+    with closing(sqlite3.connect(folder / NAME)) as file:
+        return file.execute("SELECT count(*) FROM answers").fetchone()[0]
 
 
 @pytest.mark.slow

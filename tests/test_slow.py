@@ -252,6 +252,7 @@ def test_a_real_server_has_the_numbers_of_the_local_file(tmp_path):
     finally:
         for process in running:
             process.terminate()
+            process.wait()
     model = load(str(path))
     model.codec.tokenizer.bos_token = "<|endoftext|>"
     local = wrap(model.net, model.codec.tokenizer, "causal", "local")

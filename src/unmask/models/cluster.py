@@ -3,12 +3,14 @@
 A worker that dies costs the jobs it had: they go to the others, or to a new one.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 
 from unmask.errors import ModelError, UnmaskError
 from unmask.models.load import load
@@ -66,6 +68,7 @@ class Workers:
         self,
         name: str,
         place: str,
+        dtype: str,
         device: str | None,
         ray: Any,
         count: int | None,
@@ -79,7 +82,7 @@ class Workers:
         share = max(1, min(share, sum(cpus) // count)) if count else share
         self.needs: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": share}
         self.threads = share
-        if memory := _size(place):
+        if memory := _size(place, dtype):
             self.needs["memory"] = memory
             self._fits(memory)
         most = gpus or max(1, sum(c // share for c in cpus))
@@ -188,10 +191,14 @@ def _cause(error: BaseException) -> str:
     return lines[-1][:200] if lines else type(error).__name__
 
 
-def _size(name: str) -> int:
+def _size(place: str, dtype: str) -> int:
     """Bytes that a model in a local folder or file takes in memory; 0 where that is not known."""
-    path = Path(name)
+    path = Path(place)
     if path.is_file():
         return 4 * path.stat().st_size  # a quantised file is spread out
-    files = path.glob("*.safetensors") if path.is_dir() else ()
-    return int(1.2 * sum(f.stat().st_size for f in files))
+    weights = 0
+    for file in path.glob("*.safetensors") if path.is_dir() else ():
+        with safe_open(file, "pt") as shard:
+            weights += sum(math.prod(shard.get_slice(k).get_shape()) for k in shard.keys())  # noqa: SIM118  no mapping
+    kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
+    return int(1.2 * weights * kind.itemsize)

@@ -22,5 +22,5 @@ def load_remote(
     known = without_weights(name)
     codec = TokenizerCodec(known.tokenizer(), known.kind, name)
     place = known.source if Path(known.source).exists() else name
-    made = Workers(name, place, device, started(address), workers, among)
+    made = Workers(name, place, dtype, device, started(address), workers, among)
     return Remote(name, known.kind, codec, known.config, made, dtype, **made.facts(dtype))
