@@ -9,25 +9,26 @@ from unmask.errors import UnmaskError
 
 def started(address: str | None = None) -> Any:
     """Ray itself, connected; without an address a cluster of this machine, or the one there is."""
+    # An address that is not given may be in RAY_ADDRESS; without one a cluster is started: to look
+    # for one that runs here would wait for minutes where it is gone.
+    there = address or os.environ.get("RAY_ADDRESS")
     try:
         import ray
     except ImportError as error:
         raise UnmaskError("--engine ray needs: pip install 'unmask[ray]'.") from error
     if not ray.is_initialized():
         try:
-            # An address that is not given may be in RAY_ADDRESS; without one a cluster is started:
-            # to look for one that runs here would wait for minutes where it is gone.
-            there = address or os.environ.get("RAY_ADDRESS")
             more: dict[str, Any] = {} if there else {"include_dashboard": False}
             ray.init(
                 address=there or "local", log_to_driver=False, logging_level=logging.ERROR, **more
             )
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-            if address is None:
+            if not there:
                 raise UnmaskError(f"Ray does not start: {_first(error)}.") from error
             raise UnmaskError(
-                f"no Ray cluster answers at {address!r} ({_first(error)}); start one with: "
-                "ray start --head."
+                f"no Ray cluster answers at {there!r} ({_first(error)}); start one with: ray "
+                "start --head. If it asks for a token, as Ray does from 2.60 on where there is "
+                "one, set RAY_AUTH_MODE=token."
             ) from error
     return ray
 
