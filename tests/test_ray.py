@@ -1,5 +1,6 @@
 """Models on a Ray cluster: the numbers of this machine, whatever node or worker dies."""
 
+import copy
 import shutil
 import sqlite3
 import subprocess
@@ -79,9 +80,12 @@ def test_batches_elsewhere_give_the_same_numbers(family, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:mkldnn")
-def test_close_items_are_decided_in_float32_by_the_same_workers():
+def test_close_items_are_decided_in_float32_by_the_same_workers(tmp_path):
     """Others might never be placed: those that hold the reduced model have the room."""
-    coarse = load("bundled", dtype="bfloat16")
+    model = tiny("bert")
+    copy.deepcopy(model.net).float().save_pretrained(tmp_path)
+    model.codec.tokenizer.save_pretrained(tmp_path)
+    coarse = load(str(tmp_path), dtype="bfloat16")
     there = remote(coarse)
     (finer,) = there.finer()
     assert finer.workers is there.workers
