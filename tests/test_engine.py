@@ -16,6 +16,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.templates import template_test
 from unmask.errors import ModelError, NotApplicable
 from unmask.flow import likelihood, planning
+from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD
 from unmask.models.answers import Store, opened
 from unmask.models.batches import Budget, batches, budget_for
@@ -434,6 +435,41 @@ def test_the_hash_of_weights_is_of_names_shapes_and_values_alone(monkeypatch):
         checked_hash(net, "x")
 
 
+class Odd(torch.nn.Module):
+    """Weights of every sort, and a module under two names."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.one = torch.nn.Linear(3, 3)
+        self.two = self.one
+        self.register_buffer("of", torch.zeros(4, 2).to(kind))
+        self.register_buffer("none", torch.zeros(0, 3))
+        self.register_buffer("single", torch.tensor(3))
+        self.complex = torch.nn.Parameter(torch.zeros(5, dtype=torch.complex64))
+
+    def forward(self, x):
+        return self.two(self.one(x))
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "uint16", "bool", "bfloat16", "complex64"])
+def test_weights_of_every_sort_have_a_hash(kind):
+    from accelerate import cpu_offload
+
+    net = Odd(getattr(torch, kind))
+    found = checked_hash(net, "x")
+    assert checked_hash(cpu_offload(copy.deepcopy(net), torch.device("cpu")), "x") == found
+    around = cpu_offload(
+        copy.deepcopy(net),
+        torch.device("cpu"),
+        preload_module_classes=["Odd"],
+        offload_buffers=True,
+    )
+    assert checked_hash(around, "x") == found
+    net.complex.data[3] = complex(0, torch.nan)
+    with pytest.raises(unmask.ModelError, match="complex"):
+        checked_hash(net, "x")
+
+
 @pytest.mark.parametrize("family", ["bert", "gpt2", "xlnet"])
 def test_weights_that_no_gpu_holds_are_found_beside_the_network(family):
     """As accelerate leaves the parts of a spread network that are kept in the CPU's memory."""
@@ -445,6 +481,7 @@ def test_weights_that_no_gpu_holds_are_found_beside_the_network(family):
     model = wrap(net, whole.codec.tokenizer, whole.kind, whole.name)
     assert model.provenance["weights"] == whole.provenance["weights"]
     assert model.provenance["device"] == "cpu"
+    assert model.provenance["parameters"] == whole.provenance["parameters"]
     asked = (None, ["bundled-pairs", "weat-6"])
     for one, two in zip(
         unmask.run(whole, *asked, limit=5), unmask.run(model, *asked, limit=5), strict=True
@@ -454,6 +491,33 @@ def test_weights_that_no_gpu_holds_are_found_beside_the_network(family):
     next(spoilt.parameters()).data[0] = torch.nan
     with pytest.raises(unmask.ModelError, match="not all numbers"):
         wrap(cpu_offload(spoilt, torch.device("cpu")), whole.codec.tokenizer, whole.kind, "x")
+
+
+def test_what_a_model_cannot_do_is_told_once_and_costs_no_other(tmp_path):
+    model = tiny("bert")
+    (tmp_path / "v.txt").write_text("a 1 2\nb 2 1\n")
+
+    class Broken:
+        def __getattr__(self, name):
+            return getattr(model, name)
+
+        def vectors(self, **_):
+            raise ModelError("vectors broke")
+
+    told = []
+    asked = [("aul", "bundled-pairs"), ("ll", "bundled-pairs"), ("w-seat", "weat-6")]
+    specs = [unmask.Spec(Broken(), *a) for a in asked[:1]]
+    specs += [unmask.Spec(specs[0].model, *a) for a in asked[1:]]
+    specs += [unmask.Spec(str(tmp_path / "v.txt"), "weat", "weat-6")]
+    how = unmask.Options(limit=5, dtype="bfloat16", recheck=False)
+    found = evaluate(specs, how, lambda spec, error: told.append((spec.title, str(error))))
+    assert [r.measure for r in found] == ["aul"]
+    assert [t for t, _ in told] == ["ll on bundled-pairs", "w-seat on weat-6", "weat on weat-6"]
+    assert "vectors broke" in told[1][1]
+    assert "--dtype" in told[2][1]
+    for spec in specs[1:]:
+        with pytest.raises(unmask.UnmaskError):
+            evaluate([spec], how)
 
 
 def test_models_of_one_tokenizer_share_their_plans(monkeypatch):

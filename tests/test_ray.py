@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from conftest import invoke, tiny
 from unmask.clusters import started
 from unmask.lab import grid
 from unmask.models.answers import NAME
-from unmask.models.cluster import Holder
+from unmask.models.cluster import Holder, Workers
 from unmask.models.load import load
 from unmask.models.logprobs import Engine
 from unmask.models.remote import Remote
@@ -95,6 +96,82 @@ def test_close_items_are_decided_in_float32_by_the_same_workers(tmp_path):
     assert sorted(there.workers.holder.models) == ["bfloat16", "float32"]
     assert here.items.score.equals(elsewhere.items.score)
     assert here.overall == elsewhere.overall
+
+
+class FakeRay:
+    """Ray as far as workers see it: `behaves(number of the worker, method)` is what comes back."""
+
+    class Task(Exception):
+        cause = None
+
+    class Actor(Exception):
+        pass
+
+    exceptions = SimpleNamespace(RayTaskError=Task, RayActorError=Actor)
+    NEVER = object()
+
+    def __init__(self, behaves):
+        self.behaves, self.made = behaves, 0
+
+    def cluster_resources(self):
+        return {"CPU": 4}
+
+    def nodes(self):
+        return [{"Alive": True, "Resources": {"CPU": 4, "memory": 8e9}}]
+
+    def remote(self, cls):
+        return SimpleNamespace(options=lambda **needs: SimpleNamespace(remote=self.worker))
+
+    def worker(self, *given):
+        self.made += 1
+        assert self.made < 20, "workers without end"
+        number = self.made
+        call = {
+            m: SimpleNamespace(remote=lambda *a, m=m: (number, m, object()))
+            for m in ("facts", "answer")
+        }
+        return type("Worker", (), call)()
+
+    def wait(self, refs, timeout):
+        done = [r for r in refs if self.behaves(*r[:2]) is not self.NEVER]
+        assert done or timeout > 1, "waits without end"
+        return done[:1], refs
+
+    def get(self, ref):
+        found = self.behaves(*ref[:2])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def test_workers_that_die_are_replaced_but_not_for_ever(tmp_path):
+    facts = {"limit": 1}
+    gone = FakeRay.Actor("out of memory")
+
+    def workers(behaves):
+        return Workers("x", str(tmp_path), "float32", None, FakeRay(behaves), None)
+
+    jobs = [("float32", 1), ("float32", 2)]
+    # one of two is dead: the other does its work, and says what it is
+    two = workers(lambda n, m: gone if n == 1 else facts)
+    assert two.facts("float32") == facts
+    assert [number for number, _ in two.scattered("answer", jobs)] == [0, 1]
+    # all die, and so do their successors: as they load, or at every batch
+    for behaves, said in (
+        (lambda n, m: facts if m == "facts" and n <= 2 else gone, "died"),
+        (lambda n, m: facts if m == "facts" else gone, "one after another"),
+        (lambda n, m: (facts if m == "facts" else gone) if n <= 2 else FakeRay.NEVER, "placed"),
+    ):
+        made = workers(behaves)
+        assert made.facts("float32") == facts
+        with pytest.raises(unmask.ModelError, match=said):
+            list(made.scattered("answer", jobs))
+
+
+def test_a_broken_file_is_told_by_the_worker_that_reads_it(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"\0" * 50)
+    made = Workers("x", str(tmp_path), "float32", None, FakeRay(lambda n, m: {}), None)
+    assert "memory" not in made.needs
 
 
 def test_a_worker_holds_a_whole_model(monkeypatch, tmp_path):

@@ -63,17 +63,23 @@ def _done(
 ) -> dict[int, Result]:
     """The results of one model; where it fails, that is told, and costs no other model."""
     found: dict[int, Result] = {}
+    told: set[int] = set()
     own: Any = None
+
+    def tell(spec: Spec, error: UnmaskError) -> None:
+        failed(spec, error)
+        told.add(id(spec))
+
     try:
         if isinstance(model, str):
             own = loaded(model, options, among)
             specs = {i: replace(s, model=own) for i, s in specs.items()}
         for part, loop in zip(_parted(specs), (likelihood.run, association.run), strict=True):
             if part:  # what it gives before it fails is kept
-                found.update(loop(specs[min(part)].model, part, options, failed))
-    except ModelError as error:
-        for i in specs.keys() - found.keys():
-            failed(specs[i], error)
+                found.update(loop(specs[min(part)].model, part, options, tell))
+    except (ModelError, NotApplicable) as error:
+        for spec in (s for i, s in specs.items() if i not in found and id(s) not in told):
+            failed(spec, error)
     finally:
         if hasattr(own, "close"):
             own.close()

@@ -6,17 +6,19 @@ A worker that dies costs the jobs it had: they go to the others, or to a new one
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from unmask.errors import ModelError, UnmaskError
 from unmask.models.load import load
 
 AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
 SHARE = 2  # CPUs of a worker without a GPU, where a node has so many
+REPLACED = 3  # last workers that may be lost with no answer between them
 START = 3600.0  # seconds that a worker may wait for its place, and load its model
 
 
@@ -76,13 +78,14 @@ class Workers:
     ) -> None:
         self.ray, self.name = ray, name
         self.given = (name, device)
+        self.replaced = 0  # last workers that were lost since the last answer
         gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
         cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
         share = max(1, min([SHARE, *(c for c in cpus if c)]))
         share = max(1, min(share, sum(cpus) // count)) if count else share
         self.needs: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": share}
         self.threads = share
-        if memory := _size(place, dtype):
+        if memory := _size(place, dtype, rechecked=not gpus):
             self.needs["memory"] = memory
             self._fits(memory)
         most = gpus or max(1, sum(c // share for c in cpus))
@@ -104,17 +107,23 @@ class Workers:
 
     def facts(self, dtype: str) -> dict[str, Any]:
         """The facts of the first worker that is placed; the others join when they can."""
-        try:
-            refs = [w.facts.remote(dtype) for w in self.alive]
-            done, _ = self.ray.wait(refs, timeout=START)
+        asked = {w.facts.remote(dtype): w for w in self.alive}
+        died = ""
+        while asked:
+            done, _ = self.ray.wait(list(asked), timeout=START)
             if not done:
                 raise ModelError(f"no worker for {self.name!r} was placed in {START:g} s.")
-            found: dict[str, Any] = self.ray.get(done[0])
-        except self.ray.exceptions.RayTaskError as error:
-            raise _own(error) from None
-        except self.ray.exceptions.RayActorError as error:
-            raise ModelError(f"the workers of {self.name!r} died: {_cause(error)}.") from None
-        return found
+            worker = asked.pop(done[0])
+            try:
+                found: dict[str, Any] = self.ray.get(done[0])
+            except self.ray.exceptions.RayTaskError as error:
+                raise _own(error) from None
+            except self.ray.exceptions.RayActorError as error:
+                self.alive.remove(worker)
+                died = _cause(error)
+                continue
+            return found
+        raise ModelError(f"the workers of {self.name!r} died: {died}.")
 
     def one(self, method: str, *arguments: Any) -> Any:
         """The answer of one worker."""
@@ -140,12 +149,15 @@ class Workers:
             for ref in done:
                 number, worker = under_way.pop(ref)
                 try:
-                    yield number, self.ray.get(ref)
+                    answer = self.ray.get(ref)
                 except self.ray.exceptions.RayTaskError as error:
                     raise _own(error) from None
-                except self.ray.exceptions.RayActorError:
+                except self.ray.exceptions.RayActorError as error:
                     waiting.appendleft(number)
-                    self._lost(worker)
+                    self._lost(worker, jobs[number][0], error)
+                    continue
+                self.replaced = 0
+                yield number, answer
 
     def _send(
         self,
@@ -164,12 +176,19 @@ class Workers:
             under_way[getattr(worker, method).remote(*jobs[number])] = (number, worker)
             loads[worker] += 1
 
-    def _lost(self, worker: Any) -> None:
-        """A worker is gone; where it was the last, another is started."""
+    def _lost(self, worker: Any, dtype: str, error: Any) -> None:
+        """A worker is gone; where it was the last, another is started, and must come to load."""
         if worker in self.alive:
             self.alive.remove(worker)
-        if not self.alive:
-            self.alive = [self._new()]
+        if self.alive:
+            return
+        if self.replaced == REPLACED:
+            raise ModelError(
+                f"the workers of {self.name!r} die one after another: {_cause(error)}."
+            )
+        self.replaced += 1
+        self.alive = [self._new()]
+        self.facts(dtype)
 
     def close(self) -> None:
         """Let the workers go."""
@@ -191,14 +210,18 @@ def _cause(error: BaseException) -> str:
     return lines[-1][:200] if lines else type(error).__name__
 
 
-def _size(place: str, dtype: str) -> int:
-    """Bytes that a model in a local folder or file takes in memory; 0 where that is not known."""
+def _size(place: str, dtype: str, rechecked: bool) -> int:
+    """Bytes that a model in a local folder or file takes in memory; 0 where that is not known.
+
+    One of a reduced dtype may have to be `rechecked` in float32, which is held beside it.
+    """
     path = Path(place)
     if path.is_file():
         return 4 * path.stat().st_size  # a quantised file is spread out
     weights = 0
     for file in path.glob("*.safetensors") if path.is_dir() else ():
-        with safe_open(file, "pt") as shard:
+        with suppress(SafetensorError, OSError), safe_open(file, "pt") as shard:  # its worker tells
             weights += sum(math.prod(shard.get_slice(k).get_shape()) for k in shard.keys())  # noqa: SIM118  no mapping
     kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
-    return int(1.2 * weights * kind.itemsize)
+    more = 4 if rechecked and kind.itemsize < 4 else 0
+    return int(1.2 * weights * (kind.itemsize + more))

@@ -27,7 +27,7 @@ from unmask.models.logprobs import Engine
 from unmask.models.next_sentence import NextSentence
 from unmask.models.questions import show_of
 from unmask.models.vectors import TransformerVectors, accepted
-from unmask.models.weights import check_complete, checked_hash, device_of, devices, lay_out
+from unmask.models.weights import check_complete, checked_hash, count, device_of, devices, lay_out
 from unmask.registry import unknown
 from unmask.types import Kind
 
@@ -296,7 +296,7 @@ def wrap(net: Any, tokenizer: Any, kind: Kind, name: str, weights: str = "") -> 
         "config": hashlib.blake2b(
             net.config.to_json_string(use_diff=False).encode(), digest_size=8
         ).hexdigest(),
-        "parameters": net.num_parameters(),
+        "parameters": count(net),
         "dtype": str(next(net.parameters()).dtype).removeprefix("torch."),
         "device": str(device),
         "tokenizer": describe(tokenizer),

@@ -39,10 +39,9 @@ def weights(net: Any) -> Iterator[tuple[str, torch.Tensor]]:
     A part of a spread network that no GPU holds has empty weights; accelerate keeps the values
     beside it until it runs.
     """
-    modules = dict(net.named_modules())
+    modules = dict(net.named_modules(remove_duplicate=False))
     for key, value in sorted(net.state_dict().items()):
-        owner, _, name = key.rpartition(".")
-        yield key, _beside(modules[owner], name) if value.is_meta else value.detach()
+        yield key, _beside(modules, key) if value.is_meta else value.detach()
 
 
 def _hooks(module: Any) -> tuple[Any, ...]:
@@ -51,11 +50,22 @@ def _hooks(module: Any) -> tuple[Any, ...]:
     return tuple(getattr(hook, "hooks", (hook,)))
 
 
-def _beside(module: Any, name: str) -> torch.Tensor:
-    for hook in _hooks(module):
-        if getattr(hook, "weights_map", None) is not None:
-            return torch.as_tensor(hook.weights_map[name])
-    raise ModelError(f"the weight {name!r} is on no device; load the model on one: --device cpu.")
+def _beside(modules: Mapping[str, Any], key: str) -> torch.Tensor:
+    """A weight that is kept by its module, or by one around it."""
+    parts = key.split(".")
+    for cut in range(len(parts) - 1, -1, -1):
+        for hook in _hooks(modules[".".join(parts[:cut])]):
+            if getattr(hook, "weights_map", None) is not None:
+                return torch.as_tensor(hook.weights_map[".".join(parts[cut:])])
+    raise ModelError(f"the weight {key!r} is on no device; give a network whose weights are there.")
+
+
+def count(net: Any) -> int:
+    """How many weights there are; those that are tied count once."""
+    if not any(p.is_meta for p in net.parameters()):
+        return int(net.num_parameters())
+    tied = getattr(net, "all_tied_weights_keys", None) or {}
+    return sum(p.numel() for k, p in net.named_parameters() if k not in tied)
 
 
 def checked_hash(net: Any, name: str) -> str:
@@ -71,7 +81,7 @@ def checked_hash(net: Any, name: str) -> str:
     def take() -> None:
         key, said, made = waiting.popleft()
         found, finite = made.result()
-        if key in parameters and not finite:
+        if not finite:
             raise ModelError(
                 f"the weights of {name!r} are not all numbers ({key} has NaN or infinity); "
                 "fetch or save the model again."
@@ -82,7 +92,7 @@ def checked_hash(net: Any, name: str) -> str:
         for key, value in weights(net):
             said = f"{key}{tuple(value.shape)}{value.dtype}".encode()
             for piece in value.contiguous().view(-1).split(PIECE):
-                waiting.append((key, said, pool.submit(_looked_at, piece)))
+                waiting.append((key, said, pool.submit(_looked_at, piece, key in parameters)))
                 if len(waiting) > 4 * THREADS:
                     take()
         while waiting:
@@ -90,11 +100,20 @@ def checked_hash(net: Any, name: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _looked_at(piece: torch.Tensor) -> tuple[bytes, bool]:
-    """The hash of some weights, and whether all are numbers."""
+def _looked_at(piece: torch.Tensor, check: bool) -> tuple[bytes, bool]:
+    """The hash of some weights, and whether all are numbers, if that is to be checked."""
     here = piece.cpu()
-    finite = not here.numel() or bool(torch.stack(torch.aminmax(here)).isfinite().all())
+    finite = not check or not here.numel() or _finite(here)
     return hashlib.sha256(here.view(torch.uint8).numpy().data).digest(), finite
+
+
+def _finite(values: torch.Tensor) -> bool:
+    if values.is_complex():
+        values = torch.view_as_real(values)
+    if not values.is_floating_point():
+        return True
+    values = values.float() if values.itemsize == 1 else values  # float8
+    return bool(torch.stack(torch.aminmax(values)).isfinite().all())
 
 
 def check_complete(name: str, report: Mapping[str, Any]) -> None:
