@@ -8,9 +8,8 @@ from unmask.errors import UnmaskError
 
 
 def started(address: str | None = None) -> Any:
-    """Ray itself, connected; without an address a cluster of this machine, or the one there is."""
-    # An address that is not given may be in RAY_ADDRESS; without one a cluster is started: to look
-    # for one that runs here would wait for minutes where it is gone.
+    """Ray itself, connected: to an address, to RAY_ADDRESS, or to a cluster that it starts here."""
+    # One that may run here is not looked for: where it is gone, that would wait for minutes.
     there = address or os.environ.get("RAY_ADDRESS")
     try:
         import ray

@@ -274,7 +274,7 @@ class Standing:
 
 
 def standing(found: dict[str, Estimate]) -> Standing:
-    """The verdict, by rules that were fixed before the grid was run (docs/lab.md).
+    """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
 
     `fails` where a planted bias is not read; `sound` where all rules are met; `with care` where
     one is missed; `cannot tell` where one is left open.

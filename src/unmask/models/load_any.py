@@ -5,7 +5,7 @@ from typing import Literal
 
 from unmask.errors import NotApplicable
 from unmask.models.elmo import ElmoModel, check_elmo, load_elmo
-from unmask.models.load import Model, kind_of, load, without_weights
+from unmask.models.load import Model, load, without_weights
 from unmask.models.served import Served, Told, found, is_served, load_served
 from unmask.models.static import SUFFIXES, StaticVectors, load_static, open_static
 from unmask.types import Kind
@@ -52,7 +52,7 @@ def kind_named(name: str) -> Kind:
     if form == "elmo":
         check_elmo(*_two(name))
         return "elmo"
-    return open_static(name).kind if form == "vectors" else kind_of(without_weights(name).config)
+    return open_static(name).kind if form == "vectors" else without_weights(name).kind
 
 
 def _two(name: str) -> tuple[Path, Path]:

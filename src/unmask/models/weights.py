@@ -72,7 +72,7 @@ def checked_hash(net: Any, name: str) -> str:
     """A hash of all weights by name, shape and bytes; those that are no numbers are refused.
 
     Pieces are looked at side by side (SHA-256, which processors do themselves), and their hashes
-    are hashed in order: it takes less time than to load, and a copy of few pieces.
+    are hashed in order: all cores work, and no more than a few pieces are copied.
     """
     digest = hashlib.sha256()
     parameters = {k for k, _ in net.named_parameters(remove_duplicate=False)}
