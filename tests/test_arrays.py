@@ -164,7 +164,7 @@ def test_slices_change_nothing(family, monkeypatch):
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     specs = [Spec(tiny(family), n, data) for n in names]
     whole = unmask.evaluate_specs(specs)
-    monkeypatch.setattr(likelihood, "SLICE", 7)
+    monkeypatch.setattr(likelihood, "USUAL", likelihood.Pace(7, 7, 0))
     told = []
     cut = unmask.evaluate_specs(
         specs, Options(keep=("tokens",), progress=lambda *args: told.append(args))
@@ -263,7 +263,7 @@ def test_a_measure_asks_one_record_a_sentence(name):
 
 def test_a_reduction_that_fails_leaves_the_others_whole(monkeypatch):
     """Also where it fails in the first of several slices, and shares a plan with another."""
-    monkeypatch.setattr(likelihood, "SLICE", 7)
+    monkeypatch.setattr(likelihood, "USUAL", likelihood.Pace(7, 7, 0))
 
     def bad(readings):
         raise ValueError("no")

@@ -20,8 +20,8 @@ from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD
 from unmask.models.answers import Store, opened
 from unmask.models.batches import Budget, batches, budget_for
+from unmask.models.inside import attention_received
 from unmask.models.load import wrap
-from unmask.models.logprobs import attention_received
 from unmask.models.weights import checked_hash
 from unmask.types import Dataset
 

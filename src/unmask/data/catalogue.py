@@ -17,6 +17,7 @@ from unmask.data.cards import Card, release_files, seat_files, sentence_sets
 from unmask.data.fetch import locate
 from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
+from unmask.garbage import uncollected
 from unmask.plugins import Offered
 from unmask.registry import Registry, unknown
 from unmask.text.contexts import WordTest
@@ -110,7 +111,8 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
     if name in OFFERED:
         return _offered(name)
     base, _, control = name.partition(":")
-    found = defects.flagged(sentences(base, encoding))
+    with uncollected():
+        found = defects.flagged(sentences(base, encoding))
     sets: list[Data] = [controls.controlled(found, control) if control else found]
     return sets + ([defects.without_flagged(found)] if exclude_flagged else [])
 

@@ -1,25 +1,36 @@
 """The likelihood loop: plan, ask, score, a slice of the sentences at a time."""
 
-import gc
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
-from unmask.asking import LogProbs, Readings
+from unmask.asking import Ints, LogProbs, Readings
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import recheck, scoring
 from unmask.flow.items import about_sentences
-from unmask.flow.planning import Cache, Planned, check, plan, slices
+from unmask.flow.planning import Cache, Planned, arranged, check, plan, slices
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.scoring import Scored
+from unmask.garbage import uncollected
 from unmask.measures.likelihood import Likelihood
 from unmask.options import Options, Spec
 from unmask.types import Dataset, Result
 
-SLICE = 16_384  # sentences that are planned at a time
-FIRST_ON_GPU = 512  # fewer at first: while the GPU works on them, the next are made ready
 Finish: TypeAlias = Callable[[], list[Readings]]
+
+
+class Pace(NamedTuple):
+    """How many sentences are planned at a time, at first, and before earlier slices are ready."""
+
+    size: int
+    first: int
+    waiting: int
+
+
+USUAL = Pace(16_384, 16_384, 0)
+# Fewer, and very few at first: while a GPU works on some, the next are made ready.
+ON_GPU = Pace(2_048, 256, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,9 @@ def run(
             if place in wrong:
                 raise wrong[place]
             known = about[id(spec.data)]
-            yield place, scoring.result(model, spec, scored[place], options, known)
+            with uncollected():
+                made = scoring.result(model, spec, scored[place], options, known)
+            yield place, made
         except (DataError, NotApplicable) as error:
             failed(spec, error)
 
@@ -88,39 +101,53 @@ def answered(
 ) -> dict[int, Scored]:
     """The scores of every sentence, by the place of the spec; `wrong` has what failed on the way.
 
-    Slice after slice is planned and asked; on a GPU one is planned while the last is on its way.
+    Slice after slice is planned and asked; on a GPU some are planned while others are on their
+    way, long items first: rows of one length are then in one slice, and need no padding.
     """
     if not groups:
         return {}
+    if not on_gpu(model):
+        return _answered(model, groups, options, wrong, USUAL)
+    order = {id(g.data): _arranged(g.data, options.plans) for g in groups}
+    moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
+    found = _answered(model, moved, options, wrong, ON_GPU)
+    places = {p: order[id(g.data)] for g in groups for p in g.places if p in found}
+    return {p: scoring.put_back(found[p], *places[p]) for p in places}
+
+
+def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Ints]:
+    """Long items first; models that share plans share this too."""
+    known = {} if known is None else known
+    if (key := ("arranged", id(data))) not in known:
+        known[key] = (*arranged(data), data)  # which so keeps its id
+    return known[key][:2]
+
+
+def _answered(
+    model: Any,
+    groups: Sequence[Group],
+    options: Options,
+    wrong: dict[int, UnmaskError],
+    pace: Pace,
+) -> dict[int, Scored]:
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
     answering = engines(model, groups, options, meter, wrong)
     parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
-    waiting: tuple[list[tuple[Group, Planned]], Finish] | None = None
-    for some in slices(sets, SLICE, FIRST_ON_GPU if on_gpu(model) else SLICE):
+    waiting: deque[tuple[list[tuple[Group, Planned]], Finish]] = deque()
+    tend = [engine.tend for engine in answering.values() if hasattr(engine, "tend")]
+    for some in slices(sets, pace.size, pace.first):
         with uncollected():
-            planned = _planned(model, groups, some, wrong, options.plans)
+            planned = _planned(model, groups, some, wrong, options.plans, tend)
         meter.planned(sum(len(i.texts) for _, part in some for i in part.items))
         begun = begin(answering, [p for _, p in planned], [g.attention for g, _ in planned])
-        if waiting is not None:
-            _reduced(model, *waiting, parts, options, wrong)
-        waiting = planned, begun
-    if waiting is not None:
-        _reduced(model, *waiting, parts, options, wrong)
+        waiting.append((planned, begun))
+        if len(waiting) > pace.waiting:
+            _reduced(model, *waiting.popleft(), parts, options, wrong)
+    while waiting:
+        _reduced(model, *waiting.popleft(), parts, options, wrong)
     meter.done()
     return {place: scoring.joined(found) for place, found in parts.items() if place not in wrong}
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """No garbage collection: plans hold no circles, and looking for some takes a quarter longer."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def on_gpu(model: Any) -> bool:
@@ -133,11 +160,13 @@ def _planned(
     groups: Sequence[Group],
     parts: Iterable[tuple[Dataset, Dataset]],
     wrong: dict[int, UnmaskError],
-    plans: dict[Any, Planned] | None,
+    plans: dict[Any, Any] | None,
+    tend: Sequence[Callable[[], None]] = (),
 ) -> list[tuple[Group, Planned]]:
     """The plans of a slice; a group whose plan fails is left out from there on.
 
-    Models of one tokenizer share `plans` of whole data sets, where they are given.
+    Models of one tokenizer share `plans`, where they are given, but for those of large data sets:
+    memory does not grow with them. `tend` keeps a device at work meanwhile.
     """
     cache: Cache = {}
     tokenizer = (model.provenance.get("tokenizer") or {}).get("hash")
@@ -147,14 +176,18 @@ def _planned(
         for group in groups:
             if group.data is not whole or group.places.keys() <= wrong.keys():
                 continue
-            key = (*alike, id(whole), *group.measure.asks(model.kind))
-            shared = plans if plans is not None and tokenizer and part is whole else {}
+            here = (id(whole), part.items[0].id, len(part.items))
+            key = (*alike, *here, *group.measure.asks(model.kind))
+            small = sum(len(item.texts) for item in whole.items) <= USUAL.size
+            shared = plans if plans is not None and tokenizer and small else {}
             try:
                 if key not in shared:
-                    shared[key] = plan(model, group.measure, part, cache)
-                out.append((group, shared[key]))
+                    shared[key] = plan(model, group.measure, part, cache), whole
+                out.append((group, shared[key][0]))
             except (DataError, NotApplicable) as error:
                 wrong |= dict.fromkeys(group.places, error)
+            for go_on in tend:
+                go_on()
     return out
 
 

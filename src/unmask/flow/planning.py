@@ -92,6 +92,13 @@ def slices(
         yield part
 
 
+def arranged(data: Dataset) -> tuple[Dataset, Ints]:
+    """The data set with its longest items first, and the numbers that its items had."""
+    lengths = [-max(len(text.string) for text in item.texts.values()) for item in data.items]
+    order = np.argsort(lengths, kind="stable")
+    return replace(data, items=tuple(data.items[i] for i in order.tolist())), order
+
+
 def plan(
     model: SentenceModel, measure: Likelihood, data: Dataset, cache: Cache | None = None
 ) -> Planned:

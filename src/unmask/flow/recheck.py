@@ -38,7 +38,7 @@ def checked(
     if not counted:
         return dict(scored)
     rungs = model.finer()
-    quiet = replace(options, dtype="float32")
+    quiet = replace(options, dtype="float32", plans=None)
     drawn = [_drawn(g.data, options.seed) for g in counted]
     exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})
     now, unsure = dict(scored), [np.ones_like(d) for d in drawn]

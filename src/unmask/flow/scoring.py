@@ -101,6 +101,20 @@ def joined(parts: Sequence[Scored]) -> Scored:
     return Scored(**made, kept=tuple(k for p in parts for k in p.kept))
 
 
+def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
+    """Scores of rearranged items in the order of the `numbers` that they had before."""
+    counts = np.array([len(item.texts) for item in data.items], np.int64)
+    before = np.argsort(numbers)
+    places = ranges((np.cumsum(counts) - counts)[before], counts[before])
+    made = {name: getattr(scored, name)[places] for name in ("score", "prior", "tokens", "hits")}
+    if scored.kept:
+        kept = pd.concat(scored.kept, ignore_index=True)
+        number = dict(zip((item.id for item in data.items), numbers.tolist(), strict=True))
+        order = np.argsort(kept["item"].map(number).to_numpy(np.int64), kind="stable")
+        made["kept"] = (kept.iloc[order],)
+    return replace(scored, **made)
+
+
 def _asked(planned: Planned) -> NDArray[np.bool_]:
     """Which sentences were asked about: those of items without a reason against it."""
     items = planned.data.items

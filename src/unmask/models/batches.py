@@ -20,10 +20,10 @@ class Budget:
     takes no row shorter than `ragged` times its longest, since padding costs more than another.
     """
 
-    tokens: int = 4096
+    tokens: int = 2048
     logits: int = 40_000_000
     enough: int = 256
-    ragged: float = 0.8
+    ragged: float = 0.95
 
     def __post_init__(self) -> None:
         if self.tokens < 1 or self.logits < 1:

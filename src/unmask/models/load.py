@@ -23,8 +23,10 @@ from unmask.models.answers import Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.known import BUNDLED, KNOWN
-from unmask.models.logprobs import Engine
+from unmask.models.line import Line
+from unmask.models.logprobs import AHEAD, Engine
 from unmask.models.next_sentence import NextSentence
+from unmask.models.parts import parts_of
 from unmask.models.questions import show_of
 from unmask.models.vectors import TransformerVectors, accepted
 from unmask.models.weights import check_complete, checked_hash, count, device_of, devices, lay_out
@@ -130,7 +132,16 @@ class Model:
         answers = answers_of(store, self.provenance, stream)
         budget, segments = budget or Budget(), self.codec.segments
         return Engine(
-            self.net, show, self.codec.pad_id, budget, answers, progress, segments, self.precision
+            self.net,
+            show,
+            self.codec.pad_id,
+            budget,
+            answers,
+            progress,
+            segments,
+            self.precision,
+            parts_of(self.net, self.precision),
+            Line(AHEAD if device_of(self.net).type == "cuda" else 1),
         )
 
 

@@ -5,10 +5,9 @@ batched by token budget, the head is applied only at the places that are asked a
 GPU works on one batch the next one is made ready.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,50 @@ from unmask.asking import Ask, Ints, Query, Readings, asks_of, ranges
 from unmask.errors import ModelError
 from unmask.models.answers import Answers
 from unmask.models.batches import Budget, Progress
+from unmask.models.inside import (
+    attention_received,
+    attention_weights,
+    only_at,
+    padding_mask,
+    products,
+)
+from unmask.models.line import Line, Passes, Started
+from unmask.models.parts import Parts
 from unmask.models.questions import Questions, Show, sort_out
 from unmask.models.weights import device_of
 from unmask.types import Floats
 
-AHEAD = 4  # batches that a GPU has before it
+AHEAD = 5  # batches that a GPU has before it; more launches than a thousand would have to wait
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer on its way from a GPU, behind its pass and before those started later."""
+
+    values: torch.Tensor
+    event: Any = None
+
+    @classmethod
+    def of(cls, values: torch.Tensor) -> "Answer":
+        """An answer as it leaves a device."""
+        if values.device.type != "cuda":
+            return cls(values.cpu())
+        here = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+        here.copy_(values, non_blocking=True)
+        event = torch.cuda.Event()
+        event.record(torch.cuda.current_stream(values.device))
+        return cls(here, event)
+
+    def done(self) -> bool:
+        """Whether it has come."""
+        return self.event is None or bool(self.event.query())
+
+    def fetch(self) -> Floats:
+        """The numbers, waited for."""
+        if self.event is not None:
+            self.event.synchronize()
+        found: Floats = self.values.numpy()
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +139,8 @@ class Engine:
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
+    parts: Parts = field(default_factory=lambda: Parts(()))
+    line: Line = field(default_factory=lambda: Line(1))
 
     def ask(self, asks: Sequence[Ask | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions; rows are batched, results are in the order of the questions."""
@@ -109,44 +149,50 @@ class Engine:
     def begin(
         self, asks: Sequence[Ask | Query], attention: Sequence[bool]
     ) -> Callable[[], Readings]:
-        """Send all questions off; what is returned waits for the answers.
+        """Send all questions off, behind those sent before; what is returned waits for the answers.
 
-        A GPU has a few batches before it, so that it need not wait for Python: answers are
-        fetched only when later batches have been started.
+        A GPU has a few batches before it, so that it need not wait for Python.
         """
         asked = sort_out(asks_of(asks), attention, self.show)
         out = np.full((3, len(asked.gold)), np.nan)
-        waiting: deque[tuple[Pass, torch.Tensor, bool]] = deque()
-        ahead = AHEAD if device_of(self.net).type == "cuda" else 0
         self.progress(0, asked.count)
-        with products(self.precision):
-            for group, weighted in self._groups(asked):
+        finish = self.line.add(self._passes(asked, out))
+
+        def answers() -> Readings:
+            finish()
+            return readings(out, asked.count)
+
+        return answers
+
+    def tend(self) -> None:
+        """Let the device go on; to be called now and then in longer work between questions."""
+        self.line.tend()
+
+    def _passes(self, asked: Questions, out: Floats) -> Passes:
+        """Passes as they are started; what is known already is not asked."""
+        vocabulary = int(self.net.config.vocab_size)
+        for weighted in (True, False):
+            for group in asked.batches(self.budget, vocabulary, weighted):
                 if (known := self._known(asked, group, weighted)) is not None:
                     out[:, asked.of(group)] = known
                     self.progress(len(group), asked.count)
                     continue
                 for made, answer in self._started(asked, group, weighted):
-                    waiting.append((made, answer, weighted))
-                    if len(waiting) > ahead:
-                        self._fetch(asked, *waiting.popleft(), out)
-
-        def finish() -> Readings:
-            while waiting:
-                self._fetch(asked, *waiting.popleft(), out)
-            return readings(out, asked.count)
-
-        return finish
+                    fetch = partial(self._fetch, asked, made, answer, weighted, out)
+                    yield Started(answer.done, fetch)
 
     def _known(self, asked: Questions, group: Ints, weighted: bool) -> Floats | None:
         return None if self.answers is None else self.answers.recall(asked, group, weighted)
 
     def _started(
         self, asked: Questions, group: Ints, weighted: bool
-    ) -> Iterator[tuple[Pass, torch.Tensor]]:
+    ) -> Iterator[tuple[Pass, "Answer"]]:
         """A batch on its way; one that the memory does not hold goes in halves."""
         made = prepare(asked, group, self.pad, device_of(self.net))
         try:
-            yield made, self._answer(asked, made, weighted)
+            with products(self.precision), self.parts.used(), attention_weights(self.net, weighted):
+                answer = Answer.of(self._answer(asked, made, weighted))
+            yield made, answer
             return
         except torch.OutOfMemoryError as error:
             if len(group) == 1:
@@ -160,28 +206,19 @@ class Engine:
             yield from self._started(asked, half, weighted)
 
     def _fetch(
-        self, asked: Questions, made: Pass, answer: torch.Tensor, weighted: bool, out: Floats
+        self, asked: Questions, made: Pass, answer: "Answer", weighted: bool, out: Floats
     ) -> None:
-        found = answer.cpu().numpy()
+        found = answer.fetch()
         if self.answers is not None:
             self.answers.note(asked, made.rows, weighted, found)
         self.progress(len(made.rows), asked.count)
         out[:, made.questions] = found
 
-    def _groups(self, asked: Questions) -> Iterator[tuple[Ints, bool]]:
-        """Batches of row numbers; those that need attention weights go apart from the rest."""
-        vocabulary = int(self.net.config.vocab_size)
-        for weighted in (True, False):
-            with attention_weights(self.net, weighted and bool(asked.attended.any())):
-                for group in asked.batches(self.budget, vocabulary, weighted):
-                    yield group, weighted
-
     def answered(self, asked: Questions, weighted: bool) -> Floats:
         """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
         out = np.full((3, len(asked.gold)), np.nan)
-        with products(self.precision), attention_weights(self.net, weighted):
-            for made, answer in self._started(asked, np.arange(asked.count), weighted):
-                out[:, made.questions] = answer.cpu().numpy()
+        for made, answer in self._started(asked, np.arange(asked.count), weighted):
+            out[:, made.questions] = answer.fetch()
         return out
 
     @torch.inference_mode()
@@ -206,7 +243,7 @@ class Engine:
             out = self.net(
                 input_ids=made.ids,
                 # Without padding there is nothing to shut off, and attention is faster.
-                attention_mask=made.real if made.padded else None,
+                attention_mask=padding_mask(self.net, made.real) if made.padded else None,
                 **self.segments(made.ids),
                 **(self._permutation(asked, made) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
@@ -236,76 +273,3 @@ class Engine:
         wanted = torch.zeros(rows, most, width, **like)
         wanted[made.row, made.nth, made.at] = 1.0
         return {"perm_mask": shut, "target_mapping": wanted}
-
-
-@contextmanager
-def products(precision: str) -> Iterator[None]:
-    """Matrix products of float32 in full on a GPU, or in tf32 where that is asked for."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-@contextmanager
-def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
-    """Let the head see the states of some places only: [rows, width, d] becomes [1, places, d].
-
-    A hook on the base model does it for every architecture; OPT's head calls the decoder inside
-    of the base model directly, so that is hooked too, and whichever comes first gathers.
-    """
-    gathered = False
-
-    def gather(module: Any, args: Any, output: Any) -> Any:
-        nonlocal gathered
-        if gathered:
-            return output
-        gathered = True
-        where = output[0].device  # of a model that is spread, the last layer's
-        states = output[0][row.to(where), at.to(where)].unsqueeze(0)
-        if isinstance(output, tuple):
-            return (states, *output[1:])
-        output["last_hidden_state"] = states
-        return output
-
-    base = net.base_model
-    hooked = [base, base.decoder] if hasattr(base, "decoder") else [base]
-    handles = [module.register_forward_hook(gather) for module in hooked]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-@contextmanager
-def attention_weights(net: Any, wanted: bool) -> Iterator[None]:
-    """Switch to the attention implementation that returns its weights, and back."""
-    before = net.config._attn_implementation
-    if not wanted or before == "eager" or before is None:
-        yield
-        return
-    net.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        net.set_attn_implementation(before)
-
-
-def attention_received(layers: Sequence[Any], real: torch.Tensor) -> torch.Tensor:
-    """Attention that each place receives [rows, width].
-
-    The mean over layers, heads and the real (unpadded) places that attend. `layers` holds
-    [rows, heads, from, to]; XLNet gives a pair (content, query stream), of which the first counts.
-    """
-    total = torch.zeros(real.shape, dtype=torch.float64, device=real.device)
-    padding = (real == 0)[:, None, :, None]
-    count = real.sum(1, keepdim=True)
-    for layer in layers:
-        content = layer[0] if isinstance(layer, tuple) else layer
-        # Under local attention a padded place may attend to nothing at all, which gives NaN.
-        kept = content.double().masked_fill(padding, 0.0)
-        total += kept.sum((1, 2)) / (content.shape[1] * count)
-    return total / len(layers)

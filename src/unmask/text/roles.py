@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from unmask.asking import Encoded
@@ -91,7 +90,10 @@ def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, .
         "shared": tuple(i for i in same if i not in sentence.specials),
         "changed": tuple(i for i in changed if i not in sentence.specials),
     }
-    return replace(sentence, roles={**sentence.roles, **roles})
+    # Three times as fast as `dataclasses.replace`, and there are many.
+    made = {**sentence.roles, **roles}
+    words, focus, text = sentence.words, sentence.focus, sentence.text
+    return Encoded(sentence.ids, sentence.specials, made, words, focus, text, sentence.offsets)
 
 
 def refilled(encoded: Encoded, role: str, ids: Sequence[int]) -> Encoded:

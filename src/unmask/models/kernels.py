@@ -1,0 +1,75 @@
+"""The GPU code of `parts`, in Triton: a matrix into halves, and their products joined again."""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 4096  # columns of a row that are looked at together
+TILE = (8, 512)
+
+
+@triton.jit
+def _split(
+    x, out, back, columns, stride, width, top, weight: tl.constexpr, block: tl.constexpr
+) -> None:
+    row = tl.program_id(0).to(tl.int64)
+    most = tl.zeros([block], tl.float32)
+    for start in range(0, columns, block):
+        at = start + tl.arange(0, block)
+        most = tl.maximum(most, tl.abs(tl.load(x + row * stride + at, mask=at < columns, other=0)))
+    # The exponent is in a number's bits; at the smallest its reciprocal would be no number.
+    exponent = tl.maximum(tl.max(most, 0).to(tl.int32, bitcast=True) >> 23, top + 1)
+    up = ((254 + top - exponent) << 23).to(tl.float32, bitcast=True)
+    tl.store(back + row, ((exponent - top) << 23).to(tl.float32, bitcast=True))
+    for start in range(0, columns, block):
+        at = start + tl.arange(0, block)
+        value = tl.load(x + row * stride + at, mask=at < columns, other=0) * up
+        first = value.to(tl.float16)
+        rest = (value - first.to(tl.float32)).to(tl.float16)
+        place = out + row * 3 * columns + (at // width) * 3 * width + at % width
+        tl.store(place, first if weight else rest, mask=at < columns)
+        tl.store(place + width, rest if weight else first, mask=at < columns)
+        tl.store(place + 2 * width, first, mask=at < columns)
+
+
+@triton.jit
+def _join(
+    raw, left, right, bias, rows, columns, chunks, biased: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr,
+) -> None:  # fmt: skip
+    row = tl.program_id(0).to(tl.int64) * height + tl.arange(0, height)
+    column = tl.program_id(1) * width + tl.arange(0, width)
+    inside = (row[:, None] < rows) & (column[None, :] < columns)
+    place = raw + row[:, None] * columns + column[None, :]
+    value = tl.load(place, mask=inside)
+    for chunk in range(1, chunks):
+        value += tl.load(place + chunk * rows.to(tl.int64) * columns, mask=inside)
+    value = value * tl.load(left + row, mask=row < rows)[:, None]
+    value = value * tl.load(right + column, mask=column < columns)[None, :]
+    if biased:
+        value = value + tl.load(bias + column, mask=column < columns)[None, :]
+    tl.store(place, value, mask=inside)
+
+
+def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
+    """As `parts.split`."""
+    rows, columns = x.shape
+    out = torch.empty(rows, 3 * columns, dtype=torch.float16, device=x.device)
+    back = torch.empty(rows, dtype=torch.float32, device=x.device)
+    block = min(triton.next_power_of_2(columns), BLOCK)
+    _split[(rows,)](
+        x, out, back, columns, x.stride(0), columns // chunks, top, weight, block, num_warps=4
+    )
+    return out, back
+
+
+def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:
+    """As `parts.join`, in the memory of `raw`."""
+    chunks, rows, columns = raw.shape
+    height, width = TILE
+    grid = (triton.cdiv(rows, height), triton.cdiv(columns, width))
+    given = right if bias is None else bias
+    _join[grid](raw, left, right, given, rows, columns, chunks, bias is not None, height, width)
+    return raw[0]
