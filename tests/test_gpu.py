@@ -268,6 +268,9 @@ def test_scores_of_a_gpu_are_those_of_the_cpu():
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     here, there = (load.load("bundled", device=d) for d in ("cpu", "cuda"))
     assert there.engine().parts.layers
+    assert "half precision" in there.provenance["products"]
+    assert "products" not in here.provenance
+    assert "products" not in load.load("bundled", device="cuda", dtype="tf32").provenance
     how = Options(cache=False)
     for name in ("pll", "aul", "aula"):
         one, two = (unmask.evaluate_specs([Spec(m, name, data)], how)[0] for m in (here, there))

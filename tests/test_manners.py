@@ -15,12 +15,15 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+import typer
 from rich.console import Console
 
 import unmask
 from conftest import hears_interruptions, invoke, tiny
 from unmask.cli import fitting, terminal
 from unmask.cli.arguments import WIDE
+from unmask.cli.helping import SECTIONS
+from unmask.cli.main import app
 from unmask.data import catalogue
 from unmask.errors import NotApplicable
 from unmask.measures import SUITES
@@ -587,3 +590,22 @@ def test_items_of_each_category(tmp_path):
     shown = [line.split("  ")[2] for line in lines if line.startswith("  ")]
     (found,) = load(tmp_path / "r")
     assert shown == sorted(set(found.items.category))
+
+
+@pytest.mark.parametrize("arguments", [(), ("data",)])
+def test_without_a_command_there_is_help_and_nothing_else(arguments):
+    status, out, err = invoke(*arguments)
+    assert status == 2
+    assert "Usage:" in out
+    assert not err
+
+
+def test_the_help_lists_every_command_once():
+    text = invoke("--help")[1]
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        lines = [line for line in text.split("\n") if line.startswith(f"  {name} ")]
+        assert len(lines) == 1, name
+        assert command.help.split()[0] in lines[0]
+    assert {n for names in SECTIONS.values() for n in names} == group.commands.keys()
+    assert "More:" not in text

@@ -13,6 +13,7 @@ from unmask.cli import (
     cached,
     corpus,
     exporting,
+    helping,
     lab,
     looking,
     measuring,
@@ -32,6 +33,7 @@ results = later("unmask.reports.results")
 
 app = typer.Typer(
     name="unmask",
+    cls=helping.Commands,
     help="Measure social bias in language models, and say how far each number can be trusted.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -71,6 +73,9 @@ def main() -> None:
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a wrong use of the command line
             raise
+        if type(error).__name__ == "NoArgsIsHelpError":  # rich has drawn it already, or we do
+            typer.echo(error.format_message())
+            sys.exit(2)
         where = getattr(getattr(error, "ctx", None), "command_path", "unmask")
         _complain(f"{error.format_message().rstrip('.')}; see {where} --help.")
     finally:
