@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 
 from unmask.options import Resampling
 from unmask.stats.design import Variance
 from unmask.stats.effects import Sided, Words, effect_estimate
 from unmask.stats.intervals import USUAL
+from unmask.stats.student import beyond, quantile
 from unmask.types import Estimate, Floats
 
 
@@ -115,9 +115,9 @@ def random_effects(samples: Samples, sided: Sided = "two", how: Resampling = USU
     value = float((star * e).sum() / star.sum())
     se = float(star.sum() ** -0.5)
     z = value / se
-    p = float(norm.sf(z) if sided == "one" else 2 * norm.sf(abs(z)))
-    reach = norm.ppf(1 - how.tail) * se
-    ahead = t.ppf(1 - how.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
+    p = beyond(z, math.inf) if sided == "one" else 2 * beyond(abs(z), math.inf)
+    reach = quantile(1 - how.tail, math.inf) * se
+    ahead = quantile(1 - how.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
     more = {
         "tau2": tau2,
         "I2": max(0.0, 1 - (n - 1) / q) if q > 0 else 0.0,

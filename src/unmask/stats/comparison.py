@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 from statsmodels.stats.contingency_tables import mcnemar
 
 from unmask.errors import DataError
@@ -15,6 +14,7 @@ from unmask.options import Resampling
 from unmask.stats.design import Design, Variance, design
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import FEW, USUAL, student, weights
+from unmask.stats.student import beyond
 from unmask.types import Estimate, Floats
 
 
@@ -131,14 +131,14 @@ def equivalence(difference: Estimate, margin: float) -> float:
         gap, least = difference.value / scale, margin / scale
         spread = max(changed - gap**2, 1 / difference.n)
         se *= math.sqrt(max(1.0, (max(changed, least) - least**2) / spread))
-    below, above = (t.sf((margin + s * difference.value) / se, df) for s in (1, -1))
+    below, above = (beyond((margin + s * difference.value) / se, df) for s in (1, -1))
     return float(max(below, above))
 
 
 def unpaired_p(first: Estimate, second: Estimate) -> float:
     """The z-test that ignores the pairing, to be shown beside the right one."""
     spread = math.hypot(first.se, second.se)
-    return float(2 * norm.sf(abs(first.value - second.value) / spread)) if spread else 1.0
+    return 2 * beyond(abs(first.value - second.value) / spread, math.inf) if spread else 1.0
 
 
 def effect_difference(

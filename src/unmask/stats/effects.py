@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import nctdtr
-from scipy.stats import t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.design import Variance
 from unmask.stats.intervals import USUAL
+from unmask.stats.student import beyond, quantile
 from unmask.types import Estimate, Floats
 
 Sided = Literal["one", "two"]
@@ -231,8 +231,8 @@ def effect_estimate(
 def _detectable(words: Words, other: Variance, level: float, power: float = 0.8) -> float:
     """The smallest effect that is found with this power, were there none."""
     own = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
-    beyond = float(t.ppf((1 + level) / 2, other.df) + t.ppf(power, other.df))
-    return min(_largest(words), math.hypot(own, beyond * math.sqrt(other.value)))
+    reach = quantile((1 + level) / 2, other.df) + quantile(power, other.df)
+    return min(_largest(words), math.hypot(own, reach * math.sqrt(other.value)))
 
 
 def _largest(words: Words) -> float:
@@ -244,12 +244,12 @@ def _largest(words: Words) -> float:
 def _bounds(words: Words, own: float, other: Variance, level: float) -> list[float]:
     """The interval: over target words, and as far again as attribute words reach."""
     tail = (1 + level) / 2
-    reach = float(t.ppf(tail, len(words.x) + len(words.y) - 2)) * math.sqrt(own)
+    reach = quantile(tail, len(words.x) + len(words.y) - 2) * math.sqrt(own)
     low, high = _rescaled(words, level)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
-    beyond = float(t.ppf(tail, other.df)) * math.sqrt(other.value)
+    more = quantile(tail, other.df) * math.sqrt(other.value)
     value, most = words.value, _largest(words)
-    low, high = value - math.hypot(value - low, beyond), value + math.hypot(high - value, beyond)
+    low, high = value - math.hypot(value - low, more), value + math.hypot(high - value, more)
     return [max(low, -most), min(high, most)]
 
 
@@ -259,7 +259,7 @@ def _both_random(words: Words, other: Variance) -> float:
     own = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
     df = (own + other.value) ** 2 / (own**2 / (len(x) + len(y) - 2) + other.value**2 / other.df)
     gap = abs(float(x.mean() - y.mean()))
-    return float(2 * t.sf(gap / math.sqrt(own + other.value), df))
+    return 2 * beyond(gap / math.sqrt(own + other.value), df)
 
 
 def jackknife(without: Sequence[Floats]) -> float:
@@ -321,7 +321,7 @@ def mixture(within: float, n: float, m: float) -> float:
 def smallest_effect(n: int, m: int, level: float = USUAL.level, power: float = 0.8) -> float:
     """The smallest effect, in units of the spread within sets, that n and m words detect."""
     df = n + m - 2
-    bound = float(t.ppf((1 + level) / 2, df))
+    bound = quantile((1 + level) / 2, df)
 
     def missed(value: float) -> float:
         return _below(bound, df, value) - _below(-bound, df, value) - (1 - power)

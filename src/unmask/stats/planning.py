@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable
 
-from scipy.stats import t
-
 from unmask.errors import UnmaskError
 from unmask.stats.effects import mixture, smallest_effect
+from unmask.stats.student import quantile
 
 MOST = 100_000  # words or clusters that a study may be asked for
 
@@ -24,7 +23,7 @@ def clusters_needed(
 
     def enough(count: int) -> bool:
         se, df = math.sqrt(0.25 * design_effect / (count * crowd)), count - 1
-        return bool((t.ppf((1 + level) / 2, df) + t.ppf(power, df)) * se <= points / 100)
+        return bool((quantile((1 + level) / 2, df) + quantile(power, df)) * se <= points / 100)
 
     return _smallest(enough, 3, f"clusters would be needed to show {points:g} points")
 
