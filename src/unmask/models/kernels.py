@@ -59,9 +59,9 @@ def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
     out = torch.empty(rows, 3 * columns, dtype=torch.float16, device=x.device)
     back = torch.empty(rows, dtype=torch.float32, device=x.device)
     block = min(triton.next_power_of_2(columns), BLOCK)
-    _split[(rows,)](
-        x, out, back, columns, x.stride(0), columns // chunks, top, weight, block, num_warps=4
-    )
+    width = columns // chunks
+    with torch.cuda.device(x.device):  # of several GPUs, Triton takes the current one
+        _split[(rows,)](x, out, back, columns, x.stride(0), width, top, weight, block, num_warps=4)
     return out, back
 
 
@@ -71,5 +71,7 @@ def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:
     height, width = TILE
     grid = (triton.cdiv(rows, height), triton.cdiv(columns, width))
     given = right if bias is None else bias
-    _join[grid](raw, left, right, given, rows, columns, chunks, bias is not None, height, width)
+    biased = bias is not None
+    with torch.cuda.device(raw.device):
+        _join[grid](raw, left, right, given, rows, columns, chunks, biased, height, width)
     return raw[0]

@@ -117,11 +117,18 @@ class Parts:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Inside, the layers multiply in parts."""
+        if not self.layers:
+            yield
+            return
+        matmul = torch.backends.cuda.matmul
+        before = matmul.allow_fp16_reduced_precision_reduction
+        matmul.allow_fp16_reduced_precision_reduction = False  # sums are float32's
         for layer in self.layers:
             layer.forward = partial(self._forward, layer)
         try:
             yield
         finally:
+            matmul.allow_fp16_reduced_precision_reduction = before
             for layer in self.layers:
                 del layer.forward
 
@@ -135,9 +142,9 @@ class Parts:
 
 
 def layers_of(net: Any) -> tuple[Any, ...]:
-    """The layers that can multiply in parts: plain ones of float32."""
+    """The layers that can multiply in parts: plain ones of float32, as their class has them."""
     plain = (torch.nn.Linear, Conv1D)
-    found = (m for m in net.modules() if type(m) in plain)
+    found = (m for m in net.modules() if type(m) in plain and "forward" not in vars(m))
     return tuple(m for m in found if m.weight.dtype == torch.float32)
 
 
@@ -148,6 +155,7 @@ def parts_of(net: Any, precision: str) -> Parts:
         precision == "float32"
         and device.type == "cuda"
         and torch.version.hip is None
+        and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # halves summed in float32
         and torch.cuda.get_device_capability(device) >= (8, 0)
         and not hasattr(net, "hf_device_map")
         and find_spec("triton") is not None
