@@ -102,17 +102,15 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
         return ["case"]
     found = []
     one, two = pro.split(), anti.split()
-    folded = {w: i for i, w in enumerate({w.lower() for w in one + two})}
-    changed = align([folded[w.lower()] for w in one], [folded[w.lower()] for w in two]).changed
+    folded = pro.lower().split(), anti.lower().split()
+    changed = align(*folded).changed
     if not changed[0] or not changed[1]:
         found.append("empty difference")
     if max(map(_regions, changed)) > 1:
         found.append("several changes")
     # A capital at the start of a sentence is no mismatch.
-    if any(
-        a != b and a.lower() == b.lower() and i > 0
-        for i, (a, b) in enumerate(zip(one, two, strict=False))
-    ):
+    words = zip(one[1:], two[1:], folded[0][1:], folded[1][1:], strict=False)
+    if any(a != b and c == d for a, b, c, d in words):
         found.append("case")
     if max(len(pro), len(anti)) > LENGTHS * min(len(pro), len(anti)):
         found.append("length")

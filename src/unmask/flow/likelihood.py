@@ -30,7 +30,7 @@ class Pace(NamedTuple):
 
 USUAL = Pace(16_384, 16_384, 0)
 # Fewer, and very few at first: while a GPU works on some, the next are made ready.
-ON_GPU = Pace(2_048, 256, 2)
+ON_GPU = Pace(4_096, 256, 2)
 
 
 @dataclass(frozen=True, slots=True)

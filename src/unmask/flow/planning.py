@@ -136,7 +136,7 @@ def plan(
 
 
 def _size(asks: Sequence[Ask]) -> int:
-    return sum(len(a.at) for a in asks)
+    return len(asks[0].at) if len(asks) == 1 else sum(len(a.at) for a in asks)
 
 
 def _asked(measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec) -> list[Ask]:

@@ -1,7 +1,7 @@
 """Which token plays which part: spans to places, alignment of two sentences."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from unmask.asking import Encoded
@@ -15,8 +15,8 @@ class Alignment(NamedTuple):
     changed: tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def align(first: Sequence[int], second: Sequence[int]) -> Alignment:
-    """Align two id sequences as Nangia et al. (2020) do: the matching blocks of difflib."""
+def align(first: Sequence[Hashable], second: Sequence[Hashable]) -> Alignment:
+    """Align two sequences of ids, or words, as Nangia et al. (2020) do: difflib's blocks."""
     if (quick := _substituted(first, second)) is not None:
         return quick
     same: tuple[list[int], list[int]] = ([], [])
@@ -29,7 +29,7 @@ def align(first: Sequence[int], second: Sequence[int]) -> Alignment:
     return Alignment((tuple(same[0]), tuple(same[1])), (tuple(changed[0]), tuple(changed[1])))
 
 
-def _substituted(first: Sequence[int], second: Sequence[int]) -> Alignment | None:
+def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Alignment | None:
     """The alignment of sequences in which one run of tokens stands for another, or None.
 
     Where no token of either run is in the other sequence, no matching block reaches over a run, so
