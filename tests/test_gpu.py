@@ -5,6 +5,7 @@ All of it is shown on the CPU, by the same code; what only a GPU can do is skipp
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import unmask
 from conftest import KINDS, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import likelihood, planning, scoring
+from unmask.measures import LIKELIHOOD
 from unmask.models import load, parts
 from unmask.models.line import Line, Started
 from unmask.models.logprobs import AHEAD
@@ -77,6 +79,26 @@ def test_a_line_may_be_empty():
     line.tend()
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_what_fails_on_the_way_is_raised_again_by_its_own_job(late):
+    """At the start of a pass or at its end; others go on."""
+
+    def broken():
+        yield Started(lambda: False, lambda: None)
+        if late:
+            yield Started(lambda: False, lambda: 1 / 0)
+        raise ZeroDivisionError
+
+    seen, line = Passes(), Line(1)
+    first, second = line.add(broken()), line.add(seen.of("b", 2))
+    with pytest.raises(ZeroDivisionError):
+        second()
+    with pytest.raises(ZeroDivisionError):
+        first()
+    second()
+    assert seen.fetched == [("b", 0), ("b", 1)]
+
+
 # ---------------------------------------------------------------- long rows first
 
 
@@ -134,6 +156,56 @@ def test_models_share_plans_at_the_pace_of_a_gpu(monkeypatch):
     assert len(made) == 2 * count  # alone, and once for both
     for result in both:
         assert np.allclose(result.items.score, alone[0].items.score)
+
+
+def test_a_cluster_is_no_gpu_of_this_machine():
+    there = {"device": "cuda:0"}
+    assert likelihood.on_gpu(SimpleNamespace(provenance=there, net=None))
+    assert not likelihood.on_gpu(SimpleNamespace(provenance=there))
+
+
+def test_slices_without_tokens_leave_the_types_of_kept_ones(monkeypatch):
+    """Items that are too long come first, and are all of a slice."""
+    items = bundled_pairs().items[:30]
+    long = [
+        replace(
+            i, texts={k: replace(t, string=" ".join([t.string] * 99)) for k, t in i.texts.items()}
+        )
+        for i in items[:4]
+    ]
+    data = Dataset("some", "triplets", (*items[4:], *long))
+    model, how = replace(tiny("bert"), limit=50), Options(keep=("tokens",), cache=False)
+    (whole,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
+    monkeypatch.setattr(likelihood, "on_gpu", lambda model: True)
+    monkeypatch.setattr(likelihood, "ON_GPU", likelihood.Pace(6, 6, 2))
+    (cut,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
+    assert whole.coverage.scored == 26
+    assert cut.kept["tokens"].dtypes.equals(whole.kept["tokens"].dtypes)
+
+
+# ---------------------------------------------------------------- behind the last attention
+
+
+def test_layers_that_are_one_are_not_cut_short():
+    """A network whose last layer is its first too: what the network itself says."""
+    model = tiny("bert")
+    for change in ("tied", "none"):
+        net = copy.deepcopy(model.net)
+        layers = net.bert.encoder.layer
+        if change == "tied":
+            layers[-1] = layers[0]
+        else:
+            net.bert.encoder.layer = layers[:0]
+        own = replace(model, net=net)
+        data = Dataset("some", "triplets", bundled_pairs().items[::60])
+        planned = planning.plan(own, LIKELIHOOD["aul"], data)
+        found = likelihood.ask({"own": own.engine()}, [planned])[0].logp
+        with torch.inference_mode():
+            rows = {
+                a.row: net(torch.tensor([a.row])).logits[0].log_softmax(-1) for a in planned.asks
+            }
+        plain = [rows[a.row][i, g] for a in planned.asks for i, g in zip(a.at, a.gold, strict=True)]
+        assert np.allclose(found, plain, atol=1e-8), change
 
 
 # ---------------------------------------------------------------- products in parts
@@ -231,6 +303,35 @@ def test_scores_in_parts_are_float32_scores(family, monkeypatch):
     assert not any("forward" in vars(m) for m in net.modules())  # as it was
 
 
+def test_an_interruption_leaves_the_layers_as_they_were(monkeypatch):
+    net = copy.deepcopy(tiny("bert").net).float()
+    made = parts.Parts(parts.layers_of(net))
+    calls = []
+
+    def stop(function, layer):
+        calls.append(layer)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return lambda x: x
+
+    monkeypatch.setattr(parts, "partial", stop)
+    before = torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
+    with pytest.raises(KeyboardInterrupt), made.used():
+        pass
+    assert len(parts.layers_of(net)) == len(made.layers)
+    assert torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction == before
+
+
+def test_results_say_how_products_were_made(monkeypatch):
+    model = replace(tiny("bert"), net=copy.deepcopy(tiny("bert").net).float())
+    data = Dataset("some", "triplets", bundled_pairs().items[::40])
+    specs = [Spec(model, "pll", data)]
+    assert "products" not in unmask.evaluate_specs(specs, Options(cache=False))[0].settings
+    monkeypatch.setattr(load, "parts_of", all_layers)
+    found = unmask.evaluate_specs(specs, Options(cache=False))[0]
+    assert "half precision" in found.settings["products"]
+
+
 def test_a_cpu_multiplies_in_float32_itself():
     assert parts.parts_of(tiny("bert").net, "float32").layers == ()
 
@@ -257,6 +358,8 @@ def test_the_gpu_multiplies_as_float32_does(columns, out):
     layer.weight = torch.nn.Parameter(weight.cuda())
     with torch.inference_mode():
         made, plain = parts.Weight.of(layer)(x.cuda()), layer(x.cuda())
+        turned = x.t().contiguous().cuda().t()  # one element after the other is not side by side
+        assert torch.equal(parts.Weight.of(layer)(turned), made)
         exact = layer.double()(x.double().cuda())
     size = x.norm(dim=1, keepdim=True) * weight.norm(dim=1)
     error = ((made - exact).abs().cpu() / size).square().mean().sqrt()
@@ -268,10 +371,9 @@ def test_scores_of_a_gpu_are_those_of_the_cpu():
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     here, there = (load.load("bundled", device=d) for d in ("cpu", "cuda"))
     assert there.engine().parts.layers
-    assert "half precision" in there.provenance["products"]
-    assert "products" not in here.provenance
-    assert "products" not in load.load("bundled", device="cuda", dtype="tf32").provenance
     how = Options(cache=False)
     for name in ("pll", "aul", "aula"):
         one, two = (unmask.evaluate_specs([Spec(m, name, data)], how)[0] for m in (here, there))
         assert np.allclose(one.items.score, two.items.score, rtol=1e-4, atol=1e-4)
+        assert "half precision" in two.settings["products"]
+        assert "products" not in one.settings

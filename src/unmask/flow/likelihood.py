@@ -21,7 +21,7 @@ Finish: TypeAlias = Callable[[], list[Readings]]
 
 
 class Pace(NamedTuple):
-    """How many sentences are planned at a time, at first, and before earlier slices are ready."""
+    """Sentences that are planned at a time, and at first; slices that may wait for answers."""
 
     size: int
     first: int
@@ -147,12 +147,24 @@ def _answered(
     while waiting:
         _reduced(model, *waiting.popleft(), parts, options, wrong)
     meter.done()
-    return {place: scoring.joined(found) for place, found in parts.items() if place not in wrong}
+    how = {p: _products(answering.get(g.measure.stream)) for g in groups for p in g.places}
+    return {
+        place: replace(scoring.joined(found), products=how[place])
+        for place, found in parts.items()
+        if place not in wrong
+    }
+
+
+def _products(engine: Any) -> str:
+    """How an engine's layers multiply, where that is not plain."""
+    parted = getattr(engine, "parts", None) is not None and engine.parts.layers
+    return "of layers, for 64 rows or more: each from three of half precision" if parted else ""
 
 
 def on_gpu(model: Any) -> bool:
-    """Whether the model computes while Python goes on."""
-    return str(model.provenance.get("device", "cpu")).startswith("cuda")
+    """Whether the model computes while Python goes on: on a GPU of this machine."""
+    there = str(model.provenance.get("device", "cpu")).startswith("cuda")
+    return there and hasattr(model, "net")
 
 
 def _planned(
@@ -178,7 +190,7 @@ def _planned(
                 continue
             here = (id(whole), part.items[0].id, len(part.items))
             key = (*alike, *here, *group.measure.asks(model.kind))
-            small = sum(len(item.texts) for item in whole.items) <= USUAL.size
+            small = len(whole.items) * len(whole.items[0].texts) <= USUAL.size
             shared = plans if plans is not None and tokenizer and small else {}
             try:
                 if key not in shared:

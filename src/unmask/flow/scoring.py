@@ -38,7 +38,8 @@ class Scored:
     Arrays over the sentences, in the order of items and labels: `score`, `prior`, `tokens` asked
     for and `hits` among them. `reasons` by item where it could not be asked. `rows` went through
     the model, `unknown` of `content` tokens are not known to it. `kept` has the answers themselves.
-    `checked` tells what a second look in full precision found.
+    `checked` tells what a second look in full precision found, `products` how layers multiplied
+    where that is not plain.
     """
 
     score: Floats
@@ -52,6 +53,7 @@ class Scored:
     content: int = 0
     kept: tuple[pd.DataFrame, ...] = ()
     checked: dict[str, Any] = field(default_factory=dict)
+    products: str = ""
 
 
 def reduced(
@@ -108,7 +110,7 @@ def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
     places = ranges((np.cumsum(counts) - counts)[before], counts[before])
     made = {name: getattr(scored, name)[places] for name in ("score", "prior", "tokens", "hits")}
     if scored.kept:
-        kept = pd.concat(scored.kept, ignore_index=True)
+        kept = _in_one(scored.kept)
         number = dict(zip((item.id for item in data.items), numbers.tolist(), strict=True))
         order = np.argsort(kept["item"].map(number).to_numpy(np.int64), kind="stable")
         made["kept"] = (kept.iloc[order],)
@@ -211,10 +213,15 @@ def _shown(measure: Likelihood, found: Compared) -> tuple[str, ...]:
 def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     if "tokens" in options.keep:
-        kept["tokens"] = pd.concat(scored.kept, ignore_index=True)
+        kept["tokens"] = _in_one(scored.kept)
     if "samples" in options.keep and drawn is not None:
         kept["samples"] = drawn
     return kept
+
+
+def _in_one(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames one behind the other; empty ones have no types to give."""
+    return pd.concat([f for f in frames if len(f)] or frames, ignore_index=True)
 
 
 def _settings(
@@ -231,6 +238,7 @@ def _settings(
     }
     settings |= {"samples": measure.samples} if measure.samples else {}
     settings |= {"recheck": scored.checked} if scored.checked else {}
+    settings |= {"products": scored.products} if scored.products else {}
     return settings | ({"deviation": measure.deviation} if measure.deviation else {})
 
 

@@ -36,7 +36,7 @@ def _split(
 
 @triton.jit
 def _join(
-    raw, left, right, bias, rows, columns, chunks, biased: tl.constexpr,
+    raw, left, right, bias, rows, columns, biased: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ) -> None:  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * height + tl.arange(0, height)
@@ -44,8 +44,6 @@ def _join(
     inside = (row[:, None] < rows) & (column[None, :] < columns)
     place = raw + row[:, None] * columns + column[None, :]
     value = tl.load(place, mask=inside)
-    for chunk in range(1, chunks):
-        value += tl.load(place + chunk * rows.to(tl.int64) * columns, mask=inside)
     value = value * tl.load(left + row, mask=row < rows)[:, None]
     value = value * tl.load(right + column, mask=column < columns)[None, :]
     if biased:
@@ -67,11 +65,10 @@ def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
 
 def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:
     """As `parts.join`, in the memory of `raw`."""
-    chunks, rows, columns = raw.shape
+    rows, columns = raw.shape
     height, width = TILE
     grid = (triton.cdiv(rows, height), triton.cdiv(columns, width))
-    given = right if bias is None else bias
-    biased = bias is not None
+    given, biased = (right, False) if bias is None else (bias, True)
     with torch.cuda.device(raw.device):
-        _join[grid](raw, left, right, given, rows, columns, chunks, biased, height, width)
-    return raw[0]
+        _join[grid](raw, left, right, given, rows, columns, biased, height, width)
+    return raw

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ class _Job:
     passes: Passes
     flying: int = 0
     ended: bool = False
+    failed: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +35,21 @@ class Line:
     _flying: deque[tuple[_Job, Started]] = field(default_factory=deque)
 
     def add(self, passes: Passes) -> Callable[[], None]:
-        """Put passes at the end of the line; what is returned waits until all are done."""
+        """Put passes at the end of the line; what is returned waits until all are done.
+
+        Where one fails, that is raised to whoever is waiting, and again by what was returned.
+        """
         job = _Job(passes)
         self._jobs.append(job)
         self.tend()
 
         def finish() -> None:
-            while not job.ended or job.flying:
+            while job.failed is None and (not job.ended or job.flying):
                 self._start()
                 if self._flying and (job.flying or not job.ended):
                     self._fetch()
+            if job.failed is not None:
+                raise job.failed
 
         return finish
 
@@ -55,7 +62,9 @@ class Line:
     def _start(self) -> None:
         while self._jobs and len(self._flying) < self.most:
             job = self._jobs[0]
-            if (started := next(job.passes, None)) is None:
+            with self._blamed(job):
+                started = next(job.passes, None)
+            if started is None:
                 job.ended = True
                 self._jobs.popleft()
             else:
@@ -65,4 +74,16 @@ class Line:
     def _fetch(self) -> None:
         job, started = self._flying.popleft()
         job.flying -= 1
-        started.fetch()
+        with self._blamed(job):
+            started.fetch()
+
+    @contextmanager
+    def _blamed(self, job: _Job) -> Iterator[None]:
+        """What goes wrong inside is the job's: it is over."""
+        try:
+            yield
+        except BaseException as error:
+            job.failed, job.ended = error, True
+            if job in self._jobs:
+                self._jobs.remove(job)
+            raise

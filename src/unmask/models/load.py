@@ -51,7 +51,6 @@ _TOKENIZERS = (
     "source.spm",
 )
 SPREAD = "auto"  # the device that is all of them
-PRODUCTS = "products"  # in what is known of a model: how it multiplies, where that is not plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +204,6 @@ def load(
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
     stated = bits or ("tf32" if dtype == "tf32" else "")
     facts = {**made.provenance, "dtype": stated} if stated else made.provenance
-    if dtype == "tf32":
-        facts = {k: v for k, v in facts.items() if k != PRODUCTS}
     if device == SPREAD:
         facts = {**facts, "devices": devices(net)}
     # A quantised model is what it is: there is no finer one to hold it against.
@@ -316,8 +313,6 @@ def wrap(net: Any, tokenizer: Any, kind: Kind, name: str, weights: str = "") -> 
         "tokenizer": describe(tokenizer),
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
     }
-    if parts_of(net, "float32").layers:
-        provenance[PRODUCTS] = "each from three of half precision"
     if device.type == "cpu" and not hasattr(net, "hf_device_map"):
         lay_out(net)
     codec = TokenizerCodec(tokenizer, kind, name)

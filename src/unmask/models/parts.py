@@ -48,26 +48,29 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
 
 
 def multiply(left: torch.Tensor, right: torch.Tensor, chunks: int) -> torch.Tensor:
-    """The products of halves [rows, n] and [columns, n], chunk by chunk [chunks, rows, columns]."""
-    a = left.view(len(left), chunks, -1).transpose(0, 1)
-    b = right.view(len(right), chunks, -1).permute(1, 2, 0)
-    if not left.is_cuda:
-        return a.float() @ b.float()
-    if chunks == 1:
-        return torch.mm(a[0], b[0], out_dtype=torch.float32)[None]
-    return torch.bmm(a, b, out_dtype=torch.float32)
+    """The products of halves [rows, n] and [columns, n], summed chunk by chunk: [rows, columns]."""
+    pairs = zip(left.chunk(chunks, 1), right.chunk(chunks, 1), strict=True)
+    made = (_product(a, b.t()) for a, b in pairs)
+    out = next(made)
+    for more in made:
+        out += more
+    return out
+
+
+def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
 
 
 def join(
     raw: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None
 ) -> torch.Tensor:
-    """The sum of the chunks, scaled back by rows and columns, with a bias: [rows, columns]."""
+    """Products [rows, columns] scaled back by rows and by columns, with a bias."""
     if raw.is_cuda:
         from unmask.models import kernels
 
         made: torch.Tensor = kernels.join(raw, left, right, bias)
         return made
-    out = raw.sum(0) * left[:, None] * right
+    out = raw * left[:, None] * right
     return out if bias is None else out + bias
 
 
@@ -94,7 +97,7 @@ class Weight:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """The layer's output."""
-        rows = x.reshape(-1, x.shape[-1])
+        rows = x.reshape(-1, x.shape[-1]).contiguous()
         halves, back = split(rows, self.chunks, weight=False)
         out = join(multiply(halves, self.halves, self.chunks), back, self.back, self.bias)
         return out[:, : self.count].unflatten(0, x.shape[:-1])
@@ -122,15 +125,15 @@ class Parts:
             return
         matmul = torch.backends.cuda.matmul
         before = matmul.allow_fp16_reduced_precision_reduction
-        matmul.allow_fp16_reduced_precision_reduction = False  # sums are float32's
-        for layer in self.layers:
-            layer.forward = partial(self._forward, layer)
         try:
+            matmul.allow_fp16_reduced_precision_reduction = False  # sums are float32's
+            for layer in self.layers:
+                layer.forward = partial(self._forward, layer)
             yield
         finally:
             matmul.allow_fp16_reduced_precision_reduction = before
             for layer in self.layers:
-                del layer.forward
+                vars(layer).pop("forward", None)
 
     def _forward(self, layer: Any, x: torch.Tensor) -> torch.Tensor:
         if x.dtype != torch.float32 or x.numel() < FEW * x.shape[-1]:
