@@ -157,8 +157,7 @@ def _answered(
 
 def _products(engine: Any) -> str:
     """How an engine's layers multiply, where that is not plain."""
-    parted = getattr(engine, "parts", None) is not None and engine.parts.layers
-    return "of layers, for 64 rows or more: each from three of half precision" if parted else ""
+    return engine.parts.said if hasattr(engine, "parts") else ""
 
 
 def on_gpu(model: Any) -> bool:

@@ -117,6 +117,12 @@ class Parts:
     layers: tuple[Any, ...]
     weights: dict[int, Weight] = field(default_factory=dict)
 
+    @property
+    def said(self) -> str:
+        """What a result records of it."""
+        how = f"of layers, for {FEW} rows or more: each from three of half precision"
+        return how if self.layers else ""
+
     @contextmanager
     def used(self) -> Iterator[None]:
         """Inside, the layers multiply in parts."""
