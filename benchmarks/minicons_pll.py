@@ -3,76 +3,117 @@
     python benchmarks/minicons_pll.py [sentences]
 
 minicons scores a masked LM by hiding each token in turn; sums of log-probabilities are compared,
-and the times, in turns, minicons with three batch sizes.
+and the times, minicons with three batch sizes. Each runs in a process of its own, as its users have
+it, in turns; what is done but once (loading, the first few sentences) is not counted.
 """
 
+import json
+import os
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
-import torch
-import transformers
-from minicons import scorer
-
-import unmask
-from unmask.data.packaged import bundled_pairs
-from unmask.flow import likelihood, planning
-from unmask.measures import LIKELIHOOD
-from unmask.models.load import load
-from unmask.types import Dataset
-
 SIZES = (1, 8, 32)
+ROUNDS = 3
 
 
-def ours(model, data):
-    planned = planning.plan(model, LIKELIHOOD["pll"], data)
-    readings = likelihood.ask({"own": model.engine()}, [planned])[0]
-    ends = np.cumsum(planned.values)
-    return [readings.logp[b - n : b].sum() for b, n in zip(ends, planned.values, strict=True)]
+def items(count):
+    from unmask.data.packaged import bundled_pairs
+
+    every = bundled_pairs().items
+    return every[:: max(len(every) * 2 // count, 1)][: count // 2]
 
 
-def theirs(made, strings, size):
-    out = []
-    for start in range(0, len(strings), size):
-        part = strings[start : start + size]
-        out += made.sequence_score(part, reduction=lambda x: x.sum(0).item())
-    return out
+def ours(count):
+    import numpy as np
+
+    from unmask.flow import likelihood, planning
+    from unmask.measures import LIKELIHOOD
+    from unmask.models.load import load
+    from unmask.types import Dataset
+
+    model, chosen = load("bundled"), items(count)
+
+    def scores(some):
+        planned = planning.plan(model, LIKELIHOOD["pll"], Dataset("some", "triplets", some))
+        readings = likelihood.ask({"own": model.engine()}, [planned])[0]
+        ends = np.cumsum(planned.values)
+        return [readings.logp[b - n : b].sum() for b, n in zip(ends, planned.values, strict=True)]
+
+    return timed(scores, chosen, chosen[:4])
 
 
-def timed(function, *arguments):
-    start = time.perf_counter()
-    out = function(*arguments)
-    return time.perf_counter() - start, out
+def theirs(folder, strings, size):
+    import torch
+    import transformers
+    from minicons import scorer
 
-
-def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    model = load("bundled")
-    folder = Path(unmask.__file__).parent / "models" / "bundled_model"
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     if not hasattr(tokenizer, "batch_encode_plus"):  # transformers 5 calls it by the object
         tokenizer.batch_encode_plus = tokenizer
     net = transformers.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32)
     made = scorer.MaskedLMScorer(net, "cpu", tokenizer=tokenizer)
-    items = bundled_pairs().items[:: max(len(bundled_pairs().items) * 2 // count, 1)][: count // 2]
-    data = Dataset("some", "triplets", items)
-    strings = [t.string for i in items for t in i.texts.values()]
-    times = {"unmask": []} | {f"minicons, {s} at a time": [] for s in SIZES}
-    for _ in range(2):
-        took, mine = timed(ours, model, data)
-        times["unmask"].append(took)
-        for size in SIZES:
-            took, other = timed(theirs, made, strings, size)
-            times[f"minicons, {size} at a time"].append(took)
-    print(f"{len(strings)} sentences, bundled model, {torch.get_num_threads()} threads")
-    for name, values in times.items():
+
+    def scores(some):
+        out = []
+        for start in range(0, len(some), size):
+            part = some[start : start + size]
+            out += made.sequence_score(part, reduction=lambda x: x.sum(0).item())
+        return out
+
+    return timed(scores, strings, strings[:12])
+
+
+def timed(scores, all_of_them, few):
+    scores(few)
+    start = time.perf_counter()
+    found = scores(all_of_them)
+    return time.perf_counter() - start, [float(s) for s in found]
+
+
+def child(job):
+    """One side, asked for and answered in JSON."""
+    found = ours(job["count"]) if job["size"] is None else theirs(**job["theirs"], size=job["size"])
+    print(json.dumps(found))
+
+
+def run(job, plain):
+    done = subprocess.run(
+        [sys.executable, __file__, "--job"],
+        input=json.dumps(job),
+        check=True,
+        capture_output=True,
+        text=True,
+        env=plain,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    plain = dict(os.environ)  # importing unmask sets how torch keeps memory, for its own process
+    import unmask
+
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    folder = Path(unmask.__file__).parent / "models" / "bundled_model"
+    strings = [t.string for i in items(count) for t in i.texts.values()]
+    given = {"folder": str(folder), "strings": strings}
+    times, found = {size: [] for size in (None, *SIZES)}, {}
+    for _ in range(ROUNDS):
+        for size, taken in times.items():
+            took, scores = run({"size": size, "count": count, "theirs": given}, plain)
+            taken.append(took)
+            found[size] = scores
+    print(f"{len(strings)} sentences, bundled model")
+    for size, values in times.items():
+        name = "unmask" if size is None else f"minicons, {size} at a time"
         took = statistics.median(values)
-        print(f"{name:24} {took:6.1f} s   {took / statistics.median(times['unmask']):.2f}")
-    apart = np.abs(np.array(mine) - np.array(other)).max()
+        ratio = took / statistics.median(times[None])
+        print(f"{name:24} {took:6.1f} s   {ratio:.2f}   {[round(v, 1) for v in values]}")
+    apart = max(abs(a - b) for a, b in zip(found[None], found[SIZES[-1]], strict=True))
     print(f"largest difference of a sentence's score: {apart:.1e}")
 
 
 if __name__ == "__main__":
-    main()
+    child(json.load(sys.stdin)) if sys.argv[1:] == ["--job"] else main()

@@ -28,14 +28,19 @@ FLAGS = {
 
 def flagged(data: Dataset) -> Dataset:
     """The data set with `meta["flags"]` on every item."""
-    pairs = Counter(_key(i) for i in data.items)
+    keys = [_key(i) for i in data.items]
+    pairs = Counter(keys)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
     if data.shape == "continuations":  # its sentences are meant to differ altogether
-        return replace(data, items=tuple(_only_duplicate(i, pairs) for i in data.items))
-    items = tuple(
-        replace(i, meta={**i.meta, "flags": tuple(_flags(i, pairs, writers))}) for i in data.items
+        found: list[tuple[str, ...]] = [("duplicate",) if pairs[key] > 1 else () for key in keys]
+    else:
+        found = [
+            tuple(_flags(i, pairs[key], writers)) for i, key in zip(data.items, keys, strict=True)
+        ]
+    items = zip(data.items, found, strict=True)
+    return replace(
+        data, items=tuple(replace(i, meta={**i.meta, "flags": flags}) for i, flags in items)
     )
-    return replace(data, items=items)
 
 
 def without_flagged(data: Dataset) -> Dataset:
@@ -67,18 +72,12 @@ def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
     return replace(data, items=kept, about=about)
 
 
-def _only_duplicate(item: Contrast, pairs: Counter[tuple[str, ...]]) -> Contrast:
-    flags = ("duplicate",) if pairs[_key(item)] > 1 else ()
-    return replace(item, meta={**item.meta, "flags": flags})
-
-
 def _key(item: Contrast) -> tuple[str, ...]:
     return tuple(sorted(t.string.lower() for t in item.texts.values()))
 
 
-def _flags(
-    item: Contrast, pairs: Counter[tuple[str, ...]], writers: Counter[str] | None
-) -> list[str]:
+def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str]:
+    """What can be seen of an item, which `alike` items, itself among them, have the words of."""
     found = []
     if STEREOTYPE in item.texts and ANTISTEREOTYPE in item.texts:
         pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))
@@ -86,7 +85,7 @@ def _flags(
     context = item.meta.get("context")
     if context is not None and _bad_blank(context):
         found.append("blank")
-    if pairs[_key(item)] > 1:
+    if alike > 1:
         found.append("duplicate")
     if writers is not None and writers[item.cluster] < FEW:
         found.append("few by writer")

@@ -21,6 +21,7 @@ from unmask.errors import ModelError, NotApplicable
 from unmask.models import hub
 from unmask.models.answers import Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.bert import encoder_of
 from unmask.models.codec import TokenizerCodec, describe
 from unmask.models.known import BUNDLED, KNOWN
 from unmask.models.line import Line
@@ -135,13 +136,14 @@ class Model:
             self.net,
             show,
             self.codec.pad_id,
-            budget,
-            answers,
-            progress,
-            segments,
-            self.precision,
-            parts_of(self.net, self.precision),
-            Line(AHEAD if device_of(self.net).type == "cuda" else 1),
+            budget=budget,
+            answers=answers,
+            progress=progress,
+            segments=segments,
+            precision=self.precision,
+            encoder=encoder_of(self.net),
+            parts=parts_of(self.net, self.precision),
+            line=Line(AHEAD if device_of(self.net).type == "cuda" else 1),
         )
 
 

@@ -6,6 +6,7 @@ GPU works on one batch the next one is made ready.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from unmask.asking import Ask, Ints, Query, Readings, asks_of, ranges
 from unmask.errors import ModelError
 from unmask.models.answers import Answers
 from unmask.models.batches import Budget, Progress
+from unmask.models.bert import Asked, direct
 from unmask.models.inside import (
     attention_received,
     attention_weights,
@@ -69,12 +71,14 @@ class Pass:
 
     `ids` and `real` [rows, width]; `row` and `at` [slots] say where the head reads, `nth` the
     number of a slot within its row; `index` and `gold` [questions] which slot and which token;
-    `questions` are their numbers.
+    `questions` are their numbers. `each` is the number of slots of a row where all have as many,
+    else 0.
     """
 
     rows: Ints
     questions: Ints
     padded: bool
+    each: int
     ids: torch.Tensor
     real: torch.Tensor
     row: torch.Tensor
@@ -103,7 +107,8 @@ def prepare(asked: Questions, group: Ints, pad: int, device: torch.device) -> Pa
         asked.slot[numbers] + shift,
         asked.gold[numbers],
     )
-    return Pass(group, numbers, not real.all(), *_sent(arrays, device))
+    each = int(counts[0]) if (counts == counts[0]).all() else 0
+    return Pass(group, numbers, not real.all(), each, *_sent(arrays, device))
 
 
 def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
@@ -139,6 +144,7 @@ class Engine:
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
+    encoder: Any | None = None  # one whose layers can be called directly
     parts: Parts = field(default_factory=lambda: Parts(()))
     line: Line = field(default_factory=lambda: Line(1))
 
@@ -227,10 +233,12 @@ class Engine:
         logits, received = self._forward(asked, made, weighted)
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()
         index, gold = made.index.to(logits.device), made.gold.to(logits.device)
-        most, chosen = logits.amax(-1), logits[index, gold]
+        most, chosen = logits.amax(-1, keepdim=True), logits[index, gold]
         # A tie for the most is a hit: this is faster than to look for its place.
-        hit = chosen == most[index]
-        chosen = chosen - logits.logsumexp(-1)[index]
+        hit = chosen == most[index, 0]
+        # What `logsumexp` does, but for looking for the most once more and for another array.
+        total = logits.sub_(most).exp_().sum(-1).log_().add_(most[:, 0])
+        chosen = chosen - total[index]
         weights = received.to(logits.device)[index]
         return torch.stack([chosen.double(), hit.double(), weights.double()])
 
@@ -239,11 +247,12 @@ class Engine:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
         picked = asked.hidden is not None
-        with only_at(self.net, made.row, made.nth if picked else made.at):
+        # Without padding there is nothing to shut off, and attention is faster.
+        mask = padding_mask(self.net, made.real) if made.padded else None
+        with self._gathered(made, mask, picked):
             out = self.net(
                 input_ids=made.ids,
-                # Without padding there is nothing to shut off, and attention is faster.
-                attention_mask=padding_mask(self.net, made.real) if made.padded else None,
+                attention_mask=mask,
                 **self.segments(made.ids),
                 **(self._permutation(asked, made) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
@@ -256,6 +265,14 @@ class Engine:
         if not weighted:
             return out.logits[0], torch.full_like(made.row, torch.nan, dtype=torch.float64)
         return out.logits[0], attention_received(out.attentions, made.real)[made.row, made.at]
+
+    def _gathered(
+        self, made: Pass, mask: torch.Tensor | None, picked: bool
+    ) -> AbstractContextManager[None]:
+        """A way to let the head see the states of the slots alone."""
+        if self.encoder is None or self.net.config._attn_implementation != "sdpa":
+            return only_at(self.net, made.row, made.nth if picked else made.at)
+        return direct(self.encoder, Asked(made.ids, made.row, made.at, mask, made.each))
 
     def _permutation(self, asked: Questions, made: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.

@@ -7,13 +7,13 @@ buffer that input tensors are filled from by index.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unmask.asking import EACH, LATER, Ask, Hidden, Ints, ranges
+from unmask.asking import EACH, LATER, Ask, Hidden, Ints, ranges, sums
 from unmask.errors import NotApplicable
 from unmask.models.batches import Budget, batches
 from unmask.types import Kind
@@ -187,16 +187,16 @@ class _Hiding:
             for ask in asks:
                 show.check(ask)
             return np.zeros(len(at), np.int64)
-        alone = np.repeat(np.array([a.hidden == EACH for a in asks], bool), counts)
-        rest = [c for a in asks if a.hidden != EACH for c in self._of(a)]
-        code = at + 1
-        code[~alone] = rest
+        code = at + 1  # what it is where each place is hidden alone
+        sets = [a.hidden for a in asks]
+        one = np.array([s != EACH and len(s) == 1 for s in sets], bool)
+        several = np.array([s != EACH and len(s) != 1 for s in sets], bool)
+        numbers = [self._number(s[0]) for s in compress(sets, one)]  # type: ignore[arg-type]
+        code[np.repeat(one, counts)] = np.repeat(np.array(numbers, np.int64), counts[one])
+        rest = compress(asks, several)
+        each = [self._number(a.hidden_at(k)) for a in rest for k in range(len(a.at))]
+        code[np.repeat(several, counts)] = each
         return code
-
-    def _of(self, ask: Ask) -> list[int]:
-        if len(ask.hidden) == 1:
-            return [self._number(ask.hidden_at(0))] * len(ask.at)
-        return [self._number(ask.hidden_at(k)) for k in range(len(ask.at))]
 
     def _number(self, hidden: Hidden) -> int:
         if len(hidden) < 2:
@@ -235,9 +235,32 @@ def _same(tokens: Ints, starts: Ints, show: Show) -> Ints:
     """For each row the first one with the same tokens, where those alone tell rows apart."""
     if show.mask is None:
         return np.arange(len(starts) - 1)
-    data, size = tokens.tobytes(), tokens.itemsize
+    lengths = np.diff(starts)
+    _, first, which = np.unique(_mixed(tokens, lengths), return_index=True, return_inverse=True)
+    same = first[which]
+    if _equal(tokens, starts, same):
+        return same
+    data, size = tokens.tobytes(), tokens.itemsize  # two rows that mixed alike: look at each
     seen: dict[bytes, int] = {}
     bounds = (starts * size).tolist()
     return np.array(
         [seen.setdefault(data[a:b], i) for i, (a, b) in enumerate(pairwise(bounds))], np.int64
     )
+
+
+def _mixed(tokens: Ints, lengths: Ints) -> NDArray[np.uint64]:
+    """A number for each row [rows]: rows of the same tokens have the same one, others hardly."""
+    places = ranges(np.zeros(len(lengths), np.int64), lengths)
+    factors = np.random.default_rng(0).integers(1, 2**63, int(lengths.max(initial=0)), np.uint64)
+    with np.errstate(over="ignore"):
+        spread = (tokens.astype(np.uint64) + np.uint64(1)) * factors[places]
+        spread ^= spread >> np.uint64(29)
+        return sums(spread * np.uint64(0x9E3779B97F4A7C15), lengths) + lengths.astype(np.uint64)
+
+
+def _equal(tokens: Ints, starts: Ints, same: Ints) -> bool:
+    """Whether each row has the tokens of the row that it is taken for."""
+    lengths = np.diff(starts)
+    if (lengths != lengths[same]).any():
+        return False
+    return bool((tokens == tokens[ranges(starts[:-1][same], lengths)]).all())

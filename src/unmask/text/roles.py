@@ -36,10 +36,8 @@ def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Align
     that difflib finds the beginning and the end that the two have in common, and this does at once.
     """
     a, b = len(first), len(second)
-    shorter = min(a, b)
-    start = next((i for i in range(shorter) if first[i] != second[i]), shorter)
-    rest = shorter - start
-    end = next((i for i in range(rest) if first[a - 1 - i] != second[b - 1 - i]), rest)
+    start = _agree(first, second)
+    end = min(_agree(first[::-1], second[::-1]), min(a, b) - start)
     one, two = first[start : a - end], second[start : b - end]
     # difflib takes frequent tokens of long sequences for junk.
     if (
@@ -55,6 +53,16 @@ def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Align
         ((*before, *range(a - end, a)), (*before, *range(b - end, b))),
         (tuple(range(start, a - end)), tuple(range(start, b - end))),
     )
+
+
+def _agree(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
+    """How many tokens two sequences begin with in common."""
+    count = 0
+    for one, two in zip(first, second, strict=False):
+        if one != two:
+            break
+        count += 1
+    return count
 
 
 def places(offsets: Sequence[Span], specials: frozenset[int], span: Span) -> tuple[int, ...]:
@@ -87,13 +95,22 @@ def with_pair_roles(encoded: Mapping[str, Encoded]) -> dict[str, Encoded]:
 def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, ...]) -> Encoded:
     roles = {
         "aligned": same,
-        "shared": tuple(i for i in same if i not in sentence.specials),
-        "changed": tuple(i for i in changed if i not in sentence.specials),
+        "shared": _plain(same, sentence.specials),
+        "changed": _plain(changed, sentence.specials),
     }
     # Three times as fast as `dataclasses.replace`, and there are many.
     made = {**sentence.roles, **roles}
     words, focus, text = sentence.words, sentence.focus, sentence.text
     return Encoded(sentence.ids, sentence.specials, made, words, focus, text, sentence.offsets)
+
+
+def _plain(places: tuple[int, ...], specials: frozenset[int]) -> tuple[int, ...]:
+    """Those that are no special tokens; most often the first and the last are, or none."""
+    if specials.isdisjoint(places):
+        return places
+    if specials == {places[0], places[-1]}:
+        return places[1:-1]
+    return tuple(i for i in places if i not in specials)
 
 
 def refilled(encoded: Encoded, role: str, ids: Sequence[int]) -> Encoded:

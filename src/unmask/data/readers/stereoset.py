@@ -10,6 +10,7 @@ from unmask.data.readers.table import read_json
 from unmask.errors import DataError
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
 
+_SKIPPED = string.punctuation + string.whitespace
 _LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
 
 
@@ -79,26 +80,24 @@ def _fill_spans(context: str, sentence: str) -> dict[str, tuple[Span, ...]]:
 def _between(context: str, sentence: str) -> Span | None:
     """The part of the sentence that stands where the context has BLANK, if the rest agrees."""
     before, _, after = context.partition(BLANK)
-    end = len(sentence) - len(after)
-    same = sentence.lower().startswith(before.lower()) and sentence.lower().endswith(after.lower())
+    end, said = len(sentence) - len(after), sentence.lower()
+    same = said.startswith(before.lower()) and said.endswith(after.lower())
     return _trim(sentence, (len(before), end)) if same and len(before) < end else None
 
 
 def _word_span(context: str, sentence: str) -> Span | None:
     """The authors' rule: the item of the sentence at the index of the item with BLANK."""
-    number = next((i for i, w in enumerate(context.split(" ")) if BLANK in w), None)
-    words = sentence.split(" ")
-    if number is None or number >= len(words):
+    before, blank, _ = context.partition(BLANK)
+    words, number = sentence.split(" "), before.count(" ")
+    if not blank or number >= len(words):
         return None
-    start = sum(len(w) + 1 for w in words[:number])
+    start = sum(map(len, words[:number])) + number
     return _trim(sentence, (start, start + len(words[number])))
 
 
 def _trim(sentence: str, span: Span) -> Span | None:
     start, end = span
-    skip = string.punctuation + string.whitespace
-    while start < end and sentence[start] in skip:
-        start += 1
-    while start < end and sentence[end - 1] in skip:
-        end -= 1
+    kept = sentence[start:end].lstrip(_SKIPPED)
+    start = end - len(kept)
+    end = start + len(kept.rstrip(_SKIPPED))
     return (start, end) if start < end else None

@@ -1,0 +1,195 @@
+"""BERT's layers called directly: the numbers of the network itself, and when it is left alone."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from conftest import SMALL, tiny
+from unmask.data.packaged import bundled_pairs
+from unmask.flow import likelihood, planning
+from unmask.measures import LIKELIHOOD
+from unmask.models import bert
+from unmask.models.bert import Asked, direct, encoder_of
+from unmask.models.inside import only_at
+
+KIN = {
+    "bert": ("Bert", {}),
+    "roberta": ("Roberta", {}),
+    "xlm-roberta": ("XLMRoberta", {}),
+    "camembert": ("Camembert", {}),
+    "electra": ("Electra", {"embedding_size": 16}),
+    "ernie": ("Ernie", {}),
+}
+
+
+def network(family, layers=3):
+    name, more = KIN[family]
+    config = getattr(transformers, f"{name}Config")
+    made = config(vocab_size=60, pad_token_id=1, **{**SMALL, **more, "num_hidden_layers": layers})
+    torch.manual_seed(3)
+    net = getattr(transformers, f"{name}ForMaskedLM")(made).double().eval()
+    with torch.no_grad():
+        for p in net.parameters():
+            p.add_(0.2 * torch.randn_like(p))  # biases and norms too, which are 0 and 1 at first
+    return net
+
+
+def sentences(rows=8, width=9, copies=True):
+    """Rows of tokens; with `copies` all are one sentence with another place hidden in each."""
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, 60, (rows, width), generator=generator)
+    if copies:
+        ids = ids[:1].repeat(rows, 1)
+        ids[torch.arange(rows), torch.arange(rows)] = 4
+    return ids
+
+
+def slots(counts):
+    row = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    at = torch.cat([torch.arange(c) + (5 if c < 3 else 0) for c in counts])
+    return row, at
+
+
+@pytest.mark.parametrize("family", list(KIN))
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("counts", [[1] * 8, [2] * 8, [1, 2, 3, 4, 5, 6, 1, 1]])
+@pytest.mark.parametrize("copies", [True, False])
+def test_the_layers_give_what_the_network_gives(family, padded, counts, copies):
+    net, ids = network(family), sentences(copies=copies)
+    real = torch.ones_like(ids)
+    if padded:
+        ids[2:, 7:], real[2:, 7:] = 1, 0
+    row, at = slots(counts)
+    each = counts[0] if len(set(counts)) == 1 else 0
+    mask = real.bool()[:, None, None] if padded else None
+    with torch.inference_mode():
+        whole = net(input_ids=ids, attention_mask=real).logits[row, at]
+        with direct(encoder_of(net), Asked(ids, row, at, mask, each)):
+            found = net(input_ids=ids, attention_mask=mask).logits[0]
+    assert found.shape == (len(row), 60)
+    assert torch.allclose(found, whole, atol=1e-10)
+    assert whole.std(0).max() > 0.01  # places do differ
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_few_layers_will_do(layers):
+    net, ids = network("bert", layers), sentences()
+    row, at = slots([1] * 8)
+    with torch.inference_mode():
+        whole = net(input_ids=ids).logits[row, at]
+        with direct(encoder_of(net), Asked(ids, row, at, None, 1)):
+            assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
+
+
+def test_equal_tokens_are_projected_once(monkeypatch):
+    """Rows of one sentence: a tenth of the projections; rows that differ: all of them."""
+    net, seen = network("bert"), []
+    own = net.bert.encoder.layer[0].attention.self
+    own.key.register_forward_hook(lambda module, args, out: seen.append(args[0].numel() // 32))
+    for copies, rows in ((True, 8), (False, 2)):
+        ids = sentences(rows, copies=copies)
+        row, at = slots([1] * rows)
+        with torch.inference_mode(), direct(encoder_of(net), Asked(ids, row, at, None, 1)):
+            net(input_ids=ids)
+    assert seen == [9 + 8, 2 * 9]
+
+
+def test_states_that_hang_on_more_than_token_and_place_are_all_projected():
+    """RoBERTa counts positions from what is no padding: the same token, another position."""
+    net, ids = network("roberta"), sentences()
+    ids[3, 0] = 1  # the padding's token as text
+    row, at = slots([1] * 8)
+    with torch.inference_mode():
+        whole = net(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[row, at]
+        with direct(encoder_of(net), Asked(ids, row, at, None, 1)):
+            found = net(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0]
+    assert torch.allclose(found, whole, atol=1e-10)
+
+
+def changed(what):
+    net = network("bert")
+    layer = net.bert.encoder.layer[1]
+    if what == "hook":
+        layer.attention.register_forward_hook(lambda module, args, out: None)
+    elif what == "hook before":
+        layer.output.register_forward_pre_hook(lambda module, args: None)
+    elif what == "forward":
+        layer.intermediate.forward = layer.intermediate.forward
+    elif what == "class":
+
+        class Own(type(layer)):
+            pass
+
+        layer.__class__ = Own
+    elif what == "chunked":
+        net.config.chunk_size_feed_forward = 2
+    elif what == "decoder":
+        net.config.is_decoder = True
+    elif what == "training":
+        net.train()
+    elif what == "spread":
+        net.bert.embeddings._hf_hook = object()
+    elif what == "none":
+        net.bert.encoder.layer = net.bert.encoder.layer[:0]
+    return net
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["hook", "hook before", "forward", "class", "chunked", "decoder", "training", "spread", "none"],
+)
+def test_a_network_that_was_changed_is_left_alone(what):
+    assert encoder_of(network("bert")) is not None
+    assert encoder_of(changed(what)) is None
+
+
+def test_other_families_are_left_alone():
+    for family in ("albert", "distilbert", "modernbert", "xlnet", "gpt2", "opt", "bloom", "llama"):
+        assert encoder_of(tiny(family).net) is None, family
+
+
+def test_hooks_that_transformers_leaves_behind_do_not_matter():
+    net = network("bert")
+    net.set_attn_implementation("eager")
+    net(input_ids=sentences(), output_attentions=True)
+    net.set_attn_implementation("sdpa")
+    assert net.bert.encoder.layer[0].attention.self._forward_hooks
+    assert encoder_of(net) is net.bert.encoder
+
+
+def test_the_encoder_is_itself_again_also_after_a_failure():
+    net = network("bert")
+    with pytest.raises(ValueError, match="stop"), direct(encoder_of(net), None):
+        raise ValueError("stop")
+    assert "forward" not in vars(net.bert.encoder)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra"])
+@pytest.mark.parametrize("measure", ["pll", "aul", "all-masked", "cps"])
+def test_an_engine_asks_the_same_either_way(family, measure, monkeypatch):
+    model = tiny(family)
+    data = replace(bundled_pairs(), items=bundled_pairs().items[::20])
+    planned = planning.plan(model, LIKELIHOOD[measure], data)
+    used = []
+    with monkeypatch.context() as patched:
+        called = bert.called
+        patched.setattr(bert, "called", lambda *a: used.append(1) or called(*a))
+        quick = likelihood.ask({"own": model.engine()}, [planned])[0]
+    assert used
+    slow = likelihood.ask({"own": replace(model.engine(), encoder=None)}, [planned])[0]
+    assert np.abs(quick.logp - slow.logp).max() < 1e-9
+    assert (quick.hit == slow.hit).all()
+
+
+def test_gathering_by_hooks_is_left_for_the_others():
+    """The way of all other families still gives BERT's numbers."""
+    net, ids = copy.deepcopy(network("bert")), sentences()
+    row, at = slots([1] * 8)
+    with torch.inference_mode():
+        whole = net(input_ids=ids).logits[row, at]
+        with only_at(net, row, at):
+            assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
