@@ -78,7 +78,9 @@ class Contrast:
                 raise DataError(
                     f"item {self.id!r}: the sentence {label!r} is {text!r:.40}; make it a Text."
                 )
-        for name in ("id", "category", "cluster", "family", "side", "frame"):
+        said = (self.id, self.category, self.cluster, self.family, self.side, self.frame)
+        names = ("id", "category", "cluster", "family", "side", "frame")
+        for name in names if {*map(type, said)} != {str} else ():
             if not isinstance(getattr(self, name), str):
                 raise DataError(
                     f"item {self.id!r}: its {name} is {getattr(self, name)!r:.40}; give a string."

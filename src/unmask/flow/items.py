@@ -39,6 +39,7 @@ def about_sentences(data: Dataset) -> pd.DataFrame:
             **{name: of_items(name) for name in ("category", "cluster", *KIN)},
             "label": [label for item in items for label in item.texts],
             "sentence": [text.string for item in items for text in item.texts.values()],
+            "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[whose],
         }
     )
 
@@ -59,9 +60,10 @@ def sentence_rows(
     belongs = {"model": model, "data": data.name, "measure": measure}
     made = {"score": np.asarray(columns["score"], float)}
     made |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
-    made["reason"] = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
-    frame = known.assign(**belongs, **made)
-    return frame[[*belongs, *known.columns, *made]]
+    reason = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
+    flags = known["flags"]
+    said = {name: known[name] for name in known.columns if name != "flags"}
+    return pd.DataFrame({**belongs, **said, **made, "flags": flags, "reason": reason})
 
 
 class Kin:

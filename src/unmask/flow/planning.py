@@ -1,16 +1,16 @@
 """Items to questions: what a measure asks of a model about each sentence of a data set."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from unmask.asking import Ask, Codec, Encoded, Ints, Query, asks_of
+from unmask.asking import Ask, Encoded, Ints, Query, all_fit, asks_of
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow.encoding import Read, SentenceModel, read
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
-from unmask.measures.plans import Plan
 from unmask.types import Dataset, Kind
 
 # Items in tokens by data, text function and sort of encoding: measures that agree share them.
@@ -113,46 +113,54 @@ def plan(
     asks: list[Ask] = []
     counts: list[tuple[int, int]] = []
     reasons: dict[str, str] = {}
-    for item, encoded, obstacle in zip(data.items, tokens.sentences, tokens.obstacles, strict=True):
-        reason = obstacle or _unmarked(encoded.values(), measure.needs)
-        new: list[Ask] = []
-        asked: list[tuple[int, int]] = []
-        for sentence in encoded.values() if not reason else ():
-            value = _asked(measure, ask, sentence, model.codec)
-            before = _asked(measure, prior, sentence, model.codec) if prior else []
-            asked.append((_size(value), _size(before)))
-            new += value + before
-        if not reason and model.kind == "causal" and any(0 in a.at for a in new):
-            reason = "nothing stands before its first token, which so has no probability"
-        if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
-            reason = measure.nothing
-        if reason:
-            reasons[item.id] = reason
-            new, asked = [], [(0, 0)] * len(encoded)
-        asks += new
-        counts += asked
+    with _mended(measure):
+        for item, encoded, obstacle in zip(
+            data.items, tokens.sentences, tokens.obstacles, strict=True
+        ):
+            reason = obstacle or _unmarked(encoded.values(), measure.needs)
+            new: list[Ask] = []
+            asked: list[tuple[int, int]] = []
+            for sentence in encoded.values() if not reason else ():
+                value = _put(ask(sentence, model.codec), new)
+                before = 0 if prior is None else _put(prior(sentence, model.codec), new)
+                asked.append((value, before))
+            if not reason and model.kind == "causal" and any(0 in a.at for a in new):
+                reason = "nothing stands before its first token, which so has no probability"
+            if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
+                reason = measure.nothing
+            if reason:
+                reasons[item.id] = reason
+                new, asked = [], [(0, 0)] * len(encoded)
+            asks += new
+            counts += asked
+        if not all_fit(asks):
+            wrong = next(a for a in asks if not a.fits)
+            raise ValueError(f"{wrong!r:.80} does not ask for places in its row")
     values, priors = np.array(counts, np.int64).T
     return Planned(measure, data, asks, values, priors, reasons, tokens)
 
 
-def _size(asks: Sequence[Ask]) -> int:
-    return len(asks[0].at) if len(asks) == 1 else sum(len(a.at) for a in asks)
+def _put(questions: Iterable[Ask | Query], into: list[Ask]) -> int:
+    """Put what a plan asks `into` a list; the number of its questions."""
+    count = 0
+    for asked in questions:
+        one = asked if isinstance(asked, Ask) else asks_of([asked])[0]
+        into.append(one)
+        count += len(one.at)
+    return count
 
 
-def _asked(measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec) -> list[Ask]:
-    """What a plan asks; whatever a user's plan does wrong is one sentence."""
+@contextmanager
+def _mended(measure: Likelihood) -> Iterator[None]:
+    """Whatever a user's plan does wrong is one sentence."""
     try:
-        asks = asks_of(plan(sentence, codec))
-        for a in asks:
-            if not a.fits:
-                raise ValueError(f"{a!r:.80} does not ask for places in its row")
+        yield
     except UnmaskError:
         raise
     except Exception as error:
         raise DataError(
             f"the plan of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
         ) from error
-    return asks
 
 
 def _unmarked(sentences: Iterable[Encoded], needs: tuple[str, ...]) -> str:

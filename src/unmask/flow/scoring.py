@@ -1,6 +1,6 @@
 """Answers to results: sentence scores, then the estimates and all that explains them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -277,8 +277,7 @@ def sentence_frame(
         "prior": scored.prior,
         "tokens": scored.tokens,
         "hits": scored.hits,
-        "flags": ["; ".join(i.meta.get("flags", ())) for i in data.items for _ in i.texts],
-        "reason": [scored.reasons.get(item.id) for item in data.items for _ in item.texts],
+        "reason": _reasons(data, scored.reasons),
     }
     frame = sentence_rows(model.name, measure.name, data, columns, about)
     if measure.empty == "kept":  # published code counts a NaN as lost
@@ -287,6 +286,13 @@ def sentence_frame(
     if len(broken):
         frame.loc[frame["item"].isin(broken), "reason"] = "a score is not finite"
     return frame
+
+
+def _reasons(data: Dataset, reasons: Mapping[str, str]) -> list[str | None]:
+    """For each sentence why its item could not be asked, or None."""
+    if not reasons:
+        return [None] * sum(len(item.texts) for item in data.items)
+    return [reasons.get(item.id) for item in data.items for _ in item.texts]
 
 
 def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
@@ -357,10 +363,13 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
     """
     kept = frame.reason.isna().to_numpy()
-    columns = {k: frame[k].to_numpy(object)[kept] for k in ("item", "label", "category", *FACTS)}
-    _, first, which = np.unique(columns["item"].astype(str), return_index=True, return_inverse=True)
-    table = _table(which, columns["label"], frame["score"].to_numpy(float)[kept])
-    facts = {k: columns[k][first] for k in ("category", *FACTS)}
+    which, names = pd.factorize(frame["item"].to_numpy(object)[kept])
+    # Items in the order of their names as text; each is looked at once.
+    order = np.argsort(names.astype(str), kind="stable")
+    which = np.argsort(order)[which]
+    first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
+    table = _table(which, frame["label"].to_numpy(object)[kept], frame["score"].to_numpy()[kept])
+    facts = {k: frame[k].to_numpy(object)[first] for k in ("category", *FACTS)}
     kin = Kin(facts)
 
     def estimates(chosen: NDArray[np.bool_]) -> dict[str, Estimate]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from unmask.asking import Encoded
 from unmask.errors import ModelError, NotApplicable
-from unmask.text.roles import places
+from unmask.text.roles import all_places
 from unmask.types import Kind, Text
 
 
@@ -68,10 +68,13 @@ class TokenizerCodec:
             ids, offsets = [self._start, *ids], [(0, 0), *offsets]
             special, words = [1, *special], [-1, *words]
         specials = frozenset([i for i, s in enumerate(special) if s])
-        roles = {
-            name: tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
-            for name, spans in text.spans.items()
-        }
+        roles: dict[str, tuple[int, ...]] = {}
+        last: Any = None
+        there: tuple[int, ...] = ()
+        for name, spans in text.spans.items():
+            if spans != last:  # names often mark the same
+                last, there = spans, all_places(offsets, specials, spans)
+            roles[name] = there
         return Encoded(tuple(ids), specials, roles, tuple(words), focus, text, tuple(offsets))
 
     def encode_two(self, first: str, second: str) -> Encoded:

@@ -32,7 +32,7 @@ from unmask.models.questions import Questions, Show, sort_out
 from unmask.models.weights import device_of
 from unmask.types import Floats
 
-AHEAD = 5  # batches that a GPU has before it; more launches than a thousand would have to wait
+AHEAD = 8  # batches that a GPU has before it; more launches than a thousand would have to wait
 
 
 @dataclass(frozen=True, slots=True)

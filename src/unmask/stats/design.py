@@ -16,11 +16,16 @@ from unmask.stats.student import quantile
 from unmask.types import Floats
 
 Codes = NDArray[np.int64]
+ENOUGH = 1_000_000  # numbers from which on a table of all of them would be large
 
 
 def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
     """Names as numbers from 0, in the order of the names."""
-    return np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int64)
+    given = np.asarray(names)
+    if given.dtype == np.int64 and given.size and given.min() >= 0 and given.max() < ENOUGH:
+        there = np.bincount(given) > 0  # a fifth of the time of sorting them
+        return (np.cumsum(there) - 1)[given]
+    return np.unique(given, return_inverse=True)[1].astype(np.int64)
 
 
 class Variance(NamedTuple):

@@ -26,7 +26,9 @@ class Sides(NamedTuple):
 
     def chosen(self, kept: Floats) -> "Sides":
         """Those of some items."""
-        some = [int(i) for i in np.flatnonzero(kept)]
+        if np.all(kept):
+            return self
+        some = np.flatnonzero(kept).tolist()
         return Sides([self.family[i] for i in some], [self.side[i] for i in some])
 
     @property
@@ -105,8 +107,8 @@ def _gap(first: Estimate, second: Estimate, how: Resampling) -> Estimate:
 
 def balanced(wins: Floats, sides: Sides, found: Design, how: Resampling = USUAL) -> Estimate:
     """The share with families weighing as many items as they have, and their sides alike."""
-    family = codes(sides.family)
-    cell = codes([f"{f}\0{s}" for f, s in zip(sides.family, sides.side, strict=True)])
+    family, side = codes(sides.family), codes(sides.side)
+    cell = codes(family * (int(side.max()) + 1) + side)
     sizes = np.bincount(cell).astype(float)
     weight = np.bincount(family)[family] / len(wins) / _halves(family, cell)[family] / sizes[cell]
     centres = (np.bincount(cell, weights=wins) / sizes)[cell]

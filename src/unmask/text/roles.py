@@ -68,11 +68,17 @@ def _agree(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
 def places(offsets: Sequence[Span], specials: frozenset[int], span: Span) -> tuple[int, ...]:
     """The places whose characters overlap `span`; `offsets[i]` are the characters of place i."""
     start, end = span
-    return tuple(
-        i
-        for i, (a, b) in enumerate(offsets)
-        if i not in specials and a < b and a < end and b > start
-    )
+    found = [i for i, (a, b) in enumerate(offsets) if a < end and b > start and a < b]
+    return tuple([i for i in found if i not in specials])
+
+
+def all_places(
+    offsets: Sequence[Span], specials: frozenset[int], spans: Sequence[Span]
+) -> tuple[int, ...]:
+    """The places of several spans together."""
+    if len(spans) == 1:
+        return places(offsets, specials, spans[0])
+    return tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
 
 
 def with_pair_roles(encoded: Mapping[str, Encoded]) -> dict[str, Encoded]:
