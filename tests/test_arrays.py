@@ -10,12 +10,14 @@ import torch
 
 import unmask
 from conftest import KINDS, SORT, tiny
-from unmask.asking import EACH, LATER, NOTHING, Ask, Readings, sums
+from unmask.asking import EACH, LATER, NOTHING, Ask, Readings, all_fit, sums
 from unmask.data.packaged import bundled_pairs
+from unmask.errors import DataError
 from unmask.flow import likelihood, planning, recheck
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD
 from unmask.measures.reduce import AT_ONCE
+from unmask.models import questions
 from unmask.models.batches import Budget, batches
 from unmask.models.questions import causal_show, masked_show, permutation_show, sort_out
 from unmask.options import Options, Spec
@@ -106,8 +108,12 @@ def made_asks(rng, causal):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("kind", ["masked", "causal", "permutation"])
-def test_questions_are_sorted_out_as_by_hand(kind, seed):
+@pytest.mark.parametrize("how", ["one by one", "together", "all mixed alike"])
+def test_questions_are_sorted_out_as_by_hand(kind, seed, how, monkeypatch):
     rng = np.random.default_rng(seed)
+    monkeypatch.setattr(questions, "FEW", 10**9 if how == "one by one" else 0)
+    if how == "all mixed alike":
+        monkeypatch.setattr(questions, "_mixed", lambda tokens, lengths: 0 * lengths)
     mask = 3  # a token that also stands in sentences: rows may meet only in their tokens
     show = {"masked": masked_show(mask), "causal": causal_show()}.get(kind, permutation_show())
     asks = made_asks(rng, kind == "causal")
@@ -259,6 +265,56 @@ def test_recheck_is_for_preferences_only():
 def test_a_measure_asks_one_record_a_sentence(name):
     planned = planning.plan(tiny("bert"), LIKELIHOOD[name], bundled_pairs())
     assert len(planned.asks) == sum(planned.values > 0) < planned.count
+
+
+ROW = (2, 7, 8, 9, 3)
+WRONG = {
+    "text": lambda s, codec: [Ask(s.ids, ("1",), (5,), EACH)],
+    "part of a place": lambda s, codec: [Ask(s.ids, (-0.5,), (5,), EACH)],
+    "beyond": lambda s, codec: [Ask(s.ids, (len(s.ids),), (5,), EACH)],
+    "before": lambda s, codec: [Ask(s.ids, (-1,), (5,), EACH)],
+    "no gold": lambda s, codec: [Ask(s.ids, (1, 2), (5,), EACH)],
+    "gold below 0": lambda s, codec: [Ask(s.ids, (1,), (-5,), EACH)],
+    "gold no number": lambda s, codec: [Ask(s.ids, (1,), (float("nan"),), EACH)],
+    "sets": lambda s, codec: [Ask(s.ids, (1, 2, 3), (5, 6, 7), (NOTHING, NOTHING))],
+    "huge": lambda s, codec: [Ask(s.ids, (2**70,), (5,), EACH)],
+    "nothing": lambda s, codec: [Ask(s.ids, (), (), EACH)],
+    "none": lambda s, codec: None,
+    "no ask": lambda s, codec: [5],
+}
+
+
+@pytest.mark.parametrize("what", list(WRONG))
+def test_what_a_plan_does_wrong_is_one_sentence(what):
+    """Wherever it stands among others that are right."""
+
+    def plan(sentence, codec):
+        return (
+            WRONG[what](sentence, codec) if len(sentence.ids) % 3 == 0 else right(sentence, codec)
+        )
+
+    right = LIKELIHOOD["pll"].plans["masked"]
+    mine = replace(LIKELIHOOD["pll"], name="mine", plans={"masked": plan})
+    data = Dataset("some", "triplets", bundled_pairs().items[::17])
+    with pytest.raises(DataError, match="the plan of 'mine' fails"):
+        planning.plan(tiny("bert"), mine, data)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_asks_fit_together_as_one_by_one(seed):
+    rng = random.Random(seed)
+    odd = [(), (1,), (4, 4), (5,), (-1, 2), (1.5,), (True,), (np.int64(3),), ("1",)]
+    sets = [EACH, LATER, (NOTHING,), (NOTHING, NOTHING)]
+    for _ in range(40):
+        asks = [
+            Ask(ROW, at, rng.choice([tuple(range(len(at))), (1,), (-1,), (0, 2)]), rng.choice(sets))
+            for at in rng.choices(odd[1:3] if rng.random() < 0.7 else odd, k=rng.randint(0, 4))
+        ]
+        try:
+            each = all(a.fits for a in asks)
+        except TypeError:
+            continue
+        assert all_fit(asks) == each, asks
 
 
 def test_a_reduction_that_fails_leaves_the_others_whole(monkeypatch):

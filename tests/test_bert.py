@@ -13,7 +13,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.flow import likelihood, planning
 from unmask.measures import LIKELIHOOD
 from unmask.models import bert
-from unmask.models.bert import Asked, direct, encoder_of
+from unmask.models.bert import Asked, encoder_of
 from unmask.models.inside import only_at
 
 KIN = {
@@ -68,7 +68,7 @@ def test_the_layers_give_what_the_network_gives(family, padded, counts, copies):
     mask = real.bool()[:, None, None] if padded else None
     with torch.inference_mode():
         whole = net(input_ids=ids, attention_mask=real).logits[row, at]
-        with direct(encoder_of(net), Asked(ids, row, at, mask, each)):
+        with encoder_of(net).direct(Asked(ids, row, at, mask, each)):
             found = net(input_ids=ids, attention_mask=mask).logits[0]
     assert found.shape == (len(row), 60)
     assert torch.allclose(found, whole, atol=1e-10)
@@ -81,7 +81,7 @@ def test_few_layers_will_do(layers):
     row, at = slots([1] * 8)
     with torch.inference_mode():
         whole = net(input_ids=ids).logits[row, at]
-        with direct(encoder_of(net), Asked(ids, row, at, None, 1)):
+        with encoder_of(net).direct(Asked(ids, row, at, None, 1)):
             assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
 
 
@@ -93,7 +93,7 @@ def test_equal_tokens_are_projected_once(monkeypatch):
     for copies, rows in ((True, 8), (False, 2)):
         ids = sentences(rows, copies=copies)
         row, at = slots([1] * rows)
-        with torch.inference_mode(), direct(encoder_of(net), Asked(ids, row, at, None, 1)):
+        with torch.inference_mode(), encoder_of(net).direct(Asked(ids, row, at, None, 1)):
             net(input_ids=ids)
     assert seen == [9 + 8, 2 * 9]
 
@@ -105,46 +105,152 @@ def test_states_that_hang_on_more_than_token_and_place_are_all_projected():
     row, at = slots([1] * 8)
     with torch.inference_mode():
         whole = net(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[row, at]
-        with direct(encoder_of(net), Asked(ids, row, at, None, 1)):
+        with encoder_of(net).direct(Asked(ids, row, at, None, 1)):
             found = net(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0]
     assert torch.allclose(found, whole, atol=1e-10)
 
 
-def changed(what):
-    net = network("bert")
-    layer = net.bert.encoder.layer[1]
-    if what == "hook":
-        layer.attention.register_forward_hook(lambda module, args, out: None)
-    elif what == "hook before":
-        layer.output.register_forward_pre_hook(lambda module, args: None)
-    elif what == "forward":
-        layer.intermediate.forward = layer.intermediate.forward
-    elif what == "class":
-
-        class Own(type(layer)):
-            pass
-
-        layer.__class__ = Own
-    elif what == "chunked":
-        net.config.chunk_size_feed_forward = 2
-    elif what == "decoder":
-        net.config.is_decoder = True
-    elif what == "training":
-        net.train()
-    elif what == "spread":
-        net.bert.embeddings._hf_hook = object()
-    elif what == "none":
-        net.bert.encoder.layer = net.bert.encoder.layer[:0]
-    return net
+class Scaled(torch.nn.Module):
+    def forward(self, x):
+        return 1.3 * x
 
 
-@pytest.mark.parametrize(
-    "what",
-    ["hook", "hook before", "forward", "class", "chunked", "decoder", "training", "spread", "none"],
-)
+def scaled(module, args, out=None):
+    """A hook that changes what comes of a module."""
+    return None if out is None else 1.3 * out
+
+
+def patched(module):
+    """A module with a `forward` of its own."""
+    plain = module.forward
+    module.forward = lambda x: 1.3 * plain(x)
+
+
+def subclassed(module):
+    """A module of another class, which does something else."""
+
+    class Own(type(module)):
+        def forward(self, x, *more, **named):
+            return super().forward(1.3 * x, *more, **named)
+
+    module.__class__ = Own
+
+
+CHANGES = {
+    "hook": lambda net, layer: layer.intermediate.register_forward_hook(scaled),
+    "hook on dropout": lambda net, layer: layer.output.dropout.register_forward_hook(scaled),
+    "hook before": lambda net, layer: layer.output.register_forward_pre_hook(
+        lambda module, args: (1.3 * args[0], *args[1:])
+    ),
+    "forward": lambda net, layer: patched(layer.intermediate),
+    "dropout": lambda net, layer: setattr(layer.output, "dropout", Scaled()),
+    "layer": lambda net, layer: subclassed(layer),
+    "attention": lambda net, layer: subclassed(layer.attention),
+    "self-attention": lambda net, layer: subclassed(layer.attention.self),
+    "attention's output": lambda net, layer: subclassed(layer.attention.output),
+    "intermediate": lambda net, layer: subclassed(layer.intermediate),
+    "output": lambda net, layer: subclassed(layer.output),
+    "encoder": lambda net, layer: subclassed(net.bert.encoder),
+    "chunked": lambda net, layer: setattr(net.config, "chunk_size_feed_forward", 2),
+    "decoder": lambda net, layer: setattr(net.config, "is_decoder", True),
+    "causal": lambda net, layer: setattr(layer.attention.self, "is_causal", True),
+    "training": lambda net, layer: net.train(),
+    "training in part": lambda net, layer: layer.output.dropout.train(),
+    "spread": lambda net, layer: setattr(net.bert.embeddings, "_hf_hook", object()),
+    "eager": lambda net, layer: net.set_attn_implementation("eager"),
+    "none": lambda net, layer: setattr(net.bert.encoder, "layer", net.bert.encoder.layer[:0]),
+}
+
+
+@pytest.mark.parametrize("what", list(CHANGES))
 def test_a_network_that_was_changed_is_left_alone(what):
-    assert encoder_of(network("bert")) is not None
-    assert encoder_of(changed(what)) is None
+    net = network("bert")
+    assert encoder_of(net) is not None
+    CHANGES[what](net, net.bert.encoder.layer[1])
+    assert encoder_of(net) is None
+
+
+LATER = ["hook", "hook on dropout", "hook before", "forward", "dropout", "self-attention", "output"]
+
+
+@pytest.mark.parametrize("what", [*LATER, "all modules", "class"])
+def test_what_is_changed_behind_an_engine_counts(what, monkeypatch):
+    """The engine was made before; its answers are those of the network as it is now."""
+    model = tiny("bert")
+    model = replace(model, net=copy.deepcopy(model.net))
+    data = replace(bundled_pairs(), items=bundled_pairs().items[::60])
+    planned = planning.plan(model, LIKELIHOOD["aul"], data)
+    engine = model.engine()
+    before = likelihood.ask({"own": engine}, [planned])[0].logp
+    layer = model.net.bert.encoder.layer[0]
+    handle = None
+    if what == "all modules":
+        handle = torch.nn.modules.module.register_module_forward_hook(
+            lambda module, args, out: 1.3 * out if module is layer.intermediate else None
+        )
+    elif what == "class":
+        kind = type(layer.intermediate)
+        plain = kind.forward
+        monkeypatch.setattr(kind, "forward", lambda self, x: 1.3 * plain(self, x))
+    else:
+        CHANGES[what](model.net, layer)
+    try:
+        found = likelihood.ask({"own": engine}, [planned])[0].logp
+        with torch.inference_mode():
+            rows = {
+                a.row: model.net(torch.tensor([a.row])).logits[0].log_softmax(-1)
+                for a in planned.asks
+            }
+    finally:
+        if handle is not None:
+            handle.remove()
+    asked = [(a.row, i, g) for a in planned.asks for i, g in zip(a.at, a.gold, strict=True)]
+    assert np.allclose(found, [rows[r][i, g] for r, i, g in asked], atol=1e-8)
+    assert np.abs(found - before).max() > 1e-6
+
+
+def test_modules_put_in_place_of_products_are_called():
+    """Adapters, ablations that give a broadcast tensor, heads that were cut out."""
+
+    class Nothing(torch.nn.Module):
+        def forward(self, x):
+            return torch.zeros(32, dtype=x.dtype).expand(*x.shape[:-1], 32)
+
+    class Adapter(torch.nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return self.inner(x) + 0.1 * x
+
+    net, ids = network("bert"), sentences()
+    first, second, third = net.bert.encoder.layer
+    first.output.dense = Nothing()
+    second.attention.self.query = Adapter(second.attention.self.query)
+    for name in ("query", "key", "value"):
+        setattr(third.attention.self, name, torch.nn.Linear(32, 24).double())
+    third.attention.output.dense = torch.nn.Linear(24, 32).double()
+    row, at = slots([1] * 8)
+    with torch.inference_mode():
+        whole = net(input_ids=ids).logits[row, at]
+        with encoder_of(net).direct(Asked(ids, row, at, None, 1)):
+            assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
+
+
+def test_what_hooks_keep_is_not_written_to():
+    model, kept = tiny("bert"), []
+    net = copy.deepcopy(model.net)
+    model = replace(model, net=net)
+    net.bert.encoder.layer[0].output.dense.register_forward_hook(
+        lambda module, args, out: kept.append((out, out.clone()))
+    )
+    net.cls.register_forward_hook(lambda module, args, out: kept.append((out, out.clone())))
+    data = replace(bundled_pairs(), items=bundled_pairs().items[::90])
+    planned = planning.plan(model, LIKELIHOOD["pll"], data)
+    likelihood.ask({"own": model.engine()}, [planned])
+    assert len(kept) > 1
+    assert all(torch.equal(a, b) for a, b in kept)
 
 
 def test_other_families_are_left_alone():
@@ -158,12 +264,12 @@ def test_hooks_that_transformers_leaves_behind_do_not_matter():
     net(input_ids=sentences(), output_attentions=True)
     net.set_attn_implementation("sdpa")
     assert net.bert.encoder.layer[0].attention.self._forward_hooks
-    assert encoder_of(net) is net.bert.encoder
+    assert encoder_of(net).module is net.bert.encoder
 
 
 def test_the_encoder_is_itself_again_also_after_a_failure():
     net = network("bert")
-    with pytest.raises(ValueError, match="stop"), direct(encoder_of(net), None):
+    with pytest.raises(ValueError, match="stop"), encoder_of(net).direct(None):
         raise ValueError("stop")
     assert "forward" not in vars(net.bert.encoder)
 

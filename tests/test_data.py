@@ -302,3 +302,22 @@ def test_fetch_verify_and_a_flipped_byte(server, tmp_path, monkeypatch):
     data[1000] ^= 1
     path.write_bytes(data)
     assert fetch.verify(card) == [(path, False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "ratings"),
+    [
+        ("[['race-color'], [], ['a', 'b c']]", [["race-color"], [], ["a", "b c"]]),
+        ("[]", []),
+        ("", []),
+        ("""[["a', 'b"]]""", [["a', 'b"]]),
+        (r"[['\'']]", [["'"]]),
+        ("(['a'],)", [["a"]]),
+        ("[[null]]", []),
+        ("[[True]]", [[True]]),
+        ("5", []),
+        ("[['a']", []),
+    ],
+)
+def test_ratings_are_read_as_python_wrote_them(text, ratings):
+    assert pairs._ratings(text) == ratings

@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from unmask.errors import DataError
 from unmask.stats import ceat, effects, intervals, preference
 from unmask.stats.attributes import attribute_variance
-from unmask.stats.design import Design
+from unmask.stats.design import Design, codes
 from unmask.stats.families import corrected, shrunken
 
 
@@ -396,3 +396,23 @@ def test_holm_by_hand_and_by_statsmodels():
         [0.02, np.nan, 0.04], nan_ok=True
     )
     assert corrected(p, "bh") == pytest.approx(multipletests(p, method="fdr_bh")[1])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [3, 1, 1, 7],
+        [-1, 5, -1],
+        [10**12, 5, 5],
+        [True, False],
+        ["b", "a", "b"],
+        [[0, 1], [1, 0]],
+        np.array([4, 4, 2], np.uint8),
+        np.arange(3000)[::-1] // 7,
+        [],
+    ],
+)
+def test_names_become_numbers_in_their_order(names):
+    found = codes(names)
+    assert found.dtype == np.int64
+    assert np.array_equal(found, np.unique(np.asarray(names), return_inverse=True)[1])

@@ -99,15 +99,21 @@ def asks_of(questions: Iterable[Ask | Query]) -> list[Ask]:
 
 
 def all_fit(asks: Sequence[Ask]) -> bool:
-    """Whether each of many asks `fits`; they are looked at together, in a third of the time."""
-    counts = np.array([len(a.at) for a in asks], np.int64)
-    if not asks or (counts < 1).any() or [len(a.gold) for a in asks] != counts.tolist():
-        return not asks
-    at = np.fromiter(chain.from_iterable(a.at for a in asks), np.int64)
-    ends = np.repeat(np.array([len(a.row) for a in asks], np.int64), counts)
-    inside = bool(((at >= 0) & (at < ends)).all()) and min(min(a.gold) for a in asks) >= 0
-    several = zip((a.hidden for a in asks), counts.tolist(), strict=True)
-    return inside and all(isinstance(s, str) or len(s) in (1, count) for s, count in several)
+    """Whether each of many asks `fits`; whole numbers are looked at together, which is faster."""
+    counts = [len(a.at) for a in asks]
+    if 0 in counts or counts != [len(a.gold) for a in asks]:
+        return False
+    places, golds = (
+        np.array(list(chain.from_iterable(part)))
+        for part in ((a.at for a in asks), (a.gold for a in asks))
+    )
+    if not asks or {places.dtype.kind, golds.dtype.kind} != {"i"}:
+        return all(a.fits for a in asks)
+    ends = np.repeat([len(a.row) for a in asks], counts)
+    inside = (places >= 0) & (places < ends) & (golds >= 0)
+    several = zip((a.hidden for a in asks), counts, strict=True)
+    sets = all(isinstance(s, str) or len(s) in (1, count) for s, count in several)
+    return sets and bool(inside.all())
 
 
 def ranges(starts: Ints, counts: Ints) -> Ints:

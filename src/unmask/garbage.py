@@ -7,17 +7,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage collection: records hold no circles, and looking for some takes a third longer.
-
-    What was made meanwhile then counts as old, so that it is not looked through right after.
-    """
+    """No garbage collection: records hold no circles, and looking for some takes a third longer."""
     before = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if before:
-            if not gc.get_freeze_count():  # else somebody keeps theirs frozen
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()

@@ -1,16 +1,16 @@
 """Items to questions: what a measure asks of a model about each sentence of a data set."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from unmask.asking import Ask, Encoded, Ints, Query, all_fit, asks_of
+from unmask.asking import Ask, Codec, Encoded, Ints, Query, all_fit, asks_of
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow.encoding import Read, SentenceModel, read
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.measures.plans import Plan
 from unmask.types import Dataset, Kind
 
 # Items in tokens by data, text function and sort of encoding: measures that agree share them.
@@ -113,54 +113,60 @@ def plan(
     asks: list[Ask] = []
     counts: list[tuple[int, int]] = []
     reasons: dict[str, str] = {}
-    with _mended(measure):
-        for item, encoded, obstacle in zip(
-            data.items, tokens.sentences, tokens.obstacles, strict=True
-        ):
-            reason = obstacle or _unmarked(encoded.values(), measure.needs)
-            new: list[Ask] = []
-            asked: list[tuple[int, int]] = []
-            for sentence in encoded.values() if not reason else ():
-                value = _put(ask(sentence, model.codec), new)
-                before = 0 if prior is None else _put(prior(sentence, model.codec), new)
-                asked.append((value, before))
-            if not reason and model.kind == "causal" and any(0 in a.at for a in new):
-                reason = "nothing stands before its first token, which so has no probability"
-            if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
-                reason = measure.nothing
-            if reason:
-                reasons[item.id] = reason
-                new, asked = [], [(0, 0)] * len(encoded)
-            asks += new
-            counts += asked
-        if not all_fit(asks):
-            wrong = next(a for a in asks if not a.fits)
-            raise ValueError(f"{wrong!r:.80} does not ask for places in its row")
+    every: list[Ask] = []
+    for item, encoded, obstacle in zip(data.items, tokens.sentences, tokens.obstacles, strict=True):
+        reason = obstacle or _unmarked(encoded.values(), measure.needs)
+        new: list[Ask] = []
+        asked: list[tuple[int, int]] = []
+        for sentence in encoded.values() if not reason else ():
+            value = _put(measure, ask, sentence, model.codec, new)
+            before = _put(measure, prior, sentence, model.codec, new) if prior else 0
+            asked.append((value, before))
+        every += new
+        if not reason and model.kind == "causal" and any(0 in a.at for a in new):
+            reason = "nothing stands before its first token, which so has no probability"
+        if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
+            reason = measure.nothing
+        if reason:
+            reasons[item.id] = reason
+            new, asked = [], [(0, 0)] * len(encoded)
+        asks += new
+        counts += asked
+    _check_fit(measure, every)
     values, priors = np.array(counts, np.int64).T
     return Planned(measure, data, asks, values, priors, reasons, tokens)
 
 
-def _put(questions: Iterable[Ask | Query], into: list[Ask]) -> int:
+def _put(measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec, into: list[Ask]) -> int:
     """Put what a plan asks `into` a list; the number of its questions."""
-    count = 0
-    for asked in questions:
-        one = asked if isinstance(asked, Ask) else asks_of([asked])[0]
-        into.append(one)
-        count += len(one.at)
-    return count
-
-
-@contextmanager
-def _mended(measure: Likelihood) -> Iterator[None]:
-    """Whatever a user's plan does wrong is one sentence."""
     try:
-        yield
+        count = 0
+        for asked in plan(sentence, codec):
+            one = asked if isinstance(asked, Ask) else asks_of([asked])[0]
+            into.append(one)
+            count += len(one.at)
+        return count
     except UnmaskError:
         raise
     except Exception as error:
-        raise DataError(
-            f"the plan of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
-        ) from error
+        raise _broken(measure, error) from error
+
+
+def _check_fit(measure: Likelihood, asks: Sequence[Ask]) -> None:
+    """Refuse a plan that asks for what its rows do not have."""
+    try:
+        wrong = None if all_fit(asks) else next(a for a in asks if not a.fits)
+    except Exception as error:
+        raise _broken(measure, error) from error
+    if wrong is not None:
+        said = f"{wrong!r:.80} does not ask for places in its row"
+        raise _broken(measure, ValueError(said))
+
+
+def _broken(measure: Likelihood, error: Exception) -> DataError:
+    """Whatever a user's plan does wrong, in one sentence."""
+    said = f"{type(error).__name__}: {error}"
+    return DataError(f"the plan of {measure.name!r} fails ({said}); mend it.")
 
 
 def _unmarked(sentences: Iterable[Encoded], needs: tuple[str, ...]) -> str:

@@ -363,9 +363,9 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
     """
     kept = frame.reason.isna().to_numpy()
-    which, names = pd.factorize(frame["item"].to_numpy(object)[kept])
-    # Items in the order of their names as text; each is looked at once.
-    order = np.argsort(names.astype(str), kind="stable")
+    items = [str(item) for item in frame["item"].to_numpy(object)[kept]]
+    which, names = pd.factorize(np.array(items, object))
+    order = np.argsort(names.astype(str), kind="stable")  # in the order of their names
     which = np.argsort(order)[which]
     first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
     table = _table(which, frame["label"].to_numpy(object)[kept], frame["score"].to_numpy()[kept])

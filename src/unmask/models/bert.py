@@ -1,12 +1,13 @@
 """The layers of BERT and its kin, called with nothing around them.
 
-Every product is done by the network's own modules, with their own weights. Left out is what an
-answer does not need: the projections of the first layer are done once for each token and place (on
-a CPU; the rows of a sentence have nearly all of them in common), and behind the keys and values of
-the last layer there are only the places that are asked about. Python takes a third as long to call
-the layers so, which is what keeps a GPU from waiting.
+Projections, norms and feed-forward parts are the network's own modules, attention is the function
+that they call. Left out is what an answer does not need: the projections of the first layer are
+done once for each token and place (on a CPU; the rows of a sentence have nearly all of them in
+common), and behind the keys and values of the last layer there are only the places that are asked
+about. Python takes seven tenths as long to call the layers so, and a GPU waits that much less.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,14 +15,16 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.modules import module as _hooks
 
 Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
 
 # Families with layers like BERT's: behind attention, each place is on its own.
 LIKE_BERT = frozenset({"bert", "roberta", "xlm-roberta", "camembert", "electra", "ernie"})
-_LAYERS = frozenset(
-    {"BertLayer", "RobertaLayer", "XLMRobertaLayer", "CamembertLayer", "ElectraLayer", "ErnieLayer"}
-)
+# What the classes of a layer and of its parts are named, behind the family's name.
+_PARTS = ("Layer", "Attention", "SelfAttention", "SelfOutput", "Intermediate", "Output")
+_IDLE = "transformers.utils.output_capturing"
+_OTHERWISE = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,47 +42,84 @@ class Asked:
     each: int
 
 
-def encoder_of(net: Any) -> Any | None:
-    """The encoder whose layers can be called directly, or None: only as transformers made them."""
-    config, encoder = net.config, getattr(net.base_model, "encoder", None)
-    layers = getattr(encoder, "layer", ())
-    other = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
-    special = net.training or any(getattr(config, name, False) for name in other)
-    if config.model_type not in LIKE_BERT or special or not len(layers):
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """An encoder whose layers can be called directly, by one thread at a time.
+
+    `home` is the module of transformers that has its classes, `family` what their names begin with.
+    """
+
+    module: Any
+    home: Any
+    family: str
+
+    @property
+    def as_made(self) -> bool:
+        """Whether its classes alone decide what it does, now: no hooks, patches or training."""
+        config, layers = self.module.config, self.module.layer
+        if config._attn_implementation != "sdpa" or any(getattr(config, k, 0) for k in _OTHERWISE):
+            return False
+        if _hooks._global_forward_hooks or _hooks._global_forward_pre_hooks or not len(layers):
+            return False
+        return self._is(self.module, "Encoder") and all(map(self._as_made, layers))
+
+    def _as_made(self, layer: Any) -> bool:
+        """The same for the parts of a layer whose own `forward` is not called."""
+        attention = getattr(layer, "attention", None)
+        own, behind = getattr(attention, "self", None), getattr(attention, "output", None)
+        inner, output = getattr(layer, "intermediate", None), getattr(layer, "output", None)
+        parts = (layer, attention, own, behind, inner, output)
+        dropouts = (getattr(part, "dropout", None) for part in (own, behind, output))
+        return (
+            all(self._is(part, name) for part, name in zip(parts, _PARTS, strict=True))
+            and all(type(d) is torch.nn.Dropout and _untouched(d) for d in dropouts)
+            and not getattr(own, "is_causal", False)
+        )
+
+    def _is(self, module: Any, name: str) -> bool:
+        return type(module) is vars(self.home).get(self.family + name) and _untouched(module)
+
+    @contextmanager
+    def direct(self, asked: Asked) -> Iterator[None]:
+        """Let it give the states of the slots alone, [1, slots, d], by calling its layers."""
+        from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+
+        def forward(states: torch.Tensor, *_: Any, **more: Any) -> Any:
+            found = called(self.module.layer, states, asked)
+            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=found)  # type: ignore[arg-type]
+
+        self.module.forward = forward
+        try:
+            yield
+        finally:
+            vars(self.module).pop("forward", None)
+
+
+def encoder_of(net: Any) -> Encoder | None:
+    """The encoder whose layers can be called directly, or None: only as transformers made it."""
+    encoder = getattr(net.base_model, "encoder", None)
+    layers: Any = getattr(encoder, "layer", ())
+    if net.config.model_type not in LIKE_BERT or not len(layers):
         return None
-    spread = any(hasattr(module, "_hf_hook") for module in net.modules())  # over devices
-    return encoder if not spread and _untouched(encoder) and all(map(_as_made, layers)) else None
-
-
-def _as_made(layer: Any) -> bool:
-    own = type(layer).__name__ in _LAYERS and type(layer).__module__.startswith("transformers.")
-    attention = getattr(layer, "attention", None)
-    parts = (layer, attention, getattr(attention, "self", None), getattr(attention, "output", None))
-    return own and all(map(_untouched, (*parts, layer.intermediate, layer.output)))
+    if any(hasattr(module, "_hf_hook") for module in net.modules()):  # spread over devices
+        return None
+    kind = type(layers[0])
+    if not kind.__module__.startswith("transformers.models."):
+        return None
+    found = Encoder(encoder, sys.modules[kind.__module__], kind.__name__.removesuffix("Layer"))
+    return found if found.as_made else None
 
 
 def _untouched(module: Any) -> bool:
-    """Whether nothing but the class decides what a module does; idle hooks of transformers may."""
-    if module is None or "forward" in vars(module) or module._forward_pre_hooks:
+    """Whether a module does what its class says, and that what transformers or torch wrote.
+
+    Hooks that transformers leaves behind, idle, may be there.
+    """
+    if module.training or "forward" in vars(module) or module._forward_pre_hooks:
         return False
     hooks = module._forward_hooks.values()
-    return all(hook.__module__ == "transformers.utils.output_capturing" for hook in hooks)
-
-
-@contextmanager
-def direct(encoder: Any, asked: Asked) -> Iterator[None]:
-    """Let an encoder give the states of the slots alone, [1, slots, d], by calling its layers."""
-    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
-
-    def forward(states: torch.Tensor, *_: Any, **more: Any) -> Any:
-        found = called(encoder.layer, states, asked)
-        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=found)  # type: ignore[arg-type]
-
-    encoder.forward = forward
-    try:
-        yield
-    finally:
-        vars(encoder).pop("forward", None)
+    idle = all(getattr(hook, "__module__", "") == _IDLE for hook in hooks)
+    return idle and type(module).forward.__module__.startswith(("transformers.", "torch."))
 
 
 def called(layers: Sequence[Any], states: torch.Tensor, asked: Asked) -> torch.Tensor:
@@ -119,8 +159,7 @@ def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
 
 def _heads(own: Any, states: torch.Tensor) -> torch.Tensor:
     """Projected states [rows, places, d] by head: [rows, heads, places, size]."""
-    size = (*states.shape[:2], own.num_attention_heads, own.attention_head_size)
-    return states.view(size).transpose(1, 2)
+    return states.view(*states.shape[:2], -1, own.attention_head_size).transpose(1, 2)
 
 
 def _context(
@@ -149,7 +188,7 @@ def _last(layer: Any, states: torch.Tensor, asked: Asked) -> torch.Tensor:
 def _behind(layer: Any, context: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
     """What a layer does behind its attention, where each place is on its own."""
     output = layer.attention.output
-    states = output.LayerNorm(output.dense(context).add_(states))
+    states = output.LayerNorm(output.dense(context) + states)
     inner = layer.intermediate.intermediate_act_fn(layer.intermediate.dense(states))
-    done: torch.Tensor = layer.output.LayerNorm(layer.output.dense(inner).add_(states))
+    done: torch.Tensor = layer.output.LayerNorm(layer.output.dense(inner) + states)
     return done

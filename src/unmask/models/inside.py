@@ -26,7 +26,8 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
     """Let the head see the states of some places only: [rows, width, d] becomes [1, places, d].
 
     A hook on the base model does it for every architecture; OPT's head calls the decoder inside
-    of the base model directly, so that is hooked too, and whichever comes first gathers.
+    of the base model directly, so that is hooked too, and whichever comes first gathers. Where
+    it is known, that is the last attention: what comes behind it is then done for these alone.
     """
     gathered = False
 
@@ -44,12 +45,24 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
 
     base = net.base_model
     hooked = [base, base.decoder] if hasattr(base, "decoder") else [base]
+    hooked += _last_attention(net)
     handles = [module.register_forward_hook(gather) for module in hooked]
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _last_attention(net: Any) -> list[Any]:
+    """The attention of the last layer, where each place is on its own behind it."""
+    layers = getattr(getattr(net.base_model, "encoder", None), "layer", ())
+    chunked = getattr(net.config, "chunk_size_feed_forward", 0)
+    if net.config.model_type not in LIKE_BERT or chunked or not len(layers):
+        return []
+    found = [getattr(layer, "attention", None) for layer in layers]
+    # Layers may be one and the same: then it is not the last alone.
+    return [found[-1]] if found[-1] is not None and found.index(found[-1]) == len(found) - 1 else []
 
 
 @contextmanager

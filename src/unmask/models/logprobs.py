@@ -18,7 +18,7 @@ from unmask.asking import Ask, Ints, Query, Readings, asks_of, ranges
 from unmask.errors import ModelError
 from unmask.models.answers import Answers
 from unmask.models.batches import Budget, Progress
-from unmask.models.bert import Asked, direct
+from unmask.models.bert import Asked, Encoder
 from unmask.models.inside import (
     attention_received,
     attention_weights,
@@ -144,7 +144,7 @@ class Engine:
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
-    encoder: Any | None = None  # one whose layers can be called directly
+    encoder: Encoder | None = None  # one whose layers can be called directly
     parts: Parts = field(default_factory=lambda: Parts(()))
     line: Line = field(default_factory=lambda: Line(1))
 
@@ -236,8 +236,8 @@ class Engine:
         most, chosen = logits.amax(-1, keepdim=True), logits[index, gold]
         # A tie for the most is a hit: this is faster than to look for its place.
         hit = chosen == most[index, 0]
-        # What `logsumexp` does, but for looking for the most once more and for another array.
-        total = logits.sub_(most).exp_().sum(-1).log_().add_(most[:, 0])
+        # What `logsumexp` does, but for looking for the most once more.
+        total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
         chosen = chosen - total[index]
         weights = received.to(logits.device)[index]
         return torch.stack([chosen.double(), hit.double(), weights.double()])
@@ -270,9 +270,9 @@ class Engine:
         self, made: Pass, mask: torch.Tensor | None, picked: bool
     ) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""
-        if self.encoder is None or self.net.config._attn_implementation != "sdpa":
+        if self.encoder is None or not self.encoder.as_made:
             return only_at(self.net, made.row, made.nth if picked else made.at)
-        return direct(self.encoder, Asked(made.ids, made.row, made.at, mask, made.each))
+        return self.encoder.direct(Asked(made.ids, made.row, made.at, mask, made.each))
 
     def _permutation(self, asked: Questions, made: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.

@@ -16,13 +16,14 @@ from unmask.stats.student import quantile
 from unmask.types import Floats
 
 Codes = NDArray[np.int64]
-ENOUGH = 1_000_000  # numbers from which on a table of all of them would be large
+FEW = 1_000  # numbers of which a table is small
 
 
 def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
     """Names as numbers from 0, in the order of the names."""
     given = np.asarray(names)
-    if given.dtype == np.int64 and given.size and given.min() >= 0 and given.max() < ENOUGH:
+    whole = given.dtype == np.int64 and given.ndim == 1 and given.size
+    if whole and given.min() >= 0 and given.max() < max(FEW, 8 * given.size):
         there = np.bincount(given) > 0  # a fifth of the time of sorting them
         return (np.cumsum(there) - 1)[given]
     return np.unique(given, return_inverse=True)[1].astype(np.int64)

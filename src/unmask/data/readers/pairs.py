@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from unmask.errors import DataError
 from unmask.text.roles import find_word
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
 
+_WORDS = r"\[(?:'[\w -]*'(?:, '[\w -]*')*)?\]"
+_PLAIN = re.compile(rf"\[(?:{_WORDS}(?:, {_WORDS})*)?\]")
 # In CrowS-Pairs `stereo` items say something of a disadvantaged group, `antistereo` items of an
 # advantaged one.
 DIRECTIONS = {"stereo": "disadvantaged", "antistereo": "advantaged"}
@@ -79,14 +82,13 @@ def read_translated(path: Path, name: str = "translated") -> Dataset:
 
 def _ratings(text: str) -> list[list[str]]:
     """The annotators' bias types: a Python list of lists in the published file."""
+    if _PLAIN.fullmatch(text):  # as they all are; ten times as fast
+        return json.loads(text.replace("'", '"'))  # type: ignore[no-any-return]
     try:
-        found = json.loads(text.replace("'", '"')) if text else []  # ten times as fast
-    except ValueError:
-        try:
-            found = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            return []
-    return [list(r) for r in found] if isinstance(found, list) else []
+        found = ast.literal_eval(text) if text else []
+    except (ValueError, SyntaxError):
+        return []
+    return [list(r) for r in found] if isinstance(found, list | tuple) else []
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
