@@ -108,9 +108,10 @@ def answered(
         return {}
     if not on_gpu(model):
         return _answered(model, groups, options, wrong, USUAL)
-    order = {id(g.data): _arranged(g.data, options.plans) for g in groups}
-    moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
-    found = _answered(model, moved, options, wrong, ON_GPU)
+    with uncollected():  # a GPU would have to wait for it
+        order = {id(g.data): _arranged(g.data, options.plans) for g in groups}
+        moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
+        found = _answered(model, moved, options, wrong, ON_GPU)
     places = {p: order[id(g.data)] for g in groups for p in g.places if p in found}
     return {p: scoring.put_back(found[p], *places[p]) for p in places}
 
