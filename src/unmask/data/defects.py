@@ -101,15 +101,14 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
         return ["case"]
     found = []
     one, two = pro.split(), anti.split()
-    folded = pro.lower().split(), anti.lower().split()
-    changed = align(*folded).changed
+    changed = align(pro.lower().split(), anti.lower().split()).changed
     if not changed[0] or not changed[1]:
         found.append("empty difference")
     if max(map(_regions, changed)) > 1:
         found.append("several changes")
     # A capital at the start of a sentence is no mismatch.
-    words = zip(one[1:], two[1:], folded[0][1:], folded[1][1:], strict=False)
-    if any(a != b and c == d for a, b, c, d in words):
+    words = zip(one[1:], two[1:], strict=False)
+    if any(a != b and a.lower() == b.lower() for a, b in words):
         found.append("case")
     if max(len(pro), len(anti)) > LENGTHS * min(len(pro), len(anti)):
         found.append("length")
@@ -117,6 +116,8 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
 
 
 def _regions(places: tuple[int, ...]) -> int:
+    if places and places[-1] - places[0] == len(places) - 1:  # most are one
+        return 1
     return sum(1 for a, b in zip((-9, *places), places, strict=False) if b != a + 1)
 
 
