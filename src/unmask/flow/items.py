@@ -61,9 +61,8 @@ def sentence_rows(
     made = {"score": np.asarray(columns["score"], float)}
     made |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
     reason = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
-    flags = known["flags"]
-    said = {name: known[name] for name in known.columns if name != "flags"}
-    return pd.DataFrame({**belongs, **said, **made, "flags": flags, "reason": reason})
+    last = {"flags": known["flags"], "reason": reason}
+    return pd.DataFrame({**belongs, **known.drop(columns="flags"), **made, **last})
 
 
 class Kin:

@@ -247,12 +247,11 @@ class Engine:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
         picked = asked.hidden is not None
-        # Without padding there is nothing to shut off, and attention is faster.
-        mask = padding_mask(self.net, made.real) if made.padded else None
-        with self._gathered(made, mask, picked):
+        with self._gathered(made, picked):
             out = self.net(
                 input_ids=made.ids,
-                attention_mask=mask,
+                # Without padding there is nothing to shut off, and attention is faster.
+                attention_mask=padding_mask(self.net, made.real) if made.padded else None,
                 **self.segments(made.ids),
                 **(self._permutation(asked, made) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
@@ -266,13 +265,12 @@ class Engine:
             return out.logits[0], torch.full_like(made.row, torch.nan, dtype=torch.float64)
         return out.logits[0], attention_received(out.attentions, made.real)[made.row, made.at]
 
-    def _gathered(
-        self, made: Pass, mask: torch.Tensor | None, picked: bool
-    ) -> AbstractContextManager[None]:
+    def _gathered(self, made: Pass, picked: bool) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""
         if self.encoder is None or not self.encoder.as_made:
             return only_at(self.net, made.row, made.nth if picked else made.at)
-        return self.encoder.direct(Asked(made.ids, made.row, made.at, mask, made.each))
+        real = made.real.bool()[:, None, None] if made.padded else None
+        return self.encoder.direct(Asked(made.ids, made.row, made.at, real, made.each))
 
     def _permutation(self, asked: Questions, made: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.

@@ -11,7 +11,7 @@ from unmask.asking import LATER, Ask, Encoded, Query, Readings, asks_of
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget
 from unmask.models.server import Refused, Server, server
-from unmask.text.roles import places
+from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
 
 START = "?start="
@@ -161,8 +161,7 @@ class ServedCodec:
         self.answers[ids] = echo
         specials = frozenset(range(echo.before))
         roles = {
-            name: tuple(sorted({i for span in spans for i in places(echo.spans, specials, span)}))
-            for name, spans in text.spans.items()
+            name: all_places(echo.spans, specials, spans) for name, spans in text.spans.items()
         }
         return Encoded(ids, specials, roles, (), focus, text, echo.spans)
 
