@@ -12,8 +12,8 @@ from pathlib import Path
 
 from unmask.api import evaluate_specs
 from unmask.data.packaged import bundled_pairs
-from unmask.models.answers import Answers, Store, opened
-from unmask.models.load import load
+from unmask.models.answer_cache import Answers, Store, opened
+from unmask.models.transformers.model import load
 from unmask.options import Options, Spec
 
 MEASURES = ("pll", "cps", "sss", "aul", "aula")

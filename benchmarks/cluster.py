@@ -15,8 +15,8 @@ from ray.cluster_utils import Cluster
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
 from unmask.measures import find
-from unmask.models.load import load
-from unmask.models.load_remote import load_remote
+from unmask.models.ray.load_remote import load_remote
+from unmask.models.transformers.model import load
 from unmask.options import Spec
 
 ROUNDS = 2

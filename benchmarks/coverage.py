@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import norm, spearmanr
+from unmask.stats.attributes import attribute_variance
 
 from unmask.flow.effect import effect
 from unmask.measures import ASSOCIATION
 from unmask.options import Resampling
-from unmask.stats import agreement, comparison, effects, intervals, preference, sides
-from unmask.stats.attributes import attribute_variance
-from unmask.stats.design import Design, codes
+from unmask.stats import agreement, comparison, effects, intervals, preference, word_preference
+from unmask.stats.clustering import Design, codes
 
 Random = np.random.Generator
-FEW = intervals.FEW
+FEW = intervals.MIN_CLUSTERS
 
 
 class Row(NamedTuple):
@@ -165,8 +165,8 @@ def two_sided(times: int) -> Iterator[Row]:
             number = np.repeat(np.arange(2 * words), 2)
             chance = np.where(side == "a", 0.8, 0.4)
             wins = (rng.random(len(side)) < chance).astype(float)
-            known = sides.Sides(["f"] * len(side), list(side))
-            e = sides.by_side(wins, known, Design(number, codes(side)))["sides:f"]
+            known = word_preference.Sides(["f"] * len(side), list(side))
+            e = word_preference.by_side(wins, known, Design(number, codes(side)))["sides:f"]
             return e.low, 40.0, e.high, None
 
         name = f"{words} words a side"

@@ -35,7 +35,7 @@ def network():
     import torch
     import transformers
 
-    from unmask.models.load import wrap
+    from unmask.models.transformers.model import wrap
 
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(WORDS))]
     made = tokenizers.Tokenizer(

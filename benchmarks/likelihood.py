@@ -17,9 +17,9 @@ import transformers
 
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import likelihood, planning
+from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.models.load import load, wrap
+from unmask.models.transformers.model import load, wrap
 from unmask.types import Dataset
 
 FOUR = ["cps", "sss", "aul", "aula"]
@@ -77,8 +77,8 @@ def papers_way(net, tokenizer, data, names):
 
 def ours(model, data, names):
     cache = {}
-    planned = [planning.plan(model, LIKELIHOOD[n], data, cache) for n in names]
-    likelihood.ask({"own": model.engine()}, planned)
+    planned = [plan.plan(model, LIKELIHOOD[n], data, cache) for n in names]
+    run_likelihood.ask({"own": model.engine()}, planned)
     return planned
 
 

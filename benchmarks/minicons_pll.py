@@ -29,16 +29,16 @@ def items(count):
 def ours(count):
     import numpy as np
 
-    from unmask.flow import likelihood, planning
+    from unmask.flow import plan, run_likelihood
     from unmask.measures import LIKELIHOOD
-    from unmask.models.load import load
+    from unmask.models.transformers.model import load
     from unmask.types import Dataset
 
     model, chosen = load("bundled"), items(count)
 
     def scores(some):
-        planned = planning.plan(model, LIKELIHOOD["pll"], Dataset("some", "triplets", some))
-        readings = likelihood.ask({"own": model.engine()}, [planned])[0]
+        planned = plan.plan(model, LIKELIHOOD["pll"], Dataset("some", "triplets", some))
+        readings = run_likelihood.ask({"own": model.engine()}, [planned])[0]
         ends = np.cumsum(planned.values)
         return [readings.logp[b - n : b].sum() for b, n in zip(ends, planned.values, strict=True)]
 

@@ -22,8 +22,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from unmask.data import catalogue
 from unmask.flow import evaluate as flow
-from unmask.flow import likelihood, scoring
-from unmask.models.load import wrap
+from unmask.flow import reduce, run_likelihood
+from unmask.models.transformers.model import wrap
 from unmask.options import Options, Spec
 
 SHAPES = {
@@ -72,11 +72,11 @@ def parts(model, options):
 
         return call
 
-    before = likelihood._planned, likelihood.begin, likelihood._reduced, scoring.result
-    likelihood._planned = wrapped("planning", before[0])
-    likelihood.begin = wrapped("sending", before[1])
-    likelihood._reduced = wrapped("waiting", before[2])
-    scoring.result = wrapped("statistics", before[3])
+    before = run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, reduce.result
+    run_likelihood._planned = wrapped("planning", before[0])
+    run_likelihood.begin = wrapped("sending", before[1])
+    run_likelihood._reduced = wrapped("waiting", before[2])
+    reduce.result = wrapped("statistics", before[3])
     try:
         with timed(times, "whole"):
             with timed(times, "reading"):
@@ -84,7 +84,9 @@ def parts(model, options):
             specs = [Spec(model, m, d) for d in sets for m in MEASURES]
             found = flow.evaluate(specs, options)
     finally:
-        likelihood._planned, likelihood.begin, likelihood._reduced, scoring.result = before
+        run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, reduce.result = (
+            before
+        )
     return times, found
 
 

@@ -26,8 +26,8 @@ from tokenizers import (
 
 from unmask.cli.main import main
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import scoring
-from unmask.models.load import Model, wrap
+from unmask.flow import reduce
+from unmask.models.transformers.model import Model, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Answers are kept for this process alone: no test finds those of another run.
@@ -295,8 +295,8 @@ def tiny_real(family: str) -> Model:
 
 def sentence_frame(model, planned, readings):
     """The items table of one measure, from its plan and its answers."""
-    scored = scoring.reduced(model, planned.measure, planned, readings)
-    return scoring.sentence_frame(model, planned.measure, planned.data, scored)
+    scored = reduce.reduced(model, planned.measure, planned, readings)
+    return reduce.sentence_frame(model, planned.measure, planned.data, scored)
 
 
 def asked_of(planned, item, label):

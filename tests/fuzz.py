@@ -30,9 +30,9 @@ from unmask.corpus import readers as corpus
 from unmask.data import wordsets
 from unmask.data.readers import pairs, seat, stereoset
 from unmask.errors import UnmaskError
-from unmask.flow import scores
-from unmask.models.answers import VectorAnswers, opened
-from unmask.models.static import load_static
+from unmask.flow import external_scores
+from unmask.models.answer_cache import VectorAnswers, opened
+from unmask.models.static_vectors import load_static
 from unmask.text import contexts
 
 SENTENCES = [
@@ -242,7 +242,7 @@ def read_pairs(path: Path) -> None:
 
 
 def read_scores(path: Path) -> None:
-    found = scores.score_file(path, "bundled-pairs")
+    found = external_scores.score_file(path, "bundled-pairs")
     assert 0 <= found.overall.value <= 100
     used = found.items[found.items.reason.isna()]
     assert np.isfinite(used.score).all()

@@ -10,17 +10,17 @@ import torch
 
 import unmask
 from conftest import KINDS, SORT, tiny
-from unmask.asking import EACH, LATER, NOTHING, Ask, Readings, all_fit, sums
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
-from unmask.flow import likelihood, planning, recheck
+from unmask.flow import plan, precision, run_likelihood
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD
 from unmask.measures.reduce import AT_ONCE
-from unmask.models import questions
+from unmask.models import unique_rows
 from unmask.models.batches import Budget, batches
-from unmask.models.questions import causal_show, masked_show, permutation_show, sort_out
+from unmask.models.unique_rows import causal_rule, find_unique_rows, masked_rule, permutation_rule
 from unmask.options import Options, Spec
+from unmask.queries import EACH, LATER, NOTHING, Readings, RowQueries, all_fit, sums
 from unmask.text.roles import align
 from unmask.types import Dataset, Text
 
@@ -102,7 +102,7 @@ def made_asks(rng, causal):
         some = frozenset(rng.integers(0, len(row), 3).tolist())
         each = tuple(frozenset(rng.integers(0, len(row), 2).tolist()) for _ in at)
         ways = [LATER] if causal else [EACH, LATER, (NOTHING,), (some,), each]
-        asks.append(Ask(row, at, gold, ways[rng.integers(len(ways))]))
+        asks.append(RowQueries(row, at, gold, ways[rng.integers(len(ways))]))
     return asks
 
 
@@ -111,14 +111,14 @@ def made_asks(rng, causal):
 @pytest.mark.parametrize("how", ["one by one", "together", "all mixed alike"])
 def test_questions_are_sorted_out_as_by_hand(kind, seed, how, monkeypatch):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(questions, "FEW", 10**9 if how == "one by one" else 0)
+    monkeypatch.setattr(unique_rows, "FEW_ROWS", 10**9 if how == "one by one" else 0)
     if how == "all mixed alike":
-        monkeypatch.setattr(questions, "_mixed", lambda tokens, lengths: 0 * lengths)
+        monkeypatch.setattr(unique_rows, "_mixed", lambda tokens, lengths: 0 * lengths)
     mask = 3  # a token that also stands in sentences: rows may meet only in their tokens
-    show = {"masked": masked_show(mask), "causal": causal_show()}.get(kind, permutation_show())
+    show = {"masked": masked_rule(mask), "causal": causal_rule()}.get(kind, permutation_rule())
     asks = made_asks(rng, kind == "causal")
     flags = [bool(rng.integers(2)) for _ in asks]
-    found = sort_out(asks, flags, show)
+    found = find_unique_rows(asks, flags, show)
     queries = [(q, flag) for a, flag in zip(asks, flags, strict=True) for q in a.queries]
 
     def shown(q):
@@ -170,7 +170,7 @@ def test_slices_change_nothing(family, monkeypatch):
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     specs = [Spec(tiny(family), n, data) for n in names]
     whole = unmask.evaluate_specs(specs)
-    monkeypatch.setattr(likelihood, "USUAL", likelihood.Pace(7, 7, 0))
+    monkeypatch.setattr(run_likelihood, "USUAL", run_likelihood.Pace(7, 7, 0))
     told = []
     cut = unmask.evaluate_specs(
         specs, Options(keep=("tokens",), progress=lambda *args: told.append(args))
@@ -191,7 +191,7 @@ def test_slices_change_nothing(family, monkeypatch):
 def test_slices_hold_every_item_once(first):
     items = bundled_pairs().items
     sets = [Dataset(str(n), "triplets", items[:n]) for n in (3, 4, 50, 2)]
-    found = list(planning.slices(sets, 30, first))
+    found = list(plan.slices(sets, 30, first))
     if first is None:
         assert [d.name for d, _ in found[0]] == ["3", "4", "50"]
     for data in sets:
@@ -224,7 +224,7 @@ def preferred(result):
 
 @pytest.mark.filterwarnings("ignore:mkldnn")
 def test_with_recheck_every_preference_is_float32s(monkeypatch):
-    monkeypatch.setattr(recheck, "SAMPLE", 40)
+    monkeypatch.setattr(precision, "SAMPLE", 40)
     full, small = reduced_model()
     data = Dataset("some", "triplets", bundled_pairs().items)
     specs = [(n, data) for n in ("sss", "aul", "aula")]
@@ -263,22 +263,22 @@ def test_recheck_is_for_preferences_only():
 
 @pytest.mark.parametrize("name", ["pll", "aul"])
 def test_a_measure_asks_one_record_a_sentence(name):
-    planned = planning.plan(tiny("bert"), LIKELIHOOD[name], bundled_pairs())
+    planned = plan.plan(tiny("bert"), LIKELIHOOD[name], bundled_pairs())
     assert len(planned.asks) == sum(planned.values > 0) < planned.count
 
 
 ROW = (2, 7, 8, 9, 3)
 WRONG = {
-    "text": lambda s, codec: [Ask(s.ids, ("1",), (5,), EACH)],
-    "part of a place": lambda s, codec: [Ask(s.ids, (-0.5,), (5,), EACH)],
-    "beyond": lambda s, codec: [Ask(s.ids, (len(s.ids),), (5,), EACH)],
-    "before": lambda s, codec: [Ask(s.ids, (-1,), (5,), EACH)],
-    "no gold": lambda s, codec: [Ask(s.ids, (1, 2), (5,), EACH)],
-    "gold below 0": lambda s, codec: [Ask(s.ids, (1,), (-5,), EACH)],
-    "gold no number": lambda s, codec: [Ask(s.ids, (1,), (float("nan"),), EACH)],
-    "sets": lambda s, codec: [Ask(s.ids, (1, 2, 3), (5, 6, 7), (NOTHING, NOTHING))],
-    "huge": lambda s, codec: [Ask(s.ids, (2**70,), (5,), EACH)],
-    "nothing": lambda s, codec: [Ask(s.ids, (), (), EACH)],
+    "text": lambda s, codec: [RowQueries(s.ids, ("1",), (5,), EACH)],
+    "part of a place": lambda s, codec: [RowQueries(s.ids, (-0.5,), (5,), EACH)],
+    "beyond": lambda s, codec: [RowQueries(s.ids, (len(s.ids),), (5,), EACH)],
+    "before": lambda s, codec: [RowQueries(s.ids, (-1,), (5,), EACH)],
+    "no gold": lambda s, codec: [RowQueries(s.ids, (1, 2), (5,), EACH)],
+    "gold below 0": lambda s, codec: [RowQueries(s.ids, (1,), (-5,), EACH)],
+    "gold no number": lambda s, codec: [RowQueries(s.ids, (1,), (float("nan"),), EACH)],
+    "sets": lambda s, codec: [RowQueries(s.ids, (1, 2, 3), (5, 6, 7), (NOTHING, NOTHING))],
+    "huge": lambda s, codec: [RowQueries(s.ids, (2**70,), (5,), EACH)],
+    "nothing": lambda s, codec: [RowQueries(s.ids, (), (), EACH)],
     "none": lambda s, codec: None,
     "no ask": lambda s, codec: [5],
 }
@@ -297,7 +297,7 @@ def test_what_a_plan_does_wrong_is_one_sentence(what):
     mine = replace(LIKELIHOOD["pll"], name="mine", plans={"masked": plan})
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     with pytest.raises(DataError, match="the plan of 'mine' fails"):
-        planning.plan(tiny("bert"), mine, data)
+        plan.plan(tiny("bert"), mine, data)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -307,7 +307,9 @@ def test_asks_fit_together_as_one_by_one(seed):
     sets = [EACH, LATER, (NOTHING,), (NOTHING, NOTHING)]
     for _ in range(40):
         asks = [
-            Ask(ROW, at, rng.choice([tuple(range(len(at))), (1,), (-1,), (0, 2)]), rng.choice(sets))
+            RowQueries(
+                ROW, at, rng.choice([tuple(range(len(at))), (1,), (-1,), (0, 2)]), rng.choice(sets)
+            )
             for at in rng.choices(odd[1:3] if rng.random() < 0.7 else odd, k=rng.randint(0, 4))
         ]
         try:
@@ -319,7 +321,7 @@ def test_asks_fit_together_as_one_by_one(seed):
 
 def test_a_reduction_that_fails_leaves_the_others_whole(monkeypatch):
     """Also where it fails in the first of several slices, and shares a plan with another."""
-    monkeypatch.setattr(likelihood, "USUAL", likelihood.Pace(7, 7, 0))
+    monkeypatch.setattr(run_likelihood, "USUAL", run_likelihood.Pace(7, 7, 0))
 
     def bad(readings):
         raise ValueError("no")

@@ -10,11 +10,11 @@ import transformers
 
 from conftest import SMALL, tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import likelihood, planning
+from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.models import bert
-from unmask.models.bert import Asked, encoder_of
-from unmask.models.inside import only_at
+from unmask.models.fast import direct_layers
+from unmask.models.fast.direct_layers import Asked, encoder_of
+from unmask.models.transformers.hooks import only_at
 
 KIN = {
     "bert": ("Bert", {}),
@@ -179,9 +179,9 @@ def test_what_is_changed_behind_an_engine_counts(what, monkeypatch):
     model = tiny("bert")
     model = replace(model, net=copy.deepcopy(model.net))
     data = replace(bundled_pairs(), items=bundled_pairs().items[::60])
-    planned = planning.plan(model, LIKELIHOOD["aul"], data)
+    planned = plan.plan(model, LIKELIHOOD["aul"], data)
     engine = model.engine()
-    before = likelihood.ask({"own": engine}, [planned])[0].logp
+    before = run_likelihood.ask({"own": engine}, [planned])[0].logp
     layer = model.net.bert.encoder.layer[0]
     handle = None
     if what == "all modules":
@@ -195,7 +195,7 @@ def test_what_is_changed_behind_an_engine_counts(what, monkeypatch):
     else:
         CHANGES[what](model.net, layer)
     try:
-        found = likelihood.ask({"own": engine}, [planned])[0].logp
+        found = run_likelihood.ask({"own": engine}, [planned])[0].logp
         with torch.inference_mode():
             rows = {
                 a.row: model.net(torch.tensor([a.row])).logits[0].log_softmax(-1)
@@ -247,8 +247,8 @@ def test_what_hooks_keep_is_not_written_to():
     )
     net.cls.register_forward_hook(lambda module, args, out: kept.append((out, out.clone())))
     data = replace(bundled_pairs(), items=bundled_pairs().items[::90])
-    planned = planning.plan(model, LIKELIHOOD["pll"], data)
-    likelihood.ask({"own": model.engine()}, [planned])
+    planned = plan.plan(model, LIKELIHOOD["pll"], data)
+    run_likelihood.ask({"own": model.engine()}, [planned])
     assert len(kept) > 1
     assert all(torch.equal(a, b) for a, b in kept)
 
@@ -279,14 +279,14 @@ def test_the_encoder_is_itself_again_also_after_a_failure():
 def test_an_engine_asks_the_same_either_way(family, measure, monkeypatch):
     model = tiny(family)
     data = replace(bundled_pairs(), items=bundled_pairs().items[::20])
-    planned = planning.plan(model, LIKELIHOOD[measure], data)
+    planned = plan.plan(model, LIKELIHOOD[measure], data)
     used = []
     with monkeypatch.context() as patched:
-        called = bert.called
-        patched.setattr(bert, "called", lambda *a: used.append(1) or called(*a))
-        quick = likelihood.ask({"own": model.engine()}, [planned])[0]
+        called = direct_layers.called
+        patched.setattr(direct_layers, "called", lambda *a: used.append(1) or called(*a))
+        quick = run_likelihood.ask({"own": model.engine()}, [planned])[0]
     assert used
-    slow = likelihood.ask({"own": replace(model.engine(), encoder=None)}, [planned])[0]
+    slow = run_likelihood.ask({"own": replace(model.engine(), encoder=None)}, [planned])[0]
     assert np.abs(quick.logp - slow.logp).max() < 1e-9
     assert (quick.hit == slow.hit).all()
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import unmask
-import unmask.models.codec
+import unmask.models.transformers.tokenizer
 from conftest import finish, invoke, made_tokenizer, make_net, tiny
 from unmask.api import evaluate
-from unmask.flow import scores
+from unmask.flow import external_scores
 from unmask.measures import MEASURES
 
 
@@ -134,9 +134,9 @@ def test_bad_files(tmp_path, pairs, broken):
     check(["run", "-m", broken / "maskless", "-x", "pll", "-d", pairs, *out], "no mask token")
     check(["score", columns, "-d", "bundled-pairs"], "has no column 'id'")
     scores = tmp_path / "s.csv"
-    scores.write_text("id,score\nx,1\n")
+    external_scores.write_text("id,score\nx,1\n")
     check(["score", scores, "-d", "bundled-pairs"], "no id in")
-    scores.write_text("id,score\nx,one\n")
+    external_scores.write_text("id,score\nx,one\n")
     check(["score", scores, "-d", "bundled-pairs"], "no number")
 
 
@@ -145,7 +145,7 @@ def test_a_tokenizer_without_offsets_is_refused():
         is_fast = False
 
     with pytest.raises(unmask.ModelError, match="no character offsets"):
-        unmask.models.codec.TokenizerCodec(Slow(), "masked", "slow")
+        unmask.models.transformers.tokenizer.TokenizerCodec(Slow(), "masked", "slow")
 
 
 def test_a_sentence_too_long_is_counted_and_not_a_crash(tmp_path):
@@ -230,7 +230,7 @@ GENDER = {
 @pytest.mark.parametrize("name", list(STEREOSET))
 def test_own_scores_give_the_published_values(name, shared):
     path = shared(f"stereoset/predictions/predictions_{name}.json")
-    found = scores.score_file(path, "stereoset")
+    found = external_scores.score_file(path, "stereoset")
     values = found.extras["lms"].value, found.overall.value, found.extras["icat"].value
     assert tuple(round(v, 2) for v in values) == STEREOSET[name]
     if name in GENDER:
@@ -252,7 +252,7 @@ def test_own_scores_in_every_format(tmp_path):
     frame.to_json(tmp_path / "s.jsonl", orient="records", lines=True)
     frame.to_parquet(tmp_path / "s.parquet")
     for name in ("s.csv", "s.jsonl", "s.parquet"):
-        found = scores.score_file(tmp_path / name, "bundled-pairs")
+        found = external_scores.score_file(tmp_path / name, "bundled-pairs")
         assert found.coverage.scored == found.coverage.items
         micro = found.items.pivot(index="item", columns="label", values="score")
         share = 100 * (micro.stereotype > micro.antistereotype).mean()

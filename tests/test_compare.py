@@ -14,11 +14,11 @@ from conftest import tiny
 from unmask.api import run
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
-from unmask.flow import scores
-from unmask.flow.scoring import preferences
+from unmask.flow import external_scores
+from unmask.flow.reduce import preferences
 from unmask.options import Resampling
 from unmask.stats import agreement, comparison, intervals
-from unmask.stats.families import corrected
+from unmask.stats.multiplicity import corrected
 from unmask.studies import compare as comparing
 from unmask.types import Estimate
 
@@ -212,7 +212,7 @@ def published_runs(shared):
     out = []
     for name, file in FILES.items():
         path = shared(f"stereoset/predictions/predictions_{file}.json")
-        result = scores.score_file(path, "stereoset", name=name)
+        result = external_scores.score_file(path, "stereoset", name=name)
         out.append(comparing.Run(name, {("scores", "stereoset"): result}))
     return out
 

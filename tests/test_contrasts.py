@@ -17,8 +17,8 @@ from unmask.data import catalogue, controls, defects
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers import occupations, stereoset
 from unmask.errors import DataError, NotApplicable
-from unmask.flow.scores import score_file
-from unmask.models.next_sentence import NextSentence
+from unmask.flow.external_scores import score_file
+from unmask.models.transformers.next_sentence import NextSentence
 
 # ---------------------------------------------------------------- the package's own pairs
 

@@ -14,7 +14,7 @@ from unmask.lab import items
 from unmask.lab.language import tokenizer_of
 from unmask.lab.nets import network
 from unmask.lab.world import Plant, World
-from unmask.models.load import in_memory, wrap
+from unmask.models.transformers.model import in_memory, wrap
 from unmask.options import ABOUT
 from unmask.reports import files
 
@@ -114,7 +114,7 @@ def test_results_give_frames_items_and_texts():
     assert len(found.frame(by_category=True)) > len(frame)
     assert "|" in found.to_markdown()
     assert "\\toprule" in found[0].to_latex()
-    pulls = found[0].items_by_pull()
+    pulls = found[0].items_by_influence()
     assert list(pulls.columns)[:3] == ["item", "category", "pull"]
     assert (pulls.pull.abs().diff().dropna() <= 0).all()
     scores = found[0].items.pivot(index="item", columns="label", values="score")
@@ -122,12 +122,12 @@ def test_results_give_frames_items_and_texts():
     assert pulls.set_index("item").pull.to_dict() == pytest.approx(by_hand.to_dict())
     assert set(pulls.stereotype) == set(PAIRS.stereotype)
     words = next(r for r in found if r.measure == "w-seat")
-    top = words.items_by_pull(3)
+    top = words.items_by_influence(3)
     assert len(top) == 3
     whole = words.items.set_index("item").without
     assert top.pull[0] == pytest.approx(words.overall.value - whole[top["item"][0]])
     templates = next(r for r in found if r.measure == "lpbs")
-    assert {"word", "pull", "sentence"} <= set(templates.items_by_pull(2).columns)
+    assert {"word", "pull", "sentence"} <= set(templates.items_by_influence(2).columns)
 
 
 def test_a_leaderboard_compares_what_all_models_have(model):

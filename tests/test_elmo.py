@@ -9,7 +9,7 @@ import torch
 from unmask.api import evaluate
 from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.models.elmo import load_elmo
-from unmask.models.load_any import load_any
+from unmask.models.load import load_any
 from unmask.text.contexts import Mention, Wanted
 from unmask.types import Stimuli
 

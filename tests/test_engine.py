@@ -11,18 +11,18 @@ import torch
 
 import unmask
 from conftest import KINDS, SORT, invoke, tiny
-from unmask.asking import NOTHING, Query
 from unmask.data.packaged import bundled_pairs
 from unmask.data.templates import template_test
 from unmask.errors import ModelError, NotApplicable
-from unmask.flow import likelihood, planning
+from unmask.flow import plan, run_likelihood
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD
-from unmask.models.answers import Store, opened
+from unmask.models.answer_cache import Store, opened
 from unmask.models.batches import Budget, batches, budget_for
-from unmask.models.inside import attention_received
-from unmask.models.load import wrap
-from unmask.models.weights import checked_hash
+from unmask.models.transformers.hooks import attention_received
+from unmask.models.transformers.model import wrap
+from unmask.models.transformers.weights import checked_hash
+from unmask.queries import NOTHING, Query
 from unmask.types import Dataset
 
 MASKED = [f for f in SORT if KINDS.get(f, "masked") == "masked"]
@@ -31,7 +31,7 @@ SOME = Dataset("some", "triplets", bundled_pairs().items[::13])
 
 def queries_for(family, names):
     model = tiny(family)
-    planned = [planning.plan(model, LIKELIHOOD[n], SOME) for n in names]
+    planned = [plan.plan(model, LIKELIHOOD[n], SOME) for n in names]
     flags = [p.measure.attention for p in planned for _ in p.queries]
     return model, [q for p in planned for q in p.queries], flags
 
@@ -98,10 +98,10 @@ def test_rows_are_shared_between_measures():
     names = ["pll", "cps", "sss", "aul", "aula"]
     pairs = Dataset("pairs", "pairs", tuple(i for i in bundled_pairs().items[::4]))
     model = tiny("bert")
-    planned = [planning.plan(model, LIKELIHOOD[n], pairs) for n in names]
+    planned = [plan.plan(model, LIKELIHOOD[n], pairs) for n in names]
     engine = {"own": model.engine()}
-    apart = [likelihood.ask(engine, [p])[0].rows for p in planned]
-    together = likelihood.ask(engine, planned)[0].rows
+    apart = [run_likelihood.ask(engine, [p])[0].rows for p in planned]
+    together = run_likelihood.ask(engine, planned)[0].rows
     assert together < 0.6 * sum(apart)
     # The distinct rows by hand: each content token hidden alone, all changed at once (when that
     # is more than one token), and the plain sentence.
@@ -126,7 +126,7 @@ def test_lpbs_needs_a_row_for_each_attribute_and_one_for_the_prior():
         "templates": [{"text": "so {target} was {attribute}.", "x": words[:10], "y": words[10:20]}],
         "attributes": {"A": words[20:25], "B": words[25:30]},
     }
-    planned = planning.plan(model, LIKELIHOOD["lpbs"], template_test(test))
+    planned = plan.plan(model, LIKELIHOOD["lpbs"], template_test(test))
     readings = model.engine().ask(planned.queries, [False] * len(planned.queries))
     assert len(planned.queries) == 400
     assert readings.rows == 11
@@ -227,8 +227,8 @@ def test_vectors_are_kept(tmp_path):
 
 
 def test_the_store_forgets_what_was_used_least(tmp_path, monkeypatch):
-    monkeypatch.setattr("unmask.models.answers.DAY", -1)
-    monkeypatch.setattr("unmask.models.answers.time.time", lambda: clock[0])
+    monkeypatch.setattr("unmask.models.answer_cache.DAY", -1)
+    monkeypatch.setattr("unmask.models.answer_cache.time.time", lambda: clock[0])
     monkeypatch.setenv("UNMASK_CACHE_SIZE", "200000")
     clock = [1000]
     store = Store(tmp_path / "a")
@@ -322,17 +322,17 @@ def test_xlnet_published_slices_drop_a_word_and_keep_sep():
     model = tiny("xlnet")
     item = SOME.items[0]
     one = Dataset("one", "triplets", (item,))
-    planned = planning.plan(model, LIKELIHOOD["aul@thys2025"], one)
+    planned = plan.plan(model, LIKELIHOOD["aul@thys2025"], one)
     row = model.codec.encode(item.texts["stereotype"].string)
     asked = [q.at for q in planned.queries if q.row == row.ids]
     assert asked == list(range(1, len(row.ids) - 1))
     sep = model.codec.tokenizer.sep_token_id
     assert row.ids[asked[-1]] == sep
     assert 0 not in row.specials
-    plain = planning.plan(model, LIKELIHOOD["aul"], one)
+    plain = plan.plan(model, LIKELIHOOD["aul"], one)
     assert [q.at for q in plain.queries if q.row == row.ids] == list(range(len(row.ids) - 2))
     # and the answers are those of a plain forward pass, without target_mapping
-    readings = likelihood.ask({"written": model.engine("written")}, [planned])[0]
+    readings = run_likelihood.ask({"written": model.engine("written")}, [planned])[0]
     with torch.no_grad():
         types = torch.tensor([[*[0] * (len(row.ids) - 1), 2]])
         logits = model.net(torch.tensor([row.ids]), token_type_ids=types).logits[0]
@@ -357,14 +357,14 @@ def test_xlnet_reads_the_paragraph_of_the_release():
     model = tiny("xlnet")
     long = replace(model, limit=10_000)
     item = SOME.items[0]
-    planned = planning.plan(long, LIKELIHOOD["cat@nadeem2021"], Dataset("d", "triplets", (item,)))
+    planned = plan.plan(long, LIKELIHOOD["cat@nadeem2021"], Dataset("d", "triplets", (item,)))
     first = planned.queries[0]
     tokenizer = model.codec.tokenizer
     seps = [i for i, t in enumerate(first.row) if t == tokenizer.sep_token_id]
     assert len(seps) == 2
     assert seps[0] < first.at < seps[1]
     assert seps[0] > 100
-    readings = likelihood.ask({"written": long.engine("written")}, [planned])[0]
+    readings = run_likelihood.ask({"written": long.engine("written")}, [planned])[0]
     shown = [tokenizer.mask_token_id if i == first.at else t for i, t in enumerate(first.row)]
     types = [0] * (seps[0] + 1) + [1] * (seps[1] - seps[0]) + [2]
     with torch.no_grad():
@@ -413,17 +413,17 @@ def test_a_model_that_is_spread_over_devices_has_the_same_numbers(tmp_path, monk
     assert spread[0].provenance["model"]["weights"] == plain[0].provenance["model"]["weights"]
     with pytest.raises(unmask.UnmaskError, match="8bit"):
         unmask.run(str(tmp_path), "ll", load="3bit")
-    monkeypatch.setattr("unmask.models.load.find_spec", lambda name: None)
+    monkeypatch.setattr("unmask.models.transformers.model.find_spec", lambda name: None)
     with pytest.raises(unmask.ModelError, match=r"unmask\[large\]"):
         unmask.run(str(tmp_path), "ll", "bundled-pairs", load="8bit")
 
 
 def test_the_hash_of_weights_is_of_names_shapes_and_values_alone(monkeypatch):
     net = copy.deepcopy(tiny("bert").net)
-    monkeypatch.setattr("unmask.models.weights.PIECE", 100)
+    monkeypatch.setattr("unmask.models.transformers.weights.PIECE", 100)
     found = checked_hash(net, "x")
     for threads in (1, 3, 16):
-        monkeypatch.setattr("unmask.models.weights.THREADS", threads)
+        monkeypatch.setattr("unmask.models.transformers.weights.THREADS", threads)
         assert checked_hash(net, "x") == found
     last = [p for p in net.parameters() if p.is_contiguous() and p.numel() > 200][-1]
     with torch.no_grad():
@@ -522,8 +522,8 @@ def test_what_a_model_cannot_do_is_told_once_and_costs_no_other(tmp_path):
 
 def test_models_of_one_tokenizer_share_their_plans(monkeypatch):
     made = []
-    real = likelihood.plan
-    monkeypatch.setattr(likelihood, "plan", lambda *a: made.append(a[0].name) or real(*a))
+    real = run_likelihood.plan
+    monkeypatch.setattr(run_likelihood, "plan", lambda *a: made.append(a[0].name) or real(*a))
     first = tiny("bert")
     second = replace(first, name="second")
     other = tiny("roberta")

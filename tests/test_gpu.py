@@ -14,11 +14,12 @@ import torch
 import unmask
 from conftest import KINDS, tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import likelihood, planning, scoring
+from unmask.flow import plan, reduce, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.models import load, parts
-from unmask.models.line import Line, Started
-from unmask.models.logprobs import AHEAD
+from unmask.models.fast import fp32_split
+from unmask.models.fast.pass_queue import PassQueue, Started
+from unmask.models.transformers import model as model_module
+from unmask.models.transformers.logprobs import AHEAD
 from unmask.options import Options, Spec
 from unmask.types import Dataset
 
@@ -43,7 +44,7 @@ class Passes:
 
 
 def test_a_line_starts_a_few_and_keeps_the_order():
-    seen, line = Passes(), Line(3)
+    seen, line = Passes(), PassQueue(3)
     first = line.add(seen.of("a", 4))
     assert seen.started == [("a", 0), ("a", 1), ("a", 2)]
     second = line.add(seen.of("b", 2))
@@ -66,7 +67,7 @@ def test_a_line_starts_a_few_and_keeps_the_order():
 
 
 def test_a_later_answer_may_be_asked_for_first():
-    seen, line = Passes(), Line(2)
+    seen, line = Passes(), PassQueue(2)
     first, second = line.add(seen.of("a", 3)), line.add(seen.of("b", 3))
     second()
     first()
@@ -74,7 +75,7 @@ def test_a_later_answer_may_be_asked_for_first():
 
 
 def test_a_line_may_be_empty():
-    line = Line(2)
+    line = PassQueue(2)
     line.add(iter(()))()
     line.tend()
 
@@ -89,7 +90,7 @@ def test_what_fails_on_the_way_is_raised_again_by_its_own_job(late):
             yield Started(lambda: False, lambda: 1 / 0)
         raise ZeroDivisionError
 
-    seen, line = Passes(), Line(1)
+    seen, line = Passes(), PassQueue(1)
     first, second = line.add(broken()), line.add(seen.of("b", 2))
     with pytest.raises(ZeroDivisionError):
         second()
@@ -113,9 +114,9 @@ def test_the_pace_of_a_gpu_changes_nothing(family, monkeypatch):
     specs = [Spec(tiny(family), n, d) for n in names for d in (data, other)]
     how = Options(keep=("tokens",), cache=False)
     whole = unmask.evaluate_specs(specs, how)
-    monkeypatch.setattr(likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(likelihood, "ON_GPU", likelihood.Pace(16, 4, 2))
-    monkeypatch.setattr(load, "Line", lambda most: Line(AHEAD))
+    monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
+    monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(16, 4, 2))
+    monkeypatch.setattr(model_module, "PassQueue", lambda most: PassQueue(AHEAD))
     cut = unmask.evaluate_specs(specs, how)
     for one, two in zip(whole, cut, strict=True):
         assert np.allclose(one.items.score, two.items.score, atol=1e-5, equal_nan=True)
@@ -127,7 +128,7 @@ def test_the_pace_of_a_gpu_changes_nothing(family, monkeypatch):
 
 def test_long_items_come_first_and_are_put_back():
     data = replace(bundled_pairs(), items=bundled_pairs().items[:40])
-    moved, numbers = planning.arranged(data)
+    moved, numbers = plan.arranged(data)
     sizes = [max(len(t.string) for t in i.texts.values()) for i in moved.items]
     assert sizes == sorted(sizes, reverse=True)
     assert [data.items[n] for n in numbers] == list(moved.items)
@@ -135,17 +136,17 @@ def test_long_items_come_first_and_are_put_back():
     names = [(i.id, label) for i in moved.items for label in i.texts]
     at = {name: k for k, name in enumerate(names)}
     number = np.arange(count)
-    scored = scoring.Scored(number * 1.0, number * 1.0, number, number, {}, 0, 0)
-    back = scoring.put_back(scored, moved, numbers)
+    scored = reduce.Scored(number * 1.0, number * 1.0, number, number, {}, 0, 0)
+    back = reduce.put_back(scored, moved, numbers)
     assert back.tokens.tolist() == [at[i.id, label] for i in data.items for label in i.texts]
 
 
 def test_models_share_plans_at_the_pace_of_a_gpu(monkeypatch):
-    monkeypatch.setattr(likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(likelihood, "ON_GPU", likelihood.Pace(16, 4, 2))
+    monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
+    monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(16, 4, 2))
     made = []
-    original = likelihood.plan
-    monkeypatch.setattr(likelihood, "plan", lambda *a: made.append(a) or original(*a))
+    original = run_likelihood.plan
+    monkeypatch.setattr(run_likelihood, "plan", lambda *a: made.append(a) or original(*a))
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     one, two = (replace(tiny("bert"), name=name) for name in "ab")
     how = Options(cache=False)
@@ -160,8 +161,8 @@ def test_models_share_plans_at_the_pace_of_a_gpu(monkeypatch):
 
 def test_a_cluster_is_no_gpu_of_this_machine():
     there = {"device": "cuda:0"}
-    assert likelihood.on_gpu(SimpleNamespace(provenance=there, net=None))
-    assert not likelihood.on_gpu(SimpleNamespace(provenance=there))
+    assert run_likelihood.on_gpu(SimpleNamespace(provenance=there, net=None))
+    assert not run_likelihood.on_gpu(SimpleNamespace(provenance=there))
 
 
 def test_slices_without_tokens_leave_the_types_of_kept_ones(monkeypatch):
@@ -176,8 +177,8 @@ def test_slices_without_tokens_leave_the_types_of_kept_ones(monkeypatch):
     data = Dataset("some", "triplets", (*items[4:], *long))
     model, how = replace(tiny("bert"), limit=50), Options(keep=("tokens",), cache=False)
     (whole,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
-    monkeypatch.setattr(likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(likelihood, "ON_GPU", likelihood.Pace(6, 6, 2))
+    monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
+    monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(6, 6, 2))
     (cut,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
     assert whole.coverage.scored == 26
     assert cut.kept["tokens"].dtypes.equals(whole.kept["tokens"].dtypes)
@@ -198,8 +199,8 @@ def test_layers_that_are_one_are_not_cut_short():
             net.bert.encoder.layer = layers[:0]
         own = replace(model, net=net)
         data = Dataset("some", "triplets", bundled_pairs().items[::60])
-        planned = planning.plan(own, LIKELIHOOD["aul"], data)
-        found = likelihood.ask({"own": own.engine()}, [planned])[0].logp
+        planned = plan.plan(own, LIKELIHOOD["aul"], data)
+        found = run_likelihood.ask({"own": own.engine()}, [planned])[0].logp
         with torch.inference_mode():
             rows = {
                 a.row: net(torch.tensor([a.row])).logits[0].log_softmax(-1) for a in planned.asks
@@ -224,9 +225,9 @@ def test_halves_hold_a_float32_number(columns, weight):
     """Two halves give it back to within float32's rounding of the row's largest number."""
     x = numbers(20, columns, 0)
     x[3] = 0
-    chunks = parts.chunks_of(columns)
+    chunks = fp32_split.chunks_of(columns)
     assert columns % chunks == 0
-    halves, back = parts.split(x, chunks, weight)
+    halves, back = fp32_split.split(x, chunks, weight)
     blocks = halves.view(20, chunks, 3, -1).double()
     first, rest = blocks[:, :, 2], blocks[:, :, 1 if weight else 0]
     assert torch.equal(first, blocks[:, :, 0 if weight else 1])
@@ -237,11 +238,11 @@ def test_halves_hold_a_float32_number(columns, weight):
 
 
 def test_wide_sums_are_made_in_chunks():
-    assert parts.chunks_of(768) == parts.chunks_of(1024) == 1
-    assert parts.chunks_of(4096) == 4
-    assert parts.chunks_of(3072) == 3
+    assert fp32_split.chunks_of(768) == fp32_split.chunks_of(1024) == 1
+    assert fp32_split.chunks_of(4096) == 4
+    assert fp32_split.chunks_of(3072) == 3
     for columns in (1280, 1600, 2560, 5120, 6400, 11_008, 14_336, 28_672):  # of known networks
-        assert columns / parts.chunks_of(columns) <= parts.WIDE
+        assert columns / fp32_split.chunks_of(columns) <= fp32_split.WIDE
 
 
 @pytest.mark.parametrize("kind", ["linear", "convolution"])
@@ -252,11 +253,11 @@ def test_a_layer_in_parts_is_the_layer(kind, columns, out):
     weight, bias = numbers(out, columns, 2, 3.0), numbers(1, out, 3)[0]
     layer = torch.nn.Linear(columns, out)
     if kind == "convolution":
-        layer = parts.Conv1D(out, columns)
+        layer = fp32_split.Conv1D(out, columns)
         weight = weight.t()
     layer.weight, layer.bias = torch.nn.Parameter(weight), torch.nn.Parameter(bias)
     with torch.inference_mode():
-        made = parts.Weight.of(layer)(x)
+        made = fp32_split.Weight.of(layer)(x)
         plain = layer(x)
         exact = layer.double()(x.double())
         size = x.norm(dim=-1, keepdim=True) * weight.norm(dim=-1 if kind == "linear" else 0)
@@ -272,14 +273,14 @@ def test_too_large_and_too_small_numbers_are_as_in_float32():
     layer = torch.nn.Linear(2, 8, bias=False)
     torch.nn.init.constant_(layer.weight, 0.5)
     with torch.inference_mode():
-        made = parts.Weight.of(layer)(x)
+        made = fp32_split.Weight.of(layer)(x)
         plain = layer(x)
     assert torch.allclose(made[:2], plain[:2], rtol=1e-6, atol=1e-43)
     assert not made[2:].isfinite().any()
 
 
 def all_layers(net, precision):
-    return parts.Parts(parts.layers_of(net))
+    return fp32_split.SplitProducts(fp32_split.layers_of(net))
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "gpt2", "xlnet", "opt"])
@@ -291,10 +292,10 @@ def test_scores_in_parts_are_float32_scores(family, monkeypatch):
     specs = [Spec(model, n, data) for n in names]
     how = Options(cache=False)
     plain = unmask.evaluate_specs(specs, how)
-    monkeypatch.setattr(load, "parts_of", all_layers)
+    monkeypatch.setattr(model_module, "split_products", all_layers)
     used = []
-    original = parts.Weight.__call__
-    monkeypatch.setattr(parts.Weight, "__call__", lambda *a: used.append(1) or original(*a))
+    original = fp32_split.Weight.__call__
+    monkeypatch.setattr(fp32_split.Weight, "__call__", lambda *a: used.append(1) or original(*a))
     found = unmask.evaluate_specs(specs, how)
     assert used
     for one, two in zip(plain, found, strict=True):
@@ -305,7 +306,7 @@ def test_scores_in_parts_are_float32_scores(family, monkeypatch):
 
 def test_an_interruption_leaves_the_layers_as_they_were(monkeypatch):
     net = copy.deepcopy(tiny("bert").net).float()
-    made = parts.Parts(parts.layers_of(net))
+    made = fp32_split.SplitProducts(fp32_split.layers_of(net))
     calls = []
 
     def stop(function, layer):
@@ -314,11 +315,11 @@ def test_an_interruption_leaves_the_layers_as_they_were(monkeypatch):
             raise KeyboardInterrupt
         return lambda x: x
 
-    monkeypatch.setattr(parts, "partial", stop)
+    monkeypatch.setattr(fp32_split, "partial", stop)
     before = torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
     with pytest.raises(KeyboardInterrupt), made.used():
         pass
-    assert len(parts.layers_of(net)) == len(made.layers)
+    assert len(fp32_split.layers_of(net)) == len(made.layers)
     assert torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction == before
 
 
@@ -327,13 +328,13 @@ def test_results_say_how_products_were_made(monkeypatch):
     data = Dataset("some", "triplets", bundled_pairs().items[::40])
     specs = [Spec(model, "pll", data)]
     assert "products" not in unmask.evaluate_specs(specs, Options(cache=False))[0].settings
-    monkeypatch.setattr(load, "parts_of", all_layers)
+    monkeypatch.setattr(model_module, "split_products", all_layers)
     found = unmask.evaluate_specs(specs, Options(cache=False))[0]
     assert "half precision" in found.settings["products"]
 
 
 def test_a_cpu_multiplies_in_float32_itself():
-    assert parts.parts_of(tiny("bert").net, "float32").layers == ()
+    assert fp32_split.split_products(tiny("bert").net, "float32").layers == ()
 
 
 @on_gpu
@@ -342,9 +343,9 @@ def test_a_cpu_multiplies_in_float32_itself():
 def test_the_gpu_splits_as_the_cpu_does(columns, weight):
     x = numbers(70, columns, 0)
     x[3] = 0
-    chunks = parts.chunks_of(columns)
-    halves, back = parts.split(x, chunks, weight)
-    there, theirs = parts.split(x.cuda(), chunks, weight)
+    chunks = fp32_split.chunks_of(columns)
+    halves, back = fp32_split.split(x, chunks, weight)
+    there, theirs = fp32_split.split(x.cuda(), chunks, weight)
     assert torch.equal(there.cpu().view(torch.int16), halves.view(torch.int16))
     some = x.abs().amax(1) > 0
     assert torch.equal(theirs.cpu()[some], back[some])
@@ -357,9 +358,9 @@ def test_the_gpu_multiplies_as_float32_does(columns, out):
     layer = torch.nn.Linear(columns, out).cuda()
     layer.weight = torch.nn.Parameter(weight.cuda())
     with torch.inference_mode():
-        made, plain = parts.Weight.of(layer)(x.cuda()), layer(x.cuda())
+        made, plain = fp32_split.Weight.of(layer)(x.cuda()), layer(x.cuda())
         turned = x.t().contiguous().cuda().t()  # one element after the other is not side by side
-        assert torch.equal(parts.Weight.of(layer)(turned), made)
+        assert torch.equal(fp32_split.Weight.of(layer)(turned), made)
         exact = layer.double()(x.double().cuda())
     size = x.norm(dim=1, keepdim=True) * weight.norm(dim=1)
     error = ((made - exact).abs().cpu() / size).square().mean().sqrt()
@@ -369,7 +370,7 @@ def test_the_gpu_multiplies_as_float32_does(columns, out):
 @on_gpu
 def test_scores_of_a_gpu_are_those_of_the_cpu():
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
-    here, there = (load.load("bundled", device=d) for d in ("cpu", "cuda"))
+    here, there = (model_module.load("bundled", device=d) for d in ("cpu", "cuda"))
     assert there.engine().parts.layers
     how = Options(cache=False)
     for name in ("pll", "aul", "aula"):

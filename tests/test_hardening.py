@@ -15,10 +15,10 @@ from unmask.data import catalogue, fetch
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers.pairs import read_pairs
 from unmask.data.wordsets import stimuli
-from unmask.flow import scores
+from unmask.flow import external_scores
 from unmask.measures import LIKELIHOOD
-from unmask.models.answers import VectorAnswers, opened
-from unmask.models.load import load
+from unmask.models.answer_cache import VectorAnswers, opened
+from unmask.models.transformers.model import load
 from unmask.studies import compare as comparing
 from unmask.text import contexts
 from unmask.types import Contrast, Dataset, Text
@@ -176,15 +176,15 @@ def test_scores_that_are_no_numbers_are_not_scored(tmp_path):
         path.write_text("id,score\n" + "\n".join(rows))
 
     write([*range(9), "nan", "inf", "1"])
-    found = scores.score_file(path, "bundled-pairs")
+    found = external_scores.score_file(path, "bundled-pairs")
     assert found.coverage.scored == 3
     assert found.coverage.reasons["a score is not finite"] == 1
     write(["nan"] * 12)
     with pytest.raises(unmask.DataError, match="finite"):
-        scores.score_file(path, "bundled-pairs")
+        external_scores.score_file(path, "bundled-pairs")
     path.write_text(f"id,score\n{names[0]},1\n{names[0]},2\n")
     with pytest.raises(unmask.DataError, match="twice"):
-        scores.score_file(path, "bundled-pairs")
+        external_scores.score_file(path, "bundled-pairs")
 
 
 def test_a_cached_file_is_verified_on_every_use(tmp_path, monkeypatch, shared):
@@ -404,11 +404,12 @@ def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
 
 
 def test_dollar_signs_are_no_mathematics(tmp_path):
-    from unmask.reports import charts, page
+    from unmask.reports.figures import study_charts
+    from unmask.reports.html import study_page
 
     shown = pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": "a $x_ and $_^"})
-    figure = charts.curves("f", "t", shown, ("a", "A"), ("b", "B"), "c")
-    page.write(page.Study("s", [], [figure]), tmp_path)
+    figure = study_charts.curves("f", "t", shown, ("a", "A"), ("b", "B"), "c")
+    study_page.write(study_page.Study("s", [], [figure]), tmp_path)
     assert (tmp_path / "f.png").is_file()
 
 

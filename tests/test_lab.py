@@ -11,18 +11,18 @@ import pytest
 import torch
 
 from conftest import invoke
-from unmask.asking import EACH, LATER, NOTHING, Ask, Readings
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.flow.evaluate import evaluate
-from unmask.lab import further, grid, items, nets, probe, readings, report, scoring
+from unmask.lab import finetune, grid, items, measure_quality, nets, probe, report, scoring
 from unmask.lab.language import SIZE, corpus, sentences, split_words, tokenizer_of, vocabulary
 from unmask.lab.nets import Training
 from unmask.lab.oracle import Exact, Oracle
 from unmask.lab.world import PARTS, SHARES, TOPICS, Plant, World, joint, phrase
 from unmask.measures import MEASURES, find
-from unmask.models.load import load
+from unmask.models.transformers.model import load
 from unmask.options import Options, Spec
+from unmask.queries import EACH, LATER, NOTHING, Readings, RowQueries
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset, Estimate
 
 # ---------------------------------------------------------------- truth
@@ -175,11 +175,11 @@ def test_the_oracle_answers_as_a_plain_sum_over_all_sentences():
             if len(r) == len(row) and all(r[i] == row[i] for i in range(len(r)) if i not in hidden)
         ]
         p = sum(w for r, w in fits if r[at] == row[at]) / sum(w for _, w in fits)
-        got = masked.engine().ask([Ask(row, (at,), (row[at],), (hidden,))], [False])
+        got = masked.engine().ask([RowQueries(row, (at,), (row[at],), (hidden,))], [False])
         assert np.exp(got.logp[0]) == pytest.approx(p, rel=1e-6)
         before = [(r, w) for r, w in grammar if r[:at] == row[:at] and len(r) > at]
         p = sum(w for r, w in before if r[at] == row[at]) / sum(w for _, w in before)
-        got = causal.engine().ask([Ask(row, (at,), (row[at],), LATER)], [False])
+        got = causal.engine().ask([RowQueries(row, (at,), (row[at],), LATER)], [False])
         assert np.exp(got.logp[0]) == pytest.approx(p, rel=1e-6)
 
 
@@ -189,8 +189,8 @@ def test_a_token_in_sight_is_read_as_training_shows_it():
     at = tuple(range(1, len(row) - 1))
     gold = tuple(row[i] for i in at)
     engine = oracle.engine()
-    hidden = np.exp(engine.ask([Ask(row, at, gold, EACH)], [False]).logp)
-    shown = np.exp(engine.ask([Ask(row, at, gold, (NOTHING,))], [False]).logp)
+    hidden = np.exp(engine.ask([RowQueries(row, at, gold, EACH)], [False]).logp)
+    shown = np.exp(engine.ask([RowQueries(row, at, gold, (NOTHING,))], [False]).logp)
     # left as it is as often as replaced by one of V tokens
     by_hand = hidden * (1 + 1 / SIZE) / (hidden * (1 + 1 / SIZE) + (1 - hidden) / SIZE)
     assert shown == pytest.approx(by_hand, rel=1e-6)
@@ -430,15 +430,15 @@ def made_frame(slope=10.0, shift=0.0, noise=0.5, seeds=8, nulls=30):
     return pd.DataFrame(rows)
 
 
-RULER = readings.Ruler("masked", "cps", "pairs-50")
+RULER = measure_quality.Ruler("masked", "cps", "pairs-50")
 
 
 def test_readings_find_what_was_put_into_them():
-    found = readings.read(made_frame(slope=10, shift=-12), RULER)
+    found = measure_quality.read(made_frame(slope=10, shift=-12), RULER)
     assert found["slope"].value == pytest.approx(10, abs=0.5)
     assert found["slope"].low < 10 < found["slope"].high
     # noise of half a point over the null worlds, whatever standard error a measure claims
-    assert found["smallest"].value == pytest.approx(readings.POWER * 0.5 / 10, rel=0.35)
+    assert found["smallest"].value == pytest.approx(measure_quality.POWER * 0.5 / 10, rel=0.35)
     assert found["shift"].low < 0.5
     assert found["shift"].high > -0.5
     assert found["shift, 90 %"].value == pytest.approx(-12, abs=0.5)
@@ -452,19 +452,19 @@ def test_readings_find_what_was_put_into_them():
 
 
 def test_the_rules_of_the_verdict():
-    assert readings.standing(readings.read(made_frame(), RULER)).word == "sound"
-    moved = readings.standing(readings.read(made_frame(shift=-12), RULER))
+    assert measure_quality.standing(measure_quality.read(made_frame(), RULER)).word == "sound"
+    moved = measure_quality.standing(measure_quality.read(made_frame(shift=-12), RULER))
     assert moved.word == "with care"
     assert moved.missed == ("no shift on unbalanced items",)
-    blind = readings.standing(readings.read(made_frame(slope=0.0), RULER))
+    blind = measure_quality.standing(measure_quality.read(made_frame(slope=0.0), RULER))
     assert blind.word == "fails"
-    backward = readings.standing(readings.read(made_frame(slope=-10.0), RULER))
+    backward = measure_quality.standing(measure_quality.read(made_frame(slope=-10.0), RULER))
     assert backward.word == "fails"
     nervous = made_frame()
     nervous[["low", "high"]] = np.stack([nervous.score - 0.1, nervous.score + 0.1], 1)
-    judged = readings.standing(readings.read(nervous, RULER))
-    assert judged.word == "with care"
-    assert judged.missed == ("false alarms as promised",)
+    standings = measure_quality.standing(measure_quality.read(nervous, RULER))
+    assert standings.word == "with care"
+    assert standings.missed == ("false alarms as promised",)
 
 
 def test_one_model_of_eight_on_the_wrong_side_decides_nothing_and_two_do():
@@ -473,9 +473,9 @@ def test_one_model_of_eight_on_the_wrong_side_decides_nothing_and_two_do():
         frame = made_frame()
         off = (frame.theta == 1) & (frame.rho == 1) & (frame.seed < wrong)
         frame.loc[off, "score"] = 49.9
-        found = readings.read(frame, RULER)
+        found = measure_quality.read(frame, RULER)
         assert found["lead"].low > 0
-        assert readings.standing(found).word == word
+        assert measure_quality.standing(found).word == word
 
 
 def test_one_seed_has_no_interval_and_few_have_students():
@@ -484,13 +484,15 @@ def test_one_seed_has_no_interval_and_few_have_students():
     hits = 0
     for k in range(400):
         values = rng.normal(size=8)
-        found = readings.estimate(readings.mean(values)(readings.resampled(range(8), k, 200)), 8)
+        found = measure_quality.estimate(
+            measure_quality.mean(values)(measure_quality.resampled(range(8), k, 200)), 8
+        )
         hits += found.low <= 0 <= found.high
     assert 0.92 < hits / 400 < 0.98
 
 
 def estimate_of(values, n):
-    return readings.estimate(np.array([values[0]] * 50), n)
+    return measure_quality.estimate(np.array([values[0]] * 50), n)
 
 
 def test_what_is_given_twice_counts_once():
@@ -516,7 +518,7 @@ def test_measures_that_are_all_refused_are_one_sentence(tmp_path):
 
 
 def test_whole_seeds_are_resampled():
-    weights = readings.resampled([0, 0, 1, 1, 2], draws=50)
+    weights = measure_quality.resampled([0, 0, 1, 1, 2], draws=50)
     assert (weights[0] == 1).all()
     assert (weights[:, 0] == weights[:, 1]).all()
     assert (weights[:, 2] == weights[:, 3]).all()
@@ -683,9 +685,12 @@ def test_the_standings_of_the_package_are_those_of_the_kept_grid():
     kept = pd.read_parquet(Path(__file__).parents[1] / "docs" / "data" / "lab.parquet")
     assert len(kept[["kind", "theta", "rho", "seed"]].drop_duplicates()) == 360
     chosen = kept[kept.measure.isin(["cps", "aul", "lpbs", "w-seat"])].astype({"choice": str})
-    judged = {r: readings.standing(readings.read(chosen, r)) for r in readings.rulers(chosen)}
+    standings = {
+        r: measure_quality.standing(measure_quality.read(chosen, r))
+        for r in measure_quality.rulers(chosen)
+    }
     named = {(s["measure"], s["models"]): s for s in published("lab")}
-    for found in report.packaged(judged):
+    for found in report.packaged(standings):
         assert named[found["measure"], found["models"]] == found
     assert {m for m, _ in named} >= {"pll", "cps", "sss", "aul", "aula", "lpbs", "cat", "ll"}
 
@@ -706,7 +711,7 @@ def test_the_bundled_model_is_trained_further_and_scored(tmp_path):
     assert frame.score.notna().all()
     assert len(words)
     assert ("training", 3, 3) in told
-    before, after = (load("bundled"), further.train([Plant(2.0, 1.0, 0)], how))
+    before, after = (load("bundled"), finetune.train([Plant(2.0, 1.0, 0)], how))
     name, weight = next(iter(before.net.named_parameters()))
     assert not torch.equal(weight, after[name][0])  # it did learn something
     told.clear()

@@ -9,12 +9,12 @@ import pytest
 import plain
 import unmask
 from conftest import asked_of, sentence_frame, tiny, tiny_real
-from unmask.asking import Encoded
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers import pairs, stereoset
-from unmask.flow import encoding, likelihood, planning
+from unmask.flow import encoding, plan, run_likelihood
 from unmask.measures import LIKELIHOOD
+from unmask.queries import Encoded
 from unmask.text.roles import with_pair_roles
 from unmask.types import Contrast, Dataset, Text
 
@@ -46,9 +46,9 @@ def hard_items(data: Dataset, tokenizer, count: int) -> Dataset:
 
 
 def frames(model, data, names):
-    planned = [planning.plan(model, LIKELIHOOD[n], data) for n in names]
+    planned = [plan.plan(model, LIKELIHOOD[n], data) for n in names]
     streams = {s: model.engine(s) for s in ("own", "written")}
-    readings = likelihood.ask(streams, planned)
+    readings = run_likelihood.ask(streams, planned)
     return {
         p.measure.name: sentence_frame(model, p, r) for p, r in zip(planned, readings, strict=True)
     }
@@ -138,7 +138,7 @@ def test_cat_asks_for_the_piece_with_its_space(shared):
     some = Dataset(data.name, data.shape, data.items[:1])
     golds = {}
     for name in ("cat", "cat@nadeem2021"):
-        planned = planning.plan(model, LIKELIHOOD[name], some)
+        planned = plan.plan(model, LIKELIHOOD[name], some)
         golds[name] = model.codec.tokenizer.convert_ids_to_tokens([q.gold for q in planned.queries])
     assert any(t.startswith("Ġ") for t in golds["cat"])
     assert not any(t.startswith("Ġ") for t in golds["cat@nadeem2021"])
@@ -189,7 +189,7 @@ def test_a_pair_is_aligned_once():
     # "women than men" against "men than women", the case of CrowS-Pairs 1129
     model = tiny("bert")
     data = made(("women are kind than men.", "men are kind than women."))
-    planned = planning.plan(model, LIKELIHOOD["cps"], data)
+    planned = plan.plan(model, LIKELIHOOD["cps"], data)
     by_label = [[q.gold for q in asked_of(planned, "0", k)[0]] for k in data.items[0].texts]
     assert by_label[0] == by_label[1]
 

@@ -10,7 +10,7 @@ import plain
 from conftest import asked_of, sentence_frame, tiny
 from unmask.api import evaluate
 from unmask.data.templates import template_test
-from unmask.flow import likelihood, planning
+from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.stats.log_odds import log_odds
 from unmask.types import Text
@@ -24,9 +24,9 @@ TEST = {
 
 def run(model, name, test=TEST):
     data = template_test(test)
-    planned = planning.plan(model, LIKELIHOOD[name], data)
+    planned = plan.plan(model, LIKELIHOOD[name], data)
     stream = planned.measure.stream
-    readings = likelihood.ask({stream: model.engine(stream)}, [planned])[0]
+    readings = run_likelihood.ask({stream: model.engine(stream)}, [planned])[0]
     return sentence_frame(model, planned, readings).set_index(["item", "label"])
 
 
@@ -99,7 +99,7 @@ def test_thys_tokenises_the_masked_sentence_anew():
     """XLNet: the row is that of the text with the mask in it, not of the sentence with a hole."""
     model = tiny("xlnet")
     data = template_test(TEST)
-    planned = planning.plan(model, LIKELIHOOD["lpbs@thys2025"], data)
+    planned = plan.plan(model, LIKELIHOOD["lpbs@thys2025"], data)
     ids = model.codec.tokenizer("<mask> likes the nurse.")["input_ids"]
     both = model.codec.tokenizer("<mask> likes the <mask>.")["input_ids"]
     mask = model.codec.mask_id

@@ -26,13 +26,13 @@ from unmask.cli.helping import SECTIONS
 from unmask.cli.main import app
 from unmask.data import catalogue
 from unmask.errors import NotApplicable
+from unmask.extend.training import watch
 from unmask.measures import SUITES
-from unmask.models.load import kind_of
-from unmask.models.load_any import kind_named
-from unmask.recipe import Recipe, read
+from unmask.models.load import kind_named
+from unmask.models.transformers.model import kind_of
 from unmask.reports.columns import Cell
 from unmask.reports.results import load
-from unmask.training import watch
+from unmask.studies.study_file import StudyFile, read
 
 # Python ends itself by the signal where it came in the middle of an import; a shell sees 130.
 STOPPED = (130, -signal.SIGINT)
@@ -119,7 +119,9 @@ def test_a_study_is_run_from_its_file_and_kept_with_its_results(here):
 
 def test_a_recipe_comes_back_from_its_text(tmp_path):
     odd = 'a "b" \\ ü \x7f.csv'
-    given = Recipe(("bundled",), ("aul",), (odd,), {"limit": 3, "level": 0.9, "keep": ("tokens",)})
+    given = StudyFile(
+        ("bundled",), ("aul",), (odd,), {"limit": 3, "level": 0.9, "keep": ("tokens",)}
+    )
     (tmp_path / "s.toml").write_text(given.toml(), "utf-8")
     assert read(tmp_path / "s.toml") == given
 

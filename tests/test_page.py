@@ -23,8 +23,11 @@ import unmask
 from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.options import Options, Spec
-from unmask.reports import drawing, explorer, figures, formats, webpage
+from unmask.reports import formats
 from unmask.reports import results as files
+from unmask.reports.figures import drawing, result_figures
+from unmask.reports.html import explorer
+from unmask.reports.html import page as html_page
 from unmask.types import Contrast, Dataset, Text
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -100,7 +103,7 @@ const count = () => document.getElementById("count").textContent;
 
 @browser
 def test_search_filter_sort_and_shading(results, tmp_path):
-    page = webpage.report(results, tmp_path / "report.html")
+    page = html_page.report(results, tmp_path / "report.html")
     found = seen(
         page,
         tmp_path,
@@ -123,7 +126,7 @@ return out;
     )
     assert found["said"] == []
     out = found["found"]
-    pulls = figures.margins(results[0])
+    pulls = result_figures.margins(results[0])
     strong = pulls.abs().sort_values(ascending=False)
     assert {i: round(strong[i], 3) for i in out["first"]} == pytest.approx(
         dict(zip(out["first"], strong.head(40).round(3), strict=True)), abs=0.002
@@ -146,7 +149,7 @@ return out;
 @browser
 def test_numbers_on_the_page_are_those_of_the_file(results, tmp_path):
     files.save(results, tmp_path / "run")
-    page = webpage.report(unmask.load(tmp_path / "run"), tmp_path / "run")
+    page = html_page.report(unmask.load(tmp_path / "run"), tmp_path / "run")
     found = seen(
         page,
         tmp_path,
@@ -178,7 +181,7 @@ def test_hostile_text_is_shown_and_runs_nothing(tmp_path):
     model = replace(tiny("bert"), name=HOSTILE[0])
     data = Dataset(HOSTILE[1], "pairs", tuple(items))
     made = unmask.evaluate_specs([Spec(model, "aul", data)], Options(keep=("tokens",)))
-    page = webpage.report(made, tmp_path / "report.html", title=HOSTILE[3])
+    page = html_page.report(made, tmp_path / "report.html", title=HOSTILE[3])
     found = seen(
         page,
         tmp_path,
@@ -209,7 +212,7 @@ def test_twelve_thousand_items_answer_a_key_press_at_once(results, tmp_path):
         items=pd.concat(parts, ignore_index=True),
         kept={"tokens": pd.concat(kept, ignore_index=True)},
     )
-    page = webpage.report(many, tmp_path / "report.html")
+    page = html_page.report(many, tmp_path / "report.html")
     found = seen(
         page,
         tmp_path,
@@ -230,7 +233,7 @@ return { times, count: count() };
 
 @browser
 def test_small_screens_do_not_scroll_sideways_and_keys_are_enough(results, tmp_path):
-    page = webpage.report(results, tmp_path / "report.html")
+    page = html_page.report(results, tmp_path / "report.html")
     found = seen(
         page,
         tmp_path,
@@ -254,7 +257,7 @@ def test_axe_finds_no_serious_fault(results, tmp_path):
     path = os.environ.get("UNMASK_AXE")
     if not path:
         pytest.skip("UNMASK_AXE names no axe.min.js")
-    page = webpage.report(results, tmp_path / "report.html")
+    page = html_page.report(results, tmp_path / "report.html")
     text = page.read_text()
     code = Path(path).read_text(encoding="utf-8")
     page.write_text(text.replace("<head>", f"<head><script>{code}</script>", 1))
@@ -271,7 +274,7 @@ return found.violations.filter((v) => ["serious", "critical"].includes(v.impact)
 @browser
 def test_dark_and_light_can_be_read(results, tmp_path):
     """Text stands out from its background in both schemes (WCAG AA: 4.5 to 1)."""
-    page = webpage.report(results, tmp_path / "report.html")
+    page = html_page.report(results, tmp_path / "report.html")
     script = """
 const linear = (v) => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
 const light = (c) => { const [r, g, b] = c.match(/[0-9.]+/g).map((v) => linear(v / 255));
@@ -317,7 +320,7 @@ def test_tokens_are_saved_and_read_back(results, tmp_path):
 
 
 def test_figures_have_labels_legends_and_no_colour_twice(results):
-    made = figures.every(results)
+    made = result_figures.every(results)
     assert {f.name.split("-")[0] for f in made} >= {
         "scores",
         "effects",
@@ -384,7 +387,7 @@ def test_names_of_javascripts_own_do_not_stop_a_figure():
     ]
     data = Dataset("own", "pairs", tuple(items))
     made = unmask.evaluate_specs([Spec(tiny("bert"), "aul", data)], Options())
-    assert all(drawing.drawn(f) for f in figures.every(made))
+    assert all(drawing.drawn(f) for f in result_figures.every(made))
 
 
 def test_two_files_of_one_name_are_told_apart(results):

@@ -13,18 +13,18 @@ from unmask.data import catalogue
 from unmask.data.packaged import published
 from unmask.data.wordsets import stimuli
 from unmask.errors import ModelError
-from unmask.flow import scores
+from unmask.flow import external_scores
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.options import Options
-from unmask.reports import charts
-from unmask.reports import page as pages
+from unmask.reports.figures import study_charts
+from unmask.reports.html import study_page as pages
 from unmask.studies import frequency
 from unmask.studies.papers import (
-    beside,
     husse2022,
     husse2022_printed,
     husse2022_tables,
     kaneko2022,
+    published_tables,
 )
 from unmask.studies.papers.husse2022_printed import MAIN
 from unmask.studies.papers.reproduce import MODELS
@@ -111,7 +111,7 @@ def test_husse_values():
 def test_stereoset_rows_from_published_predictions_are_exact(shared):
     """thys2025's bert-base-cased CAT row is the authors' own prediction file, to the digit."""
     path = shared("stereoset/predictions/predictions_bert-base-cased_BertNextSentence_BertLM.json")
-    found = scores.score_file(path, "stereoset")
+    found = external_scores.score_file(path, "stereoset")
     stated = dict(
         zip(
             published("thys2025")["columns"],
@@ -128,18 +128,18 @@ def test_stereoset_rows_from_published_predictions_are_exact(shared):
 
 def test_a_row_says_how_it_agrees():
     found = Estimate(50.0, 48, 52, 0.95, "m", 10, 50.0)
-    assert beside.row({}, 50.0, found)["agrees"] == "exact"
-    assert beside.row({}, 51.0, found)["agrees"] == "inside"
-    assert beside.row({}, 55.0, found)["agrees"] == "outside"
-    assert beside.row({}, 55.0, found)["difference"] == -5
-    assert "measured" not in beside.row({}, 55.0, None)
+    assert published_tables.row({}, 50.0, found)["agrees"] == "exact"
+    assert published_tables.row({}, 51.0, found)["agrees"] == "inside"
+    assert published_tables.row({}, 55.0, found)["agrees"] == "outside"
+    assert published_tables.row({}, 55.0, found)["difference"] == -5
+    assert "measured" not in published_tables.row({}, 55.0, None)
     # another model's number that happens to be equal is no agreement
-    assert "agrees" not in beside.row({}, 50.0, found, same=False)
+    assert "agrees" not in published_tables.row({}, 50.0, found, same=False)
 
 
 def test_pages_are_written_whole(tmp_path):
     table = pages.Table("t", "A & B", pd.DataFrame({"a_b": ["x%"], "v": [1.5]}), "note")
-    figure = charts.curves(
+    figure = study_charts.curves(
         "f", "F", pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": "x"}), ("a", "A"), ("b", "B"), "c"
     )
     pages.write(pages.Study("S <1>", [table], [figure], ["said"], {"m": "why"}), tmp_path)
@@ -156,7 +156,7 @@ def test_no_name_becomes_markup(tmp_path):
     """Names from files and models are text in every format, and no attribute of the page."""
     bad = '<b>|x|</b>"onerror="alert(1)'
     frame = pd.DataFrame({bad: [bad], "p": [0.0], "p McNemar": [3e-9]})
-    figure = charts.curves(
+    figure = study_charts.curves(
         bad, bad, pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": bad}), ("a", bad), ("b", "B"), "c"
     )
     pages.write(pages.Study(bad, [pages.Table(bad, bad, frame, bad)], [figure], [bad]), tmp_path)
@@ -239,7 +239,9 @@ def test_kaneko_counts_tokens_as_the_release_and_as_the_definition(shared):
         for s in kaneko2022.specs([model], quick=True)
         if s.tags["data"].startswith("stereoset") and s.tags["measure"] in ("aul", *kaneko2022.OWN)
     ]
-    found = beside.by_tags(evaluate_specs(specs, Options(keep=("tokens",))), "measure", "data")
+    found = published_tables.by_tags(
+        evaluate_specs(specs, Options(keep=("tokens",))), "measure", "data"
+    )
     expected = kaneko_tokens(model, catalogue.sentences("stereoset").items[::10])
     assert found["aul", "stereoset"].accuracy.value == pytest.approx(expected["content"])
     released = found[kaneko2022.ALL_PLACES.name, "stereoset"]
@@ -399,7 +401,7 @@ def test_husse_shares_sentences_and_agrees_with_single_runs(tmp_path):
         for s in husse2022._templates(model, ["husse-c6-name"], 50)
         if s.data.name == "husse-c6-name"
     ]
-    results = beside.by_tags(evaluate_specs(specs), *husse2022_tables.KEY)
+    results = published_tables.by_tags(evaluate_specs(specs), *husse2022_tables.KEY)
     alone = evaluate(model, "w-seat", "husse-c6-name", pool="word-first").overall
     found = results["tiny-bert", "SEAT", "husse-c6-name", "word-start", "template"].overall
     assert (found.value, found.low) == pytest.approx((alone.value, alone.low), abs=1e-12)

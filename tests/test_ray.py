@@ -19,13 +19,13 @@ import torch
 
 import unmask
 from conftest import invoke, tiny
-from unmask.clusters import started
 from unmask.lab import grid
-from unmask.models.answers import NAME
-from unmask.models.cluster import Holder, Workers
-from unmask.models.load import load
-from unmask.models.logprobs import Engine
-from unmask.models.remote import Remote
+from unmask.models.answer_cache import NAME
+from unmask.models.ray.connect import started
+from unmask.models.ray.remote_model import Remote
+from unmask.models.ray.workers import Worker, Workers
+from unmask.models.transformers.logprobs import Engine
+from unmask.models.transformers.model import load
 
 ASKED = (["pll", "aul", "aula", "cat", "w-seat"], ["bundled-pairs", "weat-6"])
 
@@ -34,7 +34,7 @@ class Here:
     """Workers without a cluster: jobs are done at once, the last first."""
 
     def __init__(self, model):
-        self.holder = Holder(model.name, None, torch.get_num_threads())
+        self.holder = Worker(model.name, None, torch.get_num_threads())
         self.holder.models[model.precision] = model
         self.facts = self.holder.facts
         self.jobs = 0
@@ -261,7 +261,7 @@ from ray.cluster_utils import Cluster
 made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "memory": 40_000_000})
 large = made.add_node(num_cpus=1, memory=400_000_000)
 made.wait_for_nodes()
-from unmask.models.load_remote import load_remote
+from unmask.models.ray.load_remote import load_remote
 model = load_remote("bundled", address=made.address)
 alive = [a for a in ray._private.state.actors().values() if a["State"] == "ALIVE"]
 assert [a["Address"]["NodeID"] for a in alive] == [large.node_id], alive

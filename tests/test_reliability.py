@@ -12,9 +12,9 @@ from conftest import invoke, tiny
 from unmask.errors import DataError, UnmaskError
 from unmask.options import Options
 from unmask.stats.effects import mixture
-from unmask.stats.planning import clusters_needed, likeness, words_needed
+from unmask.stats.power import clusters_needed, likeness, words_needed
 from unmask.studies import reliability as relying
-from unmask.studies.plan import needs
+from unmask.studies.sample_size import needs
 
 
 def table(groups=8, words=10, frames=3, noise=0.0, seed=0):

@@ -19,8 +19,8 @@ from conftest import hears_interruptions, invoke, tiny
 from test_contrasts import inter
 from unmask.data.readers import stereoset
 from unmask.errors import ModelError
-from unmask.models import server as http
-from unmask.models.served import _by_offsets, _placed, _walked, load_served
+from unmask.models.served import openai_client as http
+from unmask.models.served.openai_model import _by_offsets, _placed, _walked, load_served
 
 SETS = ("bundled-pairs", "kurita-career")
 

@@ -12,13 +12,13 @@ from conftest import invoke, tiny
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError, UnmaskError
-from unmask.options import Matters, amounts, matters
-from unmask.stats import sides as sides_
-from unmask.stats.design import Design, codes
-from unmask.stats.families import together
+from unmask.options import Threshold, amounts, matters
+from unmask.stats import word_preference as sides_
+from unmask.stats.clustering import Design, codes
 from unmask.stats.intervals import share
+from unmask.stats.multiplicity import together
 from unmask.stats.preference import summarise
-from unmask.stats.verdict import contradiction, judged, verdict
+from unmask.stats.verdict import contradiction, verdict, verdicts_of
 from unmask.types import Estimate
 
 
@@ -164,7 +164,7 @@ def test_a_fair_model_gets_a_biased_category_in_few_runs():
         }
         found = together(categories)
         overall = share((rng.random(40) < 0.5).astype(float), np.arange(40), ideal=50)
-        said = judged(overall, found, "preference", Matters())
+        said = verdicts_of(overall, found, "preference", Threshold())
         wrong += any(v.word == "biased" for k, v in said.items() if k)
     assert wrong / 300 <= 0.07
 
@@ -184,8 +184,8 @@ def test_verdicts_are_in_the_table_the_json_and_again(tmp_path):
 
 
 def test_what_matters_is_read_and_checked():
-    assert matters("3,0.2d") == Matters(3, 0.2) == Matters()
-    assert matters(5) == Matters(points=5)
+    assert matters("3,0.2d") == Threshold(3, 0.2) == Threshold()
+    assert matters(5) == Threshold(points=5)
     assert amounts("0.5d") == {"d": 0.5}
     for wrong in ("x", "3,,", "0", "60", "2.5d", "nan", "-1"):
         with pytest.raises(UnmaskError):

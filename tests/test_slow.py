@@ -21,11 +21,11 @@ from unmask.api import evaluate, run
 from unmask.data.cards import sentence_sets
 from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
-from unmask.flow import likelihood, planning
+from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.models.load import load, wrap
-from unmask.models.load_any import kind_named
-from unmask.reports.figures import margins
+from unmask.models.load import kind_named
+from unmask.models.transformers.model import load, wrap
+from unmask.reports.figures.result_figures import margins
 from unmask.types import Contrast, Dataset, Text
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ import resource, torch, transformers
 from conftest import finish, made_tokenizer
 from unmask.flow import planning
 from unmask.measures import LIKELIHOOD
-from unmask.models.load import wrap
+from unmask.models.transformers.model import wrap
 from unmask.types import Contrast, Dataset, Text
 raw, names = made_tokenizer("wordpiece")
 tokenizer = finish(raw, names, "around")
@@ -63,7 +63,7 @@ model = wrap(net, tokenizer, "masked", "base")
 text = "the " * 490
 item = Contrast("1", {"stereotype": Text(text), "antistereotype": Text(text)}, "c", "c")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-planned = planning.plan(model, LIKELIHOOD["pll"], Dataset("d", "pairs", (item,)))
+planned = plan.plan(model, LIKELIHOOD["pll"], Dataset("d", "pairs", (item,)))
 assert max(len(q.row) for q in planned.queries) > 400
 queries = planned.queries[:64]
 model.engine().ask(queries, [False] * len(queries))
@@ -85,8 +85,8 @@ def test_smollm2_equals_transformers_loss(tmp_path):
         Contrast(str(n), {"stereotype": Text(t), "antistereotype": Text(t)}, "c", "c")
         for n, t in enumerate(texts)
     ]
-    planned = planning.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", tuple(items)))
-    readings = likelihood.ask({"own": model.engine()}, [planned])[0]
+    planned = plan.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", tuple(items)))
+    readings = run_likelihood.ask({"own": model.engine()}, [planned])[0]
     frame = sentence_frame(model, planned, readings)
     scores = frame[frame.label == "stereotype"].set_index("item").score
     for n, text in enumerate(texts):
@@ -96,8 +96,8 @@ def test_smollm2_equals_transformers_loss(tmp_path):
         assert scores[str(n)] == pytest.approx(-loss * (ids.shape[1] - 1), abs=1e-3, rel=1e-4)
     good, bad = "Paris is the capital of France.", "France the of Paris capital is."
     pair = Contrast("p", {"stereotype": Text(good), "antistereotype": Text(bad)}, "c", "c")
-    planned = planning.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", (pair,)))
-    readings = likelihood.ask({"own": model.engine()}, [planned])[0]
+    planned = plan.plan(model, LIKELIHOOD["ll"], Dataset("d", "pairs", (pair,)))
+    readings = run_likelihood.ask({"own": model.engine()}, [planned])[0]
     two = sentence_frame(model, planned, readings).set_index("label").score
     assert two["stereotype"] > two["antistereotype"] + 10
 

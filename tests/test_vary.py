@@ -10,13 +10,13 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.templates import from_stimuli
 from unmask.data.wordsets import stimuli
 from unmask.errors import DataError, NameUnknown
-from unmask.flow import planning
+from unmask.flow import plan
 from unmask.measures import LIKELIHOOD
 from unmask.options import Options, Resampling
-from unmask.reports import page as pages
-from unmask.stats.curve import joint_signs, joint_words
-from unmask.stats.moved import effects_of_choices, pairs_of_choices
-from unmask.studies import choices, multiverse
+from unmask.reports.html import study_page as pages
+from unmask.stats.choice_effects import effects_of_choices, pairs_of_choices
+from unmask.stats.specification_curve import joint_signs, joint_words
+from unmask.studies.multiverse import choices, sweep
 from unmask.text import contexts
 from unmask.types import Dataset, Text
 
@@ -30,7 +30,7 @@ def test_a_sweep_runs_each_distinct_sentence_once():
         with_kwargs=True,
     )
     specs = list(choices.by_cosine(model, "c6", layers=[0, 1, 2]))
-    sweep = multiverse.sweep(specs, Options())
+    swept = sweep.sweep(specs, Options())
     handle.remove()
     distinct = {
         model.codec.encode_text(Text(m.text)).ids
@@ -39,31 +39,31 @@ def test_a_sweep_runs_each_distinct_sentence_once():
         for ms in source(stimuli()[f"husse-c6-{kind}"]).values()
         for m in ms
     }
-    assert sum(runs) == sweep.rows == len(distinct)
+    assert sum(runs) == swept.rows == len(distinct)
     # Before the first layer [CLS] is the same in every sentence: ten specifications are 0 / 0.
-    assert len(sweep.frame) + sweep.same == 5 * 2 * (6 * 3 - 1)
-    numbers = sweep.frame[["score", "low", "high"]].round(10)
+    assert len(swept.frame) + swept.same == 5 * 2 * (6 * 3 - 1)
+    numbers = swept.frame[["score", "low", "high"]].round(10)
     assert not numbers.duplicated().any()
-    assert set(sweep.frame.measure) == {"s-seat", "w-seat"}
-    assert (sweep.frame.measure[sweep.frame.pool == "cls"] == "s-seat").all()
+    assert set(swept.frame.measure) == {"s-seat", "w-seat"}
+    assert (swept.frame.measure[swept.frame.pool == "cls"] == "s-seat").all()
 
 
 def test_a_sweep_by_probability_asks_each_distinct_row_once():
     model = tiny("bert")
-    sweep = multiverse.sweep(list(choices.by_probability(model, "c6")), Options())
-    assert set(sweep.frame.measure) == {"lpbs", "lpbs@husse2022"}
+    swept = sweep.sweep(list(choices.by_probability(model, "c6")), Options())
+    assert set(swept.frame.measure) == {"lpbs", "lpbs@husse2022"}
     rows = set()
     for test in choices._tests("c6"):
         for name in ("lpbs", "lpbs@husse2022"):
-            planned = planning.plan(model, LIKELIHOOD[name], from_stimuli(test))
+            planned = plan.plan(model, LIKELIHOOD[name], from_stimuli(test))
             mask = model.codec.mask_id
             rows |= {
                 tuple(mask if i in q.hidden else t for i, t in enumerate(q.row))
                 for q in planned.queries
             }
-    assert sweep.rows == len(rows)
+    assert swept.rows == len(rows)
     alone = evaluate(model, "lpbs", from_stimuli(stimuli()["husse-c6-name"])).overall.value
-    chosen = sweep.frame.query("targets == 'names' and sets == 'full' and measure == 'lpbs'")
+    chosen = swept.frame.query("targets == 'names' and sets == 'full' and measure == 'lpbs'")
     assert chosen.score.item() == pytest.approx(alone)
 
 
@@ -147,13 +147,13 @@ def test_preference_sweep_and_study(tmp_path):
     assert len(specs) == 8 * 2 * 2 * 3
     assert "aula" in {s.tags["measure"] for s in specs}
     assert "all-masked" not in {s.tags["measure"] for s in specs}
-    sweep = multiverse.sweep(specs, Options())
-    assert len(sweep.frame) + sweep.same == len(specs)
-    assert 0 < sweep.p <= 1
+    swept = sweep.sweep(specs, Options())
+    assert len(swept.frame) + swept.same == len(specs)
+    assert 0 < swept.p <= 1
     assert {"kaneko2022", "salazar2020"} <= {
-        p for text in sweep.frame["as in"] for p in text.split(", ")
+        p for text in swept.frame["as in"] for p in text.split(", ")
     }
-    pages.write(pages.Study("v", [], [multiverse.curve(sweep, "some curve")]), tmp_path)
+    pages.write(pages.Study("v", [], [sweep.curve(swept, "some curve")]), tmp_path)
     drawn = (tmp_path / "some-curve.svg").read_text()
     assert "kaneko2022" in drawn
     with pytest.raises(NameUnknown, match="c6"):

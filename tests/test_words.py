@@ -18,9 +18,9 @@ from unmask.data.readers import seat
 from unmask.data.wordsets import ASIDE, groups, stimuli
 from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.measures import ASSOCIATION
-from unmask.models import encodings
 from unmask.models.batches import Budget
-from unmask.models.static import load_static
+from unmask.models.static_vectors import load_static
+from unmask.models.transformers import encodings
 from unmask.reports.cite import references
 from unmask.text import contexts, inflection
 from unmask.text.contexts import Mention, Source, Wanted, WordTest

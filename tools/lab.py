@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from unmask.lab import readings, report
-from unmask.reports.drawing import drawn
+from unmask.lab import measure_quality, report
+from unmask.reports.figures.drawing import drawn
 
 ROOT = Path(__file__).parents[1]
 KEPT, FURTHER = (ROOT / "docs" / "data" / name for name in ("lab.parquet", "lab-bundled.parquet"))
@@ -38,13 +38,13 @@ def main(folder: Path, bundled: Path | None = None) -> None:
             frame = pd.read_csv(given / "models.csv", keep_default_na=False, na_values=[""])
             keep(frame.assign(choice=frame.choice.fillna("")), path)
     kept = pd.read_parquet(KEPT)
-    found = {r: readings.read(kept, r) for r in readings.rulers(kept)}
-    judged = {r: readings.standing(f) for r, f in found.items()}
+    found = {r: measure_quality.read(kept, r) for r in measure_quality.rulers(kept)}
+    verdicts_of = {r: measure_quality.standing(f) for r, f in found.items()}
     target = ROOT / "src" / "unmask" / "data" / "published" / "lab.json"
-    target.write_text(json.dumps(report.packaged(judged), indent=1) + "\n")
+    target.write_text(json.dumps(report.packaged(verdicts_of), indent=1) + "\n")
     for figure in report.figures(kept):
         (ROOT / "docs" / "images" / f"lab-{figure.name}.svg").write_bytes(drawn(figure))
-    (ROOT / "docs" / "lab-results.md").write_text(page(kept, found, judged))
+    (ROOT / "docs" / "lab-results.md").write_text(page(kept, found, verdicts_of))
 
 
 def keep(frame: pd.DataFrame, path: Path) -> None:
@@ -56,7 +56,7 @@ def keep(frame: pd.DataFrame, path: Path) -> None:
     small.to_parquet(path, compression="zstd", index=False)
 
 
-def page(kept: pd.DataFrame, found, judged) -> str:
+def page(kept: pd.DataFrame, found, verdicts_of) -> str:
     """The results in Markdown."""
     worlds = kept.groupby("kind")[["theta", "rho", "seed"]].apply(
         lambda f: len(f.drop_duplicates())
@@ -69,12 +69,12 @@ def page(kept: pd.DataFrame, found, judged) -> str:
         "of every model is in [lab.parquet](data/lab.parquet); `python tools/lab.py FOLDER` makes",
         "it and this page. [How to read it](lab.md), with the rules of the verdict.",
         "",
-        *(f"- {said}" for said in [*report.said(judged), *report.claim(found), report.LIMITS]),
+        *(f"- {said}" for said in [*report.said(verdicts_of), *report.claim(found), report.LIMITS]),
         "",
     ]
-    table = report.verdicts(found, judged)
+    table = report.verdicts(found, verdicts_of)
     for kind in ("masked", "causal"):
-        part = table[(table.models == kind) & table["items"].isin(readings.MAIN)]
+        part = table[(table.models == kind) & table["items"].isin(measure_quality.MAIN)]
         lines += [f"## {kind.capitalize()} models", "", _markdown(part[list(PRINTED)]), ""]
         for name in ("balanced", "unbalanced"):
             file = f"images/lab-theta-{kind}-{name}.svg"
@@ -104,8 +104,12 @@ def page(kept: pd.DataFrame, found, judged) -> str:
 
 def further(kept: pd.DataFrame) -> list[str]:
     """The bundled model trained further: do the rulers read a network that knew English?"""
-    found = {r: readings.read(kept, r) for r in readings.rulers(kept) if r.data in readings.MAIN}
-    table = report.verdicts(found, {r: readings.standing(f) for r, f in found.items()})
+    found = {
+        r: measure_quality.read(kept, r)
+        for r in measure_quality.rulers(kept)
+        if r.data in measure_quality.MAIN
+    }
+    table = report.verdicts(found, {r: measure_quality.standing(f) for r, f in found.items()})
     columns = ["ruler", "slope", "words", "right", "shift", "shift, 90 %"]
     seeds = kept.seed.nunique()
     models = len(kept[["theta", "rho", "seed"]].drop_duplicates())

@@ -15,11 +15,11 @@ from unmask.flow.evaluate import CHOICES, kind
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.measures import MEASURES, SUITES, Association, Measure, find
 from unmask.options import Options, Spec
-from unmask.reports import notebook  # noqa: F401  results show themselves through it
+from unmask.reports import views  # noqa: F401  results show themselves through it
+from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
-from unmask.reports.screen import bars
-from unmask.stats.sides import follows_word
-from unmask.stats.verdict import judged_together
+from unmask.stats.verdict import corrected_verdicts
+from unmask.stats.word_preference import follows_word
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
 
@@ -100,7 +100,7 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
         for s, error in failures
         if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    made = judged_together(found, settings.least)
+    made = corrected_verdicts(found, settings.least)
     return Results(made, notes + _following(found), tuple(lost))
 
 
@@ -171,7 +171,9 @@ def _loaded(model: Any) -> Any:
     """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
     if not _is_pair(model):
         return model
-    from unmask.models.load import in_memory  # torch is heavy: only when a model is given
+    from unmask.models.transformers.model import (
+        in_memory,  # torch is heavy: only when a model is given
+    )
 
     return in_memory(*model)
 

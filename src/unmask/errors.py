@@ -30,5 +30,5 @@ class NotApplicable(UnmaskError):
     """A measure that does not fit the model or the data."""
 
 
-class Said(UserWarning):
+class UnmaskWarning(UserWarning):
     """A warning of our own: one sentence for the user."""

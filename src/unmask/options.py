@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.errors import UnmaskError
-from unmask.registry import unknown
+from unmask.support.registry import unknown
 
 DTYPES = ("float32", "tf32", "float64", "bfloat16", "float16")
 POOLS: Mapping[str, str] = {
@@ -62,7 +62,7 @@ class Resampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Matters:
+class Threshold:
     """The smallest bias that would matter: in points of a preference score, and in d.
 
     3 points: 53 of 100 pairs. 0.2: Cohen's small effect. Both are a convention, not a finding:
@@ -106,9 +106,9 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
     return found
 
 
-def matters(given: Any) -> Matters:
+def matters(given: Any) -> Threshold:
     """What matters, from a record, a number of points or a text such as `3,0.2d`."""
-    return given if isinstance(given, Matters) else Matters(**amounts(given))
+    return given if isinstance(given, Threshold) else Threshold(**amounts(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Options:
     samples: int | None = None
     splits: int = 100_000
     random: str = "targets"
-    matters: Matters | str | float = field(default_factory=Matters)
+    matters: Threshold | str | float = field(default_factory=Threshold)
     exclude_flagged: bool = False
     exclude: Path | str | None = None
     limit: int | None = None
@@ -243,7 +243,7 @@ class Options:
             raise UnmaskError("progress is no function; give progress(model, done, total).")
 
     @property
-    def least(self) -> Matters:
+    def least(self) -> Threshold:
         """The smallest bias that would matter."""
         return matters(self.matters)
 

@@ -279,7 +279,7 @@ class Coverage:
 
 
 Compared: TypeAlias = Literal["preference", "log-odds", "association"]
-# How results show themselves: `unmask.reports.notebook` fills this in, from a floor above.
+# How results show themselves: `unmask.reports.views` fills this in, from a floor above.
 VIEWS: dict[str, Any] = {}
 
 
@@ -353,7 +353,7 @@ class Result:
         """A table for a LaTeX document with booktabs."""
         return str(VIEWS["latex"]([self]))
 
-    def items_by_pull(self, top: int | None = None) -> Any:
+    def items_by_influence(self, top: int | None = None) -> Any:
         """The items that drive the score, with their sentences, those that pull most first."""
         return VIEWS["pulls"](self, top)
 

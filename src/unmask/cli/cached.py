@@ -4,10 +4,10 @@ import typer
 from rich.markup import escape
 
 from unmask.cli.arguments import made_console
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 
-caches = later("unmask.caches")
-answers = later("unmask.models.answers")
+caches = later("unmask.support.paths")
+answers = later("unmask.models.answer_cache")
 
 app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
 console = made_console()

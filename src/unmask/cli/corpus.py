@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from unmask.cli.arguments import made_console, split
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import UnmaskError
-from unmask.registry import unknown
+from unmask.support.registry import unknown
 
 catalogue = later("unmask.data.catalogue")
 count = later("unmask.corpus.count")

@@ -8,9 +8,9 @@ from rich.markup import escape
 
 from unmask.cli import reporting
 from unmask.cli.arguments import made_console
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import UnmaskError
-from unmask.registry import unknown
+from unmask.support.registry import unknown
 
 files = later("unmask.reports.files")
 formats = later("unmask.reports.formats")

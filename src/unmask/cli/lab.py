@@ -7,17 +7,17 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from unmask.cli import stopping
+from unmask.cli import interrupts
 from unmask.cli.arguments import Address, Force, Out, Seed, Where, made_console, split
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import UnmaskError
 
-clusters = later("unmask.clusters")
+clusters = later("unmask.models.ray.connect")
 grids = later("unmask.lab.grid")
 options = later("unmask.options")
 ruling = later("unmask.lab.report")
 files = later("unmask.reports.files")
-page = later("unmask.reports.page")
+page = later("unmask.reports.html.study_page")
 terminal = later("unmask.cli.terminal")
 
 console = made_console()
@@ -56,7 +56,7 @@ def validate(
     device = grids.usable(device)
     usual = Path("unmask-results") / ("validate-quick" if quick else "validate")
     with files.target(out or usual, usual, force=force) as folder:
-        keeps = stopping.telling(stopping.TRAINED)
+        keeps = interrupts.telling(interrupts.TRAINED)
         on = clusters.started(address) if engine == "ray" else None
         how = {"device": device, "workers": workers, "cluster": on}
         with keeps, terminal.progress(console, "") as progress:

@@ -12,9 +12,9 @@ from unmask.data.controls import CONTROLS
 from unmask.data.packaged import published
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
-from unmask.models.known import KNOWN
-from unmask.registry import Registry
+from unmask.models.names import KNOWN
 from unmask.reports.cite import bibtex
+from unmask.support.registry import Registry
 from unmask.types import Stimuli
 
 
@@ -22,7 +22,9 @@ def measures(console: Console, name: str | None) -> None:
     """All measures, or the card of one."""
     if name is None:
         print_lines(console, [(m.name, m.deviation or m.about) for m in MEASURES.values()])
-        offered = [(n, f"of the package {table.OFFERED.package(n)}") for n in table.OFFERED]
+        offered = [
+            (n, f"of the package {table.ENTRY_POINTS.package(n)}") for n in table.ENTRY_POINTS
+        ]
         print_lines(console, offered)
         return
     row = find(name)
@@ -74,7 +76,9 @@ def data_sets(console: Console, name: str | None) -> None:
     print_lines(console, [(c, summary(CONTROLS[c])) for c in CONTROLS])
     console.print("\nSentence files of SEAT:", style="bold")
     print_lines(console, [("seat", ", ".join(seat_files()))])
-    offered = [(n, f"of the package {catalogue.OFFERED.package(n)}") for n in catalogue.OFFERED]
+    offered = [
+        (n, f"of the package {catalogue.ENTRY_POINTS.package(n)}") for n in catalogue.ENTRY_POINTS
+    ]
     print_lines(console, offered)
 
 
@@ -85,8 +89,8 @@ def _data_card(console: Console, name: str) -> None:
     if name in groups():
         print_lines(console, [("group", name), ("word tests", ", ".join(groups()[name]))])
         return
-    if name in catalogue.OFFERED:
-        about = ("of the package", str(catalogue.OFFERED.package(name)))
+    if name in catalogue.ENTRY_POINTS:
+        about = ("of the package", str(catalogue.ENTRY_POINTS.package(name)))
         print_lines(console, [("data set", name), about])
         return
     base, _, control = name.partition(":")

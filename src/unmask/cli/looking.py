@@ -8,12 +8,12 @@ from rich.markup import escape
 
 from unmask.cli import reporting
 from unmask.cli.arguments import made_console, split
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import UnmaskError
-from unmask.registry import unknown
+from unmask.support.registry import unknown
 
 files = later("unmask.reports.files")
-pulls = later("unmask.reports.pulls")
+pulls = later("unmask.reports.influence")
 published = later("unmask.studies.neighbours")
 results = later("unmask.reports.results")
 terminal = later("unmask.cli.terminal")
@@ -45,7 +45,7 @@ def items(
     found = list(results.load(folder))
     for name, asked in (("measure", split(measure)), ("data", split(data))):
         found = _chosen(found, name, asked)
-    frames = [(r, pulls.by_pull(r)) for r in found]
+    frames = [(r, pulls.by_influence(r)) for r in found]
     frames = [(r, f[f.category == category] if category else f) for r, f in frames]
     if category and all(f.empty for _, f in frames):
         names = sorted({str(c) for r in found for c in r.items.category})

@@ -14,16 +14,16 @@ from unmask.cli import (
     corpus,
     exporting,
     helping,
+    interrupts,
     lab,
     looking,
     measuring,
     reporting,
-    stopping,
     studies,
 )
 from unmask.cli.arguments import made_console
-from unmask.cli.later import later
-from unmask.errors import Said, UnmaskError
+from unmask.cli.lazy import later
+from unmask.errors import UnmaskError, UnmaskWarning
 
 cite_ = later("unmask.reports.cite")
 listing = later("unmask.cli.listing")
@@ -61,11 +61,11 @@ def main() -> None:
     """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
     warnings.filterwarnings("ignore", module="transformers")
     warnings.showwarning = _said
-    before = stopping.on_termination()
+    before = interrupts.on_termination()
     try:
         status = app(standalone_mode=False)
     except UnmaskError as error:
-        _complain(str(error), STOPPED if isinstance(error, stopping.Stopped) else 2)
+        _complain(str(error), STOPPED if isinstance(error, interrupts.Stopped) else 2)
     except OSError as error:
         _complain(f"{error.filename or 'a file'}: {error.strerror or error}; mend that and go on.")
     except (KeyboardInterrupt, typer.Abort):
@@ -79,7 +79,7 @@ def main() -> None:
         where = getattr(getattr(error, "ctx", None), "command_path", "unmask")
         _complain(f"{error.format_message().rstrip('.')}; see {where} --help.")
     finally:
-        stopping.as_before(before)
+        interrupts.as_before(before)
     if status == STOPPED:
         _complain("stopped.", STOPPED)
     sys.exit(status if isinstance(status, int) else 0)
@@ -87,7 +87,7 @@ def main() -> None:
 
 def _said(message: object, category: type[Warning], *_: object, **__: object) -> None:
     """Our own warnings are one sentence each; those of libraries are not the user's."""
-    if category is Said:
+    if category is UnmaskWarning:
         Console(stderr=True).print(escape(f"unmask: {message}"), style="yellow", soft_wrap=True)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from unmask.cli import reporting, stopping
+from unmask.cli import interrupts, reporting
 from unmask.cli.arguments import (
     Address,
     ByCategory,
@@ -26,7 +26,7 @@ from unmask.cli.arguments import (
     split,
     token_budget,
 )
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import UnmaskError
 
 api = later("unmask.api")
@@ -34,9 +34,9 @@ files = later("unmask.reports.files")
 json = later("json")
 measures = later("unmask.measures")
 options = later("unmask.options")
-recipes = later("unmask.recipe")
+recipes = later("unmask.studies.study_file")
 results = later("unmask.reports.results")
-scores = later("unmask.flow.scores")
+scores = later("unmask.flow.external_scores")
 terminal = later("unmask.cli.terminal")
 types = later("unmask.types")
 
@@ -134,7 +134,7 @@ def run(
     asked = (recipe.models, recipe.measures or None, recipe.data or None)
     with files.target(out, RESULTS, force=force, timed=NOW) as folder:
         chosen = recipe.options
-        keeps = stopping.answering(chosen["cache"], chosen.get("device"), asked[0])
+        keeps = interrupts.answering(chosen["cache"], chosen.get("device"), asked[0])
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             found = api.run(*asked, **chosen, progress=progress)
         _finish(found, folder, recipe.toml(), quiet, in_json, by_category, show)
@@ -142,7 +142,7 @@ def run(
 
 def _recipe(context: typer.Context, config: Path | None) -> Any:
     """What to run: the file's study, and what was given on the command line in place of it."""
-    base = recipes.read(config) if config is not None else recipes.Recipe()
+    base = recipes.read(config) if config is not None else recipes.StudyFile()
     said = {k: context.get_parameter_source(k) for k in context.params}
     given = {k: v for k, v in context.params.items() if getattr(said[k], "name", "") != "DEFAULT"}
     chosen = {"seed": 0, "level": 0.95, "cache": True, "keep": ("tokens",), **base.options}
@@ -161,7 +161,7 @@ def _recipe(context: typer.Context, config: Path | None) -> Any:
             ("data", "data", ()),
         )
     )
-    return recipes.Recipe(*map(tuple, lists), chosen)
+    return recipes.StudyFile(*map(tuple, lists), chosen)
 
 
 def _save(recipe: Any, path: Path, force: bool) -> None:

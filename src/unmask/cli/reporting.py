@@ -8,18 +8,18 @@ import typer
 from rich.markup import escape
 
 from unmask.cli.arguments import made_console
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import DataError, UnmaskError
-from unmask.registry import unknown
+from unmask.support.registry import unknown
 
 comparing = later("unmask.studies.compare")
-figures = later("unmask.reports.figures")
+figures = later("unmask.reports.figures.result_figures")
 files = later("unmask.reports.files")
 formats = later("unmask.reports.formats")
 results = later("unmask.reports.results")
 types = later("unmask.types")
 webbrowser = later("webbrowser")
-webpage = later("unmask.reports.webpage")
+webpage = later("unmask.reports.html.page")
 
 FORMS = ("html", "md", "tex", "hub")
 console = made_console()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from unmask.cli import reporting, stopping
+from unmask.cli import interrupts, reporting
 from unmask.cli.arguments import (
     Address,
     Cache,
@@ -22,17 +22,17 @@ from unmask.cli.arguments import (
     split,
     token_budget,
 )
-from unmask.cli.later import later
+from unmask.cli.lazy import later
 from unmask.errors import UnmaskError
 
-figures = later("unmask.reports.figures")
+figures = later("unmask.reports.figures.result_figures")
 comparing = later("unmask.studies.compare")
 evaluating = later("unmask.flow.evaluate")
-multiverse = later("unmask.studies.multiverse")
+multiverse = later("unmask.studies.multiverse.sweep")
 options = later("unmask.options")
-page = later("unmask.reports.page")
+page = later("unmask.reports.html.study_page")
 papers = later("unmask.studies.papers.reproduce")
-planning = later("unmask.studies.plan")
+planning = later("unmask.studies.sample_size")
 relying = later("unmask.studies.reliability")
 request = later("unmask.studies.papers.request")
 files = later("unmask.reports.files")
@@ -121,7 +121,7 @@ def reproduce(
     """A paper's tables and figures, published and measured side by side."""
     _ = papers.PAPERS[paper]
     with files.target(out, Path("unmask-results") / paper, force=force) as folder:
-        keeps = stopping.answering(cache, models=model or ())
+        keeps = interrupts.answering(cache, models=model or ())
         with keeps, terminal.progress(console) as progress:
             chosen = _options(context, progress)
             asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
@@ -154,7 +154,7 @@ def vary(
     if more:
         raise UnmaskError(f"one model is varied at a time, and {1 + len(more)} were given.")
     with files.target(out, Path("unmask-results") / "vary", force=force) as folder:
-        keeps = stopping.answering(cache, models=[name])
+        keeps = interrupts.answering(cache, models=[name])
         with keeps, terminal.progress(console) as progress:
             chosen = _options(context, progress)
             concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
@@ -192,7 +192,7 @@ def reliability(
     """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
     names, measures = _named(model, given), split(measure, relying.MEASURES)
     with files.target(out, Path("unmask-results") / "reliability", force=force) as folder:
-        keeps = stopping.answering(cache, models=names)
+        keeps = interrupts.answering(cache, models=names)
         with keeps, terminal.progress(console) as progress:
             chosen = _options(context, progress)
             loaded = [evaluating.loaded(m, chosen) for m in names]

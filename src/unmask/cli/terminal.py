@@ -22,9 +22,9 @@ from rich.table import Table
 from unmask.cli.fitting import fitted
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
-from unmask.reports.page import Study
-from unmask.reports.screen import bars as progress
-from unmask.reports.screen import escape
+from unmask.reports.html.study_page import Study
+from unmask.reports.progress_bars import bars as progress
+from unmask.reports.progress_bars import escape
 from unmask.types import Result, Results
 
 

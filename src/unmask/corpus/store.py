@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from unmask.clusters import started
 from unmask.corpus.harvest import Plan, cut, harvest
 from unmask.corpus.sample import Sample
 from unmask.errors import DataError
+from unmask.models.ray.connect import started
 
 NEEDED = 8  # contexts that a stimulus should have
 FORMAT = 2  # raised when the hash or the reading changes: older parts are not reused

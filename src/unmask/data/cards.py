@@ -9,7 +9,7 @@ from typing import Any
 from unmask.data import templates, wordsets
 from unmask.data.packaged import bundled_pairs, packaged
 from unmask.data.readers import husse2022, occupations, pairs, seat, stereoset
-from unmask.registry import Registry
+from unmask.support.registry import Registry
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset
 

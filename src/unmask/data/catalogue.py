@@ -17,14 +17,14 @@ from unmask.data.cards import Card, release_files, seat_files, sentence_sets
 from unmask.data.fetch import locate
 from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
-from unmask.garbage import uncollected
-from unmask.plugins import Offered
-from unmask.registry import Registry, unknown
+from unmask.support.gc_pause import gc_paused
+from unmask.support.plugins import EntryPoints
+from unmask.support.registry import Registry, unknown
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset, Stimuli
 
 SUFFIXES = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"}
-OFFERED = Offered("unmask.data")
+ENTRY_POINTS = EntryPoints("unmask.data")
 SUITE = (
     "bundled-pairs",
     "kurita-career",
@@ -68,7 +68,7 @@ def limited(data: Data, most: int) -> Data:
 
 def known() -> list[str]:
     """Every name that stands for data."""
-    return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *OFFERED]
+    return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *ENTRY_POINTS]
 
 
 def _files() -> dict[str, Card]:
@@ -108,10 +108,10 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
         return _read(card(name))
     if name.endswith(".json"):
         return _object(_word_file(Path(name)))
-    if name in OFFERED:
+    if name in ENTRY_POINTS:
         return _offered(name)
     base, _, control = name.partition(":")
-    with uncollected():
+    with gc_paused():
         found = defects.flagged(sentences(base, encoding))
     sets: list[Data] = [controls.controlled(found, control) if control else found]
     return sets + ([defects.without_flagged(found)] if exclude_flagged else [])
@@ -190,11 +190,11 @@ def _word_file(path: Path) -> Stimuli:
 
 def _offered(name: str) -> list[Data]:
     """Data of an installed package: an object, or a function without arguments that makes it."""
-    made = OFFERED.load(name)
+    made = ENTRY_POINTS.load(name)
     made = made() if callable(made) and not isinstance(made, type) else made
     if not isinstance(made, Dataset | WordTest | Stimuli):
         raise UnmaskError(
-            f"the data {name!r} of the package {OFFERED.package(name)!r} is a "
+            f"the data {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "
             f"{type(made).__name__}; it must be a Dataset, a WordTest or Stimuli."
         )
     return _object(made)

@@ -13,7 +13,7 @@ from unmask.data.packaged import bundled_pairs, packaged
 from unmask.data.readers.pairs import DIRECTIONS
 from unmask.data.templates import template_test
 from unmask.errors import DataError
-from unmask.registry import Registry
+from unmask.support.registry import Registry
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Text
 
 

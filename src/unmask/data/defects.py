@@ -10,7 +10,7 @@ from unmask.errors import DataError
 from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
-FEW = 3  # items of a writer below which nothing can be said of the writer
+MIN_ITEMS_OF_WRITER = 3  # items of a writer below which nothing can be said of the writer
 LENGTHS = 1.5  # ratio of lengths from which the longer sentence is at a disadvantage
 AGREED = 3  # of five annotators
 FLAGS = {
@@ -21,7 +21,7 @@ FLAGS = {
     "several changes": "the sentences differ in more than one place",
     "length": f"one sentence is more than {LENGTHS} times as long",
     "case": "the sentences differ in letter case where they should not",
-    "few by writer": f"its writer has fewer than {FEW} items",
+    "few by writer": f"its writer has fewer than {MIN_ITEMS_OF_WRITER} items",
     "low agreement": f"fewer than {AGREED} annotators chose its bias type",
 }
 
@@ -87,7 +87,7 @@ def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str
         found.append("blank")
     if alike > 1:
         found.append("duplicate")
-    if writers is not None and writers[item.cluster] < FEW:
+    if writers is not None and writers[item.cluster] < MIN_ITEMS_OF_WRITER:
         found.append("few by writer")
     if item.meta.get("ratings") and item.meta["agreement"] < AGREED:
         found.append("low agreement")

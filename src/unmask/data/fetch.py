@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from unmask.caches import cache_folder
 from unmask.data.cards import Card
 from unmask.errors import DataError
+from unmask.support.paths import cache_folder
 
 CHUNK = 1 << 16
 TRIES = 4

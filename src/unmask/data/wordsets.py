@@ -8,7 +8,7 @@ from typing import Any
 from unmask.data.packaged import packaged
 from unmask.data.readers.table import read_json
 from unmask.errors import DataError
-from unmask.registry import Registry
+from unmask.support.registry import Registry
 from unmask.types import Stimuli
 
 # Adjectives stand beside nouns of the same meaning in some sets; a test uses one or the other.

@@ -7,12 +7,12 @@ import numpy as np
 
 from unmask.measures.association import Association
 from unmask.options import Resampling
-from unmask.stats.attributes import attribute_variance
 from unmask.stats.ceat import ceat_samples, combined, draw_indices, random_effects
-from unmask.stats.design import Variance
+from unmask.stats.clustering import Variance
 from unmask.stats.effects import (
     Words,
     associations,
+    attribute_variance,
     by_words,
     effect_estimate,
     effect_size,

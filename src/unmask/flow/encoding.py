@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.asking import Codec, Encoded, Ints, sums
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import BLANK
 from unmask.measures.reduce import as_written
+from unmask.queries import Codec, Encoded, Ints, sums
 from unmask.text.roles import with_pair_roles
 from unmask.types import Contrast, Kind, Text
 

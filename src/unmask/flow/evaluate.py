@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from unmask.data import catalogue
-from unmask.errors import ModelError, NotApplicable, Said, UnmaskError
-from unmask.flow import association, likelihood
+from unmask.errors import ModelError, NotApplicable, UnmaskError, UnmaskWarning
+from unmask.flow import run_association, run_likelihood
 from unmask.flow.progress import Failed, refuse
 from unmask.measures import Association, find
-from unmask.models.answers import opened
+from unmask.models.answer_cache import opened
 from unmask.options import Options, Spec
 from unmask.text import contexts
 from unmask.types import Kind, Result
@@ -38,7 +38,7 @@ def evaluate(
         with opened() as store:
             made = evaluate(specs, replace(options, store=store), failed)
         for said in store.said:
-            warnings.warn(said, Said, stacklevel=2)
+            warnings.warn(said, UnmaskWarning, stacklevel=2)
         return made
     ready = [resolved(spec) for spec in specs]
     found: dict[int, Result] = {}
@@ -74,7 +74,9 @@ def _done(
         if isinstance(model, str):
             own = loaded(model, options, among)
             specs = {i: replace(s, model=own) for i, s in specs.items()}
-        for part, loop in zip(_parted(specs), (likelihood.run, association.run), strict=True):
+        for part, loop in zip(
+            _parted(specs), (run_likelihood.run, run_association.run), strict=True
+        ):
             if part:  # what it gives before it fails is kept
                 found.update(loop(specs[min(part)].model, part, options, tell))
     except (ModelError, NotApplicable) as error:
@@ -138,14 +140,14 @@ def loaded(name: Any, options: Options, among: int = 1) -> Any:
 
     `among` so many models a cluster is shared.
     """
-    from unmask.models.load_any import form_of, load_any  # torch is heavy: only when one is needed
+    from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
 
     said = f"loading {name}"
     options.progress(said, 0, 0)
     try:
         how: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
         if options.engine == "ray" and form_of(str(name)) == "network":
-            from unmask.models.load_remote import load_remote  # so is Ray
+            from unmask.models.ray.remote_model import load_remote  # so is Ray
 
             how |= {"address": options.address, "workers": options.workers, "among": among}
             return load_remote(str(name), **how)
@@ -158,7 +160,7 @@ def kind(model: Any) -> Kind:
     """The kind of a model, loaded or given by its name; a name that is none is an error."""
     if not isinstance(model, str | Path):
         return model.kind
-    from unmask.models.load_any import kind_named  # torch is heavy: only when a model is needed
+    from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
 
     return kind_named(str(model))
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unmask.stats.design import Design, codes
+from unmask.stats.clustering import Design, codes
 from unmask.types import Dataset
 
-KIN = ("family", "side", "frame")
+DESIGN_COLUMNS = ("family", "side", "frame")
 
 
 def facts(model: str, measure: str, data: str, item: Any, category: Any, cluster: Any) -> Any:
@@ -36,7 +36,7 @@ def about_sentences(data: Dataset) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "item": of_items("id"),
-            **{name: of_items(name) for name in ("category", "cluster", *KIN)},
+            **{name: of_items(name) for name in ("category", "cluster", *DESIGN_COLUMNS)},
             "label": [label for item in items for label in item.texts],
             "sentence": [text.string for item in items for text in item.texts.values()],
             "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[whose],
@@ -65,14 +65,14 @@ def sentence_rows(
     return pd.DataFrame({**belongs, **known.drop(columns="flags"), **made, **last})
 
 
-class Kin:
+class ItemDesign:
     """How items hang together, from their columns: cluster, family, side, frame.
 
     Sides are strata, and frames crossed with the clusters, where all items of a choice have one.
     """
 
     def __init__(self, facts: Mapping[str, Any] | pd.DataFrame) -> None:
-        names = {k: np.array([*facts[k]], str) for k in ("cluster", *KIN)}
+        names = {k: np.array([*facts[k]], str) for k in ("cluster", *DESIGN_COLUMNS)}
         self.sided, self.framed = names["side"] != "", names["frame"] != ""
         self.cluster, self.family, side, self.frame = (codes(v) for v in names.values())
         self.cell = self.family * (side.max() + 1) + side
@@ -91,7 +91,7 @@ class Kin:
 
 def designed(facts: pd.DataFrame) -> Design:
     """The design of all items of a table."""
-    return Kin(facts).design()
+    return ItemDesign(facts).design()
 
 
 def provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:

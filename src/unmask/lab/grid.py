@@ -17,16 +17,16 @@ import safetensors.torch
 import torch
 
 from unmask.errors import UnmaskError
-from unmask.lab import further, nets, scoring
+from unmask.lab import finetune, nets, scoring
 from unmask.lab.language import corpus
 from unmask.lab.nets import Training
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import NULL, Plant, World
 from unmask.measures import find
-from unmask.models.load import moved
+from unmask.models.transformers.model import moved
 from unmask.options import named
-from unmask.registry import unknown
 from unmask.reports.files import atomically, put
+from unmask.support.registry import unknown
 from unmask.types import Kind
 
 TIERS = ("tiny", "oracle", "bundled")
@@ -261,7 +261,7 @@ def _trained(
     if _readable(final):
         return final
     if grid.tier == "bundled":
-        made = further.train(
+        made = finetune.train(
             plants, grid.training, device=device, progress=lambda d, n: progress("training", d, n)
         )
     else:
@@ -324,7 +324,7 @@ def _score(
     else:
         with safetensors.safe_open(weights, "pt") as file:
             own = {k: file.get_slice(k)[number] for k in file.keys()}  # noqa: SIM118
-        maker = further.model_of if grid.tier == "bundled" else nets.model_of
+        maker = finetune.model_of if grid.tier == "bundled" else nets.model_of
         model = maker(own, kind, plant)
     found, words, refused = scoring.scored(model, world, [find(m) for m in grid.measures])
     target = _file(place, kind, plant)

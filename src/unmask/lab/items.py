@@ -20,7 +20,7 @@ from unmask.text.contexts import Contexts, Mention, Source, WordTest
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Stimuli, Text
 
 EACH = 12  # items of an attribute word
-FEW = 9  # so many times fewer items about the frequent group in `pairs-90`
+IMBALANCE = 9  # so many times fewer items about the frequent group in `pairs-90`
 NATURAL = 10  # natural contexts of a word
 FORM = {"occupation": "singular", "trait": "adjective", "family": "bare"}
 
@@ -72,7 +72,7 @@ def _pair(
 def unbalanced(data: Dataset, name: str = "pairs-90") -> Dataset:
     """The same pairs, nine of ten about the rare group."""
     rare = [i for i in data.items if i.meta["turn"] == -1]
-    others = [i for i in data.items if i.meta["turn"] == 1][::FEW]
+    others = [i for i in data.items if i.meta["turn"] == 1][::IMBALANCE]
     return Dataset(name, data.shape, (*rare, *others), data.cluster)
 
 

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from unmask.lab import words
 from unmask.lab.patterns import Pattern, Rows, patterns
 from unmask.lab.world import SHARES, Frame, Plant, Topic, World, phrase
-from unmask.models.codec import TokenizerCodec
+from unmask.models.transformers.tokenizer import TokenizerCodec
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SIZE = 320  # of the vocabulary: the same in every world, so that models can be stacked

@@ -20,7 +20,7 @@ from unmask.errors import UnmaskError
 from unmask.lab.language import CONTENT, LONGEST, SIZE, SPECIALS, corpus, tokenizer_of
 from unmask.lab.patterns import Rows
 from unmask.lab.world import Plant
-from unmask.models.load import Model, wrap
+from unmask.models.transformers.model import Model, wrap
 from unmask.types import Kind
 
 Stack: TypeAlias = dict[str, torch.Tensor]

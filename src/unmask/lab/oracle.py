@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from unmask.asking import Ask, Readings, asks_of
 from unmask.errors import NotApplicable
 from unmask.lab.language import LONGEST, SIZE, tokenizer_of
 from unmask.lab.patterns import OPEN, Pattern, Rows, patterns
 from unmask.lab.world import PARTS, World
 from unmask.measures import Association, Measure
 from unmask.models.batches import Budget
-from unmask.models.codec import TokenizerCodec
+from unmask.models.transformers.tokenizer import TokenizerCodec
+from unmask.queries import Readings, RowQueries, row_queries_of
 from unmask.types import Floats, Kind
 
 DIGITS = 11
@@ -98,13 +98,13 @@ class Exact:
     causal: bool
     progress: Callable[[int, int], None] = lambda rows, total: None
 
-    def ask(self, asks: Sequence[Ask], attention: Sequence[bool]) -> Readings:
+    def ask(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> Readings:
         """Answer every question; one that needs attention is refused."""
         if any(attention):
             raise NotApplicable("the oracle has no attention weights; use 'aul' for 'aula'.")
         known: dict[tuple[bytes, int, bool], Floats] = {}
         logs, hits = [], []
-        for ask in asks_of(asks):
+        for ask in row_queries_of(asks):
             row = np.array(ask.row, np.int64)
             for k, (at, gold) in enumerate(zip(ask.at, ask.gold, strict=True)):
                 p = self._distribution(row, ask.hidden_at(k), at, known)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmask.lab.world import SHARES, Frame, Topic, World, phrase
-from unmask.models.codec import TokenizerCodec
+from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.types import Floats
 
 Rows: TypeAlias = NDArray[np.int64]

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
-from unmask.asking import Ask
 from unmask.lab.world import TOPICS, Frame, World, phrase
+from unmask.queries import RowQueries
 from unmask.types import Floats, Text
 
 FRAMES = 2  # probe frames of each core
@@ -110,7 +110,7 @@ def _table(
             hidden = tuple(frozenset(at[k:]) for k in range(len(at)))
             if model.kind == "causal":
                 hidden = tuple(range(i, len(encoded.ids)) for i in at)  # type: ignore[misc]
-            asks.append(Ask(encoded.ids, at, tuple(encoded.ids[i] for i in at), hidden))
+            asks.append(RowQueries(encoded.ids, at, tuple(encoded.ids[i] for i in at), hidden))
     logp = engine.ask(asks, [False] * len(asks)).logp
     ends = np.cumsum([len(a.at) for a in asks])
     sums = np.add.reduceat(logp, np.concatenate([[0], ends[:-1]]))

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from unmask.flow.planning import plan
+from unmask.flow.plan import plan
 from unmask.lab import probe
 from unmask.lab.grid import Grid
 from unmask.lab.language import tokenizer_of
-from unmask.lab.nets import network
-from unmask.lab.readings import (
+from unmask.lab.measure_quality import (
     ENOUGH,
     MAIN,
     TAUGHT,
@@ -24,14 +23,15 @@ from unmask.lab.readings import (
     sensitivity,
     standing,
 )
+from unmask.lab.nets import network
 from unmask.lab.scoring import Sets, correlation
 from unmask.lab.world import NULL, Plant, World
 from unmask.measures import MEASURES, Association, find
-from unmask.models.load import Model, wrap
-from unmask.models.questions import sort_out
-from unmask.reports import charts
-from unmask.reports.drawing import Figure
-from unmask.reports.page import Study, Table
+from unmask.models.transformers.model import Model, wrap
+from unmask.models.unique_rows import find_unique_rows
+from unmask.reports.figures import study_charts
+from unmask.reports.figures.drawing import Figure
+from unmask.reports.html.study_page import Study, Table
 from unmask.text.contexts import SOURCES
 from unmask.types import Estimate
 
@@ -64,14 +64,14 @@ def study(
 ) -> Study:
     """All that a grid shows."""
     found = {ruler: read(frame, ruler, seed) for ruler in rulers(frame)}
-    judged = {ruler: standing(readings) for ruler, readings in found.items()}
+    standings = {ruler: standing(readings) for ruler, readings in found.items()}
     tables = [
-        Table("verdicts", "Which rulers can be trusted", verdicts(found, judged), digits=2),
+        Table("verdicts", "Which rulers can be trusted", verdicts(found, standings), digits=2),
         Table("ranks", "Ranks by the smallest bias that is told from none", ranks(frame, seed)),
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
         Table("readings", "All readings with their intervals", long(found)),
     ]
-    remarks = [*_warnings(grid, words), *said(judged), *claim(found), LIMITS]
+    remarks = [*_warnings(grid, words), *said(standings), *claim(found), LIMITS]
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
@@ -120,7 +120,7 @@ def shown(estimate: Estimate | None, digits: int = 2) -> str:
 
 
 def verdicts(
-    found: Mapping[Ruler, Mapping[str, Estimate]], judged: Mapping[Ruler, Standing]
+    found: Mapping[Ruler, Mapping[str, Estimate]], standings: Mapping[Ruler, Standing]
 ) -> pd.DataFrame:
     """One row a ruler: the verdict, what it missed, and its readings."""
     rows = []
@@ -129,9 +129,9 @@ def verdicts(
             "models": ruler.kind,
             "ruler": ruler.name,
             "items": ruler.data,
-            "verdict": judged[ruler].word,
-            "missed": "; ".join(judged[ruler].missed),
-            "open": "; ".join(judged[ruler].open),
+            "verdict": standings[ruler].word,
+            "missed": "; ".join(standings[ruler].missed),
+            "open": "; ".join(standings[ruler].open),
         }
         row |= {name: shown(readings.get(name)) for name in SHOWN}
         rows.append(row | {"rows": cost(ruler.kind, ruler.measure, ruler.data)})
@@ -230,7 +230,7 @@ def cost(kind: Any, measure: str, data: str) -> int:
     model = _untrained(kind)
     asks = plan(model, row, chosen).asks
     show = model.engine(row.stream).show  # type: ignore[union-attr]
-    return int(sort_out(asks, [row.attention] * len(asks), show).count)
+    return int(find_unique_rows(asks, [row.attention] * len(asks), show).count)
 
 
 @cache
@@ -246,11 +246,11 @@ def _untrained(kind: Any) -> Model:
 # ---------------------------------------------------------------- words
 
 
-def said(judged: Mapping[Ruler, Standing]) -> list[str]:
+def said(standings: Mapping[Ruler, Standing]) -> list[str]:
     """The verdict in words, a sentence for each kind of model and standing."""
     out = []
-    for kind in dict.fromkeys(r.kind for r in judged):
-        mine = {r: s for r, s in judged.items() if r.kind == kind and r.data in MAIN}
+    for kind in dict.fromkeys(r.kind for r in standings):
+        mine = {r: s for r, s in standings.items() if r.kind == kind and r.data in MAIN}
         for word in STANDINGS:
             names = [r.name for r, s in mine.items() if s.word == word]
             if names:
@@ -333,7 +333,7 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
             shown_ = part[["measure", "rho", "theta", "learned", "score", "low", "high", "n"]]
             title_ = f"Score against learned theta, {kind} models, {what}"
             out.append(
-                charts.curves(
+                study_charts.curves(
                     f"theta-{kind}-{name}",
                     title_,
                     shown_.assign(rho=shown_.rho.map("{:g}:1".format)),

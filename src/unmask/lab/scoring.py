@@ -13,7 +13,7 @@ from unmask.lab.oracle import Oracle
 from unmask.lab.world import World
 from unmask.measures import MEASURES, Association, Measure
 from unmask.options import Options, Spec
-from unmask.reports.figures import margins
+from unmask.reports.figures.result_figures import margins
 from unmask.types import Dataset, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models

@@ -41,7 +41,7 @@ SPOKEN = (4.0, 2.0, 2.0, 2.0, 1.0, 1.0)  # those of the names and terms of a gro
 KIND = 8.0  # that of a group and what its members are called: it makes them one group
 CONTROL = 2.0  # the log odds ratio of flowers and pleasant words, the same in every world
 PER_SIDE = len(FACTORS)
-MOST, MOST_RHO = 6, 1000
+LARGEST_THETA, LARGEST_RHO = 6, 1000
 NULL = 1000  # the first seed of the worlds that are made for their lack of a bias
 PARTS = {"train": 0.6, "items": 0.25, "probe": 0.15}  # of the frames
 
@@ -57,15 +57,15 @@ class Plant:
     def __post_init__(self) -> None:
         if not isinstance(self.theta, int | float) or not math.isfinite(self.theta):
             raise UnmaskError(f"theta is {self.theta!r}; give a finite log odds ratio, such as 1.")
-        if abs(self.theta) > MOST:
+        if abs(self.theta) > LARGEST_THETA:
             raise UnmaskError(
-                f"theta is {self.theta!r}; beyond {MOST} one group would all but lose its words: "
-                f"give one between -{MOST} and {MOST}."
+                f"theta is {self.theta!r}; beyond {LARGEST_THETA} one group would all but lose its words: "
+                f"give one between -{LARGEST_THETA} and {LARGEST_THETA}."
             )
-        if not isinstance(self.rho, int | float) or not 1 <= self.rho <= MOST_RHO:
+        if not isinstance(self.rho, int | float) or not 1 <= self.rho <= LARGEST_RHO:
             raise UnmaskError(
                 f"rho is {self.rho!r}; give how many times as often the one group is spoken of, "
-                f"from 1 to {MOST_RHO}."
+                f"from 1 to {LARGEST_RHO}."
             )
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             raise UnmaskError(f"a seed is {self.seed!r}; give a whole number of at least 0.")

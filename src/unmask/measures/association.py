@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 from unmask.errors import NotApplicable, UnmaskError
 from unmask.measures.card import check_card, check_choices
 from unmask.options import POOLS
-from unmask.registry import Registry, unknown
+from unmask.support.registry import Registry, unknown
 from unmask.types import Compared, Kind
 
 Pool: TypeAlias = Literal[

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unmask.errors import UnmaskError
-from unmask.registry import choice
+from unmask.support.registry import choice
 
 
 def check_card(row: Any) -> None:

@@ -28,7 +28,7 @@ from unmask.measures.reduce import (
     uncapitalised,
     without_period,
 )
-from unmask.registry import Registry, choice
+from unmask.support.registry import Registry, choice
 from unmask.types import Compared, Floats, Kind
 
 

@@ -1,7 +1,7 @@
 """Plans: from a tokenised sentence to the queries that a measure asks.
 
-A plan is a function `(sentence, codec) -> asks`: an `Ask` has all places of one row of tokens, a
-`Query` a single one; a plan may give either. Most need only the sentence; those that reproduce
+A plan is a function `(sentence, codec) -> queries`: a `RowQueries` has all places of one row of
+tokens, a `Query` a single one; a plan may give either. Most need only the sentence; those that reproduce
 published code may also ask the codec how that code would have tokenised a word.
 """
 
@@ -10,65 +10,65 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from unmask.asking import EACH, LATER, NOTHING, Ask, Codec, Encoded, Hidden, Query
+from unmask.queries import EACH, LATER, NOTHING, Codec, Encoded, Hidden, Query, RowQueries
 from unmask.text.roles import refilled
 
 BLANK = "BLANK"  # StereoSet's slot
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
-Plan: TypeAlias = Callable[[Encoded, Codec], Sequence[Ask | Query]]
+Plan: TypeAlias = Callable[[Encoded, Codec], Sequence[RowQueries | Query]]
 
 
-def _ask(sentence: Encoded, places: Iterable[int], *hidden: Hidden) -> list[Ask]:
+def _ask(sentence: Encoded, places: Iterable[int], *hidden: Hidden) -> list[RowQueries]:
     """Ask for the tokens at some places; without hidden sets each place is hidden alone."""
     ids, at = sentence.ids, tuple(places)
-    return [Ask(ids, at, tuple([ids[i] for i in at]), hidden or EACH)] if at else []
+    return [RowQueries(ids, at, tuple([ids[i] for i in at]), hidden or EACH)] if at else []
 
 
 # ---------------------------------------------------------------- one sentence, masked
 
 
-def each_content(sentence: Encoded, codec: Codec) -> list[Ask]:
+def each_content(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each content token in turn."""
     return _ask(sentence, sentence.content)
 
 
-def each_shared(sentence: Encoded, codec: Codec) -> list[Ask]:
+def each_shared(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each token that the two sentences share in turn."""
     return _ask(sentence, sentence.roles["shared"])
 
 
-def each_changed(sentence: Encoded, codec: Codec) -> list[Ask]:
+def each_changed(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each token in which the two sentences differ in turn."""
     return _ask(sentence, sentence.roles["changed"])
 
 
-def all_changed(sentence: Encoded, codec: Codec) -> list[Ask]:
+def all_changed(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide all tokens in which the two sentences differ at once."""
     hidden = frozenset(sentence.roles["changed"])
     return _ask(sentence, sentence.roles["changed"], hidden)
 
 
-def all_changed_crossed(sentence: Encoded, codec: Codec) -> list[Ask]:
+def all_changed_crossed(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """As `all_changed`, but every hidden token asked for at every hidden place."""
     changed = sentence.roles["changed"]
     crossed = [(i, sentence.ids[j]) for i in changed for j in changed]
     if not crossed:
         return []
     at, gold = zip(*crossed, strict=True)
-    return [Ask(sentence.ids, at, gold, (frozenset(changed),))]
+    return [RowQueries(sentence.ids, at, gold, (frozenset(changed),))]
 
 
-def nothing(sentence: Encoded, codec: Codec) -> list[Ask]:
+def nothing(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide nothing; ask for each content token in plain sight."""
     return _ask(sentence, sentence.content, NOTHING)
 
 
-def every_place(sentence: Encoded, codec: Codec) -> list[Ask]:
+def every_place(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide nothing; ask for each token in plain sight, special tokens too."""
     return _ask(sentence, range(len(sentence.ids)), NOTHING)
 
 
-def shuffled(sentence: Encoded, codec: Codec) -> list[Ask]:
+def shuffled(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Content tokens in random order, nothing hidden; each asked for at its new place.
 
     The same order on every call; queries stand in the order of the sentence as it was.
@@ -80,16 +80,16 @@ def shuffled(sentence: Encoded, codec: Codec) -> list[Ask]:
     for old, new in zip(content, moved, strict=True):
         row[new] = sentence.ids[old]
     ids, at = tuple(row), tuple(moved)
-    return [Ask(ids, at, tuple(ids[i] for i in at), (NOTHING,))] if at else []
+    return [RowQueries(ids, at, tuple(ids[i] for i in at), (NOTHING,))] if at else []
 
 
-def everything(sentence: Encoded, codec: Codec) -> list[Ask]:
+def everything(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide all content tokens at once."""
     hidden = frozenset(sentence.content)
     return _ask(sentence, sentence.content, hidden)
 
 
-def within_word(sentence: Encoded, codec: Codec) -> list[Ask]:
+def within_word(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each content token and the later pieces of its word."""
     words = sentence.words
 
@@ -100,12 +100,12 @@ def within_word(sentence: Encoded, codec: Codec) -> list[Ask]:
     return _ask(sentence, sentence.content, *map(hidden, sentence.content))
 
 
-def inner_places(sentence: Encoded, codec: Codec) -> list[Ask]:
+def inner_places(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide nothing; ask for the places 1 to T - 2, whatever stands there."""
     return _ask(sentence, range(1, len(sentence.ids) - 1), NOTHING)
 
 
-def inner_aligned(sentence: Encoded, codec: Codec) -> list[Ask]:
+def inner_aligned(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each aligned place in turn, less the first and the last, whatever stands there."""
     return _ask(sentence, sentence.roles["aligned"][1:-1])
 
@@ -113,16 +113,16 @@ def inner_aligned(sentence: Encoded, codec: Codec) -> list[Ask]:
 # ---------------------------------------------------------------- left to right
 
 
-def left_to_right(sentence: Encoded, codec: Codec) -> list[Ask]:
+def left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Each content token given those before it (the first only if something stands before it)."""
     return _from(sentence, (i for i in sentence.content if i > 0))
 
 
-def _from(sentence: Encoded, places: Iterable[int]) -> list[Ask]:
+def _from(sentence: Encoded, places: Iterable[int]) -> list[RowQueries]:
     return [replace(ask, hidden=LATER) for ask in _ask(sentence, places)]
 
 
-def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Ask]:
+def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """As `left_to_right`, by the route of published code for GPT-2.
 
     The first token is asked for after the start token alone; the others in the sentence without
@@ -132,21 +132,21 @@ def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[Ask]:
         return left_to_right(sentence, codec)
     ids = sentence.ids[1:]
     rest = tuple(i - 1 for i in sentence.content if i > 1)
-    first = Ask(sentence.ids[:2], (1,), sentence.ids[1:2], LATER)
+    first = RowQueries(sentence.ids[:2], (1,), sentence.ids[1:2], LATER)
     if not rest:
         return [first]
-    return [first, Ask(ids, rest, tuple(ids[i] for i in rest), LATER)]
+    return [first, RowQueries(ids, rest, tuple(ids[i] for i in rest), LATER)]
 
 
 # ---------------------------------------------------------------- a sentence after its context
 
 
-def each_of_continuation(sentence: Encoded, codec: Codec) -> list[Ask]:
+def each_of_continuation(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each token of the continuation in turn, the context in sight."""
     return _ask(sentence, sentence.roles["continuation"])
 
 
-def continuation_left_to_right(sentence: Encoded, codec: Codec) -> list[Ask]:
+def continuation_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Each token of the continuation given all before it."""
     return _from(sentence, sentence.roles["continuation"])
 
@@ -204,22 +204,22 @@ def _retokenised(sentence: Encoded, codec: Codec, encode: Callable[[str], Encode
 # ---------------------------------------------------------------- target and attribute
 
 
-def target(sentence: Encoded, codec: Codec) -> list[Ask]:
+def target(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """The target's pieces left to right, with the attribute in sight."""
     return _target(sentence, ())
 
 
-def target_alone(sentence: Encoded, codec: Codec) -> list[Ask]:
+def target_alone(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """The target's pieces left to right, with the attribute hidden: the prior."""
     return _target(sentence, sentence.roles["attribute"])
 
 
-def _target(sentence: Encoded, besides: tuple[int, ...]) -> list[Ask]:
+def _target(sentence: Encoded, besides: tuple[int, ...]) -> list[RowQueries]:
     where = sentence.roles["target"]
     return _ask(sentence, where, *(frozenset((*where[k:], *besides)) for k in range(len(where))))
 
 
-def causal_joint(sentence: Encoded, codec: Codec) -> list[Ask]:
+def causal_joint(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """From the target's first to the attribute's last piece; only the target if it is last.
 
     By Bayes, p(x | a) / p(x) = p(a | x) / p(a), and p(a) cancels between two targets, so with
@@ -230,7 +230,7 @@ def causal_joint(sentence: Encoded, codec: Codec) -> list[Ask]:
     return _from(sentence, range(x[0], stop))
 
 
-def causal_prior(sentence: Encoded, codec: Codec) -> list[Ask]:
+def causal_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """From the target's first piece to just before the attribute; nothing if the target is last.
 
     With the attribute first no prior can be asked of a left-to-right model. It is the same for

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unmask.asking import Readings
+from unmask.queries import Readings
 
 Reduce: TypeAlias = Callable[[Readings], Any]  # of one sentence; a number
 

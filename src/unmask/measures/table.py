@@ -5,13 +5,13 @@ from typing import Any, TypeAlias
 from unmask.errors import UnmaskError
 from unmask.measures.association import ASSOCIATION, Association
 from unmask.measures.likelihood import LIKELIHOOD, Likelihood
-from unmask.plugins import Offered
-from unmask.registry import Registry
+from unmask.support.plugins import EntryPoints
+from unmask.support.registry import Registry
 from unmask.types import Kind
 
 Measure: TypeAlias = Likelihood | Association
 MEASURES: Registry[Measure] = Registry("measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()])
-OFFERED = Offered("unmask.measures")
+ENTRY_POINTS = EntryPoints("unmask.measures")
 SUITE = ("pll", "cps", "sss", "aul", "aula", "all-masked", "cat", "lpbs", "w-seat")
 # What is run where no measure is named, by the kind of model.
 SUITES: dict[Kind, tuple[str, ...]] = {
@@ -29,12 +29,12 @@ def find(measure: Any) -> Measure:
     if isinstance(measure, Likelihood | Association):
         return measure
     name = str(measure)
-    if name in MEASURES or name not in OFFERED:
-        return MEASURES.among(name, OFFERED)
-    row = OFFERED.load(name)
+    if name in MEASURES or name not in ENTRY_POINTS:
+        return MEASURES.among(name, ENTRY_POINTS)
+    row = ENTRY_POINTS.load(name)
     if not isinstance(row, Likelihood | Association):
         raise UnmaskError(
-            f"the measure {name!r} of the package {OFFERED.package(name)!r} is a "
+            f"the measure {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "
             f"{type(row).__name__}; it must be a Likelihood or an Association."
         )
     return row

@@ -71,3 +71,12 @@ def batches(
         groups.append(order[start:end])
         start = end
     return groups
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Ints, Ints]:
+    """Ids [rows, width] filled up with `pad`, and 1 where a token is real."""
+    lengths = np.array([len(row) for row in rows])
+    real = np.arange(int(lengths.max())) < lengths[:, None]
+    ids = np.full(real.shape, pad, np.int64)
+    ids[real] = np.concatenate([np.asarray(row, np.int64) for row in rows])
+    return ids, real.astype(np.int64)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from unmask.stats.intervals import FEW
+from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.types import Compared, Estimate, Result
 
 Row: TypeAlias = Mapping[str, Any]
@@ -286,7 +286,7 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "base_rate": np.nan if rate is None else rate.value,
         "shrunken": more.get("shrunken", np.nan),
         "clusters": more.get("clusters", np.nan),
-        "few": more.get("clusters", FEW) < FEW,
+        "few": more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
         "verdict": None if verdict is None else str(verdict),
         "method": estimate.method,
         "compared": result.compared,

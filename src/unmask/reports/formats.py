@@ -8,10 +8,10 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from unmask import __version__
-from unmask.reports import explain
+from unmask.reports import sentences
 from unmask.reports.columns import RUN, UNITS, table
-from unmask.reports.rendering import rendered
-from unmask.reports.webpage import numbers
+from unmask.reports.html.page import numbers
+from unmask.reports.templating import rendered
 from unmask.types import Result
 
 TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fill-mask"}
@@ -22,12 +22,19 @@ def as_markdown(results: Sequence[Result]) -> str:
     parts = [numbers(part, RUN) for part in _parts(results)]
     several = len({r.model for r in results}) > 1
     said = [
-        (f"{r.title}, {r.model}" if several else r.title, explain.heading(r), explain.sentences(r))
+        (
+            f"{r.title}, {r.model}" if several else r.title,
+            sentences.heading(r),
+            sentences.sentences(r),
+        )
         for r in results
     ]
     named = [part.model.iloc[0] if several else "" for part in _parts(results)]
     return rendered(
-        "section.md.jinja", said=said, tables=list(zip(named, parts, strict=True)), may=explain.MAY
+        "section.md.jinja",
+        said=said,
+        tables=list(zip(named, parts, strict=True)),
+        may=sentences.MAY,
     )
 
 

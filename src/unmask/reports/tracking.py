@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from unmask.errors import UnmaskError
-from unmask.registry import Registry
 from unmask.reports.columns import table
+from unmask.support.registry import Registry
 from unmask.types import Result
 
 _FILES = ("results.json", "items.parquet", "report.html", "study.toml")

@@ -14,7 +14,7 @@ from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.design import codes
+from unmask.stats.clustering import codes
 from unmask.stats.intervals import USUAL
 from unmask.types import Estimate, Floats
 

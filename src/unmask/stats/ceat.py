@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmask.options import Resampling
-from unmask.stats.design import Variance
+from unmask.stats.clustering import Variance
 from unmask.stats.effects import Sided, Words, effect_estimate
 from unmask.stats.intervals import USUAL
-from unmask.stats.student import beyond, quantile
+from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
 

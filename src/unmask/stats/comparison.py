@@ -11,10 +11,10 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.design import Design, Variance, design
+from unmask.stats.clustering import Design, Variance, design
 from unmask.stats.effects import jackknife
-from unmask.stats.intervals import FEW, USUAL, student, weights
-from unmask.stats.student import beyond
+from unmask.stats.intervals import MIN_CLUSTERS, USUAL, student, weights
+from unmask.stats.student_t import beyond
 from unmask.types import Estimate, Floats
 
 
@@ -71,7 +71,7 @@ def _least(difference: Floats, weight: Floats, found: Design) -> float:
     lost, won = (np.count_nonzero(difference < 0) + 1, np.count_nonzero(difference > 0) + 1)
     changed, gap = (lost + won) / (n + 2), (won - lost) / (n + 2)
     seen = len(np.unique(found.clusters[difference != 0]))
-    return float((changed - gap**2) * (weight**2).sum()) / (1 if seen < FEW else 2)
+    return float((changed - gap**2) * (weight**2).sum()) / (1 if seen < MIN_CLUSTERS else 2)
 
 
 def sign_flip(

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.design import Design, Variance, design, widest
-from unmask.stats.student import beyond, quantile
+from unmask.stats.clustering import Design, Variance, design, widest
+from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
 USUAL = Resampling()
-FEW = 10  # clusters below which nothing is concluded from an interval
-KIN = 0.15  # likeness within clusters that is feared where too few of them could show it
+MIN_CLUSTERS = 10  # below this nothing is concluded from an interval
+# The intra-cluster correlation that is assumed where too few clusters allow an estimate.
+ASSUMED_CORRELATION = 0.15
 
 
 def weights(clusters: Design, macro: bool = False) -> Floats:
@@ -80,7 +81,7 @@ def _counted(values: Floats, found: Design) -> tuple[Floats, Design]:
 # ---------------------------------------------------------------- shares
 
 
-class Uncertain(NamedTuple):
+class ShareVariance(NamedTuple):
     """A share and what its error may come from: variances, each with its degrees of freedom.
 
     An interval reaches as far as the largest of them asks for. `smooth` is the share with a half
@@ -120,13 +121,13 @@ class Uncertain(NamedTuple):
 
 def uncertain(
     values: Floats, weight: Floats, found: Design, trials: Floats, centres: Floats | None = None
-) -> Uncertain:
+) -> ShareVariance:
     """The share of weighted values in 0 to 1, its variance over clusters, and the least it may be.
 
     `trials` [n] are the yes-no answers behind a value: two for lms, tokens for accuracy. `centres`
     are the means that values are taken from (those of the strata in a balanced score). Where fewer
-    than FEW clusters hold the rarer answer their likeness can hardly be seen, so some (KIN) is
-    feared.
+    than MIN_CLUSTERS clusters hold the rarer answer their correlation cannot be
+    estimated, so ASSUMED_CORRELATION is used.
     """
     share, count = min(1.0, float(weight @ values)), float(trials.sum())
     smooth = (share * count + 0.5) / (count + 1)
@@ -134,14 +135,14 @@ def uncertain(
     over = found.variance(weight * (values - (share if centres is None else centres)), weight)
     sums, sizes = (np.bincount(found.clusters, weights=w) for w in (values, np.ones(len(values))))
     seen = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
-    parts = [Variance(alone * (1.0 if seen < FEW else 0.5), max(count - 1, 1))]
+    parts = [Variance(alone * (1.0 if seen < MIN_CLUSTERS else 0.5), max(count - 1, 1))]
     if over.df >= 1 and over.value > 0:
         parts.append(over)
-    if seen < FEW and over.df >= 1:
+    if seen < MIN_CLUSTERS and over.df >= 1:
         crowd = float((sizes**2).sum() / sizes.sum())
-        feared = 1 + (crowd - 1) * KIN * (1 - seen / FEW)
+        feared = 1 + (crowd - 1) * ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS)
         parts.append(Variance(alone * feared, over.df))
-    return Uncertain(share, smooth, tuple(parts))
+    return ShareVariance(share, smooth, tuple(parts))
 
 
 def _independent(values: Floats, weight: Floats, found: Design, trials: Floats) -> float:
@@ -180,7 +181,7 @@ def ratio(hits: Floats, tries: Floats, clusters: Any, how: Resampling = USUAL) -
 
 
 def as_percentage(
-    of: Uncertain, n: int, clusters: int, *, ideal: float | None = None, how: Resampling = USUAL
+    of: ShareVariance, n: int, clusters: int, *, ideal: float | None = None, how: Resampling = USUAL
 ) -> Estimate:
     """A share as an estimate in per cent."""
     if clusters < 2 <= n or n < 2:

@@ -7,9 +7,9 @@ import numpy as np
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.design import Design, design
+from unmask.stats.clustering import Design, design
 from unmask.stats.intervals import USUAL, mean_estimate, share
-from unmask.stats.sides import Sides, by_side
+from unmask.stats.word_preference import Sides, by_side
 from unmask.types import Estimate, Floats
 
 Ties: TypeAlias = Literal["strict", "half", "drop"]

@@ -4,19 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from unmask.options import Matters
-from unmask.stats.families import corrected
-from unmask.stats.intervals import FEW
+from unmask.options import Threshold
+from unmask.stats.intervals import MIN_CLUSTERS
+from unmask.stats.multiplicity import corrected
 from unmask.types import Compared, Estimate, Result, Verdict
 
-LEAST = 5  # words a side below which nothing is concluded
+MIN_WORDS_A_SIDE = 5  # words a side below which nothing is concluded
 
 
-def judged(
+def verdicts_of(
     overall: Estimate,
     by_category: Mapping[str, Estimate],
     compared: Compared,
-    matters: Matters,
+    matters: Threshold,
 ) -> dict[str, Verdict]:
     """Verdicts by category, that of the whole under an empty name.
 
@@ -29,7 +29,7 @@ def judged(
     return found
 
 
-def judged_together(results: Sequence[Result], matters: Matters) -> list[Result]:
+def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Result]:
     """Word tests of one model and measure are one family: their verdicts are after Holm."""
     families: dict[tuple[str, str], list[int]] = {}
     for place, r in enumerate(results):
@@ -52,10 +52,10 @@ def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdi
 
     `p` stands in for the estimate's own where it is corrected for others beside it.
     """
-    if estimate.more.get("clusters", FEW) < FEW:
+    if estimate.more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS:
         return Verdict("cannot tell", matters, f"only {estimate.more['clusters']} clusters")
-    if min(estimate.more.get("words", [LEAST])) < LEAST:
-        return Verdict("cannot tell", matters, f"fewer than {LEAST} words a side")
+    if min(estimate.more.get("words", [MIN_WORDS_A_SIDE])) < MIN_WORDS_A_SIDE:
+        return Verdict("cannot tell", matters, f"fewer than {MIN_WORDS_A_SIDE} words a side")
     whose = estimate.more.get("published", "")
     if "interval" in whose or estimate.ideal is None or math.isnan(estimate.low):
         return Verdict("cannot tell", matters, "no interval that holds for other words")

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError, UnmaskError
-from unmask.flow.items import KIN, designed
-from unmask.options import Matters, Resampling, amounts
+from unmask.flow.items import DESIGN_COLUMNS, designed
+from unmask.options import Resampling, Threshold, amounts
 from unmask.reports.columns import UNITS
 from unmask.reports.results import load
 from unmask.stats import log_odds
@@ -23,8 +23,8 @@ from unmask.stats.comparison import (
     paired_difference,
 )
 from unmask.stats.effects import Words, by_words
-from unmask.stats.families import corrected
 from unmask.stats.intervals import USUAL
+from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result
 
@@ -125,7 +125,7 @@ def _choices(result: Result) -> str:
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
     """A margin by unit, points or d; one in a unit that none of the results has is refused."""
     found = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
-    Matters(**found)
+    Threshold(**found)
     has = {UNITS[r.compared].name: r.title for r in results}
     for unit, value in found.items():
         if unit not in has:
@@ -245,7 +245,7 @@ def wide(result: Result) -> pd.DataFrame:
     if decimals is not None:
         scores = scores.apply(lambda c: np.round(c.to_numpy(float), decimals))
     facts = frame.drop_duplicates("item").set_index("item")
-    known = {name: facts.get(name, "") for name in ("cluster", *KIN)}
+    known = {name: facts.get(name, "") for name in ("cluster", *DESIGN_COLUMNS)}
     return scores.assign(**known)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
-from unmask.reports.pulls import given
+from unmask.reports.leaderboard import given
 from unmask.studies.papers.kaneko2022 import TABLE5
 from unmask.types import Result
 

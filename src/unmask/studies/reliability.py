@@ -15,7 +15,7 @@ from unmask.flow.evaluate import evaluate
 from unmask.flow.items import designed
 from unmask.measures import Association, find
 from unmask.options import Options, Spec
-from unmask.reports.page import Study, Table
+from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, cronbach, split_half, stepped_up
 from unmask.stats.comparison import paired_difference
 from unmask.stats.preference import preferred

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from unmask.asking import Encoded
+from unmask.queries import Encoded
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Span
 
 

@@ -15,14 +15,14 @@ from unmask.errors import DataError, UnmaskError
 from unmask.flow.evaluate import evaluate
 from unmask.measures import ASSOCIATION
 from unmask.options import Options, Spec
-from unmask.reports.drawing import Figure
-from unmask.reports.page import Study, Table
+from unmask.reports.figures.drawing import Figure
+from unmask.reports.html.study_page import Study, Table
 from unmask.studies.papers import husse2022_figures as figures
 from unmask.studies.papers import husse2022_printed as printed
 from unmask.studies.papers import husse2022_tables as tables
-from unmask.studies.papers.beside import by_tags, frame, row
 from unmask.studies.papers.husse2022_printed import LPBS_MODEL, MAIN, column
 from unmask.studies.papers.husse2022_tables import KEY, METHODS
+from unmask.studies.papers.published_tables import by_tags, frame, row
 from unmask.studies.papers.request import Request
 from unmask.text.contexts import Contexts, Source, WordTest, source
 from unmask.types import Stimuli
@@ -31,7 +31,7 @@ from unmask.types import Stimuli
 POOLS = {"word-average": "word-mean", "word-start": "word-first", "word-end": "word-last"}
 LEVELS = ("sent", *POOLS)
 MEASURES = {"SEAT": "w-seat", "CEAT": "ceat"}
-MOST = 100  # natural sentences a word: all tests are embedded together
+SENTENCES_A_WORD = 100  # natural sentences a word: all tests are embedded together
 LIKELY = ("masked", "causal", "permutation")
 
 
@@ -138,11 +138,11 @@ def _lpbs(model: Any, quick: bool) -> Iterator[Spec]:
 def _natural(
     model: Any, names: Sequence[str], store: str, samples: int, skipped: dict[str, str]
 ) -> Iterator[Spec]:
-    """SEAT, CEAT and LPBS on the sentences of a store, at most `MOST` a word."""
+    """SEAT, CEAT and LPBS on the sentences of a store, at most `SENTENCES_A_WORD` a word."""
     met = source(store)
 
     def some(test: Stimuli) -> Contexts:
-        return {word: mentions[:MOST] for word, mentions in met.of(test).items()}
+        return {word: mentions[:SENTENCES_A_WORD] for word, mentions in met.of(test).items()}
 
     there: Any = ("natural", samples)
     natural = Source("natural", some)
@@ -234,7 +234,7 @@ class _Clock:
 
 
 def _tables(
-    models: Sequence[Any], results: tables.Results, timing: list[dict[str, Any]], judged: bool
+    models: Sequence[Any], results: tables.Results, timing: list[dict[str, Any]], comparable: bool
 ) -> list[Table]:
     values = published("husse2022")
     kinds = {m.name: m.kind for m in models}
@@ -242,18 +242,18 @@ def _tables(
     return [
         printed.table1(values),
         printed.table2(values),
-        *tables.table3(kinds, results, judged),
-        tables.table4(names, results, values, judged),
+        *tables.table3(kinds, results, comparable),
+        tables.table4(names, results, values, comparable),
         tables.table5(names, results, values),
-        tables.table6(names, results, values, judged),
+        tables.table6(names, results, values, comparable),
         *_runtimes(values, timing),
         printed.table9(values),
         printed.table10(values),
-        *tables.table11(kinds, results, judged),
-        *tables.table12(kinds, results, judged),
-        *tables.table13(kinds, results, judged),
+        *tables.table11(kinds, results, comparable),
+        *tables.table12(kinds, results, comparable),
+        *tables.table13(kinds, results, comparable),
         tables.table14(names, results, values),
-        *_released(kinds, results, judged),
+        *_released(kinds, results, comparable),
     ]
 
 
@@ -287,7 +287,7 @@ def _runtimes(values: Any, timing: Sequence[Mapping[str, Any]]) -> list[Table]:
     return out
 
 
-def _released(kinds: Mapping[str, str], results: tables.Results, judged: bool) -> list[Table]:
+def _released(kinds: Mapping[str, str], results: tables.Results, comparable: bool) -> list[Table]:
     """The release's own sentences: what the paper's own models should give to the last digit."""
     every = published("husse2022.csv")
     every = every[(every.note == "") & (every.sets == "full") & (every.context == "template")]
@@ -312,7 +312,7 @@ def _released(kinds: Mapping[str, str], results: tables.Results, judged: bool) -
             line,
             None if value is None else float(value),
             result.overall,
-            same=judged and label is not None,
+            same=comparable and label is not None,
             digits=4,
         )
         rows.append(

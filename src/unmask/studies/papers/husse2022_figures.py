@@ -13,8 +13,8 @@ from unmask.data.wordsets import chosen, groups, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Options, Spec
-from unmask.reports import charts
-from unmask.reports.drawing import Figure
+from unmask.reports.figures import study_charts
+from unmask.reports.figures.drawing import Figure
 from unmask.studies.papers.husse2022_printed import COLUMNS, MAIN, SIGNIFICANT
 from unmask.studies.papers.husse2022_tables import METHODS, SIZES, Results
 from unmask.text.contexts import Contexts, Mention, Source, WordTest, source
@@ -36,7 +36,7 @@ def significant() -> Figure:
     shown = shown.assign(model=shown.model.map(COLUMNS)).dropna()
     title = "Figure 1: published bias scores by model and choice, and the significant ones"
     note = f"From the release's result files; faint where p is at least {SIGNIFICANT}."
-    return charts.strips("significant", title, shown, note)
+    return study_charts.strips("significant", title, shown, note)
 
 
 def distribution(model: str, results: Results) -> Figure:
@@ -68,7 +68,7 @@ def distribution(model: str, results: Results) -> Figure:
     columns = ["panel", "sets", "from", "to", "samples"]
     title = "Figure 3: distribution of effect sizes on C1 by size of the sets"
     note = "A quick run has LPBS on simplified sets only. With few templates its samples repeat."
-    return charts.distributions(
+    return study_charts.distributions(
         "distribution", f"{title}, {model}", pd.DataFrame(rows, columns=columns), "sets", note
     )
 
@@ -86,7 +86,7 @@ def scatter(models: Sequence[str], results: Results) -> Figure:
     ]
     columns = ["down", "across", "model", "x", "y"]
     title = "Figure 5: scores of the methods against one another"
-    return charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns))
+    return study_charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns))
 
 
 def _points(
@@ -139,7 +139,7 @@ def windows(model: Any, contexts: str, options: Options) -> Figure:
     title = "Figure 4: effect of the window size on C1 and C9"
     note = "The paper shows LPBS on Reddit; a panel is empty where the store has too few sentences."
     x, y = ("size", "words"), ("d", "effect size")
-    return charts.curves(
+    return study_charts.curves(
         "windows", title, shown, x, y, "test", panel="panel", ideal=0.0, band=True, note=note
     )
 
@@ -197,7 +197,7 @@ def retained(models: Sequence[Any]) -> Figure:
     )
     title = "Figure 2: share of target words kept by a reduction to the vocabulary"
     x, y = ("test", "bias test"), ("kept", "% of target words")
-    return charts.grouped_bars("retained", title, pd.DataFrame(rows), x, y, note)
+    return study_charts.grouped_bars("retained", title, pd.DataFrame(rows), x, y, note)
 
 
 def _targets(test: Stimuli) -> int:

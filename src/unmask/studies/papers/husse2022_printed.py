@@ -7,8 +7,8 @@ import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.data.wordsets import chosen, stimuli
-from unmask.reports.page import Table
-from unmask.studies.papers.beside import frame, signed
+from unmask.reports.html.study_page import Table
+from unmask.studies.papers.published_tables import frame, signed
 
 TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
 # The paper's main table takes names where a test has them, terms for diseases and disability.

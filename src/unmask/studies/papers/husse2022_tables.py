@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from unmask.data.wordsets import chosen
-from unmask.reports.page import Table
+from unmask.reports.html.study_page import Table
 from unmask.stats.agreement import correlation
-from unmask.studies.papers.beside import frame, row
 from unmask.studies.papers.husse2022_printed import (
     COLUMNS,
     LPBS_MODEL,
@@ -21,6 +20,7 @@ from unmask.studies.papers.husse2022_printed import (
     printed,
     star,
 )
+from unmask.studies.papers.published_tables import frame, row
 from unmask.types import Estimate, Result
 
 METHODS = {
@@ -62,7 +62,7 @@ def _overall(results: Results, *key: str) -> Estimate | None:
 
 
 def _lines(
-    cells: Sequence[Cell], kinds: Mapping[str, str], results: Results, judged: bool
+    cells: Sequence[Cell], kinds: Mapping[str, str], results: Results, comparable: bool
 ) -> pd.DataFrame:
     """The long table: each of the paper's cells, with the model that belongs beside it or none.
 
@@ -74,7 +74,7 @@ def _lines(
         beside = {m: column(m, kind, here[0].method) for m, kind in kinds.items()}
         for c in here:
             own = next((m for m, label in beside.items() if label == c.model), None)
-            rows += _line(c, own, COLUMNS[c.model], results, judged)
+            rows += _line(c, own, COLUMNS[c.model], results, comparable)
         for m, label in beside.items():
             if label is None:
                 rows += _line(here[0]._replace(number=Printed()), m, m, results, False)
@@ -82,7 +82,7 @@ def _lines(
 
 
 def _line(
-    cell: Cell, model: str | None, label: str, results: Results, judged: bool
+    cell: Cell, model: str | None, label: str, results: Results, comparable: bool
 ) -> list[dict[str, Any]]:
     key = (model, cell.method, cell.name, cell.level, cell.context)
     found = results.get(key) if model is not None else None
@@ -92,7 +92,7 @@ def _line(
         {**cell.keys, "model": label},
         cell.number.value,
         found.overall if found else None,
-        same=judged,
+        same=comparable,
     )
     bold = {True: "yes", False: "no", None: ""}[cell.number.significant]
     line |= {"bold there": bold, "in the release": cell.number.release}
@@ -130,12 +130,12 @@ def _both(
     results: Results,
     index: Sequence[str],
     choice: str,
-    judged: bool,
+    comparable: bool,
 ) -> list[Table]:
     shape = "As the paper prints it; a star is bold there (p < 0.01), by the p of the release."
     wide = _wide(cells, list(names), results, index, choice)
     return [
-        Table(name, title, _lines(cells, names, results, judged), note),
+        Table(name, title, _lines(cells, names, results, comparable), note),
         Table(f"{name}-printed", f"{title}, in the paper's shape", wide, shape),
     ]
 
@@ -145,7 +145,7 @@ def _context(method: str) -> tuple[str, str]:
     return ("natural", "reddit") if method == "CEAT" else ("template", "template")
 
 
-def table3(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+def table3(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
     """Replication: three methods on eight tests, the original scores beside the paper's."""
 
     def cells() -> Iterator[Cell]:
@@ -172,11 +172,11 @@ def table3(names: Mapping[str, str], results: Results, judged: bool) -> list[Tab
         results,
         index,
         "which",
-        judged,
+        comparable,
     )
 
 
-def table11(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+def table11(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
     """Names or group terms."""
 
     def cells() -> Iterator[Cell]:
@@ -201,11 +201,11 @@ def table11(names: Mapping[str, str], results: Results, judged: bool) -> list[Ta
         results,
         index,
         "targets",
-        judged,
+        comparable,
     )
 
 
-def table12(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+def table12(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
     """Template or natural sentences."""
 
     def cells() -> Iterator[Cell]:
@@ -233,11 +233,11 @@ def table12(names: Mapping[str, str], results: Results, judged: bool) -> list[Ta
         results,
         ("test", "method"),
         "context",
-        judged,
+        comparable,
     )
 
 
-def table13(names: Mapping[str, str], results: Results, judged: bool) -> list[Table]:
+def table13(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
     """Encoding levels."""
 
     def cells() -> Iterator[Cell]:
@@ -259,7 +259,7 @@ def table13(names: Mapping[str, str], results: Results, judged: bool) -> list[Ta
         results,
         ("test", "method"),
         "level",
-        judged,
+        comparable,
     )
 
 
@@ -281,7 +281,7 @@ def _of_size(test: str, size: str) -> str:
     return _smallest(test) if size == "simplified" else MAIN[test]
 
 
-def table4(names: Sequence[str], results: Results, values: Any, judged: bool) -> Table:
+def table4(names: Sequence[str], results: Results, values: Any, comparable: bool) -> Table:
     """LPBS with simplified, reduced and full sets."""
     rows = []
     for test, stated in values["table4"].items():
@@ -290,7 +290,7 @@ def table4(names: Sequence[str], results: Results, values: Any, judged: bool) ->
             for m in names or [LPBS_MODEL]:
                 found = _overall(results, m, "LPBS", _of_size(test, size), size, "template")
                 keys = {"test": test, "sets": size, "model": m, "orig": original}
-                rows.append(row(keys, stated[i], found, same=judged and m == LPBS_MODEL))
+                rows.append(row(keys, stated[i], found, same=comparable and m == LPBS_MODEL))
     note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
     title = "Table 4: LPBS with simplified, reduced and full sets"
     return Table("table4", title, frame(rows), note)
@@ -333,12 +333,12 @@ def _correlated(model: str, methods: Any, results: Results) -> dict[str, Any]:
     return line
 
 
-def table6(names: Sequence[str], results: Results, values: Any, judged: bool) -> Table:
+def table6(names: Sequence[str], results: Results, values: Any, comparable: bool) -> Table:
     """Nouns or adjectives as LPBS' attributes."""
     rows = []
     for test, stated in values["table6"].items():
         for m in names or [LPBS_MODEL]:
-            same = judged and m == LPBS_MODEL
+            same = comparable and m == LPBS_MODEL
             for method, which in (("LPBS", "adjective"), ("LPBS nouns", "noun")):
                 found = _overall(results, m, method, _smallest(test), "simplified", "template")
                 original = stated["original noun"] if which == "noun" else None

@@ -14,14 +14,14 @@ from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD, plans
 from unmask.options import Spec
-from unmask.reports import charts
-from unmask.reports.drawing import Figure
-from unmask.reports.page import Study, Table
+from unmask.reports.figures import study_charts
+from unmask.reports.figures.drawing import Figure
+from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar
 from unmask.studies import frequency
 from unmask.studies.compare import wide
-from unmask.studies.papers.beside import Found, by_tags, deviation, frame, in_shape, row
+from unmask.studies.papers.published_tables import Found, by_tags, deviation, frame, in_shape, row
 from unmask.studies.papers.request import Request
 from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset, Result
 
@@ -97,19 +97,19 @@ def specs(models: Sequence[Any], quick: bool) -> list[Spec]:
 
 def run(models: Sequence[Any], request: Request) -> Study:
     """All tables for the given loaded models; a corpus gives Table 2 its counts."""
-    values, judged = published("kaneko2022"), not request.quick
+    values, comparable = published("kaneko2022"), not request.quick
     asked = specs(models, request.quick) if models else []
     made = evaluate(asked, replace(request.options, keep=("tokens",)))
     results = by_tags(made, "model", "measure", "data")
     names = [m.name for m in models]
     tables = [
-        _table1(names, results, values, judged),
+        _table1(names, results, values, comparable),
         _table2(request.corpus, values),
-        three := _table3(names, results, values, judged),
+        three := _table3(names, results, values, comparable),
         in_shape(three, "model", ["measure", "group"]),
-        four := _table4(names, results, values, judged),
+        four := _table4(names, results, values, comparable),
         in_shape(four, "model", ["data", "control"]),
-        _table5(names, results, values, judged),
+        _table5(names, results, values, comparable),
         *_as_printed(names, results, values),
     ]
     figures = []
@@ -160,7 +160,7 @@ def _at(stated: Sequence[Any] | None, i: int) -> Any:
     return stated[i] if stated is not None and i >= 0 else None
 
 
-def _table1(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
+def _table1(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
     columns = [(m, d) for d, some in TABLE1.items() for m in some]
     rows = []
     for label, hub in _names(models, values).items():
@@ -170,7 +170,7 @@ def _table1(models: Sequence[str], results: Found, values: Any, judged: bool) ->
             found = results.get((hub, m, d))
             released = results.get((hub, AS_RELEASED.get(m, m), d))
             keys = {"model": label, "measure": m, "data": d, "printed mark": mark}
-            line = row(keys, stated, released.accuracy if released else None, same=judged)
+            line = row(keys, stated, released.accuracy if released else None, same=comparable)
             if found and found.accuracy:
                 line["by the definition"] = found.accuracy.value
             if found and m in ("cps", "sss"):
@@ -220,7 +220,7 @@ def _table2(corpus: Sequence[str], values: Any) -> Table:
     return Table("table2", "Table 2: frequency ranks by group", frame(rows), note)
 
 
-def _table3(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
+def _table3(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
     rows = []
     for label, hub in _names(models, values).items():
         names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
@@ -230,7 +230,7 @@ def _table3(models: Sequence[str], results: Found, values: Any, judged: bool) ->
             for j, side in enumerate(("advantaged", "disadvantaged")):
                 estimate = found.by_category[side] if found else None
                 keys = {"model": label, "measure": m, "group": side}
-                rows.append(row(keys, stated[j], estimate, same=judged))
+                rows.append(row(keys, stated[j], estimate, same=comparable))
             gap = None
             if found:
                 a, d = (found.by_category[s].value for s in ("advantaged", "disadvantaged"))
@@ -241,7 +241,7 @@ def _table3(models: Sequence[str], results: Found, values: Any, judged: bool) ->
     return Table("table3", "Table 3: advantaged and disadvantaged groups", frame(rows), note)
 
 
-def _table4(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
+def _table4(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
     columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
     rows = []
     for label, hub in _names(models, values).items():
@@ -254,7 +254,7 @@ def _table4(models: Sequence[str], results: Found, values: Any, judged: bool) ->
             tokens = control == "shuffled" and not causal
             found = results.get((hub, SHUFFLED.name, d)) if tokens else words
             keys = {"model": label, "data": d, "control": control, "printed mark": mark}
-            line = row(keys, stated, found.accuracy if found else None, same=judged)
+            line = row(keys, stated, found.accuracy if found else None, same=comparable)
             if found and plain and plain.accuracy and found.accuracy:
                 line["drop"] = plain.accuracy.value - found.accuracy.value
             if tokens and found and plain and words and words.accuracy:
@@ -269,7 +269,7 @@ def _table4(models: Sequence[str], results: Found, values: Any, judged: bool) ->
     return Table("table4", "Table 4: shuffled and unrelated", frame(rows), note)
 
 
-def _table5(models: Sequence[str], results: Found, values: Any, judged: bool) -> Table:
+def _table5(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
     columns = [(m, d) for d, some in TABLE5.items() for m in some]
     rows = []
     for label, hub in _names(models, values).items():
@@ -277,7 +277,7 @@ def _table5(models: Sequence[str], results: Found, values: Any, judged: bool) ->
             found = results.get((hub, m, d))
             stated = _at(values["table5"].get(label), i)
             keys = {"model": label, "measure": m, "data": d}
-            rows.append(row(keys, stated, found.overall if found else None, same=judged))
+            rows.append(row(keys, stated, found.overall if found else None, same=comparable))
     return Table("table5", "Table 5: bias scores", frame(rows))
 
 
@@ -358,5 +358,5 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
     )
     note = f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type. 0.5 is chance."
     title = "Figure 1: agreement with people (area under the curve)"
-    drawn = charts.roc(points, "Figure 1: ROC curves against human ratings")
+    drawn = study_charts.roc(points, "Figure 1: ROC curves against human ratings")
     return Table("figure1", title, frame(rows), note), drawn

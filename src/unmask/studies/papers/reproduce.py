@@ -8,12 +8,12 @@ from typing import Any
 from unmask.data.packaged import published
 from unmask.errors import ModelError
 from unmask.flow.evaluate import loaded, look_up
-from unmask.registry import Registry
-from unmask.reports.page import Study, write
+from unmask.reports.html.study_page import Study, write
 from unmask.reports.results import save
 from unmask.studies.papers import husse2022, kaneko2022, thys2025
 from unmask.studies.papers.husse2022_printed import HUB, LPBS_MODEL
 from unmask.studies.papers.request import Request
+from unmask.support.registry import Registry
 
 ELMO = "ELMo"
 

@@ -13,11 +13,11 @@ from unmask.data.packaged import packaged, published
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.options import Spec
-from unmask.reports import charts
-from unmask.reports.drawing import Figure
-from unmask.reports.page import Study, Table
+from unmask.reports.figures import study_charts
+from unmask.reports.figures.drawing import Figure
+from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, correlations
-from unmask.studies.papers.beside import Found, by_tags, deviation, frame, row
+from unmask.studies.papers.published_tables import Found, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request
 from unmask.types import Dataset, Estimate, Result
 
@@ -67,7 +67,7 @@ def specs(models: Sequence[Any], words: Sequence[Any], quick: bool) -> list[Spec
 
 def run(models: Sequence[Any], request: Request) -> Study:
     """Tables and figures for the given loaded models."""
-    values, judged = published("thys2025"), not request.quick
+    values, comparable = published("thys2025"), not request.quick
     words, remarks = _seat() if models else ([], [])
     if request.quick:
         remarks.append(
@@ -83,7 +83,7 @@ def run(models: Sequence[Any], request: Request) -> Study:
         _table1(values, models),
         _table2(),
         _table3(),
-        _table4(values, scores, judged),
+        _table4(values, scores, comparable),
         _as_printed(values, scores),
         _figure3(values),
         *([_variants(found)] if models else []),
@@ -184,14 +184,14 @@ def _table3() -> Table:
     return Table("table3", "Table 3: target words and templates of LPBS", frame(rows), note)
 
 
-def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]], judged: bool) -> Table:
+def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]], comparable: bool) -> Table:
     rows = []
     for model in dict.fromkeys([*values["table4"], *scores]):
         for i, column in enumerate(values["columns"]):
             stated = values["table4"].get(model, [None] * 7)[i]
             keys = {"model": model, "measure": column}
             found = scores.get(model, {}).get(column)
-            rows.append(row(keys, stated, found, same=judged, digits=DIGITS))
+            rows.append(row(keys, stated, found, same=comparable, digits=DIGITS))
     note = "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms."
     return Table("table4", "Table 4: bias scores", frame(rows), note, DIGITS)
 
@@ -290,4 +290,4 @@ def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Fig
     ideals = {name: 100.0 if name == "lms" else 0.0 for name in values["columns"]}
     title = "Figures 1 and 2: scores by model size (million parameters)"
     note = "Circles: published. Squares: measured, with their intervals."
-    return charts.sizes(frame(rows), title, note, ideals)
+    return study_charts.sizes(frame(rows), title, note, ideals)

@@ -1,0 +1,1 @@
+"""For other people's code: completeness checks, and scores during training."""

@@ -1,0 +1,210 @@
+"""Bring your own scores: sentence scores made elsewhere, with unmask's results and statistics."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from unmask.data import catalogue
+from unmask.data.readers import harness
+from unmask.data.readers.table import read_json, read_lines, read_table
+from unmask.errors import DataError
+from unmask.flow.items import sentence_rows
+from unmask.flow.results import preferences
+from unmask.options import Resampling, Spec, Threshold
+from unmask.stats.intervals import USUAL
+from unmask.stats.preference import Ties
+from unmask.stats.verdict import verdicts_of
+from unmask.types import (
+    ANTISTEREOTYPE,
+    STEREOTYPE,
+    UNRELATED,
+    Contrast,
+    Coverage,
+    Dataset,
+    Result,
+)
+
+_CROWS = {"stereotype": "sent_more", "antistereotype": "sent_less"}
+
+
+def score_file(
+    path: Path,
+    data: str,
+    *,
+    name: str | None = None,
+    how: Resampling = USUAL,
+    least: Threshold = Threshold(),
+) -> Result:
+    """A result from a file of sentence scores.
+
+    JSON as the StereoSet authors' predictions (`{"intrasentence": [{"id", "score"}]}`), or CSV,
+    JSON lines or parquet with `id` and `score`. A sentence's id is the data set's own, or
+    `ITEM/LABEL` (for CrowS-Pairs also `ITEM/sent_more`). Triplets are averaged over target terms.
+    Samples that lm-evaluation-harness logged of CrowS-Pairs are found by their sentences. A log of
+    inspect's StereoSet has choices: an item counts if the stereotype or the antistereotype was
+    chosen, by most epochs if there are several.
+    """
+    found = catalogue.sentences(data)
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
+    choices = harness.is_inspect(path)
+    if choices:
+        found = _without_filler(found)
+    scores, given = _chosen(path, found) if choices else read_scores(path, found)
+    model = name or path.stem
+    frame = _frame(found, scores, model)
+    missing = frame.loc[frame.reason.notna(), "item"].nunique()
+    if not frame.reason.isna().any() and (frame.reason == "a score is not finite").any():
+        raise DataError(f"no item of {data!r} has finite scores in {path}; write them again.")
+    if missing == len(found.items):
+        example = next(iter(_ids(found.items[0]).values()))
+        raise DataError(
+            f"no id in {path} belongs to {data!r}; ids look like {example!r} there and like "
+            f"{next(iter(scores))!r} in the file."
+        )
+    macro = found.shape == "triplets"
+    rule: Ties = "drop" if choices else "strict"
+    overall, categories, extras, ties, _ = preferences(frame, ties=rule, macro=macro, how=how)
+    average = "macro" if macro else "micro"
+    settings = {"ties": rule, "decimals": None, "average": average, "cluster": found.cluster}
+    return Result(
+        spec=Spec(model, "scores", found.name),
+        compared="preference",
+        overall=overall,
+        by_category=categories,
+        extras=extras,
+        accuracy=None,
+        coverage=Coverage(
+            items=len(found.items),
+            scored=len(found.items) - missing,
+            ties=ties,
+            reasons=_reasons(frame),
+            unused=given,
+        ),
+        settings={"seed": how.seed, **settings},
+        notes=_foreign(given, found.name),
+        provenance={"file": path.name, "data": dict(found.about), "measure": {"cite": []}},
+        items=frame,
+        shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
+        verdicts=verdicts_of(overall, categories, "preference", least),
+    )
+
+
+def _foreign(count: int, name: str) -> tuple[str, ...]:
+    """A note on scores of the file that belong to nothing."""
+    return (f"{count} scores in the file are not of {name}, and are not used.",) if count else ()
+
+
+def _reasons(frame: pd.DataFrame) -> dict[str, int]:
+    """Why items could not be scored, with how many."""
+    by_item = frame[frame.reason.notna()].drop_duplicates("item")
+    return {str(k): int(v) for k, v in by_item.reason.value_counts().items()}
+
+
+def _without_filler(data: Dataset) -> Dataset:
+    """Pairs of triplets: of a choice the unrelated sentence has no score of its own."""
+    kept = (STEREOTYPE, ANTISTEREOTYPE)
+    items = (
+        replace(i, texts={k: i.texts[k] for k in kept if k in i.texts}, meta=_two(i.meta))
+        for i in data.items
+    )
+    return replace(data, shape="pairs", items=tuple(items))
+
+
+def _two(meta: Mapping[str, Any]) -> dict[str, Any]:
+    ids = {k: v for k, v in meta.get("ids", {}).items() if k != UNRELATED}
+    return {**meta, "ids": ids} if ids else dict(meta)
+
+
+def _chosen(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
+    """How often each sentence was chosen, by its id; and the items that are not of the data."""
+    shares = harness.inspect_shares(path)
+    known = {item.id for item in data.items}
+    if not shares.keys() & known:
+        raise DataError(f"no sample of {path} is of {data.name!r}; name its data set with -d.")
+    return {
+        name: shares[item.id].get(label, 0.0)
+        for item in data.items
+        if shares.get(item.id)
+        for label, name in _ids(item).items()
+    }, len(shares.keys() - known)
+
+
+def _by_sentences(
+    path: Path, rows: list[dict[str, Any]], data: Dataset
+) -> tuple[dict[str, float], int]:
+    """Scores by id of pairs that are found by their sentences; how many are not of the data."""
+    pairs = harness.lm_eval_pairs(rows, path)
+    out: dict[str, float] = {}
+    used = set()
+    for item in data.items:
+        one, two = (item.texts[k].string.strip() for k in (STEREOTYPE, ANTISTEREOTYPE))
+        ids = [_ids(item)[k] for k in (STEREOTYPE, ANTISTEREOTYPE)]
+        out |= dict(zip(ids, pairs.get((one, two), ()), strict=False))
+        used.add((one, two))
+    if not out:
+        raise DataError(f"no sentence in {path} is of {data.name!r}; name its data set with -d.")
+    return out, len(pairs.keys() - used)
+
+
+def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
+    """Sentence scores by id, and how many are not of the data; a harness' by its sentences."""
+    rows = _rows(path)
+    if harness.is_lm_eval(rows):
+        return _by_sentences(path, rows, data)
+    scores: dict[str, float] = {}
+    for number, row in enumerate(rows, 1):
+        name = str(row["id"])
+        if name in scores:
+            raise DataError(f"{path} has the id {name!r} twice; keep one row of each.")
+        try:
+            scores[name] = float(row["score"])
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{path}, row {number} has a score that is no number ({error}); mend that row."
+            ) from error
+    if not scores:
+        raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")
+    known = {i for item in data.items for i in _ids(item).values()}
+    known |= {i for item in data.items for i in _ids(item, _CROWS).values()}
+    return scores, len(scores.keys() - known)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if path.suffix != ".json":
+        logged = path.suffix in {".jsonl", ".ndjson"} and harness.is_lm_eval(read_lines(path))
+        return read_table(path, ["doc"] if logged else ["id", "score"])
+    if not path.read_bytes().strip():
+        raise DataError(f"{path} is empty; give a file with 'id' and 'score'.")
+    content = read_json(path)
+    lists = content.values() if isinstance(content, dict) else [content]
+    rows = [row for part in lists if isinstance(part, list) for row in part]
+    if not all(isinstance(r, dict) and {"id", "score"} <= r.keys() for r in rows):
+        shown = json.dumps(rows[0])[:60] if rows else "nothing"
+        raise DataError(f"{path} should hold rows with 'id' and 'score'; it holds {shown}.")
+    return rows
+
+
+def _ids(item: Contrast, names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The id of each of an item's sentences, by label."""
+    if "ids" in item.meta:
+        return dict(item.meta["ids"])
+    return {label: f"{item.id}/{(names or {}).get(label, label)}" for label in item.texts}
+
+
+def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFrame:
+    found: list[float | None] = []
+    reasons: list[str | None] = []
+    for item in data.items:
+        one, two = _ids(item), _ids(item, _CROWS)
+        values = [scores.get(one[k], scores.get(two[k])) for k in item.texts]
+        finite = all(math.isfinite(v) for v in values if v is not None)
+        reason = None if finite else "a score is not finite"
+        reasons += ["no score in the file" if None in values else reason] * len(values)
+        found += values
+    return sentence_rows(name, "scores", data, {"score": found, "reason": reasons})

@@ -1,0 +1,182 @@
+"""Items to questions: what a measure asks of a model about each sentence of a data set."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from unmask.errors import DataError, NotApplicable, UnmaskError
+from unmask.flow.encoding import Read, SentenceModel, read
+from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.measures.plans import Plan
+from unmask.queries import Codec, Encoded, Ints, Query, RowQueries, all_fit, row_queries_of
+from unmask.types import Dataset, Kind
+
+# Items in tokens by data, text function and sort of encoding: measures that agree share them.
+Cache: TypeAlias = dict[tuple[int, Callable[[str, str], str], bool, bool], Read]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What one measure asks on one data set, and where each sentence's answers will be.
+
+    Sentences stand in the order of the items and of their labels. `values[s]` and `priors[s]` say
+    how many questions of the value, and then of the prior, are sentence s's; an item that cannot
+    be asked has none, and a reason. `read` has the sentences in tokens.
+    """
+
+    measure: Likelihood
+    data: Dataset
+    asks: list[RowQueries]
+    values: Ints
+    priors: Ints
+    reasons: dict[str, str]
+    read: Read
+
+    @property
+    def count(self) -> int:
+        """The number of questions."""
+        return int(self.values.sum() + self.priors.sum())
+
+    @property
+    def starts(self) -> Ints:
+        """Where the questions of each sentence begin."""
+        both = self.values + self.priors
+        return np.asarray(np.cumsum(both) - both)
+
+    @property
+    def queries(self) -> list[Query]:
+        """The questions one by one, in the order of their answers."""
+        return [q for ask in self.asks for q in ask.queries]
+
+
+def check(measure: Likelihood, data: Dataset, kind: Kind) -> None:
+    """Refuse a measure on a model or on data that it does not fit."""
+    measure.plan_for(kind)
+    if data.shape not in measure.shapes:
+        fit = [m.name for m in LIKELIHOOD.values() if data.shape in m.shapes and kind in m.plans]
+        raise NotApplicable(
+            f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {data.name!r} has "
+            f"{data.shape}; measures that fit it: {', '.join(fit)}."
+        )
+    if len({item.id for item in data.items}) < len(data.items):
+        raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
+
+
+GROWTH = 4  # a slice may be so much larger than the one before
+
+
+def slices(
+    sets: Iterable[Dataset], size: int, first: int | None = None
+) -> Iterator[list[tuple[Dataset, Dataset]]]:
+    """Parts of some data sets, each with the whole it is of, about `size` sentences at a time.
+
+    Sets that follow each other stay together, so that the rows they share are run once, until a
+    slice is full: memory does not grow with the data. With a smaller `first` they grow to it.
+    """
+    part: list[tuple[Dataset, Dataset]] = []
+    full = room = size if first is None else first
+    for data in sets:
+        each, start = len(data.items[0].texts), 0
+        while start < len(data.items):
+            if part and room < each:
+                yield part
+                full = min(GROWTH * full, size)
+                part, room = [], full
+            some = data.items[start : start + max(room // each, 1)]
+            whole = len(some) == len(data.items)
+            part.append((data, data if whole else replace(data, items=some)))
+            start, room = start + len(some), room - len(some) * each
+    if part:
+        yield part
+
+
+def arranged(data: Dataset) -> tuple[Dataset, Ints]:
+    """The data set with its longest items first, and the numbers that its items had."""
+    lengths = [-max(len(text.string) for text in item.texts.values()) for item in data.items]
+    order = np.argsort(lengths, kind="stable")
+    return replace(data, items=tuple(data.items[i] for i in order.tolist())), order
+
+
+def plan(
+    model: SentenceModel, measure: Likelihood, data: Dataset, cache: Cache | None = None
+) -> Planned:
+    """All questions of a measure on a data set; measures that share a `cache` encode it once."""
+    check(measure, data, model.kind)
+    cache = {} if cache is None else cache
+    key = (id(data), measure.text, measure.stream == "next", measure.fills)
+    if key not in cache:
+        cache[key] = read(model, measure, data.items)
+    tokens = cache[key]
+    ask, prior = measure.plan_for(model.kind), measure.prior.get(model.kind)
+    asks: list[RowQueries] = []
+    counts: list[tuple[int, int]] = []
+    reasons: dict[str, str] = {}
+    every: list[RowQueries] = []
+    for item, encoded, obstacle in zip(data.items, tokens.sentences, tokens.obstacles, strict=True):
+        reason = obstacle or _unmarked(encoded.values(), measure.needs)
+        new: list[RowQueries] = []
+        asked: list[tuple[int, int]] = []
+        for sentence in encoded.values() if not reason else ():
+            value = _put(measure, ask, sentence, model.codec, new)
+            before = _put(measure, prior, sentence, model.codec, new) if prior else 0
+            asked.append((value, before))
+        every += new
+        if not reason and model.kind == "causal" and any(0 in a.at for a in new):
+            reason = "nothing stands before its first token, which so has no probability"
+        if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
+            reason = measure.nothing
+        if reason:
+            reasons[item.id] = reason
+            new, asked = [], [(0, 0)] * len(encoded)
+        asks += new
+        counts += asked
+    _check_fit(measure, every)
+    values, priors = np.array(counts, np.int64).T
+    return Planned(measure, data, asks, values, priors, reasons, tokens)
+
+
+def _put(
+    measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec, into: list[RowQueries]
+) -> int:
+    """Put what a plan asks `into` a list; the number of its questions."""
+    try:
+        count = 0
+        for asked in plan(sentence, codec):
+            one = asked if isinstance(asked, RowQueries) else row_queries_of([asked])[0]
+            into.append(one)
+            count += len(one.at)
+        return count
+    except UnmaskError:
+        raise
+    except Exception as error:
+        raise _broken(measure, error) from error
+
+
+def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
+    """Refuse a plan that asks for what its rows do not have."""
+    try:
+        wrong = None if all_fit(asks) else next(a for a in asks if not a.fits)
+    except Exception as error:
+        raise _broken(measure, error) from error
+    if wrong is not None:
+        said = f"{wrong!r:.80} does not ask for places in its row"
+        raise _broken(measure, ValueError(said))
+
+
+def _broken(measure: Likelihood, error: Exception) -> DataError:
+    """Whatever a user's plan does wrong, in one sentence."""
+    said = f"{type(error).__name__}: {error}"
+    return DataError(f"the plan of {measure.name!r} fails ({said}); mend it.")
+
+
+def _unmarked(sentences: Iterable[Encoded], needs: tuple[str, ...]) -> str:
+    """Which role that a measure needs is not marked in a sentence, or is so in several places."""
+    for role in needs:
+        found = [e.roles.get(role, ()) for e in sentences]
+        if not all(found):
+            return f"the place of its {role} is not marked"
+        if not all(places == tuple(range(places[0], places[-1] + 1)) for places in found):
+            return f"its {role} is in more than one place"
+    return ""

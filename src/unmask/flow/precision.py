@@ -1,0 +1,164 @@
+"""A second look in full precision at the items that a reduced one cannot decide.
+
+A sample of the items shows how far a reduced precision moves the margin between two sentences;
+every item whose margin is not safely larger (or was lost) is run again in a finer one, up to
+float32. So each preference is float32's, but for an error far beyond all that the sample showed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmask.flow.reduce import Scored
+from unmask.options import Options
+from unmask.queries import sums
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Dataset, Floats
+
+FULL = ("float32", "float64")
+SAMPLE = 100  # items that show the error
+SAFE = 1.5  # times the largest error of the sample
+
+
+def checked(
+    model: Any,
+    groups: Sequence[Any],
+    scored: Mapping[int, Scored],
+    options: Options,
+    answered: Callable[..., dict[int, Scored]],
+) -> dict[int, Scored]:
+    """The scores, those of undecided items in float32; `Scored.checked` says what was found.
+
+    Only measures that count preferences are looked at: others have no side to get wrong.
+    """
+    counted = [g for g in groups if g.measure.compare == "preference"]
+    counted = [g for g in counted if g.places.keys() <= scored.keys()]
+    if not counted:
+        return dict(scored)
+    rungs = model.finer()
+    quiet = replace(options, dtype="float32", plans=None)
+    drawn = [_drawn(g.data, options.seed) for g in counted]
+    exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})
+    now, unsure = dict(scored), [np.ones_like(d) for d in drawn]
+    first, again = _errors(counted, drawn, now, exact), [d.copy() for d in drawn]
+    for rung in rungs:
+        errors = _errors(counted, drawn, now, exact)
+        unsure = [u & _unsure(g, now, errors) for g, u in _each(counted, unsure)]
+        again = [a | u for a, u in _each(again, unsure)]
+        # The sample is known in float32, and shows the error of each precision before it.
+        runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _each(unsure, drawn)]
+        left = [(g, r) for g, r in _each(counted, runs) if r.any()]
+        made = answered(rung, _parts(*zip(*left, strict=True)), quiet, {}) if left else {}
+        now |= {p: _patched(g.data, now[p], made[p], r) for g, r in left for p in g.places}
+    for g, sample, runs_of in zip(counted, drawn, again, strict=True):
+        for p in g.places:
+            found = _patched(g.data, now[p], exact[p], sample)
+            told = _told(g.data, scored[p], found, runs_of, first[p])
+            now[p] = replace(found, checked=told)
+    return now
+
+
+def _errors(
+    groups: Sequence[Any],
+    drawn: Sequence[NDArray[np.bool_]],
+    now: Mapping[int, Scored],
+    exact: Mapping[int, Scored],
+) -> dict[int, float]:
+    """By place, how far a precision moves a margin of the sample at most."""
+    pairs = [(g, d, p) for g, d in _each(groups, drawn) for p in g.places]
+    return {p: _error(g.data, now[p], exact[p], d) for g, d, p in pairs}
+
+
+def _each(groups: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(groups, values, strict=True))
+
+
+def _drawn(data: Dataset, seed: int) -> NDArray[np.bool_]:
+    """Which items are the sample; the same for every measure on the data."""
+    out = np.zeros(len(data.items), bool)
+    count = min(SAMPLE, len(data.items))
+    out[np.random.default_rng(seed).choice(len(data.items), count, replace=False)] = True
+    return out
+
+
+def _parts(groups: Sequence[Any], chosen: Sequence[NDArray[np.bool_]]) -> list[Any]:
+    """The groups on some of their items; those that are on the same ones share them."""
+    known: dict[tuple[int, bytes], Dataset] = {}
+    for group, which in zip(groups, chosen, strict=True):
+        known.setdefault((id(group.data), which.tobytes()), _part(group.data, which))
+    return [
+        replace(g, data=known[id(g.data), c.tobytes()]) for g, c in zip(groups, chosen, strict=True)
+    ]
+
+
+def _part(data: Dataset, chosen: NDArray[np.bool_]) -> Dataset:
+    return replace(data, items=tuple(data.items[i] for i in np.flatnonzero(chosen)))
+
+
+def _sentences(data: Dataset, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.repeat(chosen, [len(item.texts) for item in data.items])
+
+
+def _margins(data: Dataset, score: Floats) -> Floats:
+    """The differences between the scores of each item's sentences [items, pairs of labels].
+
+    The stereotype less the antistereotype comes first; NaN where an item lacks a sentence.
+    """
+    columns = {STEREOTYPE: 0, ANTISTEREOTYPE: 1, UNRELATED: 2}
+    at = [columns[label] for item in data.items for label in item.texts]
+    which = np.repeat(np.arange(len(data.items)), [len(item.texts) for item in data.items])
+    table = np.full((len(data.items), len(columns)), np.nan)
+    table[which, at] = score
+    one, two = np.triu_indices(len(columns), 1)
+    return np.asarray(table[:, one] - table[:, two])
+
+
+def _error(data: Dataset, reduced: Scored, full: Scored, drawn: NDArray[np.bool_]) -> float:
+    """The largest change of a margin in the sample."""
+    some = _part(data, drawn)
+    before = _margins(some, reduced.score[_sentences(data, drawn)])
+    moved = np.abs(before - _margins(some, full.score))
+    return float(np.max(moved[np.isfinite(moved)], initial=0.0))
+
+
+def _unsure(
+    group: Any, scored: Mapping[int, Scored], errors: Mapping[int, float]
+) -> NDArray[np.bool_]:
+    """Items with a margin that the error might turn, under one of the group's measures."""
+    out = np.zeros(len(group.data.items), bool)
+    for p in group.places:
+        found = scored[p]
+        margins = _margins(group.data, found.score)
+        out |= (np.abs(margins) <= SAFE * errors[p]).any(1)
+        # A score that the reduced precision lost is no decision either.
+        counts = np.array([len(item.texts) for item in group.data.items], np.int64)
+        lost = sums((~np.isfinite(found.score)).astype(np.int64), counts) > 0
+        out |= lost & [item.id not in found.reasons for item in group.data.items]
+    return out
+
+
+def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.bool_]) -> Scored:
+    """Scores, hits and kept tokens of some items from the finer run."""
+    where = _sentences(data, chosen)
+    made = {name: getattr(scored, name).copy() for name in ("score", "prior", "hits")}
+    for name, values in made.items():
+        values[where] = getattr(full, name)
+    kept = scored.kept
+    if full.kept:
+        again = {item.id for item, c in zip(data.items, chosen, strict=True) if c}
+        kept = tuple(frame[~frame["item"].isin(again)] for frame in kept) + full.kept
+    return replace(scored, **made, rows=scored.rows + full.rows, kept=kept)
+
+
+def _told(
+    data: Dataset, before: Scored, after: Scored, runs: NDArray[np.bool_], error: float
+) -> dict[str, Any]:
+    one, two = (np.sign(_margins(data, s.score)[:, 0]) for s in (before, after))
+    return {
+        "sample": min(SAMPLE, len(data.items)),
+        "error": error,
+        "again": int(runs.sum()),
+        "flipped": int(np.sum((one != two) & np.isfinite(two))),
+    }

@@ -1,0 +1,178 @@
+"""Answers to scores: one number for each sentence, from the readings of its queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from unmask.errors import DataError, UnmaskError
+from unmask.flow.encoding import SentenceModel
+from unmask.flow.plan import Planned
+from unmask.measures.likelihood import Likelihood
+from unmask.measures.reduce import AT_ONCE
+from unmask.queries import Codec, Ints, Readings, ranges, sums
+from unmask.types import Dataset, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What came of a measure's questions on some items.
+
+    Arrays over the sentences, in the order of items and labels: `score`, `prior`, `tokens` asked
+    for and `hits` among them. `reasons` by item where it could not be asked. `rows` went through
+    the model, `unknown` of `content` tokens are not known to it. `kept` has the answers themselves.
+    `checked` tells what a second look in full precision found, `products` how layers multiplied
+    where that is not plain.
+    """
+
+    score: Floats
+    prior: Floats
+    tokens: Ints
+    hits: Ints
+    reasons: dict[str, str]
+    queries: int
+    rows: int
+    unknown: int = 0
+    content: int = 0
+    kept: tuple[pd.DataFrame, ...] = ()
+    checked: dict[str, Any] = field(default_factory=dict)
+    products: str = ""
+
+
+def reduced(
+    model: SentenceModel,
+    measure: Likelihood,
+    planned: Planned,
+    readings: Readings,
+    keep: Sequence[str] = (),
+) -> Scored:
+    """The scores of the sentences from the answers to their questions."""
+    values, priors, starts = planned.values, planned.priors, planned.starts
+    here = readings
+    if priors.any():
+        here = readings[ranges(starts, values)]
+        before = sums(readings.logp[ranges(starts + values, priors)], priors)
+    scores = np.full(len(values), np.nan)
+    asked = _asked(planned)
+    scores[asked] = _scores(measure, replace(here, counts=values[asked]), model)
+    prior = np.full(len(values), np.nan)
+    if measure.prior:
+        prior[asked] = before[asked] if priors.any() else 0.0
+    return Scored(
+        score=scores,
+        prior=prior,
+        tokens=values,
+        hits=sums(here.hit.astype(np.int64), values),
+        reasons=planned.reasons,
+        queries=planned.count,
+        rows=readings.rows,
+        unknown=planned.read.unknown,
+        content=planned.read.tokens,
+        kept=(tokens(planned, readings, model.codec),) if "tokens" in keep else (),
+    )
+
+
+def joined(parts: Sequence[Scored]) -> Scored:
+    """The parts of a data set as one."""
+    if len(parts) == 1:
+        return parts[0]
+    made: dict[str, Any] = {
+        name: np.concatenate([getattr(p, name) for p in parts])
+        for name in ("score", "prior", "tokens", "hits")
+    }
+    for name in ("queries", "rows", "unknown", "content"):
+        made[name] = sum(getattr(p, name) for p in parts)
+    made["reasons"] = {k: v for p in parts for k, v in p.reasons.items()}
+    return Scored(**made, kept=tuple(k for p in parts for k in p.kept))
+
+
+def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
+    """Scores of rearranged items in the order of the `numbers` that they had before."""
+    counts = np.array([len(item.texts) for item in data.items], np.int64)
+    before = np.argsort(numbers)
+    places = ranges((np.cumsum(counts) - counts)[before], counts[before])
+    made = {name: getattr(scored, name)[places] for name in ("score", "prior", "tokens", "hits")}
+    if scored.kept:
+        kept = joined_frames(scored.kept)
+        number = dict(zip((item.id for item in data.items), numbers.tolist(), strict=True))
+        order = np.argsort(kept["item"].map(number).to_numpy(np.int64), kind="stable")
+        made["kept"] = (kept.iloc[order],)
+    return replace(scored, **made)
+
+
+def _asked(planned: Planned) -> NDArray[np.bool_]:
+    """Which sentences were asked about: those of items without a reason against it."""
+    items = planned.data.items
+    counts = [len(item.texts) for item in items]
+    return np.repeat(np.array([item.id not in planned.reasons for item in items], bool), counts)
+
+
+def _scores(measure: Likelihood, readings: Readings, model: SentenceModel) -> Any:
+    """Scores of all sentences; whatever a user's reduction does wrong is one sentence."""
+    reduce = measure.reduce_for(model.kind)
+    try:
+        if reduce in AT_ONCE:
+            return reduce(readings)
+        assert readings.counts is not None
+        ends = np.cumsum(readings.counts).tolist()
+        return [float(reduce(readings[a:b])) for a, b in pairwise([0, *ends])]
+    except UnmaskError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"the reduction of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
+        ) from error
+
+
+def joined_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames one behind the other; empty ones have no types to give."""
+    return pd.concat([f for f in frames if len(f)] or frames, ignore_index=True)
+
+
+def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
+    """The answer to every query of the value: item, label, place, gold token, and what was read.
+
+    `start` and `end` are the token's characters in the sentence, -1 where the question was about
+    another row than the sentence itself.
+    """
+    values = planned.values
+    chosen = ranges(planned.starts, values)
+    names = [(item.id, label) for item in planned.data.items for label in item.texts]
+    items, labels = (np.repeat(np.array(k, object), values) for k in zip(*names, strict=True))
+    at = np.fromiter(chain.from_iterable(a.at for a in planned.asks), np.int64)
+    gold = np.fromiter(chain.from_iterable(a.gold for a in planned.asks), np.int64)[chosen]
+    spans = np.array(_spans(planned), np.int64).reshape(-1, 2)[chosen]
+    known, which = np.unique(gold, return_inverse=True)
+    return pd.DataFrame(
+        {
+            "item": items,
+            "label": labels,
+            "place": at[chosen],
+            "token": np.array([*codec.spelt(known.tolist()), ""], object)[which],
+            "start": spans[:, 0],
+            "end": spans[:, 1],
+            "gold": gold,
+            "logp": readings.logp[chosen],
+            "hit": readings.hit[chosen],
+            "attention": readings.attention[chosen],
+        }
+    )
+
+
+def _spans(planned: Planned) -> list[tuple[int, int]]:
+    """The characters of every question's token, in the order of the questions."""
+    out: list[tuple[int, int]] = []
+    asks = iter(planned.asks)
+    counts = (planned.values + planned.priors).tolist()
+    sentences = (e for by_label in planned.read.sentences for e in by_label.values())
+    for sentence, count in zip(sentences, counts, strict=True):
+        while count > 0:
+            ask = next(asks)
+            own = sentence.offsets and ask.row == sentence.ids
+            out += [sentence.offsets[i] if own else (-1, -1) for i in ask.at]
+            count -= len(ask.at)
+    return out

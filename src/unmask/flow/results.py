@@ -1,0 +1,253 @@
+"""Scores to results: the estimates of a measure on a data set, and all that explains them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from unmask.errors import DataError
+from unmask.flow.encoding import SentenceModel
+from unmask.flow.items import DESIGN_COLUMNS, ItemDesign, provenance, sentence_rows
+from unmask.flow.reduce import Scored, joined_frames
+from unmask.measures.likelihood import Likelihood
+from unmask.options import Options, Resampling, Spec
+from unmask.queries import Ints, sums
+from unmask.stats import log_odds
+from unmask.stats.intervals import ratio
+from unmask.stats.multiplicity import together
+from unmask.stats.preference import Ties, summarise
+from unmask.stats.verdict import contradiction, verdicts_of
+from unmask.stats.word_preference import Sides
+from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Result
+
+LOW_ACCURACY = 10.0  # per cent of the tokens asked for
+MANY_UNKNOWN = 5.0  # per cent of the tokens
+FACTS = ("cluster", *DESIGN_COLUMNS)
+VISIBLE = 0.05  # points that a table shows
+
+
+class Compared(NamedTuple):
+    """What comes of comparing sentence scores: estimates, ties, and the drawn effects if any."""
+
+    overall: Estimate
+    by_category: dict[str, Estimate]
+    extras: dict[str, Estimate]
+    ties: int
+    drawn: Floats | None = None
+
+
+def result(
+    model: SentenceModel,
+    spec: Spec,
+    scored: Scored,
+    options: Options,
+    about: pd.DataFrame | None = None,
+) -> Result:
+    """The estimates of a spec and all that explains them; `about` what is known of its data."""
+    measure, data, how = spec.measure, spec.data, options.resampling
+    if len(scored.reasons) == len(data.items):
+        reasons = ", ".join(sorted(set(scored.reasons.values())))
+        raise DataError(f"no item of {data.name!r} could be scored by {measure.name!r}: {reasons}.")
+    frame = sentence_frame(model, measure, data, scored, about)
+    if not frame.reason.isna().any():
+        raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
+    accuracy = None if measure.stream == "next" else _accuracy(data, scored, how)
+    compared = _log_odds if measure.compare == "log-odds" else _preferences
+    rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
+    found = compared(rounded, data, measure, how)
+    unscored = frame[frame.reason.notna()].drop_duplicates("item")
+    reasons_by_count = unscored.reason.value_counts()
+    return Result(
+        spec=spec.in_names(),
+        compared=measure.compared,
+        overall=found.overall,
+        by_category=found.by_category,
+        extras=found.extras,
+        accuracy=accuracy,
+        coverage=Coverage(
+            items=len(data.items),
+            scored=len(data.items) - len(unscored),
+            ties=found.ties,
+            reasons={str(k): int(v) for k, v in reasons_by_count.items()},
+        ),
+        settings=_settings(measure, data, scored, how)
+        | {"decimals": measure.decimals_for(model.kind)},
+        provenance=provenance(model, measure, data),
+        items=frame,
+        notes=tuple(getattr(model, "remarks", ()))
+        + _unknown(scored)
+        + contradiction(found.overall)
+        + _tied(found.ties, measure)
+        + (() if measure.baseline else _warn(accuracy, measure)),
+        shown=_shown(measure, found),
+        verdicts={}
+        if measure.baseline
+        else verdicts_of(found.overall, found.by_category, measure.compared, options.least),
+        kept=_kept(scored, found.drawn, options),
+    )
+
+
+def _shown(measure: Likelihood, found: Compared) -> tuple[str, ...]:
+    """The extras that belong beside the score; `balanced` only where it is another number."""
+    even = found.extras.get("balanced")
+    differs = even is not None and abs(even.value - found.overall.value) >= VISIBLE
+    names = (*measure.shows, "balanced") if differs else measure.shows
+    return tuple(name for name in names if name in found.extras)
+
+
+def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    if "tokens" in options.keep:
+        kept["tokens"] = joined_frames(scored.kept)
+    if "samples" in options.keep and drawn is not None:
+        kept["samples"] = drawn
+    return kept
+
+
+def _settings(
+    measure: Likelihood, data: Dataset, scored: Scored, how: Resampling
+) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "seed": how.seed,
+        "ties": measure.ties,
+        "average": measure.average,
+        "cluster": data.cluster,
+        "stream": measure.stream,
+        "queries": scored.queries,
+        "rows": scored.rows,
+    }
+    settings |= {"samples": measure.samples} if measure.samples else {}
+    settings |= {"recheck": scored.checked} if scored.checked else {}
+    settings |= {"products": scored.products} if scored.products else {}
+    return settings | ({"deviation": measure.deviation} if measure.deviation else {})
+
+
+def _unknown(scored: Scored) -> tuple[str, ...]:
+    share = 100 * scored.unknown / max(scored.content, 1)
+    if share < MANY_UNKNOWN:
+        return ()
+    return (f"the tokenizer does not know {share:.0f} % of the tokens of these sentences.",)
+
+
+def _tied(ties: int, measure: Likelihood) -> tuple[str, ...]:
+    said = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
+    return (f"{ties} items are ties, which count {said[measure.ties]}.",) if ties else ()
+
+
+def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
+    preference = measure.compare == "preference"
+    if accuracy is None or accuracy.value >= LOW_ACCURACY or not preference:
+        return ()
+    return (
+        f"the model predicts only {accuracy.value:.1f} % of the tokens asked for: where it does "
+        "not know the words, preferring one sentence over the other means little.",
+    )
+
+
+def sentence_frame(
+    model: SentenceModel,
+    measure: Likelihood,
+    data: Dataset,
+    scored: Scored,
+    about: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """One row for each sentence: its score, prior, tokens asked for and tokens hit."""
+    columns = {
+        "score": scored.score,
+        "prior": scored.prior,
+        "tokens": scored.tokens,
+        "hits": scored.hits,
+        "reason": _reasons(data, scored.reasons),
+    }
+    frame = sentence_rows(model.name, measure.name, data, columns, about)
+    if measure.empty == "kept":  # published code counts a NaN as lost
+        return frame
+    broken = frame.loc[frame.reason.isna() & ~np.isfinite(frame.score), "item"]
+    if len(broken):
+        frame.loc[frame["item"].isin(broken), "reason"] = "a score is not finite"
+    return frame
+
+
+def _reasons(data: Dataset, reasons: Mapping[str, str]) -> list[str | None]:
+    """For each sentence why its item could not be asked, or None."""
+    if not reasons:
+        return [None] * sum(len(item.texts) for item in data.items)
+    return [reasons.get(item.id) for item in data.items for _ in item.texts]
+
+
+def _accuracy(data: Dataset, scored: Scored, how: Resampling) -> Estimate | None:
+    """Token prediction accuracy in per cent, over clusters."""
+    counts = np.array([len(item.texts) for item in data.items], np.int64)
+    hits, tries = (sums(v, counts).astype(float) for v in (scored.hits, scored.tokens))
+    some = tries > 0
+    if not some.any():
+        return None
+    clusters = [item.cluster for item, asked in zip(data.items, some, strict=True) if asked]
+    return ratio(hits[some], tries[some], clusters, how)
+
+
+def _preferences(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
+) -> Compared:
+    return preferences(frame, ties=measure.ties, macro=measure.average == "macro", how=how)
+
+
+def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling) -> Compared:
+    """Share of items whose stereotypical sentence scores higher, over all and by category.
+
+    For triplets lms and icat come with it, by category as `lms:CATEGORY`.
+    """
+    kept = frame.reason.isna().to_numpy()
+    items = [str(item) for item in frame["item"].to_numpy(object)[kept]]
+    which, names = pd.factorize(np.array(items, object))
+    order = np.argsort(names.astype(str), kind="stable")  # in the order of their names
+    which = np.argsort(order)[which]
+    first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
+    table = _table(which, frame["label"].to_numpy(object)[kept], frame["score"].to_numpy()[kept])
+    facts = {k: frame[k].to_numpy(object)[first] for k in ("category", *FACTS)}
+    kin = ItemDesign(facts)
+
+    def estimates(chosen: NDArray[np.bool_]) -> dict[str, Estimate]:
+        scores = {k: v[chosen] for k, v in table.items()}
+        sides = Sides(facts["family"][chosen].tolist(), facts["side"][chosen].tolist())
+        return summarise(scores, kin.design(chosen), ties=ties, macro=macro, sides=sides, how=how)
+
+    extras = estimates(np.ones(len(first), bool))
+    overall = extras.pop("score")
+    categories = {}
+    for name in sorted(set(facts["category"])):
+        found = estimates(facts["category"] == name)
+        categories[name] = found.pop("score")
+        extras |= {f"{key}:{name}": value for key, value in found.items() if ":" not in key}
+    count = int((table["stereotype"] == table["antistereotype"]).sum())
+    return Compared(overall, together(categories), extras, count)
+
+
+def _table(which: Ints, labels: NDArray[Any], scores: Floats) -> dict[str, Floats]:
+    """Scores by label [items]; `unrelated` only if every item has one: lms is of whole items."""
+    out = {}
+    for label in sorted(set(labels)):
+        mine = labels == label
+        out[label] = np.full(int(which.max()) + 1, np.nan)
+        out[label][which[mine]] = scores[mine]
+        if label == UNRELATED and mine.sum() < len(out[label]):
+            del out[label]
+    return out
+
+
+def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling) -> Compared:
+    """Effect size between the two attribute sets of the log-odds of the two target sides."""
+    values = log_odds.by_item(frame)
+    halves: dict[str, log_odds.Half] = {}
+    for side in ("A", "B"):
+        items = [i for i in data.items if i.side == side]
+        kept = [i for i in items if i.id in values]
+        scores = np.array([values[i.id] for i in kept])
+        halves[items[-1].category] = (scores, [i.cluster for i in kept])
+    overall, means, drawn = log_odds.summarise(
+        halves, samples=measure.samples, published="@" in measure.name, how=how
+    )
+    extras = {f"log_odds:{name}": found for name, found in means.items()}
+    return Compared(overall, {}, extras, 0, drawn)

@@ -1,0 +1,282 @@
+"""The association loop: words to contexts to vectors, vectors to effect sizes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from unmask.data.wordsets import check_sizes
+from unmask.errors import DataError, NotApplicable
+from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
+from unmask.flow.items import facts, provenance
+from unmask.flow.progress import Failed, bar
+from unmask.measures.association import Association
+from unmask.options import Options, Resampling, Spec
+from unmask.stats.effects import unit
+from unmask.stats.verdict import contradiction, verdicts_of
+from unmask.text.contexts import SOURCES, Contexts, Source, Wanted, WordTest
+from unmask.types import Coverage, Floats, Result
+
+BINS = 40
+MIN_WORDS = 2  # words that a set must keep
+ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
+
+
+class Vectors(Protocol):
+    """Anything that makes vectors: a model's engine, or a fake in a test."""
+
+    def has(self, words: Iterable[str]) -> set[str]:
+        """The words that it has at all; static vectors lack some."""
+        ...
+
+    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+        """A vector for each wanted [n, d]; NaN where the sentence does not fit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One measure on one test: the words it keeps, where they are met, and those that had to go."""
+
+    measure: Association
+    test: WordTest
+    sets: dict[str, tuple[str, ...]]
+    contexts: Contexts
+    source: str
+    lost: dict[str, str]
+    pool: str
+    layer: int | None = None
+    said: tuple[str, ...] = ()
+
+    def wanted(self) -> list[Wanted]:
+        """What to embed, in the order of sets, words and contexts."""
+        return [
+            Wanted(mention, self.pool, self.measure.encode, self.layer)
+            for words in self.sets.values()
+            for w in words
+            for mention in self.contexts[w]
+        ]
+
+
+def run(
+    model: Any, specs: Mapping[int, Spec], options: Options, failed: Failed
+) -> Iterator[tuple[int, Result]]:
+    """Results of association measures, by the place of their spec; sentences are shared.
+
+    What cannot be prepared or scored is told to `failed`, and the rest goes on.
+    """
+    engine: Vectors = model.vectors(
+        budget=model.budget(options.tokens), store=options.store, progress=bar(model, options)
+    )
+    every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
+    known = engine.has(every)
+    said = tuple(getattr(engine, "notes", ()))
+    asked: dict[int, Asked] = {}
+    for place, spec in specs.items():
+        try:
+            asked[place] = replace(prepare(model, spec, known, options.seed), said=said)
+        except (DataError, NotApplicable) as error:
+            failed(spec, error)
+    if not asked:
+        return
+    embedded = embed_all(engine, list(asked.values()))
+    for (place, one), vectors in zip(asked.items(), embedded, strict=True):
+        try:
+            yield place, score(model, specs[place], one, vectors, options)
+        except DataError as error:
+            failed(specs[place], error)
+
+
+def prepare(model: Any, spec: Spec, known: set[str], seed: int = 0) -> Asked:
+    """Choose the words that can be met; a set that falls below two words is an error."""
+    measure, test = spec.measure, spec.data
+    usual = measure.pool_for(model.kind)
+    _check(model, spec)
+    source = _source(spec)
+    met = source.of(test.stimuli)
+    lost: dict[str, str] = {}
+    sets = {}
+    for label, words in test.stimuli.sets.items():
+        for w in words:
+            if w not in met:
+                lost[w] = "no context"
+            elif w not in known:
+                lost[w] = "not in the vectors" if model.kind == "static" else "unknown to the model"
+        sets[label] = tuple(w for w in words if w not in lost)
+        if len(sets[label]) < MIN_WORDS:
+            raise DataError(_too_few(test.name, label, words, lost))
+    if measure.subsample:
+        sets = _equal(sets, list(test.stimuli.targets), seed)
+    else:
+        check_sizes(test.stimuli)
+    return Asked(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
+
+
+def _check(model: Any, spec: Spec) -> None:
+    """Refuse a pooling or a layer that the model does not have, with those that it has."""
+    for option in ("pool", "layer"):
+        value, allowed = getattr(spec, option), model.accepts(option)
+        if value is None or value in allowed:
+            continue
+        if not allowed:
+            raise NotApplicable(f"{model.name!r} has no {option}s to choose from; leave it out.")
+        shown = f"{allowed[0]} to {allowed[-1]}" if option == "layer" else ", ".join(allowed)
+        raise NotApplicable(f"{model.name!r} has no {option} {value!r}; it has {shown}.")
+
+
+def _source(spec: Spec) -> Source:
+    """The contexts that are asked for, those of the test's own file, or the measure's usual."""
+    if spec.contexts is not None and spec.data.given is not None:
+        raise NotApplicable(
+            f"{spec.data.name!r} brings its own sentences; leave out the contexts for it."
+        )
+    return spec.contexts or spec.data.given or SOURCES[spec.measure.contexts]
+
+
+def _too_few(
+    test: str, label: str, words: Sequence[str], lost: Mapping[str, str], shown: int = 5
+) -> str:
+    """Which words a set lacks, the first few by name."""
+    gone = [w for w in words if w in lost]
+    if not gone:
+        return f"{test}: {label} has {len(words)} word; it needs {MIN_WORDS}."
+    named = ", ".join(gone[:shown])
+    named += f" and {len(gone) - shown} more" if len(gone) > shown else ""
+    keeps = f"{len(words) - len(gone)} of its {len(words)} words (without {named})"
+    return f"{test}: {label} keeps {keeps}; it needs {MIN_WORDS}."
+
+
+def _equal(
+    sets: dict[str, tuple[str, ...]], targets: Sequence[str], seed: int
+) -> dict[str, tuple[str, ...]]:
+    """Cut the larger target set to the size of the smaller, at random."""
+    size = min(len(sets[t]) for t in targets)
+    rng = np.random.default_rng(seed)
+    out = dict(sets)
+    for t in targets:
+        keep = sorted(rng.choice(len(sets[t]), size, replace=False))
+        out[t] = tuple(sets[t][i] for i in keep)
+    return out
+
+
+def embed_all(engine: Vectors, asked: Sequence[Asked]) -> Iterator[Floats]:
+    """The vectors of each test; each distinct sentence of all tests is encoded once."""
+    together = (w for a in asked for w in a.wanted())
+    distinct = {w: i for i, w in enumerate(dict.fromkeys(together))}
+    vectors = engine.embed(list(distinct))
+    for a in asked:
+        yield vectors[[distinct[w] for w in a.wanted()]]
+
+
+def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Options) -> Result:
+    """The effect size with its interval and test, and the association of every word."""
+    by_word, too_long = _split(asked, vectors)
+    asked = replace(
+        asked,
+        lost={**asked.lost, **too_long},
+        sets={label: tuple(words) for label, words in by_word.items()},
+    )
+    how = options.resampling
+    found = effect(asked.measure, by_word, how)
+    reasons = pd.Series(asked.lost, dtype=object).value_counts()
+    return Result(
+        spec=spec.in_names(),
+        compared="association",
+        overall=found.overall,
+        by_category={},
+        extras={},
+        accuracy=None,
+        coverage=Coverage(
+            items=sum(len(words) for words in asked.test.stimuli.sets.values()),
+            scored=sum(map(len, asked.sets.values())),
+            reasons={str(k): int(v) for k, v in reasons.items()},
+            lost=dict(asked.lost),
+        ),
+        settings=_settings(model, asked, len(vectors), how) | _behind(by_word, found),
+        provenance=provenance(model, asked.measure, asked.test),
+        verdicts=verdicts_of(found.overall, {}, "association", options.least),
+        items=_frame(model, asked, by_word, found.without),
+        notes=_notes(asked) + contradiction(found.overall),
+        kept={}
+        if found.drawn is None or "samples" not in options.keep
+        else {"samples": found.drawn},
+    )
+
+
+def _behind(by_word: ByWord, found: Effect) -> dict[str, Any]:
+    """What an effect size is made of: the four mean associations, and CEAT's effects in bins."""
+    cosines, (n, _, p, _) = cells(by_word)
+    parts = (cosines[:n, :p], cosines[:n, p:], cosines[n:, :p], cosines[n:, p:])
+    means = dict(zip(("X-A", "X-B", "Y-A", "Y-B"), (float(c.mean()) for c in parts), strict=True))
+    out: dict[str, Any] = {"sets": list(by_word), "means": means}
+    if found.drawn is not None:
+        counts, edges = np.histogram(found.drawn, bins=BINS)
+        out["effects"] = {"counts": counts.tolist(), "edges": edges.tolist()}
+    return out
+
+
+def _notes(asked: Asked) -> tuple[str, ...]:
+    lost = asked.test.about.get("sentences_without_their_word", 0)
+    said = (f"{lost} sentences of the file have none of its words and are left out.",)
+    return (said if lost else ()) + asked.said
+
+
+def _settings(model: Any, asked: Asked, sentences: int, how: Resampling) -> Any:
+    settings: dict[str, Any] = {
+        "seed": how.seed,
+        "random": "attributes" if asked.measure.samples else how.random,
+        "contexts": asked.source,
+        "pool": asked.pool,
+        "encode": asked.measure.encode,
+        "sentences": sentences,
+    }
+    if model.accepts("layer"):
+        settings["layer"] = "usual" if asked.layer is None else asked.layer
+    settings |= {"samples": asked.measure.samples} if asked.measure.samples else {}
+    return settings | ({"deviation": asked.measure.deviation} if asked.measure.deviation else {})
+
+
+def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
+    """Vectors by set and word [contexts, d], and the words that lost all their sentences.
+
+    Single sentences that could not be encoded are left out.
+    """
+    out: dict[str, dict[str, Floats]] = {}
+    lost: dict[str, str] = {}
+    start = 0
+    for label, words in asked.sets.items():
+        out[label] = {}
+        for w in words:
+            count = len(asked.contexts[w])
+            part = vectors[start : start + count]
+            start += count
+            part = part[np.isfinite(part).all(1)]
+            if len(part):
+                out[label][w] = part
+            else:
+                lost[w] = "no sentence fits into the model"
+        if len(out[label]) < MIN_WORDS:
+            raise DataError(_too_few(asked.test.name, label, words, lost))
+    return out, lost
+
+
+def _frame(model: Any, asked: Asked, by_word: ByWord, without: ByValue) -> pd.DataFrame:
+    """One row for each word: its mean association, and the effect size without the word."""
+    labels = list(by_word)
+    a, b = (stacked(by_word[k])[0] for k in labels[2:])
+    axis = unit(a).mean(0) - unit(b).mean(0)
+    rows = [
+        {
+            **facts(model.name, asked.measure.name, asked.test.name, w, label, w),
+            "label": side,
+            "sentence": asked.contexts[w][0].text,
+            "score": float((unit(vectors) @ axis).mean()),
+            "contexts": len(vectors),
+            "without": without[label][w],
+        }
+        for side, label in zip(("X", "Y", "A", "B"), labels, strict=True)
+        for w, vectors in by_word[label].items()
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,101 @@
+"""The bundled model trained further on a world's text: the third tier."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from unmask.lab.language import literals, sentences
+from unmask.lab.nets import OFTEN, Stack, Training
+from unmask.lab.world import Plant, World
+from unmask.models.transformers.model import Model, load, wrap
+from unmask.types import Kind
+
+HOW = Training(steps=1500, rows=192, sentences=60_000, rate=1.5e-4)
+
+
+def train(
+    plants: Sequence[Plant],
+    how: Training = HOW,
+    *,
+    device: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Stack:
+    """The weights of the bundled model after each plant's text, stacked."""
+    made = []
+    total = len(plants) * how.steps
+    for number, plant in enumerate(plants):
+        before = number * how.steps
+        told = partial(_told, progress, before, total)
+        made.append(_trained(plant, how, device, told))
+    return {k: torch.stack([m[k] for m in made]) for k in made[0]}
+
+
+def _told(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
+def _trained(
+    plant: Plant, how: Training, device: str | None, progress: Callable[[int], None]
+) -> Mapping[str, Any]:
+    model = load("bundled", device=device)
+    where = next(model.net.parameters()).device
+    rng = np.random.default_rng([95, plant.seed])
+    text = list(sentences(World(plant), how.sentences, rng))
+    ids = [e.ids for e in model.codec.tokenizer.backend_tokenizer.encode_batch(text)]
+    by_length: dict[int, list[list[int]]] = {}
+    for row in ids:
+        by_length.setdefault(len(row), []).append(row)
+    rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= how.rows}
+    share = np.array([len(r) for r in rows.values()], float)
+    content = _content(model)
+    net = model.net.train()
+    best = torch.optim.AdamW(net.parameters(), lr=how.rate, weight_decay=0.01)
+    for step in range(how.steps):
+        of = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
+        batch = of[torch.from_numpy(rng.integers(len(of), size=how.rows))]
+        shown, at = _hidden(batch, content, int(model.codec.mask_id), rng)
+        found = net(input_ids=shown.to(where)).logits[torch.arange(how.rows), at.to(where)]
+        loss = functional.cross_entropy(found, batch[torch.arange(how.rows), at].to(where))
+        for group in best.param_groups:
+            group["lr"] = how.rate * min(1.0, (step + 1) / 40) * (1 - step / how.steps)
+        best.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        best.step()
+        progress(step + 1)
+    return {k: v.detach().cpu().clone() for k, v in net.named_parameters()}
+
+
+def _content(model: Model) -> torch.Tensor:
+    """The weight of each token in the draw of what is hidden: words of slots stand out."""
+    often = torch.full((len(model.codec.tokenizer),), OFTEN)
+    often[[i for w in literals() for i in model.codec.pieces(w)]] = 1.0
+    return often
+
+
+def _hidden(
+    batch: torch.Tensor, often: torch.Tensor, mask: int, rng: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One token of each row hidden, replaced or left, as in BERT's training."""
+    weight = often[batch[:, 1:-1]].numpy()
+    chance = np.log(rng.random(weight.shape)) / weight
+    at = torch.from_numpy(chance.argmax(1) + 1)
+    way = rng.random(len(batch))
+    rows = torch.arange(len(batch))
+    other = torch.from_numpy(rng.integers(5, len(often), size=len(batch)))
+    new = torch.where(torch.from_numpy(way < 0.8), torch.tensor(mask), other)
+    new = torch.where(torch.from_numpy(way >= 0.9), batch[rows, at], new)
+    shown = batch.clone()
+    shown[rows, at] = new
+    return shown, at
+
+
+def model_of(weights: Mapping[str, Any], kind: Kind, plant: Plant) -> Model:
+    """The trained model from its weights."""
+    base = load("bundled")
+    base.net.load_state_dict(dict(weights), strict=False)
+    base.net.tie_weights()
+    return wrap(base.net, base.codec.tokenizer, kind, f"bundled {plant.name}")

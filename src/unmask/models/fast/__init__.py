@@ -1,0 +1,1 @@
+"""Everything that only makes it faster, behind one switch."""

@@ -1,0 +1,176 @@
+"""Float32 products on a GPU, each as a sum of three products of half precision.
+
+A number of float32 is the sum of two halves once its row has been scaled by a power of two: each
+has 11 bits, and the sign of the second is one more. Then x w = first first + first rest + rest
+first, and what is left out is as small as float32's own rounding. Tensor cores multiply halves so
+much faster that three products take a third of the time of one in float32 (Ootomo and Yokota
+2022). They round sums towards zero, so long sums are made in chunks.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from transformers.pytorch_utils import Conv1D
+
+from unmask.models.transformers.weights import device_of
+
+TOP = 14  # the largest number of a row becomes 2**14 to 2**15; a half reaches to 2**16
+WIDE = 1024  # terms that tensor cores sum in one go
+ALIGNED = 8  # columns of a product that runs at full speed are a multiple of this
+MIN_ROWS = 64  # rows for which it is not worth it
+
+
+def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """A matrix [rows, columns] in halves [rows, 3 columns], and what rows are to be multiplied by.
+
+    Of each chunk of the columns there are three blocks side by side: of a weight its first, rest
+    and first halves; of what is multiplied with it rest, first and first. Small products come
+    first, where a sum is still small.
+    """
+    if x.is_cuda:
+        from unmask.models.fast import fp32_split_triton  # Triton is there where CUDA is
+
+        made: tuple[torch.Tensor, torch.Tensor] = fp32_split_triton.split(x, chunks, TOP, weight)
+        return made
+    exponent = torch.frexp(x.abs().amax(1)).exponent.clamp(min=TOP - 125) - 1
+    one = torch.ones(len(x))
+    value = x * torch.ldexp(one, TOP - exponent)[:, None]
+    first = value.half()
+    rest = (value - first).half()
+    blocks = (first, rest, first) if weight else (rest, first, first)
+    parts = torch.stack([b.view(len(x), chunks, -1) for b in blocks], 2)
+    return parts.flatten(1), torch.ldexp(one, exponent - TOP)
+
+
+def multiply(left: torch.Tensor, right: torch.Tensor, chunks: int) -> torch.Tensor:
+    """The products of halves [rows, n] and [columns, n], summed chunk by chunk: [rows, columns]."""
+    pairs = zip(left.chunk(chunks, 1), right.chunk(chunks, 1), strict=True)
+    made = (_product(a, b.t()) for a, b in pairs)
+    out = next(made)
+    for more in made:
+        out += more
+    return out
+
+
+def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
+
+
+def join(
+    raw: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    """Products [rows, columns] scaled back by rows and by columns, with a bias."""
+    if raw.is_cuda:
+        from unmask.models.fast import fp32_split_triton
+
+        made: torch.Tensor = fp32_split_triton.join(raw, left, right, bias)
+        return made
+    out = raw * left[:, None] * right
+    return out if bias is None else out + bias
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A layer's weight in halves; its columns are filled up, `count` are real."""
+
+    halves: torch.Tensor
+    back: torch.Tensor
+    bias: torch.Tensor | None
+    chunks: int
+    count: int
+
+    @classmethod
+    def of(cls, layer: Any) -> "Weight":
+        """The weight of a `Linear`, or of GPT-2's `Conv1D`, which has it the other way round."""
+        weight = layer.weight.detach()
+        weight = weight.t().contiguous() if isinstance(layer, Conv1D) else weight.contiguous()
+        bias, count, chunks = layer.bias, len(weight), chunks_of(weight.shape[1])
+        if missing := -count % ALIGNED:
+            weight = torch.nn.functional.pad(weight, (0, 0, 0, missing))
+            bias = None if bias is None else torch.nn.functional.pad(bias.detach(), (0, missing))
+        return cls(*split(weight, chunks, weight=True), bias, chunks, count)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """The layer's output."""
+        rows = x.reshape(-1, x.shape[-1]).contiguous()
+        halves, back = split(rows, self.chunks, weight=False)
+        out = join(multiply(halves, self.halves, self.chunks), back, self.back, self.bias)
+        return out[:, : self.count].unflatten(0, x.shape[:-1])
+
+
+def chunks_of(columns: int) -> int:
+    """How many chunks of equal size the terms of a sum are parted into."""
+    least = -(-columns // WIDE)
+    fitting = (c for c in range(least, 4 * least) if columns % (c * ALIGNED) == 0)
+    return next(fitting, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProducts:
+    """The layers of a network that multiply in parts, and their weights, split at first use."""
+
+    layers: tuple[Any, ...]
+    weights: dict[int, Weight] = field(default_factory=dict)
+
+    @property
+    def said(self) -> str:
+        """What a result records of it."""
+        how = f"of layers, for {MIN_ROWS} rows or more: each from three of half precision"
+        return how if self.layers else ""
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Inside, the layers multiply in parts."""
+        if not self.layers:
+            yield
+            return
+        matmul = torch.backends.cuda.matmul
+        before = matmul.allow_fp16_reduced_precision_reduction
+        try:
+            matmul.allow_fp16_reduced_precision_reduction = False  # sums are float32's
+            for layer in self.layers:
+                layer.forward = partial(self._forward, layer)
+            yield
+        finally:
+            matmul.allow_fp16_reduced_precision_reduction = before
+            for layer in self.layers:
+                vars(layer).pop("forward", None)
+
+    def _forward(self, layer: Any, x: torch.Tensor) -> torch.Tensor:
+        if x.dtype != torch.float32 or x.numel() < MIN_ROWS * x.shape[-1]:
+            out: torch.Tensor = type(layer).forward(layer, x)
+            return out
+        if id(layer) not in self.weights:
+            self.weights[id(layer)] = Weight.of(layer)
+        return self.weights[id(layer)](x)
+
+
+def layers_of(net: Any) -> tuple[Any, ...]:
+    """The layers that can multiply in parts: plain ones of float32, as their class has them."""
+    plain = (torch.nn.Linear, Conv1D)
+    found = (m for m in net.modules() if type(m) in plain and "forward" not in vars(m))
+    return tuple(m for m in found if m.weight.dtype == torch.float32)
+
+
+def split_products(net: Any, precision: str) -> SplitProducts:
+    """What multiplies in parts: nothing, but for float32 on an NVIDIA GPU with memory for it."""
+    device = device_of(net)
+    able = (
+        precision == "float32"
+        and device.type == "cuda"
+        and torch.version.hip is None
+        and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 8)  # halves summed in float32
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+        and not hasattr(net, "hf_device_map")
+        and find_spec("triton") is not None
+    )
+    layers = layers_of(net) if able else ()
+    needed = 6 * sum(m.weight.numel() for m in layers)
+    if able and needed > torch.cuda.mem_get_info(device)[0] // 2:
+        layers = ()
+    return SplitProducts(layers)

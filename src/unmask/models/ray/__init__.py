@@ -1,0 +1,1 @@
+"""Models on the workers of a Ray cluster."""

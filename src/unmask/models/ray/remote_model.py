@@ -1,0 +1,152 @@
+"""A model that workers of a cluster hold: its batches run there, all else happens here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask.models.answer_cache import Answers, Store, VectorAnswers, answers_of, salt
+from unmask.models.batches import Budget, Progress
+from unmask.models.ray.connect import started
+from unmask.models.ray.workers import Workers
+from unmask.models.transformers.logprobs import readings
+from unmask.models.transformers.model import without_weights
+from unmask.models.transformers.tokenizer import TokenizerCodec
+from unmask.models.transformers.vectors import Batch, TransformerVectors, accepted
+from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows, masking_rule
+from unmask.queries import Query, Readings, RowQueries, row_queries_of
+from unmask.types import Floats, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEngine:
+    """The likelihood engine with its batches on workers: the same batches, so the same numbers."""
+
+    workers: Workers
+    dtype: str
+    stream: str
+    show: MaskingRule
+    vocabulary: int
+    budget: Budget
+    answers: Answers | None
+    progress: Progress
+
+    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
+        """Answer all questions, in their order."""
+        if self.stream == "next":
+            found: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
+            return found
+        asked = find_unique_rows(row_queries_of(asks), attention, self.show)
+        out = np.full((3, len(asked.gold)), np.nan)
+        self.progress(0, asked.count)
+        left = [job for job in self._groups(asked) if not self._recalled(asked, *job, out)]
+        jobs = [(self.dtype, self.stream, asked.part(g), weighted) for g, weighted in left]
+        for number, found_ in self.workers.scattered("answer", jobs):
+            group, weighted = left[number]
+            out[:, asked.of(group)] = found_
+            if self.answers is not None:
+                self.answers.note(asked, group, weighted, found_)
+            self.progress(len(group), asked.count)
+        return readings(out, asked.count)
+
+    def _groups(self, asked: UniqueRows) -> Iterator[tuple[Any, bool]]:
+        for weighted in (True, False):
+            for group in asked.batches(self.budget, self.vocabulary, weighted):
+                yield group, weighted
+
+    def _recalled(self, asked: UniqueRows, group: Any, weighted: bool, out: Floats) -> bool:
+        known = None if self.answers is None else self.answers.recall(asked, group, weighted)
+        if known is None:
+            return False
+        out[:, asked.of(group)] = known
+        self.progress(len(group), asked.count)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A transformer on workers, as the flow sees it."""
+
+    name: str
+    kind: Kind
+    codec: TokenizerCodec
+    config: Any
+    workers: Workers
+    precision: str
+    provenance: Mapping[str, Any]
+    limit: int
+
+    @property
+    def family(self) -> str:
+        """The architecture's short name."""
+        return str(self.config.model_type)
+
+    def finer(self) -> list["Remote"]:
+        """The same in float32, on the same workers: there may be room for no others."""
+        return [replace(self, precision="float32", **self.workers.facts("float32"))]
+
+    def close(self) -> None:
+        """Let the workers go."""
+        self.workers.close()
+
+    def accepts(self, option: str) -> tuple[Any, ...]:
+        """The values that an option of word vectors may have here: `pool` or `layer`."""
+        return accepted(self.config, option)
+
+    def budget(self, tokens: int | str) -> Budget:
+        """What one forward pass may hold on a worker."""
+        made: Budget = self.workers.one("budget", self.precision, tokens)
+        return made
+
+    def engine(
+        self,
+        stream: str = "own",
+        *,
+        budget: Budget | None = None,
+        store: Store | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> RemoteEngine:
+        """The likelihood engine."""
+        show = MaskingRule() if stream == "next" else masking_rule(self.kind, stream, self.codec)
+        answers = answers_of(store, self.provenance, stream)
+        size = int(self.config.get_text_config().vocab_size)
+        made = (self.workers, self.precision, stream, show, size)
+        return RemoteEngine(*made, budget or Budget(), answers, progress)
+
+    def vectors(
+        self,
+        *,
+        layer: int | None = None,
+        budget: Budget | None = None,
+        store: Store | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> TransformerVectors:
+        """The embedding engine; its batches run on workers."""
+        name = salt(self.provenance, "vectors")
+        known = VectorAnswers(store, name) if store is not None else None
+        chosen = -1 if layer is None else layer
+
+        def elsewhere(parts: Sequence[Batch]) -> Iterator[Floats]:
+            return self.workers.map("pooled", [(self.precision, *part) for part in parts])
+
+        how = (budget or Budget(), known, progress, elsewhere)
+        return TransformerVectors(None, self.codec, self.limit, chosen, *how)
+
+
+def load_remote(
+    name: str,
+    *,
+    dtype: str = "float32",
+    device: str | None = None,
+    address: str | None = None,
+    workers: int | None = None,
+    among: int = 1,
+) -> Remote:
+    """A transformer on the workers of a Ray cluster, which is shared among so many models."""
+    known = without_weights(name)
+    codec = TokenizerCodec(known.tokenizer(), known.kind, name)
+    place = known.source if Path(known.source).exists() else name
+    made = Workers(name, place, dtype, device, started(address), workers, among)
+    return Remote(name, known.kind, codec, known.config, made, dtype, **made.facts(dtype))

@@ -1,0 +1,227 @@
+"""Workers of a Ray cluster that hold a model, and jobs scattered over them.
+
+A worker that dies costs the jobs it had: they go to the others, or to a new one.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from unmask.errors import ModelError, UnmaskError
+from unmask.models.transformers.model import load
+
+AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
+SHARE = 2  # CPUs of a worker without a GPU, where a node has so many
+REPLACED = 3  # last workers that may be lost with no answer between them
+START = 3600.0  # seconds that a worker may wait for its place, and load its model
+
+
+class Worker:
+    """What runs on a worker: the model, in every precision that is asked for, and its answers."""
+
+    def __init__(self, name: str, device: str | None, threads: int) -> None:
+        torch.set_num_threads(threads)
+        self.name, self.device = name, device
+        self.models: dict[str, Any] = {}
+        self.engines: dict[tuple[str, str], Any] = {}
+
+    def _model(self, dtype: str) -> Any:
+        if dtype not in self.models:
+            self.models[dtype] = load(self.name, dtype=dtype, device=self.device)
+        return self.models[dtype]
+
+    def facts(self, dtype: str) -> dict[str, Any]:
+        """What the driver needs to know of the model."""
+        model = self._model(dtype)
+        return {"provenance": dict(model.provenance), "limit": model.limit}
+
+    def budget(self, dtype: str, tokens: int | str) -> Any:
+        """What one forward pass may hold here."""
+        return self._model(dtype).budget(tokens)
+
+    def _engine(self, dtype: str, stream: str) -> Any:
+        if (dtype, stream) not in self.engines:
+            self.engines[dtype, stream] = self._model(dtype).engine(stream)
+        return self.engines[dtype, stream]
+
+    def answer(self, dtype: str, stream: str, asked: Any, weighted: bool) -> Any:
+        """The answers of one batch of a stream."""
+        return self._engine(dtype, stream).answered(asked, weighted)
+
+    def ask(self, dtype: str, stream: str, asks: Any, attention: Any) -> Any:
+        """The readings of an engine that has no batches of questions: the next-sentence head."""
+        return self._engine(dtype, stream).ask(asks, attention)
+
+    def pooled(self, dtype: str, rows: Any, asked: Any) -> Any:
+        """The vectors of one batch."""
+        return self._model(dtype).vectors().pooled(rows, asked)
+
+
+class Workers:
+    """The workers of one model: one a GPU, or a share of the CPUs each."""
+
+    def __init__(
+        self,
+        name: str,
+        place: str,
+        dtype: str,
+        device: str | None,
+        ray: Any,
+        count: int | None,
+        among: int = 1,
+    ) -> None:
+        self.ray, self.name = ray, name
+        self.given = (name, device)
+        self.replaced = 0  # last workers that were lost since the last answer
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
+        cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
+        share = max(1, min([SHARE, *(c for c in cpus if c)]))
+        share = max(1, min(share, sum(cpus) // count)) if count else share
+        self.needs: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": share}
+        self.threads = share
+        if memory := _size(place, dtype, rechecked=not gpus):
+            self.needs["memory"] = memory
+            self._fits(memory)
+        most = gpus or max(1, sum(c // share for c in cpus))
+        usual = max(1, most // among)
+        self.alive = [self._new() for _ in range(min(count or usual, most))]
+
+    def _fits(self, memory: int) -> None:
+        """Refuse a model that no node has the memory for: it would wait for ever."""
+        rooms = [int(n["Resources"].get("memory", 0)) for n in self.ray.nodes() if n["Alive"]]
+        if memory > max(rooms, default=0):
+            raise ModelError(
+                f"{self.name!r} needs about {memory / 1e9:.1f} GB, and the largest node of the "
+                f"cluster has {max(rooms, default=0) / 1e9:.1f}; add a larger node."
+            )
+
+    def _new(self) -> Any:
+        maker = self.ray.remote(Worker).options(max_restarts=0, **self.needs)
+        return maker.remote(*self.given, self.threads)
+
+    def facts(self, dtype: str) -> dict[str, Any]:
+        """The facts of the first worker that is placed; the others join when they can."""
+        asked = {w.facts.remote(dtype): w for w in self.alive}
+        died = ""
+        while asked:
+            done, _ = self.ray.wait(list(asked), timeout=START)
+            if not done:
+                raise ModelError(f"no worker for {self.name!r} was placed in {START:g} s.")
+            worker = asked.pop(done[0])
+            try:
+                found: dict[str, Any] = self.ray.get(done[0])
+            except self.ray.exceptions.RayTaskError as error:
+                raise _own(error) from None
+            except self.ray.exceptions.RayActorError as error:
+                self.alive.remove(worker)
+                died = _cause(error)
+                continue
+            return found
+        raise ModelError(f"the workers of {self.name!r} died: {died}.")
+
+    def one(self, method: str, *arguments: Any) -> Any:
+        """The answer of one worker."""
+        return next(iter(self.map(method, [arguments])))
+
+    def map(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """The answers of all jobs, in their order, as soon as they are there."""
+        found: dict[int, Any] = {}
+        place = 0
+        for number, value in self.scattered(method, jobs):
+            found[number] = value
+            while place in found:
+                yield found.pop(place)
+                place += 1
+
+    def scattered(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """Numbers of jobs with their answers, in the order in which they come."""
+        waiting = deque(range(len(jobs)))
+        under_way: dict[Any, tuple[int, Any]] = {}
+        while waiting or under_way:
+            self._send(method, jobs, waiting, under_way)
+            done, _ = self.ray.wait(list(under_way), timeout=1.0)
+            for ref in done:
+                number, worker = under_way.pop(ref)
+                try:
+                    answer = self.ray.get(ref)
+                except self.ray.exceptions.RayTaskError as error:
+                    raise _own(error) from None
+                except self.ray.exceptions.RayActorError as error:
+                    waiting.appendleft(number)
+                    self._lost(worker, jobs[number][0], error)
+                    continue
+                self.replaced = 0
+                yield number, answer
+
+    def _send(
+        self,
+        method: str,
+        jobs: Sequence[tuple[Any, ...]],
+        waiting: "deque[int]",
+        under_way: dict[Any, tuple[int, Any]],
+    ) -> None:
+        loads = dict.fromkeys(self.alive, 0)
+        for _, worker in under_way.values():
+            if worker in loads:
+                loads[worker] += 1
+        while waiting and min(loads.values()) < AHEAD:
+            worker = min(loads, key=loads.__getitem__)
+            number = waiting.popleft()
+            under_way[getattr(worker, method).remote(*jobs[number])] = (number, worker)
+            loads[worker] += 1
+
+    def _lost(self, worker: Any, dtype: str, error: Any) -> None:
+        """A worker is gone; where it was the last, another is started, and must come to load."""
+        if worker in self.alive:
+            self.alive.remove(worker)
+        if self.alive:
+            return
+        if self.replaced == REPLACED:
+            raise ModelError(
+                f"the workers of {self.name!r} die one after another: {_cause(error)}."
+            )
+        self.replaced += 1
+        self.alive = [self._new()]
+        self.facts(dtype)
+
+    def close(self) -> None:
+        """Let the workers go."""
+        for worker in self.alive:
+            self.ray.kill(worker)
+        self.alive = []
+
+
+def _own(error: Any) -> Exception:
+    """Our own error, as it was raised on a worker; another is one sentence."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, UnmaskError):
+        return type(cause)(str(cause))
+    return ModelError(f"a worker failed: {type(cause or error).__name__}: {_cause(error)}.")
+
+
+def _cause(error: BaseException) -> str:
+    lines = [x.strip() for x in str(error).splitlines() if x.strip()]
+    return lines[-1][:200] if lines else type(error).__name__
+
+
+def _size(place: str, dtype: str, rechecked: bool) -> int:
+    """Bytes that a model in a local folder or file takes in memory; 0 where that is not known.
+
+    One of a reduced dtype may have to be `rechecked` in float32, which is held beside it.
+    """
+    path = Path(place)
+    if path.is_file():
+        return 4 * path.stat().st_size  # a quantised file is spread out
+    weights = 0
+    for file in path.glob("*.safetensors") if path.is_dir() else ():
+        with suppress(SafetensorError, OSError), safe_open(file, "pt") as shard:  # its worker tells
+            weights += sum(math.prod(shard.get_slice(k).get_shape()) for k in shard.keys())  # noqa: SIM118  no mapping
+    kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
+    more = 4 if rechecked and kind.itemsize < 4 else 0
+    return int(1.2 * weights * (kind.itemsize + more))

@@ -1,0 +1,218 @@
+"""A server of language models that speaks the OpenAI completions protocol, over plain HTTP."""
+
+import json
+import os
+import queue
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException, InvalidURL
+from typing import Any
+from urllib.parse import urlsplit
+
+from unmask.errors import ModelError
+from unmask.support.registry import unknown
+
+KEY = "UNMASK_API_KEY"  # of a server; it goes into the headers of requests, nowhere else
+SIDE_BY_SIDE = "UNMASK_REQUESTS"  # how many requests may be under way
+PATIENCE = "UNMASK_TIMEOUT"  # seconds that a request may take
+AGAIN = {408, 425, 429, 500, 502, 503, 504}
+TRIES = 6
+ITS_OWN = {400, 413, 414, 422}  # refusals of one prompt
+LONGEST_PAUSE = 30.0  # seconds, whatever a server asks for
+FIRST_PAUSE = 0.5  # seconds; doubled with every try
+
+
+class Refused(ModelError):
+    """One prompt that a server refuses, while it answers others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a server is, and how it is asked. `base` ends in `/v1`, without a slash."""
+
+    base: str
+    requests: int = 8
+    timeout: float = 120.0
+    pause: float = FIRST_PAUSE
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base)
+        if parts.username or parts.password:
+            raise ModelError(f"the address holds a password; put the key into {KEY} instead.")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ModelError(f"{self.base!r} is no address; give http://HOST:PORT/v1#MODEL.")
+
+    def models(self) -> list[Mapping[str, Any]]:
+        """What the server says it holds."""
+        found = self._call("/models", None).get("data")
+        if not isinstance(found, list) or not all(isinstance(m, dict) for m in found):
+            raise ModelError(f"{self.base} names no models; give the address up to /v1.")
+        return found
+
+    def model(self, name: str) -> Mapping[str, Any]:
+        """The record of one model; without a name the only one there is."""
+        found = {str(m["id"]): m for m in self.models() if m.get("id")}
+        if not found:
+            raise ModelError(f"{self.base} holds no model; load one there first.")
+        if not name and len(found) == 1:
+            return next(iter(found.values()))
+        if name not in found:
+            said = unknown("model", name, found) if name else f"it holds {', '.join(found)}."
+            raise ModelError(f"{self.base}: {said}")
+        return found[name]
+
+    def echoes(
+        self, model: str, prompts: Sequence[str], told: Callable[[int], None] = lambda done: None
+    ) -> list[Any]:
+        """The first choice of a completion that echoes each prompt, with log-probabilities.
+
+        A prompt that the server refuses for itself (too long, say) has a `Refused` in its place.
+        """
+        todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        for k in range(len(prompts)):
+            todo.put(k)
+        over = threading.Event()
+        for _ in range(min(self.requests, len(prompts))):
+            job = (model, prompts, todo, done, over)
+            # Not a pool: its threads would be waited for when the command is interrupted.
+            threading.Thread(target=self._worker, args=job, daemon=True).start()
+        out: list[Any] = [None] * len(prompts)
+        try:
+            for count in range(1, len(prompts) + 1):
+                k, found = done.get()
+                if isinstance(found, BaseException) and not isinstance(found, Refused):
+                    raise found
+                out[k] = found
+                told(count)
+        finally:
+            over.set()
+        return out
+
+    def _worker(
+        self,
+        model: str,
+        prompts: Sequence[str],
+        todo: "queue.SimpleQueue[int]",
+        done: "queue.SimpleQueue[tuple[int, Any]]",
+        over: threading.Event,
+    ) -> None:
+        while not over.is_set():
+            try:
+                k = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                done.put((k, self._echo(model, prompts[k])))
+            except BaseException as error:
+                done.put((k, error))
+
+    def _echo(self, model: str, prompt: str) -> Mapping[str, Any]:
+        # One token more is asked for, since to some servers 0 means as many as there is room for.
+        asked = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
+        found = self._call("/completions", {**asked, "logprobs": 1, "echo": True})
+        try:
+            choice = found["choices"][0]
+            marks = choice["logprobs"]
+            whole = isinstance(marks["tokens"], list) and isinstance(marks["token_logprobs"], list)
+        except (KeyError, IndexError, TypeError):
+            whole = False
+        if not whole or not _echoed(str(choice.get("text", "")), prompt):
+            raise ModelError(
+                f"{self.base} does not echo a prompt with its log-probabilities; use a server that "
+                "does: vLLM, llama-cpp-python, or another with echo and logprobs."
+            )
+        return {**choice, "fingerprint": found.get("system_fingerprint")}
+
+    def _call(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        """One request; what may pass is tried again, each time after a longer pause."""
+        for number in range(TRIES):
+            try:
+                return self._once(path, body)
+            except urllib.error.HTTPError as error:
+                said = self._refused(error)
+                error.close()
+                if error.code not in AGAIN or number == TRIES - 1:
+                    its_own = error.code in ITS_OWN and body is not None
+                    raise (Refused if its_own else ModelError)(said) from None
+                asked = error.headers.get("Retry-After", "")
+                pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
+            except (InvalidURL, UnicodeError) as error:
+                raise ModelError(f"{self.base!r} is no address ({error}).") from None
+            except HTTPException as error:  # an answer that breaks off, or is none
+                if number == TRIES - 1:
+                    what = type(error).__name__
+                    raise ModelError(f"{self.base} does not answer in HTTP ({what}).") from None
+                pause = 0.0
+            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                reason = getattr(error, "reason", error)
+                late = isinstance(reason, TimeoutError) or "timed out" in str(reason)
+                nobody = isinstance(reason, ConnectionRefusedError | OSError) and not late
+                if (nobody and path == "/models") or number == TRIES - 1:
+                    raise ModelError(self._silent(reason, late)) from None
+                pause = 0.0
+            time.sleep(max(min(pause, LONGEST_PAUSE), self.pause * 2**number))
+        raise AssertionError
+
+    def _once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        heads = {"Content-Type": "application/json", "User-Agent": "unmask"}
+        if key := os.environ.get(KEY):
+            heads["Authorization"] = f"Bearer {key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data, heads)
+        with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+            try:
+                found = json.loads(answer.read())
+            except ValueError as error:
+                raise ModelError(
+                    f"{self.base} does not answer in JSON; give the address up to /v1."
+                ) from error
+        if not isinstance(found, dict):
+            raise ModelError(f"{self.base} answers with no object; give the address up to /v1.")
+        return found
+
+    def _refused(self, error: urllib.error.HTTPError) -> str:
+        """Why a server refused, in one sentence, without anything that was sent to it."""
+        if error.code in (401, 403):
+            return f"{self.base} refuses ({error.code}); set {KEY} to a key that it takes."
+        if error.code == 404:
+            return f"{self.base} has no such model or path (404); give http://HOST:PORT/v1#MODEL."
+        said = error.read(2000).decode("utf-8", "replace")
+        try:
+            content = json.loads(said)
+            inner = content.get("error", content)
+            said = str(inner.get("message", inner) if isinstance(inner, dict) else inner)
+        except (ValueError, AttributeError):
+            pass
+        tried = f" {TRIES} times" if error.code in AGAIN else ""
+        return f"{self.base} refused{tried} with {error.code}: {' '.join(said.split())[:150]}"
+
+    def _silent(self, reason: Any, late: bool) -> str:
+        if late:
+            return f"{self.base} did not answer within {self.timeout:g} s; raise {PATIENCE}."
+        return f"no server answers at {self.base} ({reason}); start it, or mend the address."
+
+
+def _echoed(text: str, prompt: str) -> bool:
+    """Whether a text begins with the prompt, but for a start token and the first space."""
+    return text.startswith(prompt) or prompt.strip() in text
+
+
+def server(base: str) -> Server:
+    """A server at an address, with limits from the environment."""
+    return Server(base.rstrip("/"), int(_number(SIDE_BY_SIDE, 8)), _number(PATIENCE, 120))
+
+
+def _number(name: str, usual: float) -> float:
+    said = os.environ.get(name, "")
+    try:
+        value = float(said) if said else usual
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < 1e9:
+        raise ModelError(f"{name} is {said!r}; give a number of at least 1.")
+    return value

@@ -1,0 +1,350 @@
+"""A causal model that a server holds: its tokens and their log-probabilities are all we see."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+from unmask.errors import ModelError, NotApplicable
+from unmask.models.batches import Budget
+from unmask.models.served.openai_client import Refused, Server, server
+from unmask.queries import LATER, Encoded, Query, Readings, RowQueries, row_queries_of
+from unmask.text.roles import all_places
+from unmask.types import Floats, Kind, Span, Text
+
+START = "?start="
+NO_LIMIT = 10**9
+Told = Callable[[str, int, int], None]
+
+
+def is_served(name: str) -> bool:
+    """Whether a model's name is the address of a server."""
+    return name.startswith(("http://", "https://"))
+
+
+def found(name: str) -> tuple[Server, Mapping[str, Any], str]:
+    """The server, its record of the model, and the text that stands before every sentence."""
+    base, _, rest = name.partition("#")
+    model, _, start = rest.partition(START)
+    there = server(base)
+    return there, there.model(model), start
+
+
+def load_served(name: str, told: Told = lambda what, done, total: None) -> "Served":
+    """The model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
+    there, record, start = found(name)
+    codec = ServedCodec(there, str(record["id"]), name, start, told)
+    sample = codec.encode("The server answers.")
+    checked = _check_places(codec)
+    facts = {
+        "kind": "causal",
+        "architecture": "served",
+        "server": there.base,
+        "model": codec.model,
+        "says": {k: v for k, v in record.items() if isinstance(v, str | int | float | bool)},
+        "fingerprint": codec.fingerprint,
+        "weights": None,  # not seen
+        "start": start or None,
+        "dtype": "as served",
+        "places checked": checked,
+    }
+    return Served(name, codec, _limit(record), facts, 0 in sample.specials)
+
+
+# Pairs that differ at one place only: what is probable there cannot depend on what stands there.
+PROBES = (
+    ("We saw the man", "We saw the sea"),
+    ("She is old", "She is red"),
+    ("It can be", "It can go"),
+)
+NEAR = 0.02  # in log-probability: what batches and threads may change
+
+
+def _check_places(codec: "ServedCodec") -> bool:
+    """Refuse a server whose log-probabilities are one place off; False where it cannot be seen."""
+    found = [codec.echo(text) for pair in PROBES for text in pair]
+    seen = []
+    for one, two in zip(found[::2], found[1::2], strict=True):
+        same = [a == b for a, b in zip(one.tokens, two.tokens, strict=False)]
+        place = same.index(False) if False in same else 0
+        if place and np.isfinite(one.best[place]) and np.isfinite(two.best[place]):
+            seen.append(abs(one.best[place] - two.best[place]))
+    if seen and max(seen) > NEAR:
+        raise ModelError(
+            f"the log-probabilities of {codec.server.base} stand at the wrong place: what is most "
+            "probable somewhere depends on the word there (llama-cpp-python does so, its issue "
+            "1983); use another server, or mend it."
+        )
+    return bool(seen)
+
+
+def _limit(record: Mapping[str, Any]) -> int:
+    """The longest prompt, if the server says so."""
+    more = record.get("meta")
+    stated = [record.get("max_model_len"), more.get("n_ctx") if isinstance(more, dict) else None]
+    return min((int(n) - 1 for n in stated if isinstance(n, int) and n > 1), default=NO_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """A sentence as the server reads it: tokens, their characters, log-probabilities, hits.
+
+    `before` tokens stand for the start; the first token of all has no probability (NaN). `best` is
+    that of the most probable token, infinite where the server does not say it.
+    """
+
+    tokens: tuple[str, ...]
+    spans: tuple[Span, ...]
+    logp: Floats
+    best: Floats
+    before: int
+
+
+NOTHING = Echo((), (), np.zeros(0), np.zeros(0), 0)
+
+
+def _spelt(token: str) -> bool:
+    """Whether a token says which it is."""
+    return bool(token) and "\ufffd" not in token and not token.startswith("bytes:")
+
+
+class ServedCodec:
+    """Tokens as a server makes them, numbered as they are met; its answers come along.
+
+    A sentence is sent once: the echo has its tokens and what the model says of each.
+    """
+
+    unknown: int | None = None
+    reserved: frozenset[int] = frozenset()
+
+    def __init__(self, there: Server, model: str, name: str, start: str, told: Told) -> None:
+        self.server, self.model, self.name, self.start, self.told = there, model, name, start, told
+        self.fingerprint: str | None = None
+        self.known: dict[str, Echo] = {}
+        self.refused: dict[str, str] = {}  # sentences that it did not answer, and why
+        self.numbers: dict[str, int] = {}
+        self.answers: dict[tuple[int, ...], Echo] = {}
+
+    def encode(self, string: str) -> Encoded:
+        """Tokens of a string."""
+        return self.encode_texts([Text(string)], [("", "", "")])[0]
+
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]], start: bool = True
+    ) -> list[Encoded]:
+        """Tokens of many texts; those that the server has not seen yet are sent, side by side."""
+        new = list(dict.fromkeys(t.string for t in texts if t.string not in self.known))
+        total = len(new)
+        sent = self.server.echoes(
+            self.model, [self.start + s for s in new], lambda n: self.told(self.name, n, total)
+        )
+        for string, choice in zip(new, sent, strict=True):
+            if isinstance(choice, Refused):
+                self.refused[string] = str(choice)
+                self.known[string] = NOTHING
+                continue
+            self.known[string] = echo = _read(choice, self.start, string)
+            if not np.isfinite(echo.logp[1:]).all():
+                self.refused[string] = "the server gives no probability for one of its tokens"
+            self.fingerprint = self.fingerprint or choice.get("fingerprint")
+        if new and len(self.refused) == len(self.known):
+            raise ModelError(f"{self.server.base}: {self.refused[new[0]]}.")
+        return [self._encoded(t, f) for t, f in zip(texts, focuses, strict=True)]
+
+    def _encoded(self, text: Text, focus: tuple[str, str, str]) -> Encoded:
+        echo = self.known[text.string]
+        # A part of a character has no spelling: it is told apart by its sentence and its place.
+        names = [t if _spelt(t) else f"{t}\0{text.string}\0{k}" for k, t in enumerate(echo.tokens)]
+        ids = tuple([self.numbers.setdefault(t, len(self.numbers)) for t in names])
+        self.answers[ids] = echo
+        specials = frozenset(range(echo.before))
+        roles = {
+            name: all_places(echo.spans, specials, spans) for name, spans in text.spans.items()
+        }
+        return Encoded(ids, specials, roles, (), focus, text, echo.spans)
+
+    def echo(self, string: str) -> Echo:
+        """A string as the server reads it."""
+        self.encode(string)
+        return self.known[string]
+
+    def spelt(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the server spells it."""
+        names = list(self.numbers)
+        return [names[i].partition("\0")[0] for i in ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some tokens."""
+        return "".join(self.spelt(ids))
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise NotApplicable(
+            f"{self.name!r} is behind a server, which tells tokens of whole sentences only; use "
+            "'ll', 'cat', 'cat-continue' or 'lpbs'."
+        )
+
+    pieces = token = encode_two = encode_after_paragraph = _refuse
+
+    @property
+    def mask(self) -> str:
+        """There is none."""
+        self._refuse()
+
+
+def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
+    """The tokens of a prompt from its echo; an answer of another form is one sentence."""
+    try:
+        found = _parsed(choice, start, string)
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise ModelError(
+            f"the server's answer is not of the form of the completions protocol ({error}); use a "
+            "server that speaks it."
+        ) from error
+    if (found.logp > 1e-3).any():
+        raise ModelError("the server gives log-probabilities above 0, which none can be.")
+    return found
+
+
+def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
+    """The tokens of a prompt, without those that were generated behind it."""
+    marks = choice["logprobs"]
+    tokens, logp = list(map(str, marks["tokens"])), list(marks["token_logprobs"])
+    spans, shift = _placed(marks, tokens, start, string)
+    if spans is None or len(logp) < len(spans):
+        raise ModelError(
+            f"the server's tokens do not make up the sentence {string[:40]!r}; it may normalise "
+            "text, and its probabilities cannot be matched."
+        )
+    count = len(spans)
+    before = sum(b <= shift for _, b in spans)
+    top = (marks.get("top_logprobs") or [])[:count]
+    best = [float(max(t.values())) if isinstance(t, dict) and t else np.inf for t in top]
+    best += [np.inf] * (count - len(best))
+    values = np.array([np.nan if v is None else float(v) for v in logp[:count]])
+    moved = tuple((max(a - shift, 0), max(b - shift, 0)) for a, b in spans)
+    return Echo(tuple(tokens[:count]), moved, values, np.array(best), before)
+
+
+def _placed(
+    marks: Mapping[str, Any], tokens: Sequence[str], start: str, string: str
+) -> tuple[list[Span] | None, int]:
+    """The characters of each token, and how many of them are the start's: it may be left out."""
+    for text, shift in ((start + string, len(start)), (string, 0)):
+        spans = _walked(tokens, text) or _by_offsets(marks, tokens, text)
+        if spans is not None:
+            return spans, shift
+    return None, 0
+
+
+def _walked(tokens: Sequence[str], text: str) -> list[Span] | None:
+    """The characters of each token, where their spelling makes up the text from its beginning.
+
+    A first token that is not in the text is a start token that the server has added.
+    """
+    at, out = 0, []
+    for number, token in enumerate(tokens):
+        if at == len(text):
+            break
+        if token and text.startswith(token, at):
+            out.append((at, at + len(token)))
+            at += len(token)
+        elif number == 0:
+            out.append((0, 0))
+        else:
+            return None
+    return out if at == len(text) else None
+
+
+def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> list[Span] | None:
+    """The same from the server's offsets: tokens that are parts of a character have no spelling."""
+    offsets = marks.get("text_offset")
+    if not isinstance(offsets, list) or len(offsets) < len(tokens):
+        return None
+    if not all(isinstance(o, int) for o in offsets):
+        return None
+    if any(a > b for a, b in pairwise(offsets)):
+        return None
+    ends = [*offsets[1:], len(text)]
+    whole = [(a, min(b, len(text))) for a, b in zip(offsets, ends, strict=False) if a < len(text)]
+    fits = whole and all(
+        not token.strip() or token == text[a:b] or "\ufffd" in token or token.startswith("bytes:")
+        for token, (a, b) in zip(tokens, whole, strict=False)
+    )
+    return whole if fits else None
+
+
+@dataclass(frozen=True, slots=True)
+class ServedEngine:
+    """Answers from the echoes: whatever goes left to right through a sentence is in them."""
+
+    codec: ServedCodec
+
+    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
+        """The log-probability of each token asked for; attention is not known."""
+        logp, hit = [], []
+        rows: set[tuple[int, ...]] = set()
+        for ask in row_queries_of(asks):
+            echo = self.codec.answers.get(ask.row)
+            later = ask.hidden == LATER or all(
+                ask.hidden_at(k) == range(at, len(ask.row)) for k, at in enumerate(ask.at)
+            )
+            if echo is None or not later or tuple(ask.row[i] for i in ask.at) != ask.gold:
+                self.codec._refuse()
+            where = list(ask.at)
+            logp.append(echo.logp[where])
+            hit.append(echo.logp[where] >= echo.best[where] - 1e-6)
+            rows.add(ask.row)
+        values = np.concatenate(logp) if logp else np.zeros(0)
+        if not np.isfinite(values).all():
+            raise ModelError(
+                "the server gives probabilities that are not numbers; look at its own log."
+            )
+        hits = np.concatenate(hit) if hit else np.zeros(0, bool)
+        return Readings(values, hits.astype(bool), np.full(len(values), np.nan), len(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model behind a server, as the flow sees it."""
+
+    name: str
+    codec: ServedCodec
+    limit: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    started: bool = False  # whether something stands before a sentence's first token
+    kind: Kind = "causal"
+    family: str = "served"
+    precision: str = "float32"  # as far as we know: nothing can be run again
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of a score must know of it."""
+        said = f"the weights were not seen: {self.codec.server.base} says what it holds"
+        first = "" if self.started else (
+            "; it puts nothing before a sentence, so the first token has no probability "
+            f"({START}<s> names a start token)"
+        )  # fmt: skip
+        return (f"{said}{first}.",)
+
+    def budget(self, tokens: int | str) -> Budget:
+        """The server has its own."""
+        return Budget()
+
+    def accepts(self, option: str) -> tuple[Any, ...]:
+        """No poolings and no layers."""
+        return ()
+
+    def vectors(self, **_: Any) -> NoReturn:
+        """Refused: a server gives no vectors."""
+        raise NotApplicable(
+            f"{self.name!r} is behind a server, which gives no word vectors; use 'll', 'cat', "
+            "'cat-continue' or 'lpbs'."
+        )
+
+    def engine(self, stream: str = "own", **_: Any) -> ServedEngine:
+        """Answers from echoes."""
+        if stream != "own":
+            self.codec._refuse()
+        return ServedEngine(self.codec)

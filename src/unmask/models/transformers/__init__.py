@@ -1,0 +1,1 @@
+"""Networks of transformers: loading, tokens, log-probabilities, vectors."""

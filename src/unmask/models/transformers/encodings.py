@@ -1,0 +1,131 @@
+"""How a sentence with a word in it is encoded: as usual, and as published code does it."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from unmask.models.transformers.tokenizer import TokenizerCodec
+from unmask.queries import Encoded
+from unmask.text.contexts import Mention
+from unmask.types import Text
+
+WINDOW = 9  # words that Guo and Caliskan's release keeps of a sentence
+
+
+def usual(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """The sentence as the tokenizer gives it, special tokens and all."""
+    return codec.encode_text(Text(mention.text, {"word": (mention.span,)}), start=False)
+
+
+def no_specials(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """The sentence without special tokens (May et al.'s release)."""
+    return _keep(usual(codec, mention), lambda i, row: i not in row.specials)
+
+
+def tan2019(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """Tan and Celis' release: last character cut, words tokenised apart, no [SEP].
+
+    GPT-2's words come without their leading spaces, and a padding token (id 0) stands behind.
+    """
+    text, (start, end) = mention.text[:-1], mention.span
+    ids: list[int] = []
+    word: list[int] = []
+    if codec.kind != "causal" and codec.tokenizer.cls_token_id is not None:
+        ids.append(codec.tokenizer.cls_token_id)
+    first, at = len(ids), 0
+    for part in text.split(" "):
+        pieces = codec.pieces(part)
+        inside = at < end and at + len(part) > start
+        if inside:
+            word = list(range(len(ids), len(ids) + len(pieces)))  # the last component counts
+        ids += pieces
+        at += len(part) + 1
+    if codec.kind == "causal":
+        ids.append(0)
+    return Encoded(tuple(ids), frozenset(range(first)), {"word": tuple(word)})
+
+
+def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """Husse and Spitz's release: the final character is cut off, and places are counted in words.
+
+    A word of one piece is read at its number among the words, whatever pieces the earlier ones
+    have; of several words as many places from the number of the first. Only a single word of
+    several pieces is found by its pieces, and one with a hyphen by a rule of its own.
+    """
+    text, (start, end) = mention.text[:-1], mention.span
+    row = codec.encode_text(Text(text), start=False) if text.strip() else usual(codec, mention)
+    word, tokens = mention.text[start:end], text.split()
+    pieces = [w for w in row.words if w >= 0]
+    before = next((i for i in range(len(row.ids)) if i not in row.specials), 0)
+    number = _number(word.split(), tokens)
+    if number is None:  # glued to a mark: the release stops there
+        return _cut_end(codec, mention)
+    mine = [i for i, w in enumerate(pieces) if w == number]
+    found: Iterable[int]
+    if " " in word:
+        found = range(number, number + len(word.split()))
+    elif "-" in word and mine:
+        found = range(mine[0], mine[0] + len(mine) + pieces.count(mine[0] + 2) + 1)
+    else:
+        found = mine if len(mine) > 1 else [number]
+    places = tuple(before + i for i in found if before + i < len(row.ids))
+    return Encoded(row.ids, row.specials, {"word": places})
+
+
+def _number(word: list[str], tokens: list[str]) -> int | None:
+    """The number of the last token that is the word; of several words, of the first one's first."""
+    if word[0] not in tokens:
+        return None
+    if len(word) > 1:
+        return tokens.index(word[0])
+    return len(tokens) - 1 - tokens[::-1].index(word[0])
+
+
+def _cut_end(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    end = min(mention.span[1], len(mention.text) - 1)
+    if end <= mention.span[0]:
+        return usual(codec, mention)
+    return usual(codec, Mention(mention.text[:-1], (mention.span[0], end)))
+
+
+def guo2021(codec: TokenizerCodec, mention: Mention) -> Encoded:
+    """Guo and Caliskan's release: no special tokens, nine words, the last piece's first place.
+
+    Of at least nine words the first or the last nine are kept, or four before and three behind
+    the word. The word is read at the first place that has the id of its last piece. Causal models
+    get a leading space and the whole sentence.
+    """
+    start, end = mention.span
+    causal = codec.kind == "causal"
+    lead = " " if causal else ""
+    text = mention.text if causal else _nine(mention)
+    ids = codec.pieces(lead + text)
+    last = codec.pieces(lead + mention.text[start:end])[-1:]
+    places = tuple(i for i, token in enumerate(ids) if (token,) == last)[:1]
+    return Encoded(ids, frozenset(), {"word": places})
+
+
+def _nine(mention: Mention) -> str:
+    words = mention.text.split()
+    if len(words) < WINDOW:
+        return mention.text
+    at = len(mention.text[: mention.span[0]].split())
+    if at < 4:
+        return " ".join(words[:WINDOW])
+    if len(words) - at - 1 < 4:
+        return " ".join(words[-WINDOW:])
+    return " ".join(words[at - 4 : at + 4])
+
+
+def _keep(row: Encoded, wanted: Callable[[int, Encoded], bool]) -> Encoded:
+    kept = [i for i in range(len(row.ids)) if wanted(i, row)]
+    new = {old: i for i, old in enumerate(kept)}
+    roles = {k: tuple(new[i] for i in at if i in new) for k, at in row.roles.items()}
+    return Encoded(tuple(row.ids[i] for i in kept), frozenset(), roles)
+
+
+ENCODE: Mapping[str, Callable[[TokenizerCodec, Mention], Encoded]] = {
+    "usual": usual,
+    "no-specials": no_specials,
+    "tan2019": tan2019,
+    "husse2022": husse2022,
+    "guo2021": guo2021,
+}

@@ -1,0 +1,107 @@
+"""What is done inside of a network: which states its head sees, and the attention it pays."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from unmask.models.fast.direct_layers import LIKE_BERT
+
+
+def padding_mask(net: Any, real: torch.Tensor) -> torch.Tensor:
+    """What shuts off the padding, from what is `real` [rows, width].
+
+    A mask of two dimensions makes transformers look whether it is needed, and Python wait for
+    the GPU; where it is known how to give all four, that is not so.
+    """
+    config = net.config
+    ready = config._attn_implementation == "sdpa" and not getattr(config, "is_decoder", False)
+    like_bert = config.model_type in LIKE_BERT
+    return real.bool()[:, None, None, :] if ready and like_bert else real
+
+
+@contextmanager
+def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
+    """Let the head see the states of some places only: [rows, width, d] becomes [1, places, d].
+
+    A hook on the base model does it for every architecture; OPT's head calls the decoder inside
+    of the base model directly, so that is hooked too, and whichever comes first gathers. Where
+    it is known, that is the last attention: what comes behind it is then done for these alone.
+    """
+    gathered = False
+
+    def gather(module: Any, args: Any, output: Any) -> Any:
+        nonlocal gathered
+        if gathered:
+            return output
+        gathered = True
+        where = output[0].device  # of a model that is spread, the last layer's
+        states = output[0][row.to(where), at.to(where)].unsqueeze(0)
+        if isinstance(output, tuple):
+            return (states, *output[1:])
+        output["last_hidden_state"] = states
+        return output
+
+    base = net.base_model
+    hooked = [base, base.decoder] if hasattr(base, "decoder") else [base]
+    hooked += _last_attention(net)
+    handles = [module.register_forward_hook(gather) for module in hooked]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _last_attention(net: Any) -> list[Any]:
+    """The attention of the last layer, where each place is on its own behind it."""
+    layers = getattr(getattr(net.base_model, "encoder", None), "layer", ())
+    chunked = getattr(net.config, "chunk_size_feed_forward", 0)
+    if net.config.model_type not in LIKE_BERT or chunked or not len(layers):
+        return []
+    found = [getattr(layer, "attention", None) for layer in layers]
+    # Layers may be one and the same: then it is not the last alone.
+    return [found[-1]] if found[-1] is not None and found.index(found[-1]) == len(found) - 1 else []
+
+
+@contextmanager
+def attention_weights(net: Any, wanted: bool) -> Iterator[None]:
+    """Switch to the attention implementation that returns its weights, and back."""
+    before = net.config._attn_implementation
+    if not wanted or before == "eager" or before is None:
+        yield
+        return
+    net.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        net.set_attn_implementation(before)
+
+
+def attention_received(layers: Sequence[Any], real: torch.Tensor) -> torch.Tensor:
+    """Attention that each place receives [rows, width].
+
+    The mean over layers, heads and the real (unpadded) places that attend. `layers` holds
+    [rows, heads, from, to]; XLNet gives a pair (content, query stream), of which the first counts.
+    """
+    total = torch.zeros(real.shape, dtype=torch.float64, device=real.device)
+    padding = (real == 0)[:, None, :, None]
+    count = real.sum(1, keepdim=True)
+    for layer in layers:
+        content = layer[0] if isinstance(layer, tuple) else layer
+        # Under local attention a padded place may attend to nothing at all, which gives NaN.
+        kept = content.double().masked_fill(padding, 0.0)
+        total += kept.sum((1, 2)) / (content.shape[1] * count)
+    return total / len(layers)
+
+
+@contextmanager
+def products(precision: str) -> Iterator[None]:
+    """Matrix products of float32 in full on a GPU, or in tf32 where that is asked for."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

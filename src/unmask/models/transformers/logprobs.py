@@ -1,0 +1,290 @@
+"""The likelihood engine: questions in, log-probabilities out.
+
+Each distinct row goes through the model once, whatever number of measures asked for it. Rows are
+batched by token budget, the head is applied only at the places that are asked about, and while a
+GPU works on one batch the next one is made ready.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from unmask.errors import ModelError
+from unmask.models.answer_cache import Answers
+from unmask.models.batches import Budget, Progress
+from unmask.models.fast.direct_layers import Asked, Encoder
+from unmask.models.fast.fp32_split import SplitProducts
+from unmask.models.fast.pass_queue import Passes, PassQueue, Started
+from unmask.models.transformers.hooks import (
+    attention_received,
+    attention_weights,
+    only_at,
+    padding_mask,
+    products,
+)
+from unmask.models.transformers.weights import device_of
+from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows
+from unmask.queries import Ints, Query, Readings, RowQueries, ranges, row_queries_of
+from unmask.types import Floats
+
+AHEAD = 8  # batches that a GPU has before it; more launches than a thousand would have to wait
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer on its way from a GPU, behind its pass and before those started later."""
+
+    values: torch.Tensor
+    event: Any = None
+
+    @classmethod
+    def of(cls, values: torch.Tensor) -> "Answer":
+        """An answer as it leaves a device."""
+        if values.device.type != "cuda":
+            return cls(values.cpu())
+        here = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+        here.copy_(values, non_blocking=True)
+        event = torch.cuda.Event()
+        event.record(torch.cuda.current_stream(values.device))
+        return cls(here, event)
+
+    def done(self) -> bool:
+        """Whether it has come."""
+        return self.event is None or bool(self.event.query())
+
+    def fetch(self) -> Floats:
+        """The numbers, waited for."""
+        if self.event is not None:
+            self.event.synchronize()
+        found: Floats = self.values.numpy()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One forward pass: the rows of a batch, and what is read off it.
+
+    `ids` and `real` [rows, width]; `row` and `at` [slots] say where the head reads, `nth` the
+    number of a slot within its row; `index` and `gold` [questions] which slot and which token;
+    `questions` are their numbers. `each` is the number of slots of a row where all have as many,
+    else 0.
+    """
+
+    rows: Ints
+    questions: Ints
+    padded: bool
+    each: int
+    ids: torch.Tensor
+    real: torch.Tensor
+    row: torch.Tensor
+    at: torch.Tensor
+    nth: torch.Tensor
+    index: torch.Tensor
+    gold: torch.Tensor
+
+
+def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
+    """The tensors of a batch, filled by index; they travel to a GPU while it works."""
+    lengths = asked.lengths[group]
+    real = np.arange(int(lengths.max())) < lengths[:, None]
+    ids = np.full(real.shape, pad, np.int64)
+    ids[real] = asked.tokens[ranges(asked.starts[group], lengths)]
+    counts = asked.slots[group + 1] - asked.slots[group]
+    before = np.cumsum(counts) - counts
+    numbers = asked.of(group)
+    shift = np.repeat(before - asked.slots[group], asked.first[group + 1] - asked.first[group])
+    arrays = (
+        ids,
+        real.astype(np.int64),
+        np.repeat(np.arange(len(group)), counts),
+        asked.places[ranges(asked.slots[group], counts)],
+        ranges(np.zeros(len(group), np.int64), counts),
+        asked.slot[numbers] + shift,
+        asked.gold[numbers],
+    )
+    each = int(counts[0]) if (counts == counts[0]).all() else 0
+    return Pass(group, numbers, not real.all(), each, *_sent(arrays, device))
+
+
+def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
+    """Arrays as tensors on a device; to a GPU they travel as one, while it works."""
+    if device.type != "cuda":
+        return [torch.from_numpy(a).to(device) for a in arrays]
+    sizes = [a.size for a in arrays]
+    buffer = torch.empty(sum(sizes), dtype=torch.int64, pin_memory=True)
+    np.concatenate([a.reshape(-1) for a in arrays], out=buffer.numpy())
+    parts = buffer.to(device, non_blocking=True).split(sizes)
+    return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
+
+
+def readings(out: Floats, rows: int) -> Readings:
+    """Answers [3, questions] as readings; those that are no numbers are refused."""
+    if not np.isfinite(out[0]).all():
+        raise ModelError(
+            "the model gives probabilities that are not numbers; its weights or its dtype "
+            "are broken, try --dtype float32."
+        )
+    return Readings(out[0], out[1].astype(bool), out[2], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A language model with a way to show it rows; answers the `LogProbs` protocol."""
+
+    net: Any
+    show: MaskingRule
+    pad: int
+    budget: Budget = field(default_factory=Budget)
+    answers: Answers | None = None
+    progress: Progress = lambda rows, total: None
+    segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
+    precision: str = "float32"
+    encoder: Encoder | None = None  # one whose layers can be called directly
+    parts: SplitProducts = field(default_factory=lambda: SplitProducts(()))
+    line: PassQueue = field(default_factory=lambda: PassQueue(1))
+
+    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
+        """Answer all questions; rows are batched, results are in the order of the questions."""
+        return self.begin(asks, attention)()
+
+    def begin(
+        self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]
+    ) -> Callable[[], Readings]:
+        """Send all questions off, behind those sent before; what is returned waits for the answers.
+
+        A GPU has a few batches before it, so that it need not wait for Python.
+        """
+        asked = find_unique_rows(row_queries_of(asks), attention, self.show)
+        out = np.full((3, len(asked.gold)), np.nan)
+        self.progress(0, asked.count)
+        finish = self.line.add(self._passes(asked, out))
+
+        def answers() -> Readings:
+            finish()
+            return readings(out, asked.count)
+
+        return answers
+
+    def tend(self) -> None:
+        """Let the device go on; to be called now and then in longer work between questions."""
+        self.line.tend()
+
+    def _passes(self, asked: UniqueRows, out: Floats) -> Passes:
+        """Passes as they are started; what is known already is not asked."""
+        vocabulary = int(self.net.config.vocab_size)
+        for weighted in (True, False):
+            for group in asked.batches(self.budget, vocabulary, weighted):
+                if (known := self._known(asked, group, weighted)) is not None:
+                    out[:, asked.of(group)] = known
+                    self.progress(len(group), asked.count)
+                    continue
+                for made, answer in self._started(asked, group, weighted):
+                    fetch = partial(self._fetch, asked, made, answer, weighted, out)
+                    yield Started(answer.done, fetch)
+
+    def _known(self, asked: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
+        return None if self.answers is None else self.answers.recall(asked, group, weighted)
+
+    def _started(
+        self, asked: UniqueRows, group: Ints, weighted: bool
+    ) -> Iterator[tuple[Pass, "Answer"]]:
+        """A batch on its way; one that the memory does not hold goes in halves."""
+        made = prepare(asked, group, self.pad, device_of(self.net))
+        try:
+            with products(self.precision), self.parts.used(), attention_weights(self.net, weighted):
+                answer = Answer.of(self._answer(asked, made, weighted))
+            yield made, answer
+            return
+        except torch.OutOfMemoryError as error:
+            if len(group) == 1:
+                raise ModelError(
+                    f"a row of {made.ids.shape[1]} tokens does not fit into the device's memory; "
+                    "use a smaller model or --device cpu."
+                ) from error
+        del made
+        torch.cuda.empty_cache()
+        for half in np.array_split(group, 2):
+            yield from self._started(asked, half, weighted)
+
+    def _fetch(
+        self, asked: UniqueRows, made: Pass, answer: "Answer", weighted: bool, out: Floats
+    ) -> None:
+        found = answer.fetch()
+        if self.answers is not None:
+            self.answers.note(asked, made.rows, weighted, found)
+        self.progress(len(made.rows), asked.count)
+        out[:, made.questions] = found
+
+    def answered(self, asked: UniqueRows, weighted: bool) -> Floats:
+        """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
+        out = np.full((3, len(asked.gold)), np.nan)
+        for made, answer in self._started(asked, np.arange(asked.count), weighted):
+            out[:, made.questions] = answer.fetch()
+        return out
+
+    @torch.inference_mode()
+    def _answer(self, asked: UniqueRows, made: Pass, weighted: bool) -> torch.Tensor:
+        """Log-probability, hit and attention of a batch's questions: [3, questions]."""
+        logits, received = self._forward(asked, made, weighted)
+        logits = logits.double() if logits.dtype == torch.float64 else logits.float()
+        index, gold = made.index.to(logits.device), made.gold.to(logits.device)
+        most, chosen = logits.amax(-1, keepdim=True), logits[index, gold]
+        # A tie for the most is a hit: this is faster than to look for its place.
+        hit = chosen == most[index, 0]
+        # What `logsumexp` does, but for looking for the most once more.
+        total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
+        chosen = chosen - total[index]
+        weights = received.to(logits.device)[index]
+        return torch.stack([chosen.double(), hit.double(), weights.double()])
+
+    def _forward(
+        self, asked: UniqueRows, made: Pass, weighted: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
+        picked = asked.hidden is not None
+        with self._gathered(made, picked):
+            out = self.net(
+                input_ids=made.ids,
+                # Without padding there is nothing to shut off, and attention is faster.
+                attention_mask=padding_mask(self.net, made.real) if made.padded else None,
+                **self.segments(made.ids),
+                **(self._permutation(asked, made) if picked else {}),
+                **({"output_attentions": True} if weighted else {}),
+            )
+        if out.logits.shape[:2] != (1, len(made.row)):
+            raise ModelError(
+                f"the head of {type(self.net).__name__} does not read the base model's states; "
+                "this architecture is not supported."
+            )
+        if not weighted:
+            return out.logits[0], torch.full_like(made.row, torch.nan, dtype=torch.float64)
+        return out.logits[0], attention_received(out.attentions, made.real)[made.row, made.at]
+
+    def _gathered(self, made: Pass, picked: bool) -> AbstractContextManager[None]:
+        """A way to let the head see the states of the slots alone."""
+        if self.encoder is None or not self.encoder.as_made:
+            return only_at(self.net, made.row, made.nth if picked else made.at)
+        real = made.real.bool()[:, None, None] if made.padded else None
+        return self.encoder.direct(Asked(made.ids, made.row, made.at, real, made.each))
+
+    def _permutation(self, asked: UniqueRows, made: Pass) -> dict[str, torch.Tensor]:
+        """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.
+
+        The answers come from the query stream, which knows a place but not its token unless that
+        token is in sight.
+        """
+        assert asked.hidden is not None
+        rows, width = made.ids.shape
+        like = {"dtype": next(self.net.parameters()).dtype, "device": made.ids.device}
+        shut = torch.zeros(rows, width, width, **like)
+        for i, r in enumerate(made.rows.tolist()):
+            shut[i, :, list(asked.hidden[r])] = 1.0
+        most = int(made.nth.max()) + 1
+        wanted = torch.zeros(rows, most, width, **like)
+        wanted[made.row, made.nth, made.at] = 1.0
+        return {"perm_mask": shut, "target_mapping": wanted}

@@ -1,0 +1,172 @@
+"""The tokenizer as plans and roles see it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from unmask.errors import ModelError, NotApplicable
+from unmask.queries import Encoded
+from unmask.text.roles import all_places
+from unmask.types import Kind, Text
+
+
+class TokenizerCodec:
+    """A transformers tokenizer behind the `Codec` protocol.
+
+    Places are found through the tokenizer's own offset mapping, never by searching ids. Causal
+    models get their start token, so that the first word is predicted too. `unknown` is the id of
+    the unknown token, if there is one; `reserved` are those of the other special tokens, which
+    text should not hold.
+    """
+
+    def __init__(self, tokenizer: Any, kind: Kind, name: str) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise ModelError(
+                f"the tokenizer of {name!r} gives no character offsets; install or convert to a "
+                "fast tokenizer (a folder with tokenizer.json)."
+            )
+        self.tokenizer, self.kind, self.name = tokenizer, kind, name
+        # Asked for at every token: a tokenizer looks them up anew each time.
+        found = tokenizer.unk_token_id
+        self.unknown = None if found is None else int(found)
+        self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
+        self._start = _start_token(tokenizer) if kind == "causal" else None
+
+    def encode(self, string: str) -> Encoded:
+        """Ids with specials."""
+        return self.encode_text(Text(string))
+
+    def encode_text(
+        self, text: Text, focus: tuple[str, str, str] = ("", "", ""), start: bool = True
+    ) -> Encoded:
+        """Ids, specials, word numbers, and a role for each of the text's spans.
+
+        `start`: put a causal model's start token first, even if its tokenizer does not.
+        """
+        return self.encode_texts([text], [focus], start)[0]
+
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]], start: bool = True
+    ) -> list[Encoded]:
+        """As `encode_text`, many at once: the tokenizer runs on all cores."""
+        if not texts:
+            return []
+        backend = self.tokenizer.backend_tokenizer
+        backend.no_truncation()  # lengths are checked elsewhere
+        backend.no_padding()
+        made = backend.encode_batch([text.string for text in texts])
+        return [
+            self._encoded(one, text, focus, start)
+            for one, text, focus in zip(made, texts, focuses, strict=True)
+        ]
+
+    def _encoded(self, one: Any, text: Text, focus: tuple[str, str, str], start: bool) -> Encoded:
+        ids, special = one.ids, one.special_tokens_mask
+        words = [-1 if w is None else w for w in one.word_ids]
+        offsets = one.offsets
+        if start and self._start is not None and (not ids or ids[0] != self._start):
+            ids, offsets = [self._start, *ids], [(0, 0), *offsets]
+            special, words = [1, *special], [-1, *words]
+        specials = frozenset([i for i, s in enumerate(special) if s])
+        roles: dict[str, tuple[int, ...]] = {}
+        last: Any = None
+        there: tuple[int, ...] = ()
+        for name, spans in text.spans.items():
+            if spans != last:  # names often mark the same
+                last, there = spans, all_places(offsets, specials, spans)
+            roles[name] = there
+        return Encoded(tuple(ids), specials, roles, tuple(words), focus, text, tuple(offsets))
+
+    def encode_two(self, first: str, second: str) -> Encoded:
+        """Ids of two segments as the next-sentence head was trained on them.
+
+        The role `second` holds the second segment with the special token that ends it.
+        """
+        batch = self.tokenizer(first, second, return_special_tokens_mask=True, verbose=False)
+        types = batch.get("token_type_ids") or [0] * len(batch["input_ids"])
+        where = tuple(i for i, t in enumerate(types) if t == 1)
+        if not where:
+            raise NotApplicable(
+                f"the tokenizer of {self.name!r} does not tell two segments apart, so it has no "
+                "next-sentence head; use 'cat-continue'."
+            )
+        special = frozenset(i for i, s in enumerate(batch["special_tokens_mask"]) if s)
+        return Encoded(tuple(batch["input_ids"]), special, {"second": where})
+
+    def encode_after_paragraph(self, string: str) -> Encoded:
+        """Ids of the string behind the paragraph that transformers itself gives to XLNet.
+
+        It is the one of Nadeem et al.'s release, up to its `<eod>`.
+        """
+        from transformers.pipelines.text_generation import TextGenerationPipeline
+
+        paragraph = TextGenerationPipeline.XL_PREFIX.partition("<eod>")[0] + "<eod>"
+        batch = self.tokenizer(
+            " ".join(paragraph.split()), string, return_special_tokens_mask=True, verbose=False
+        )
+        special = frozenset(i for i, s in enumerate(batch["special_tokens_mask"]) if s)
+        return Encoded(tuple(batch["input_ids"]), special)
+
+    def segments(self, ids: Any) -> dict[str, Any]:
+        """Extra inputs of XLNet: segment 0, 1 behind the first <sep>, and 2 for <cls>."""
+        if self.kind != "permutation":
+            return {}
+        seps = (ids == self.tokenizer.sep_token_id).long()
+        types = (seps.cumsum(1) - seps).clamp(max=1)
+        types[ids == self.tokenizer.cls_token_id] = 2
+        return {"token_type_ids": types}
+
+    def pieces(self, word: str) -> tuple[int, ...]:
+        """The ids of a word on its own."""
+        return tuple(self.tokenizer(word, add_special_tokens=False)["input_ids"])
+
+    def token(self, word: str) -> int:
+        """The id of the token spelt exactly so, or the unknown token's."""
+        return int(self.tokenizer.convert_tokens_to_ids(word))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids."""
+        return str(self.tokenizer.decode(list(ids)))
+
+    def spelt(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the vocabulary spells it."""
+        return [str(t) for t in self.tokenizer.convert_ids_to_tokens(list(ids))]
+
+    @property
+    def mask(self) -> str:
+        """The mask token as text."""
+        return str(self.tokenizer.mask_token)
+
+    @property
+    def mask_id(self) -> int:
+        """The mask token's id; a tokenizer without one is refused."""
+        if self.tokenizer.mask_token_id is None:
+            raise NotApplicable(
+                f"the tokenizer of {self.name!r} has no mask token, so nothing can be hidden "
+                "from it; use measures for causal models ('ll', 'cat', 'lpbs')."
+            )
+        return int(self.tokenizer.mask_token_id)
+
+    @property
+    def pad_id(self) -> int:
+        """The id to pad with; any id does, since padding is never attended to."""
+        return int(self.tokenizer.pad_token_id or 0)
+
+
+def _start_token(tokenizer: Any) -> int | None:
+    """What stands before a causal model's first word: its start token, or GPT-2's end token."""
+    for name in ("bos_token_id", "eos_token_id"):
+        if (found := getattr(tokenizer, name, None)) is not None:
+            return int(found)
+    return None
+
+
+def describe(tokenizer: Any) -> Mapping[str, Any]:
+    """What a result records of a tokenizer."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    content = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab()))
+    return {
+        "class": type(tokenizer).__name__,
+        "vocabulary": len(tokenizer),
+        "hash": hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).hexdigest(),
+    }

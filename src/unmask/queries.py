@@ -1,0 +1,206 @@
+"""What plans ask and engines answer: a sentence in tokens, questions about it, readings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmask.types import Floats, Span, Text
+
+Hidden: TypeAlias = frozenset[int] | range
+Ints: TypeAlias = NDArray[np.int64]
+NOTHING: frozenset[int] = frozenset()
+# What a question does not see, where one word says it: its own place, or that and all behind it.
+EACH: Literal["each"] = "each"
+LATER: Literal["later"] = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What plans see: token ids, the places of special tokens, places by role, word of a place.
+
+    `words[i]` numbers the word that place i belongs to (-1 for specials), `offsets[i]` are its
+    characters. `text` is the sentence
+    itself; `focus` is the text before, of, and after the word that it is about (the target or the
+    fill word). Both are for plans that repeat how published code tokenised it.
+    """
+
+    ids: tuple[int, ...]
+    specials: frozenset[int]
+    roles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    words: tuple[int, ...] = ()
+    focus: tuple[str, str, str] = ("", "", "")
+    text: Text | None = None
+    offsets: tuple[Span, ...] = ()
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """The places that are not special tokens."""
+        last = len(self.ids) - 1
+        if last > 0 and self.specials == {0, last}:  # most are: no need to look at each
+            return tuple(range(1, last))
+        return tuple(i for i in range(last + 1) if i not in self.specials)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """log p(`gold` at place `at` | the tokens of `row`, the places in `hidden` not shown)."""
+
+    row: tuple[int, ...]
+    hidden: Hidden
+    at: int
+    gold: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowQueries:
+    """Questions about one row: log p(`gold[k]` at `at[k]` | `row`, the places in hidden not shown).
+
+    `hidden` has one set for all questions, or one for each; `EACH` stands for sets that hold just
+    the place asked about, `LATER` for that place and all behind it.
+    """
+
+    row: tuple[int, ...]
+    at: tuple[int, ...]
+    gold: tuple[int, ...]
+    hidden: tuple[Hidden, ...] | Literal["each", "later"]
+
+    def hidden_at(self, k: int) -> Hidden:
+        """The places that question k does not see."""
+        if self.hidden == EACH:
+            return frozenset((self.at[k],))
+        if self.hidden == LATER:
+            return range(self.at[k], len(self.row))
+        return self.hidden[0] if len(self.hidden) == 1 else self.hidden[k]  # type: ignore[return-value]
+
+    @property
+    def fits(self) -> bool:
+        """Whether places lie in the row, and golds and hidden sets are as many as they must be."""
+        size, count = len(self.row), len(self.at)
+        inside = count and 0 <= min(self.at) <= max(self.at) < size and min(self.gold) >= 0
+        sets = isinstance(self.hidden, str) or len(self.hidden) in (1, count)
+        return bool(inside) and len(self.gold) == count and sets
+
+    @property
+    def queries(self) -> list[Query]:
+        """The questions one by one."""
+        places = zip(self.at, self.gold, strict=True)
+        return [Query(self.row, self.hidden_at(k), i, g) for k, (i, g) in enumerate(places)]
+
+
+def row_queries_of(questions: Iterable[RowQueries | Query]) -> list[RowQueries]:
+    """Questions by row; a single query is taken as an ask of one."""
+    return [
+        q if isinstance(q, RowQueries) else RowQueries(q.row, (q.at,), (q.gold,), (q.hidden,))
+        for q in questions
+    ]
+
+
+def all_fit(asks: Sequence[RowQueries]) -> bool:
+    """Whether each of many asks `fits`; whole numbers are looked at together, which is faster."""
+    counts = [len(a.at) for a in asks]
+    if 0 in counts or counts != [len(a.gold) for a in asks]:
+        return False
+    places, golds = (
+        np.array(list(chain.from_iterable(part)))
+        for part in ((a.at for a in asks), (a.gold for a in asks))
+    )
+    if not asks or {places.dtype.kind, golds.dtype.kind} != {"i"}:
+        return all(a.fits for a in asks)
+    ends = np.repeat([len(a.row) for a in asks], counts)
+    inside = (places >= 0) & (places < ends) & (golds >= 0)
+    several = zip((a.hidden for a in asks), counts, strict=True)
+    sets = all(isinstance(s, str) or len(s) in (1, count) for s, count in several)
+    return sets and bool(inside.all())
+
+
+def ranges(starts: Ints, counts: Ints) -> Ints:
+    """start, start + 1, ... for each start, so many as its count: one flat array."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - np.concatenate([[0], ends[:-1]]), counts)
+
+
+def sums(values: NDArray[Any], counts: Ints) -> Any:
+    """The sums of neighbouring values, so many as each count says; 0 where that is none."""
+    out = np.zeros(len(counts), np.asarray(values).dtype)
+    some = counts > 0
+    if some.any():
+        out[some] = np.add.reduceat(values, (np.cumsum(counts) - counts)[some])
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Answers to a list of queries, in its order.
+
+    `hit`: no token is likelier than the gold one. `attention`: what place `at` receives, averaged
+    over layers, heads and the row's real places; NaN where it was not asked for. `rows` counts
+    the distinct rows that went through the model. They are of one sentence, or of many: then
+    `counts` says how many answers each has, and `sum` and `mean` give a number for each.
+    """
+
+    logp: Floats
+    hit: NDArray[np.bool_]
+    attention: Floats
+    rows: int
+    counts: Ints | None = None
+
+    def __getitem__(self, places: "slice | Ints") -> "Readings":
+        return Readings(self.logp[places], self.hit[places], self.attention[places], self.rows)
+
+    def sum(self, values: Floats) -> Any:
+        """The sum of some values over each sentence's answers."""
+        return values.sum() if self.counts is None else sums(values, self.counts)
+
+    def mean(self, values: Floats) -> Any:
+        """The mean of some values over each sentence's answers; NaN where nothing was asked."""
+        size = np.asarray(len(self.logp) if self.counts is None else self.counts, float)
+        return self.sum(values) / np.where(size > 0, size, np.nan)
+
+
+class LogProbs(Protocol):
+    """Anything that answers queries: a model's engine, or a fake in a test."""
+
+    def ask(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> Readings:
+        """Answer every question; `attention[i]` says whether ask i needs attention weights."""
+        ...
+
+
+class Codec(Protocol):
+    """What plans may ask of a tokenizer."""
+
+    def encode(self, string: str) -> Encoded:
+        """Token ids with specials, as the model is used to them."""
+        ...
+
+    def pieces(self, word: str) -> tuple[int, ...]:
+        """The ids of a word on its own: no specials, no leading space."""
+        ...
+
+    def token(self, word: str) -> int:
+        """The id of the token spelt exactly so, or the unknown token's."""
+        ...
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids."""
+        ...
+
+    def spelt(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the vocabulary spells it."""
+        ...
+
+    @property
+    def mask(self) -> str:
+        """The mask token as text."""
+        ...
+
+    unknown: int | None  # the id of the unknown token, if there is one
+    reserved: frozenset[int]  # the ids of special tokens, which text should not hold
+
+    def encode_after_paragraph(self, string: str) -> Encoded:
+        """Ids of the string as a second segment behind a long paragraph (XLNet)."""
+        ...

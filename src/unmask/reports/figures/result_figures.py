@@ -1,0 +1,346 @@
+"""The figures of results: scores, categories, differences, agreement, words and effects."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.reports.columns import UNITS, table
+from unmask.reports.figures.drawing import (
+    INK,
+    PALETTE,
+    ROW,
+    SAID,
+    Figure,
+    Spec,
+    colours,
+    rule,
+    specified,
+)
+from unmask.types import Result
+
+# ---------------------------------------------------------------- scores
+
+
+def scores(results: Sequence[Result]) -> list[Figure]:
+    """Scores with their intervals, by measure and data, against the value without bias."""
+    out = []
+    frame = table(results)
+    for _, part in frame.groupby(frame.compared.map(lambda c: UNITS[c].head), sort=False):
+        unit = UNITS[part.compared.iloc[0]]
+        shares = unit.head == "score"
+        what = "items that prefer the stereotype, %" if shares else "effect size d"
+        part = part.assign(what=part.measure + " on " + part.data)
+        title = "Scores with their intervals" if shares else "Effect sizes with their intervals"
+        name = "scores" if shares else "effects"
+        out.append(_intervals(part, name, title, what, unit.ideal, unit.digits))
+    return out
+
+
+def categories(results: Sequence[Result]) -> list[Figure]:
+    """Scores of each category, one figure for each data set that has several."""
+    out = []
+    frame = table([r for r in results if len(r.by_category) > 1], by_category=True)
+    if frame.empty:
+        return []
+    for (data, compared), part in frame.groupby(["data", "compared"], sort=False):
+        unit = UNITS[compared]
+        part = part[part.category != ""].assign(what=lambda f: f.category)
+        several = part.model.nunique() > 1
+        part = part.assign(series=part.measure + ", " + part.model if several else part.measure)
+        title = f"By category: {data}"
+        what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
+        out.append(
+            _intervals(
+                part,
+                f"categories-{data}",
+                title,
+                what,
+                unit.ideal,
+                unit.digits,
+                colour="series",
+                legend="measure",
+            )
+        )
+    return out
+
+
+def _intervals(
+    frame: pd.DataFrame,
+    name: str,
+    title: str,
+    what: str,
+    ideal: float,
+    digits: int,
+    colour: str = "model",
+    legend: str = "model",
+    at: str = "the value without bias",
+) -> Figure:
+    """Dots with intervals; those of one row stand below each other, never behind."""
+    names = list(dict.fromkeys(frame[colour]))
+    rows = list(dict.fromkeys(frame.what))
+    columns = ["model", "what", "measure", "data", "category", "score", "low", "high", "n"]
+    shown = frame[list(dict.fromkeys([*columns, colour]))].round(digits + 2)
+    said = [_said(r, digits) for r in shown.to_dict("records")]
+    ends = shown[["score", "low", "high"]].to_numpy(float)
+    low, high = np.nanmin([*ends.ravel(), ideal]), np.nanmax([*ends.ravel(), ideal])
+    room = 0.04 * (high - low or 1)
+    x = {
+        "type": "quantitative",
+        "title": what,
+        "scale": {"domain": [low - room, high + room], "zero": False},
+    }
+    y = {"field": "what", "type": "nominal", "title": None, "sort": rows}
+    offset = {"yOffset": {"field": colour, "type": "nominal", "sort": names}}
+    about = {"description": SAID}
+    tinted = {"color": colours(colour, legend, names)}
+    common = {"y": y, **offset, **tinted, **about}
+    height = max(ROW, 10 * len(names) + 7) * len(rows)
+    layers: list[Spec] = [
+        rule(ideal, "x", **x),
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
+            "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}, **common},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+            "encoding": {"x": {"field": "score", **x}, **common},
+        },
+    ]
+    spec = specified(shown.assign(said=said), width=420, height=height, layer=layers)
+    note = f"The dashed line is {at}, {ideal:g}."
+    return Figure(name, title, spec, shown, note, tuple(names))
+
+
+def _said(row: Mapping[str, Any], digits: int) -> str:
+    about = f"{row['model']}, {row['measure']} on {row['data']}"
+    about += f", {row['category']}" if row["category"] else ""
+    span = "" if _none(row["low"]) else f" [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
+    return f"{about}: {row['score']:.{digits}f}{span}, n = {row['n']}"
+
+
+def _none(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+# ---------------------------------------------------------------- differences
+
+
+def differences(frame: pd.DataFrame) -> list[Figure]:
+    """Paired differences between models, from the frame of a comparison."""
+    out = []
+    for unit, part in frame.groupby(frame.compared.map(lambda c: UNITS[c].name), sort=False):
+        pairs = part.assign(
+            model=part.second + " less " + part["first"],
+            what=part.measure + " on " + part.data,
+            category="",
+            score=part.difference,
+        )
+        title = f"Paired differences, {unit}"
+        what, name = f"difference, {unit}", f"differences-{unit}"
+        out.append(_intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
+    return out
+
+
+# ---------------------------------------------------------------- between measures
+
+
+def correlations(results: Sequence[Result]) -> list[Figure]:
+    """Do measures pull the same items? Spearman's correlation of the items' margins."""
+    out = []
+    chosen = [r for r in results if r.compared == "preference"]
+    for (model, data), part in _grouped(chosen).items():
+        pulls = pd.DataFrame({r.measure: margins(r) for r in part})
+        if pulls.shape[1] < 2:
+            continue
+        found = pulls.corr(method="spearman").round(3)
+        long = found.rename_axis("first").reset_index().melt("first", var_name="second")
+        long["said"] = [f"{a} and {b}: {v:.2f}" for a, b, v in long.to_numpy()]
+        axis = {"type": "nominal", "title": None, "sort": list(found.columns)}
+        grid = {"x": {"field": "second", **axis}, "y": {"field": "first", **axis}}
+        scale = {"domain": [-1, 0, 1], "range": [PALETTE[1], "#f4f4f4", PALETTE[0]]}
+        colour = {
+            "field": "value",
+            "type": "quantitative",
+            "scale": scale,
+            "title": "Spearman's correlation",
+        }
+        layers = [
+            {
+                "mark": "rect",
+                "encoding": {
+                    **grid,
+                    "color": colour,
+                    "description": SAID,
+                },
+            },
+            {
+                "mark": {"type": "text", "fontSize": 10, "color": "#111111", "aria": False},
+                "encoding": {**grid, "text": {"field": "value", "format": ".2f"}},
+            },
+        ]
+        side = 34 * len(found)
+        spec = specified(long, width=max(side, 120), height=max(side, 90), layer=layers)
+        title = f"Do the measures pull the same items? {model} on {data}"
+        note = "Rank correlation of the items' margins, stereotype less antistereotype."
+        out.append(Figure(f"agree-{model}-{data}", title, spec, found.reset_index(), note))
+    return out
+
+
+def margins(result: Result) -> pd.Series:
+    """By item what it says: the stereotype's score less the antistereotype's.
+
+    Of a template test how much the attribute speaks for x, less for y, beyond the prior; of a word
+    test the association of each target word.
+    """
+    frame = result.items
+    if result.compared == "association":
+        return frame[frame.label.isin(["X", "Y"])].set_index("item").score
+    frame = frame[frame.reason.isna()]
+    if result.compared == "log-odds":
+        gain = frame.score - (frame.prior.fillna(0.0) if "prior" in frame else 0.0)
+        halves = frame.assign(gain=gain, half=frame.label.str[0])
+        wide = halves.pivot_table("gain", "item", "half")
+        return wide["x"] - wide["y"]
+    wide = frame.pivot(index="item", columns="label", values="score")
+    return wide["stereotype"] - wide["antistereotype"]
+
+
+def _grouped(results: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
+    out: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        out.setdefault((result.model, result.data), []).append(result)
+    return out
+
+
+# ---------------------------------------------------------------- words
+
+
+def words(result: Result) -> Figure | None:
+    """The target words of a test laid out by their association s(w, A, B)."""
+    items = result.items
+    kept = items[items.label.isin(["X", "Y"]) & items.score.notna()]
+    if result.compared != "association" or kept.empty:
+        return None
+    shown = kept[["item", "category", "score", "without"]].round(4)
+    shown.columns = ["word", "set", "association", "d without it"]
+    shown = shown.sort_values("association", ascending=False).head(120)
+    sets = list(dict.fromkeys(kept.category))
+    said = [f"{w} ({s}): {a:+.4f}" for w, s, a in shown.iloc[:, :3].to_numpy()]
+    names = result.settings.get("sets", ["X", "Y", "A", "B"])
+    encoding = {
+        "x": {
+            "field": "association",
+            "type": "quantitative",
+            "title": f"nearer to {names[3]}  \u2190  0  \u2192  nearer to {names[2]}",
+        },
+        "y": {"field": "word", "type": "nominal", "title": None, "sort": list(shown.word)},
+        "color": colours("set", "set", sets),
+        "description": SAID,
+    }
+    layers = [
+        {"mark": {"type": "bar", "height": 9}, "encoding": encoding},
+        {
+            "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3], "aria": False},
+            "encoding": {"x": {"datum": 0, "type": "quantitative"}},
+        },
+    ]
+    spec = specified(shown.assign(said=said), width=420, height=13 * len(shown), layer=layers)
+    title = f"Which words carry it? {result.measure} on {result.data}, {result.model}"
+    return Figure(f"words-{_name(result)}", title, spec, shown, legend=tuple(sets))
+
+
+def associations(result: Result) -> Figure | None:
+    """The four mean associations behind an effect size, as a map."""
+    means, sets = result.settings.get("means"), result.settings.get("sets")
+    if not means or not sets:
+        return None
+    rows = [
+        {"target": sets["XY".index(k[0])], "attribute": sets[2 + "AB".index(k[2])], "mean": v}
+        for k, v in means.items()
+    ]
+    frame = pd.DataFrame(rows).round(4)
+    said = [f"{t} with {a}: {m:.3f}" for t, a, m in frame.to_numpy()]
+    grid = {
+        "x": {
+            "field": "attribute",
+            "type": "nominal",
+            "title": None,
+            "sort": sets[2:],
+            "axis": {"labelAngle": 0},
+        },
+        "y": {"field": "target", "type": "nominal", "title": None, "sort": sets[:2]},
+    }
+    colour = {
+        "field": "mean",
+        "type": "quantitative",
+        "title": "mean cosine",
+        "scale": {"range": ["#eef4f8", PALETTE[5]]},
+    }
+    layers = [
+        {
+            "mark": "rect",
+            "encoding": {
+                **grid,
+                "color": colour,
+                "description": SAID,
+            },
+        },
+        {
+            "mark": {"type": "text", "color": "#111111", "aria": False},
+            "encoding": {
+                **grid,
+                "text": {"field": "mean", "type": "quantitative", "format": ".3f"},
+            },
+        },
+    ]
+    spec = specified(frame.assign(said=said), width=260, height=80, layer=layers)
+    title = f"Mean associations: {result.measure} on {result.data}, {result.model}"
+    return Figure(f"means-{_name(result)}", title, spec, frame)
+
+
+def effects(result: Result) -> Figure | None:
+    """The distribution of the effect sizes of CEAT's samples."""
+    found = result.settings.get("effects")
+    if not found:
+        return None
+    edges = found["edges"]
+    frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "samples": found["counts"]}).round(4)
+    said = [f"{c} samples with d from {a:.2f} to {b:.2f}" for a, b, c in frame.to_numpy()]
+    encoding = {
+        "x": {
+            "field": "from",
+            "type": "quantitative",
+            "title": "effect size d of a sample",
+            "bin": {"binned": True},
+        },
+        "x2": {"field": "to"},
+        "y": {"field": "samples", "type": "quantitative", "title": "samples"},
+        "description": SAID,
+    }
+    lines = pd.DataFrame({"d": [0.0, result.overall.value], "line": ["no bias", "combined"]})
+    marks = {
+        "data": {"values": lines.to_dict("records")},
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {
+            "x": {"field": "d", "type": "quantitative"},
+            "color": colours("line", "line", ["no bias", "combined"]),
+        },
+    }
+    bars = {"mark": {"type": "bar", "color": "#b0b8bf"}, "encoding": encoding}
+    spec = specified(frame.assign(said=said), width=420, height=150, layer=[bars, marks])
+    title = f"Effect sizes of the samples: {result.measure} on {result.data}, {result.model}"
+    return Figure(f"effects-{_name(result)}", title, spec, frame, legend=("no bias", "combined"))
+
+
+def _name(result: Result) -> str:
+    return f"{result.model}-{result.measure}-{result.data}"
+
+
+def every(results: Sequence[Result]) -> list[Figure]:
+    """All figures that some results allow, in the order in which a reader wants them."""
+    words_ = [f(r) for r in results for f in (words, associations, effects)]
+    shown = [*scores(results), *categories(results), *correlations(results)]
+    return shown + [figure for figure in words_ if figure is not None]

@@ -1,0 +1,271 @@
+"""The figures of studies: curves, sizes, distributions and specification curves as Vega-Lite."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from unmask.reports.figures.drawing import (
+    DASHED,
+    INK,
+    PALETTE,
+    Figure,
+    Spec,
+    colours,
+    rule,
+    specified,
+)
+
+ZERO = {"zero": False}
+SHAPES = {"domain": ["published", "measured"], "range": ["circle", "square"]}
+
+
+def _axis(field: str, title: str, kind: str = "quantitative", **more: Any) -> Spec:
+    return {"field": field, "type": kind, "title": title, **more}
+
+
+def _said(frame: pd.DataFrame) -> list[str]:
+    rows = frame.round(4).to_dict("records")
+    return ["; ".join(f"{k} {v}" for k, v in row.items() if v == v) for row in rows]
+
+
+def _about(frame: pd.DataFrame) -> Spec:
+    return {"description": {"field": "said", "type": "nominal"}} if len(frame) else {}
+
+
+def curves(
+    name: str,
+    title: str,
+    frame: pd.DataFrame,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    colour: str,
+    *,
+    panel: str | None = None,
+    ideal: float | None = None,
+    band: bool = False,
+    points: bool = True,
+    note: str = "",
+    size: tuple[int, int] = (380, 260),
+) -> Figure:
+    """Lines, one for each value of `colour`; `band` draws `low` to `high` around them.
+
+    `x` and `y` are a column and its title; with a `panel` column there is one plot for each value.
+    """
+    names = [str(v) for v in dict.fromkeys(frame[colour])]
+    made = frame.assign(said=_said(frame)).assign(**{colour: frame[colour].astype(str)})
+    across = _axis(*x, scale=ZERO)
+    tinted = {"color": colours(colour, colour, names)}
+    line: Spec = {"mark": {"type": "line", "point": points}}
+    line["encoding"] = {"x": across, "y": _axis(*y, scale=ZERO), **tinted, **_about(frame)}
+    layers = [line]
+    if band:
+        edges = {"y": _axis("low", y[1], scale=ZERO), "y2": {"field": "high"}}
+        area = {"mark": {"type": "area", "opacity": 0.15, "aria": False}}
+        layers.insert(0, {**area, "encoding": {"x": across, **edges, **tinted}})
+    if ideal is not None:
+        layers.insert(0, rule(ideal))
+    spec = specified(made, **_panels(layers, panel, size, 4))
+    return Figure(name, title, spec, frame, note, tuple(names))
+
+
+def _panels(layers: Sequence[Spec], panel: str | None, size: tuple[int, int], columns: int) -> Spec:
+    inner = {"width": size[0], "height": size[1], "layer": list(layers)}
+    if panel is None:
+        return inner
+    return {
+        "facet": {"field": panel, "type": "nominal", "title": None, "sort": None},
+        "columns": columns,
+        "spec": inner,
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+    }
+
+
+def roc(frame: pd.DataFrame, title: str) -> Figure:
+    """ROC curves: columns `false`, `true`, `curve`."""
+    names = list(dict.fromkeys(frame.curve))
+    chance = {
+        "data": {"values": [{"false": 0, "true": 0}, {"false": 1, "true": 1}]},
+        "mark": {"type": "line", **DASHED},
+        "encoding": {
+            "x": _axis("false", "false positive rate"),
+            "y": _axis("true", "true positive rate"),
+        },
+    }
+    line = {
+        "mark": {"type": "line", "interpolate": "step-after"},
+        "encoding": {
+            "x": _axis("false", "false positive rate"),
+            "y": _axis("true", "true positive rate"),
+            "color": colours("curve", "model, measure: area", names),
+            "order": {"field": "false", "type": "quantitative"},
+        },
+    }
+    spec = specified(frame.round(5), width=330, height=330, layer=[chance, line])
+    return Figure("roc", title, spec, frame, "The dashed line is chance.", tuple(names))
+
+
+def sizes(frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float]) -> Figure:
+    """Scores against model size, a panel for each measure; the models of a family are joined.
+
+    Columns: `measure`, `family`, `model`, `size`, `score`, `low`, `high`, `sort` (published or
+    measured). Models of one size stand beside each other: their marks are hollow and of two shapes.
+    """
+    names = list(dict.fromkeys(frame.family))
+    made = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))
+    x = _axis("size", "million parameters", scale=ZERO)
+    colour = {"color": colours("family", "family", names)}
+    shape = {"shape": _axis("sort", "", "nominal", scale=SHAPES)}
+    detail = {"detail": {"field": "sort", "type": "nominal"}}
+    y = _axis("score", "score", scale=ZERO)
+    dashed = {"mark": {"type": "rule", **DASHED}}
+    layers: list[Spec] = [
+        {**dashed, "encoding": {"y": _axis("ideal", "score")}},
+        {"mark": {"type": "line", "aria": False}, "encoding": {"x": x, "y": y, **colour, **detail}},
+        {
+            "mark": {"type": "rule", "aria": False},
+            "encoding": {"x": x, "y": _axis("low", "score"), "y2": {"field": "high"}, **colour},
+        },
+        {
+            "mark": {"type": "point", "filled": False, "strokeWidth": 2, "size": 60},
+            "encoding": {"x": x, "y": y, **colour, **shape, **_about(frame)},
+        },
+    ]
+    spec = specified(made, **_panels(layers, "measure", (150, 120), 4))
+    return Figure("sizes", title, spec, frame, note, tuple(names))
+
+
+def distributions(
+    name: str, title: str, frame: pd.DataFrame, colour: str, note: str = ""
+) -> Figure:
+    """Histograms over each other: columns `panel`, `from`, `to`, `samples` and the colour."""
+    names = [str(v) for v in dict.fromkeys(frame[colour])]
+    bars = {
+        "mark": {"type": "bar", "opacity": 0.5},
+        "encoding": {
+            "x": _axis("from", "effect size", bin={"binned": True}),
+            "x2": {"field": "to"},
+            "y": _axis("samples", "samples", stack=None),
+            "color": colours(colour, colour, names),
+            **_about(frame),
+        },
+    }
+    made = frame.round(4).assign(said=_said(frame))
+    spec = specified(made, **_panels([bars, rule(0, "x")], "panel", (420, 150), 1))
+    return Figure(name, title, spec, frame, note, tuple(names))
+
+
+def strips(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure:
+    """Scores as points: columns `panel`, `model`, `option`, `d`, `sure`; faint where not sure."""
+    names = list(dict.fromkeys(frame.option))
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 14},
+        "encoding": {
+            "x": _axis("option", "", "nominal", sort=names),
+            "y": _axis("d", "effect size"),
+            "color": colours("option", "choice", names),
+            "opacity": {"condition": {"test": "datum.sure", "value": 0.8}, "value": 0.15},
+            **_about(frame),
+        },
+    }
+    facet = {
+        "row": {"field": "panel", "type": "nominal", "title": None, "sort": None},
+        "column": {"field": "model", "type": "nominal", "title": None, "sort": None},
+    }
+    inner = {"width": 70, "height": 200, "layer": [rule(0), points]}
+    made = frame.round(4).assign(said=_said(frame))
+    apart = {"scale": {"x": "independent"}}
+    spec = specified(made, facet=facet, spec=inner, resolve=apart)
+    return Figure(name, title, spec, frame, note, tuple(names))
+
+
+def matrix(name: str, title: str, frame: pd.DataFrame) -> Figure:
+    """Scores of methods against each other: columns `down`, `across`, `y`, `x`, `model`."""
+    names = list(dict.fromkeys(frame.model))
+    points = {
+        "mark": {"type": "point", "size": 18},
+        "encoding": {
+            "x": _axis("x", "effect size", scale=ZERO),
+            "y": _axis("y", "effect size", scale=ZERO),
+            "color": colours("model", "model", names),
+            **_about(frame),
+        },
+        "width": 95,
+        "height": 95,
+    }
+    facet = {
+        "row": {"field": "down", "type": "nominal", "title": None, "sort": None},
+        "column": {"field": "across", "type": "nominal", "title": None, "sort": None},
+    }
+    made = frame.round(4).assign(said=_said(frame))
+    apart = {"scale": {"x": "independent", "y": "independent"}}
+    spec = specified(made, facet=facet, spec=points, resolve=apart)
+    return Figure(name, title, spec, frame, legend=tuple(names))
+
+
+def grouped_bars(
+    name: str, title: str, frame: pd.DataFrame, x: tuple[str, str], y: tuple[str, str], note: str
+) -> Figure:
+    """Bars side by side, one colour for each `series`."""
+    names = list(dict.fromkeys(frame.series))
+    bars = {
+        "x": _axis(*x, "nominal", sort=None, axis={"labelAngle": 0}),
+        "xOffset": {"field": "series", "type": "nominal", "sort": names},
+        "y": _axis(*y),
+        "color": colours("series", "", names),
+        **_about(frame),
+    }
+    made = frame.round(4).assign(said=_said(frame))
+    spec = specified(made, width=560, height=240, mark="bar", encoding=bars)
+    return Figure(name, title, spec, frame, note, tuple(names))
+
+
+def specifications(
+    name: str,
+    title: str,
+    frame: pd.DataFrame,
+    choices: pd.DataFrame,
+    ideal: float,
+    score: str = "score",
+) -> Figure:
+    """The specification curve: sorted scores with intervals, and below them the choices.
+
+    `frame` has `place`, `score`, `low`, `high` and `paper` (whose choices these are, or nothing);
+    `choices` has `place` and `choice`.
+    """
+    papers = sorted({p for p in frame.paper if p})
+    made = frame.assign(said=_said(frame))
+    x = _axis("place", "specifications, sorted by score", axis={"grid": False})
+    top = [
+        rule(ideal),
+        {
+            "mark": {"type": "rule", "color": PALETTE[5], "opacity": 0.5, "aria": False},
+            "encoding": {"x": x, "y": _axis("low", score, scale=ZERO), "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 12, "color": INK},
+            "encoding": {"x": x, "y": _axis("score", score, scale=ZERO), **_about(frame)},
+        },
+        {
+            "transform": [{"filter": "datum.paper != ''"}],
+            "mark": {"type": "point", "filled": True, "shape": "diamond", "size": 90, "opacity": 1},
+            "encoding": {
+                "x": x,
+                "y": _axis("score", score),
+                "color": colours("paper", "as in", papers),
+                **_about(frame),
+            },
+        },
+    ]
+    order = list(dict.fromkeys(choices.choice))
+    below = {
+        "data": {"values": choices.to_dict("records")},
+        "mark": {"type": "tick", "thickness": 1.5, "height": 8, "color": INK, "aria": False},
+        "encoding": {"x": x, "y": _axis("choice", "", "nominal", sort=order)},
+        "width": 600,
+        "height": 12 * len(order),
+    }
+    upper = {"width": 600, "height": 220, "layer": top if papers else top[:3]}
+    spec = specified(made.round(4), vconcat=[upper, below])
+    note = f"The dashed line is the value without bias, {ideal:g}."
+    return Figure(name, title, spec, frame, note, tuple(papers))

@@ -1,0 +1,87 @@
+"""The items behind the scores, as the page's explorer reads them.
+
+Sentences stand once for each data set; a measure adds a pull for each item (the stereotype's score
+less the antistereotype's) and, where tokens were kept, a number for each token of each sentence.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.reports.figures.result_figures import margins
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result
+
+LABELS = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED)
+HUNDREDTHS = 100  # log-probabilities are kept as whole hundredths
+
+
+def explored(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """For each data set its items, and for each model and measure what they say of them."""
+    out: dict[tuple[str, int], dict[str, Any]] = {}
+    for result in results:
+        if result.compared != "preference":
+            continue
+        # One name may stand for two files: what counts is the sentences.
+        said = result.items[["item", "label", "sentence"]].astype(object)
+        key = (result.data, hash(tuple(map(tuple, said.to_numpy().tolist()))))
+        if key not in out:
+            twice = any(name == result.data for name, _ in out)
+            title = f"{result.data} ({result.model})" if twice else result.data
+            out[key] = {"data": title, **_sentences(result)}
+        out[key]["views"].append(_view(result, out[key]))
+    for known in out.values():
+        del known["index"]
+    return list(out.values())
+
+
+def _sentences(result: Result) -> dict[str, Any]:
+    frame = result.items
+    first = frame.drop_duplicates("item")
+    wide = frame.pivot(index="item", columns="label", values="sentence").loc[first["item"]]
+    texts = [wide[k].tolist() if k in wide else [None] * len(wide) for k in LABELS]
+    empty = pd.Series([""] * len(first))
+    facts = [
+        first.get(k, empty).astype(object).fillna("").tolist()
+        for k in ("category", "side", "flags")
+    ]
+    rows = zip(first["item"].tolist(), *facts, *texts, strict=True)
+    items = [
+        [str(i), str(c), str(s), str(f), [t for t in said if isinstance(t, str)]]
+        for i, c, s, f, *said in rows
+    ]
+    index = {str(i): n for n, i in enumerate(first["item"])}
+    return {"items": items, "index": index, "views": []}
+
+
+def _view(result: Result, known: dict[str, Any]) -> dict[str, Any]:
+    pulls: list[float | None] = [None] * len(known["items"])
+    for item, pull in margins(result).items():
+        pulls[known["index"][str(item)]] = None if np.isnan(pull) else round(float(pull), 4)
+    view: dict[str, Any] = {"model": result.model, "measure": result.measure, "pulls": pulls}
+    if "tokens" in result.kept:
+        view["tokens"] = _tokens(result.kept["tokens"], known["index"], len(known["items"]))
+    return view
+
+
+def _tokens(frame: pd.DataFrame, index: dict[str, int], count: int) -> list[Any]:
+    """By item and label: starts, ends, log-probabilities in hundredths, attention in 1/1000."""
+    out: list[Any] = [[None] * len(LABELS) for _ in range(count)]
+    whole = frame[(frame.start >= 0) & frame.label.isin(LABELS)]
+    if whole.empty:
+        return out
+    names, labels = whole["item"].astype(str).to_numpy(object), whole["label"].to_numpy(object)
+    columns = [whole.start.tolist(), whole.end.tolist()]
+    columns.append(np.round(whole.logp.to_numpy() * HUNDREDTHS).astype(int).tolist())
+    if whole.attention.notna().any():
+        attention = whole.attention.fillna(0).to_numpy()
+        columns.append(np.round(attention * 1000).astype(int).tolist())
+    # The tokens of a sentence stand together, in its order.
+    starts = np.flatnonzero((names[1:] != names[:-1]) | (labels[1:] != labels[:-1])) + 1
+    bounds = [0, *starts.tolist(), len(whole)]
+    for start, end in pairwise(bounds):
+        cells = [column[start:end] for column in columns]
+        out[index[names[start]]][LABELS.index(labels[start])] = cells
+    return out

@@ -1,0 +1,152 @@
+"""One page for any results: a single HTML file that needs no network and no other file."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from unmask.errors import UnmaskError
+from unmask.reports import sentences
+from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
+from unmask.reports.figures import drawing, result_figures
+from unmask.reports.files import make_folder, put, visible
+from unmask.reports.html.explorer import explored
+from unmask.reports.templating import rendered
+from unmask.types import Result, Results
+
+PAGE = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A table as the page shows it."""
+
+    title: str
+    heads: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the template shows, in order; an empty part is left out."""
+
+    title: str
+    subtitle: str
+    cards: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
+    tables: Sequence[Numbers] = ()
+    figures: Sequence[Mapping[str, Any]] = ()
+    explorer: str = ""
+    may: Sequence[str] = sentences.MAY
+    measures: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
+    origins: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
+    parts: Sequence[tuple[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        every = (
+            ("found", "Found", self.cards),
+            ("figures", "Figures", self.figures),
+            ("numbers", "Numbers", self.tables),
+            ("items-behind", "Items", self.explorer),
+            ("read", "How to read this", True),
+        )
+        object.__setattr__(self, "parts", [(i, name) for i, name, there in every if there])
+
+
+def numbers(
+    frame: pd.DataFrame, columns: Sequence[Column] | None = None, title: str = ""
+) -> Numbers:
+    """A frame as a table of the page."""
+    heads, rows = laid_out(frame, plain(frame) if columns is None else columns)
+    return Numbers(title, heads, rows)
+
+
+def shown(figure: drawing.Figure) -> dict[str, Any]:
+    """A figure as the page shows it: its SVG inline, and its numbers."""
+    note = figure.note
+    try:
+        svg = drawing.drawn(figure, "svg").decode()
+    except UnmaskError as error:  # the numbers are below; a page is not lost for a picture
+        svg, note = "<svg></svg>", str(error)
+    return {
+        "title": figure.title,
+        "svg": svg[svg.index("<svg") :],
+        "note": note,
+        "table": numbers(figure.numbers),
+    }
+
+
+def page(results: Sequence[Result], title: str = "", more: Sequence[drawing.Figure] = ()) -> Page:
+    """The page of some results, with `more` figures before their own."""
+    frame = table(results, by_category=True)
+    heads = frame.compared.map(lambda c: "scores" if UNITS[c].head == "score" else "effect sizes")
+    names = list(dict.fromkeys(r.measure for r in results))
+    return Page(
+        title=title or sentences.titles(results),
+        subtitle=f"{len(results)} results; {', '.join(dict.fromkeys(r.data for r in results))}",
+        cards=[_card(r, len({r.model for r in results}) > 1) for r in results],
+        notes=getattr(results, "notes", ()),
+        tables=[
+            numbers(part, RUN, f"{model}: {head}")
+            for (model, head), part in frame.groupby(["model", heads], sort=False)
+        ],
+        figures=[shown(f) for f in (*more, *result_figures.every(results))],
+        explorer=script(explored(results)),
+        measures=[(name, facts) for name in names if (facts := sentences.card(name))],
+        origins=_origins(results),
+    )
+
+
+def _card(result: Result, several: bool) -> dict[str, Any]:
+    digits, found = UNITS[result.compared].digits, result.overall
+    span = "" if math.isnan(found.low) else f"[{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    return {
+        "title": f"{result.title}, {result.model}" if several else result.title,
+        "value": f"{found.value:.{digits}f}",
+        "interval": span,
+        "verdict": sentences.heading(result),
+        "sentences": sentences.sentences(result),
+        "notes": result.notes,
+    }
+
+
+def script(value: Any) -> str:
+    """JSON for a script element: no text in it can end the element early."""
+    if not value:
+        return ""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Models, data and settings, flat: what a reader needs to do it again."""
+    out: dict[str, list[tuple[str, str]]] = {}
+    for result in results:
+        for kind, name in (("model", result.model), ("data", result.data)):
+            facts = result.provenance.get(kind) or {}
+            out.setdefault(f"{kind} {name}", [(str(k), visible(str(v))) for k, v in facts.items()])
+        settings = [(str(k), visible(str(v))) for k, v in result.settings.items() if k != "effects"]
+        out.setdefault(f"settings of {result.title}, {result.model}", settings)
+    return list(out.items())
+
+
+def report(results: Sequence[Result] | Result, path: Path | str, title: str = "") -> Path:
+    """Write the page of some results; `path` is a file or a folder."""
+    found = Results([results]) if isinstance(results, Result) else results
+    if isinstance(found, str) or not found or not all(isinstance(r, Result) for r in found):
+        raise UnmaskError("there are no results to show; give what 'run' or 'load' returned.")
+    target = Path(path)
+    if target.suffix not in (".html", ".htm"):
+        target = target / PAGE
+    make_folder(target.parent)
+    write(page(found, title), target)
+    return target
+
+
+def write(made: Page, path: Path) -> None:
+    """The page as a file, whole or not at all."""
+    put(path, rendered("report.html.jinja", page=made))

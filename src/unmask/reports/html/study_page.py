@@ -1,0 +1,70 @@
+"""Tables and figures of a study, and the pages they are written to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+
+from unmask.reports.columns import Cell, laid_out, plain
+from unmask.reports.figures.drawing import FORMS, Figure, drawn
+from unmask.reports.files import atomically, put, put_csv
+from unmask.reports.html import page
+from unmask.reports.templating import rendered, safe
+from unmask.types import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a study: a frame under a title, numbers with so many digits."""
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    note: str = ""
+    digits: int = 2
+
+    @property
+    def cells(self) -> tuple[list[Cell], list[list[Cell]]]:
+        """Heads and rows as a person reads them."""
+        return laid_out(self.frame, plain(self.frame, self.digits))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What `unmask reproduce` and `unmask vary` write; `results` are those behind it."""
+
+    title: str
+    tables: Sequence[Table]
+    figures: Sequence[Figure] = ()
+    remarks: Sequence[str] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    results: Sequence[Result] = ()
+
+
+def write(study: Study, folder: Path) -> None:
+    """Tables as CSV and LaTeX, figures as SVG, PNG and PDF, a page in HTML and one in Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in study.tables:
+        put_csv(folder / f"{safe(table.name)}.csv", table.frame)
+        put(folder / f"{safe(table.name)}.tex", rendered("table.tex.jinja", table=table))
+    files = {figure.name: safe(figure.name) for figure in study.figures}
+    for figure in study.figures:
+        for form in FORMS:
+            made = drawn(figure, form)
+            path = folder / f"{files[figure.name]}.{form}"
+            atomically(path, lambda part, made=made: part.write_bytes(made))  # type: ignore[misc]
+    put(folder / "index.md", rendered("study.md.jinja", study=study, files=files))
+    page.write(webpage_of(study), folder / page.PAGE)
+
+
+def webpage_of(study: Study) -> page.Page:
+    """The page of a study: its tables and figures first, then what its results say."""
+    own = page.page(study.results, study.title) if study.results else None
+    tables = [page.Numbers(f"{t.title}. {t.note}".strip(), *t.cells) for t in study.tables]
+    drawn_ = [page.shown(figure) for figure in study.figures]
+    left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
+    notes = [*study.remarks, *left]
+    if own is None:
+        return page.Page(study.title, "", notes=notes, tables=tables, figures=drawn_)
+    return replace(own, notes=notes, tables=tables, figures=[*drawn_, *own.figures], cards=())

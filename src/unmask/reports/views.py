@@ -1,0 +1,58 @@
+"""How results show themselves in a notebook: a table, and figures that can be saved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.reports.columns import RUN, UNITS, table
+from unmask.reports.figures import drawing, result_figures
+from unmask.reports.files import atomically
+from unmask.reports.formats import as_latex, as_markdown
+from unmask.reports.html.page import numbers
+from unmask.reports.influence import by_influence
+from unmask.reports.templating import rendered
+from unmask.support.registry import unknown
+from unmask.types import VIEWS, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that a notebook shows and that `save` writes as SVG, PNG or PDF."""
+
+    figure: drawing.Figure
+
+    def _repr_html_(self) -> str:
+        return drawing.drawn(self.figure, "svg").decode()
+
+    def save(self, path: Path | str) -> Path:
+        """Write it; the file's ending says how."""
+        target = Path(path)
+        made = drawing.drawn(self.figure, target.suffix.removeprefix(".").lower())
+        atomically(target, lambda part: part.write_bytes(made))
+        return target
+
+
+def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
+    """The figure of some results under a name such as `scores`; the first without one."""
+    made = {figure.name: figure for figure in result_figures.every(results)} if len(results) else {}
+    if not made:
+        raise UnmaskError("there is nothing to draw for these results.")
+    if what is not None and what not in made:
+        raise UnmaskError(unknown("figure", what, made))
+    return Drawing(made[what] if what is not None else next(iter(made.values())))
+
+
+def table_html(results: Sequence[Result]) -> str:
+    """A table for each sort of score."""
+    if not len(results):
+        return "<p>no results</p>"
+    frame: Any = table(results)
+    heads = frame.compared.map(lambda c: UNITS[c].head)
+    parts = [numbers(part, RUN, str(m)) for (m, _), part in frame.groupby(["model", heads])]
+    return rendered("numbers.html.jinja", tables=parts)
+
+
+VIEWS.update(html=table_html, plot=plot, frame=table, pulls=by_influence)
+VIEWS.update(markdown=as_markdown, latex=as_latex)

@@ -1,0 +1,1 @@
+"""Design choices: every reasonable specification of one question."""

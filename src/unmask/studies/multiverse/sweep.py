@@ -1,0 +1,220 @@
+"""The multiverse: how far do design choices move a score?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask.data import catalogue
+from unmask.flow.evaluate import evaluate
+from unmask.options import Options, Resampling, Spec
+from unmask.reports.figures import study_charts
+from unmask.reports.figures.drawing import Figure
+from unmask.reports.html.study_page import Study, Table
+from unmask.reports.templating import safe
+from unmask.stats import log_odds
+from unmask.stats.choice_effects import NONE, effects_of_choices, pairs_of_choices
+from unmask.stats.preference import Ties, preferred
+from unmask.stats.specification_curve import joint_signs, joint_words
+from unmask.studies.compare import wide
+from unmask.studies.multiverse.choices import as_published, by_likelihood, concept_specs
+from unmask.types import Dataset, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Specifications with their scores, and the number of rows that went through the model.
+
+    `same` counts those that gave the very numbers of another one and were dropped; `whole` has
+    them too, since a choice without effect is one. `p` is that of the whole curve.
+    """
+
+    frame: pd.DataFrame
+    factors: tuple[str, ...]
+    rows: int
+    ideal: float
+    same: int = 0
+    p: float | None = None
+    whole: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+class _Count:
+    """Counts the rows that go through a model, and shows them."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.rows, self.last = options, 0, 0
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        self.rows += done - self.last if done >= self.last else done
+        self.last = 0 if done >= total else done
+        self.options.progress(name, done, total)
+
+
+def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
+    """Run specifications; those that no word, template or item fits are left out.
+
+    One that gives the very numbers of another is the same specification under two names (all
+    words of one piece, whatever the pooling): it is dropped and counted. No permutation test is
+    made for each: `p` is the joint one.
+    """
+    count = _Count(options)
+    settings = replace(options, splits=0, progress=count)
+    found = evaluate(specs, settings, lambda spec, error: None)
+    factors = tuple(specs[0].tags)
+    frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in found])
+    distinct = list({_identity(r): i for i, r in reversed(list(enumerate(found)))}.values())[::-1]
+    kept = [found[i] for i in distinct]
+    whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
+    depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
+    frame["as in"] = [as_published(row, depth) for row in frame[list(factors)].to_dict("records")]
+    p = _joint(kept, options.resampling)
+    ideal, same = float(specs[0].measure.ideal), len(found) - len(kept)
+    return Sweep(frame, factors, count.rows, ideal, same, p, whole)
+
+
+def _identity(result: Result) -> Any:
+    """What makes two specifications the same: every item on the same side, or the same numbers."""
+    if result.compared == "preference":
+        return _wins(result, wide(result).sort_index()).tobytes()
+    return tuple(np.round(list(_numbers(result).values()), 10))
+
+
+def _numbers(result: Result) -> dict[str, float]:
+    found = result.overall
+    return {"score": found.value, "low": found.low, "high": found.high}
+
+
+def _joint(results: Sequence[Result], how: Resampling) -> float | None:
+    """p of all specifications together: by words where they are effect sizes, else by clusters."""
+    if results[0].compared == "preference":
+        tables = [wide(r) for r in results]
+        framed = all((t.frame != "").all() for t in tables)
+        ways = ("cluster", "frame") if framed else ("cluster",)
+        return max(_signs(results, tables, way, how) for way in ways)
+    return joint_words([_words(r) for r in results], how)
+
+
+def _signs(
+    results: Sequence[Result], tables: Sequence[pd.DataFrame], way: str, how: Resampling
+) -> float:
+    """The joint test with the signs of clusters, or of frames, flipped."""
+    names = {c: i for i, c in enumerate(dict.fromkeys(c for t in tables for c in t[way]))}
+    leads = []
+    for result, t in zip(results, tables, strict=True):
+        wins = _wins(result, t)
+        kept = ~np.isnan(wins)
+        leads.append((wins[kept] - 0.5, t[way].map(names).to_numpy(np.int64)[kept]))
+    return joint_signs(leads, len(names), how)
+
+
+def _wins(result: Result, table: pd.DataFrame) -> Any:
+    ties: Ties = result.settings["ties"]
+    return preferred(table["stereotype"], table["antistereotype"], ties)
+
+
+def _words(result: Result) -> tuple[Any, int, list[str]]:
+    """The words' scores of an effect size, those of the first set first, and how many they are."""
+    if result.compared == "association":
+        frame = result.items[result.items.label.isin(["X", "Y"])]
+        frame = frame.assign(name=frame["item"], first=frame.label == "X")
+    else:
+        facts = result.items.drop_duplicates("item").set_index("item")
+        odds = pd.Series(log_odds.by_item(result.items), name="score")
+        known = facts.loc[odds.index]
+        first = known.category == facts.category.iloc[0]
+        frame = pd.DataFrame({"score": odds, "name": known.cluster, "first": first})
+    means = frame.groupby(["first", "name"], sort=False).score.mean().sort_index(ascending=False)
+    names = [str(name) for _, name in means.index]
+    return means.to_numpy(float), sum(bool(k) for k, _ in means.index), names
+
+
+def _natural(value: Any) -> tuple[int, str]:
+    """Layers in the order of numbers, other options by name."""
+    return (int(value), "") if str(value).isdigit() else (-1, str(value))
+
+
+def curve(made: Sweep, title: str) -> Figure:
+    """The specification curve: sorted scores with intervals, and the choices below.
+
+    The papers' own choices stand out in colour.
+    """
+    data = made.frame.sort_values("score").reset_index(drop=True)
+    values = {f: sorted(data[f].unique(), key=_natural) for f in made.factors}
+    lines = [(f, v) for f, some in values.items() for v in some if v != NONE]
+
+    shown = data[["score", "low", "high"]].assign(
+        place=np.arange(len(data)), paper=[text.split(", ")[0] for text in data["as in"]]
+    )
+    choices = pd.DataFrame(
+        [
+            {"place": int(place), "choice": f"{factor}: {value}"}
+            for factor, value in lines
+            for place in np.flatnonzero((data[factor] == value).to_numpy())
+        ]
+    )
+    about = f"Specification curve: {title}"
+    return study_charts.specifications(safe(title), about, shown, choices, made.ideal)
+
+
+def study(
+    model: Any,
+    options: Options,
+    *,
+    concepts: Sequence[str],
+    data: Sequence[str],
+    store: str | None = None,
+) -> Study:
+    """All sweeps of a model: tables, decompositions and specification curves."""
+    plans = {f"{c} by association": concept_specs(model, c, store) for c in concepts}
+    for name in data:
+        found = next(d for d in catalogue.resolve(name) if isinstance(d, Dataset))
+        plans[f"{found.name} by likelihood"] = list(by_likelihood(model, found))
+    tables, figures, remarks = [], [], []
+    for title, specs in plans.items():
+        made = sweep(specs, options)
+        remarks.append(_remark(title, made))
+        key, ordered = safe(title), made.frame.sort_values("score")
+        tables += [
+            Table(f"moves-{key}", f"What moves {title}", _moves(made), MOVES),
+            Table(f"pairs-{key}", f"Largest interplays: {title}", _pairs(made), PAIRS),
+            Table(f"specifications-{key}", f"All specifications: {title}", ordered),
+        ]
+        figures.append(curve(made, title))
+    return Study(f"Design choices: {model.name}", tables, figures, remarks)
+
+
+MOVES = (
+    "Per cent of the variance over specifications. Alone: between the means of the options. Total: "
+    "among specifications that differ in nothing else; these need not add up to 100, since an "
+    "interplay counts for each of its choices. Moves by: the typical difference between two such "
+    "specifications, in units of the score."
+)
+PAIRS = "Per cent of the variance that two choices make together and neither alone."
+
+
+def _moves(made: Sweep) -> pd.DataFrame:
+    return effects_of_choices(made.whole, made.factors)
+
+
+def _pairs(made: Sweep) -> pd.DataFrame:
+    return pairs_of_choices(made.whole, made.factors)
+
+
+def _remark(title: str, made: Sweep) -> str:
+    frame, scores = made.frame, made.frame.score
+    sure = ((frame.low > made.ideal) | (frame.high < made.ideal)).mean()
+    same = f" ({made.same} more gave the same numbers)" if made.same else ""
+    joint = "" if made.p is None else f" All together: p = {made.p:.2g}."
+    return (
+        f"{title}: {len(scores)} specifications{same} from {made.rows} rows through the model; "
+        f"scores from {scores.min():.2f} to {scores.max():.2f}, median {scores.median():.2f}; "
+        f"{100 * sure:.0f} % have an interval without {made.ideal:g}.{joint}"
+    )
+
+
+def summary(made: Study) -> Mapping[str, pd.DataFrame]:
+    """What moves the scores, by title, for the terminal."""
+    shown = ("moves-", "pairs-")
+    return {t.title: t.frame for t in made.tables if t.name.startswith(shown)}
