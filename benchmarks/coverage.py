@@ -200,7 +200,7 @@ def word_tests(times: int) -> Iterator[Row]:
                 def draw(rng: Random, seed: int) -> Any:
                     x, y = shape(rng, n) + shift, shape(rng, n)
                     how = Resampling(splits=0 if shift else 13_000, seed=seed)
-                    e = effects.effect_estimate(effects.by_words(x, y), how=how)
+                    e = effects.effect_estimate(effects.by_words(x, y), resampling=how)
                     return e.low, true, e.high, e.p
 
                 scenario = f"{n} words a side, {name}, d = {true:.1f}"
@@ -219,7 +219,7 @@ def word_tests(times: int) -> Iterator[Row]:
                     names = [str(w) for w in word]
                     how = Resampling(splits=0 if shift else 13_000, seed=seed)
                     words = effects.by_words(x + shift, y, names, names)
-                    e = effects.effect_estimate(words, how=how)
+                    e = effects.effect_estimate(words, resampling=how)
                     return e.low, shift / np.sqrt(1 + shift**2 / 4), e.high, e.p
 
                 scenario = (
@@ -306,7 +306,7 @@ def comparisons(times: int) -> Iterator[Row]:
                 up = rng.random(clusters)[number] if alike else np.full(len(number), 0.5)
                 b = np.where(rng.random(len(number)) < 0.3, rng.random(len(number)) < up, a)
                 how = Resampling(draws=1000, seed=seed)
-                e = comparison.paired_difference(a, b, number, scale=100, how=how)
+                e = comparison.paired_difference(a, b, number, scale=100, resampling=how)
                 return e.low, 0.0, e.high, e.p
 
             name = f"{clusters} x {size}, changes {'alike' if alike else 'apart'} within clusters"
@@ -331,7 +331,7 @@ def comparisons(times: int) -> Iterator[Row]:
             b = np.maximum(a, rng.random(clusters * size) < 0.2)  # 10 points, all one way
             number = np.repeat(np.arange(clusters), size)
             how = Resampling(draws=50, seed=seed)
-            e = comparison.paired_difference(a, b, number, scale=100, how=how)
+            e = comparison.paired_difference(a, b, number, scale=100, resampling=how)
             return e.low, 10.0, e.high, comparison.equivalence(e, 10.0)
 
         name = f"{clusters} x {size}, true difference at the margin, all one way"

@@ -74,7 +74,9 @@ def test_equivalence_is_rarely_claimed_of_what_is_not():
         b = np.where(rng.random(160) < 0.4, rng.random(160) < up, a)
         shift = np.where(rng.random(160) < 0.1, 1.0, 0.0)  # 5 points: half of them were 0 before
         b = np.maximum(b, shift)
-        found = comparison.paired_difference(a, b, clusters, scale=100, how=Resampling(draws=50))
+        found = comparison.paired_difference(
+            a, b, clusters, scale=100, resampling=Resampling(draws=50)
+        )
         claimed += comparison.equivalence(found, 5) <= 0.05
     assert claimed / 400 <= 0.06
 
@@ -102,7 +104,7 @@ def test_null_comparisons_reject_five_per_cent():
     for seed in range(1000):
         chance = np.repeat(rng.beta(2, 2, 30), 5)
         a, b = (rng.random(150) < chance).astype(float), (rng.random(150) < chance).astype(float)
-        p.append(comparison.sign_flip(b - a, clusters, how=Resampling(draws=400, seed=seed)))
+        p.append(comparison.sign_flip(b - a, clusters, resampling=Resampling(draws=400, seed=seed)))
     assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07
 
 
@@ -277,7 +279,7 @@ def test_only_ties_are_no_score_where_ties_are_dropped():
     item |= dict.fromkeys(("family", "side", "frame"), "")
     frame = pd.DataFrame([{**item, "label": k} for k in ("stereotype", "antistereotype")])
     with pytest.raises(DataError, match="all items are ties"):
-        preferences(frame, ties="drop", macro=False, how=Resampling())
+        preferences(frame, ties="drop", macro=False, resampling=Resampling())
 
 
 def test_word_tests_are_compared_by_their_own_number(tmp_path):

@@ -33,12 +33,12 @@ def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
     error, and so is a name that stands for several sets: use `run` for those. With
     `exclude_flagged` the result is that of the items without visible defects.
     """
-    found = run([model], [measure], [data], **options)
-    chosen = [r for r in found if r.provenance["data"].get("unflagged")] or list(found)
+    results = run([model], [measure], [data], **options)
+    chosen = [r for r in results if r.provenance["data"].get("unflagged")] or list(results)
     if len(chosen) > 1:
         names = ", ".join(r.data for r in chosen[:5])
         raise NotApplicable(f"{data!r:.40} stands for several sets ({names}, ...); use unmask.run.")
-    return replace(chosen[0], notes=(*chosen[0].notes, *found.notes))
+    return replace(chosen[0], notes=(*chosen[0].notes, *results.notes))
 
 
 def run(
@@ -90,8 +90,8 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
         if asked or m.name in suites[id(model)]
     ]
     failures: list[tuple[Spec, UnmaskError]] = []
-    found = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
-    if not found:
+    results = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
+    if not results:
         raise failures[0][1]
     lost = {s.in_names().model: e for s, e in failures if isinstance(e, ModelError)}
     notes += [f"{model} failed: {error}" for model, error in lost.items()]
@@ -100,8 +100,8 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
         for s, error in failures
         if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    made = corrected_verdicts(found, settings.least)
-    return Results(made, notes + _following(found), tuple(lost))
+    judged = corrected_verdicts(results, settings.least)
+    return Results(judged, notes + _following(results), tuple(lost))
 
 
 def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:
@@ -202,11 +202,11 @@ def _shown(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _distinct(rows: Iterable[Measure]) -> list[Measure]:
     """Each row once; two different rows of one name could not be told apart."""
-    found: dict[str, Measure] = {}
+    rows_by_name: dict[str, Measure] = {}
     for row in rows:
-        if found.setdefault(row.name, row) != row:
+        if rows_by_name.setdefault(row.name, row) != row:
             raise UnmaskError(f"two measures are named {row.name!r}; give them different names.")
-    return list(found.values())
+    return list(rows_by_name.values())
 
 
 def _told_apart(sets: Iterable[Data]) -> list[Data]:

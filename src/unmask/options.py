@@ -87,7 +87,7 @@ class Threshold:
 
 def amounts(text: str, what: str = "matters") -> dict[str, float]:
     """`3`, `3points` or `0.2d`, or both with a comma, by unit; a bare number is in points."""
-    found: dict[str, float] = {}
+    by_unit: dict[str, float] = {}
     for part in str(text).split(","):
         match = re.fullmatch(r"\s*([0-9.]+)\s*(d|points?|)\s*", part)
         try:
@@ -100,10 +100,10 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
                 "3,0.2d."
             )
         unit = "d" if match[2] == "d" else "points"
-        if unit in found:
+        if unit in by_unit:
             raise UnmaskError(f"{what} is {text!r}, which gives {unit} twice; give one of each.")
-        found[unit] = value
-    return found
+        by_unit[unit] = value
+    return by_unit
 
 
 def matters(given: Any) -> Threshold:
@@ -154,7 +154,7 @@ def named(thing: Any) -> str:
 
 
 ABOUT: Mapping[str, str] = {
-    "seed": "Of resampling, permutation and shuffling; the same seed gives the same numbers.",
+    "seed": "Of how, permutation and shuffling; the same seed gives the same numbers.",
     "level": "Share of intervals that should hold the true value.",
     "dtype": f"Precision of the model: {', '.join(DTYPES)}.",
     "device": "Where the model runs: cpu, cuda, cuda:1, or auto: spread over all GPUs and the CPU.",

@@ -78,9 +78,9 @@ class Contrast:
                 raise DataError(
                     f"item {self.id!r}: the sentence {label!r} is {text!r:.40}; make it a Text."
                 )
-        said = (self.id, self.category, self.cluster, self.family, self.side, self.frame)
+        values = (self.id, self.category, self.cluster, self.family, self.side, self.frame)
         names = ("id", "category", "cluster", "family", "side", "frame")
-        for name in names if {*map(type, said)} != {str} else ():
+        for name in names if {*map(type, values)} != {str} else ():
             if not isinstance(getattr(self, name), str):
                 raise DataError(
                     f"item {self.id!r}: its {name} is {getattr(self, name)!r:.40}; give a string."
@@ -330,9 +330,9 @@ class Result:
         return self.spec.title
 
     def __repr__(self) -> str:
-        found = self.overall
-        span = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-        return f"Result({self.title}, {self.model}: {span}, n = {found.n})"
+        estimate = self.overall
+        span = f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+        return f"Result({self.title}, {self.model}: {span}, n = {estimate.n})"
 
     def _repr_html_(self) -> str:
         return str(VIEWS["html"]([self]))

@@ -12,7 +12,7 @@ from rich.console import Console
 from unmask.errors import UnmaskError
 
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="Folder for the results.")]
-Seed = Annotated[int, typer.Option(help="Seed of resampling and permutation.")]
+Seed = Annotated[int, typer.Option(help="Seed of how and permutation.")]
 Level = Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")]
 Tokens = Annotated[
     str, typer.Option(help="Tokens in one forward pass: a number, or what the device runs well.")
@@ -56,7 +56,7 @@ def token_budget(text: str) -> int | str:
 
 def split(values: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
     """Values given one by one or with commas."""
-    found = [v.strip() for value in values or default for v in value.split(",") if v.strip()]
-    if values and not found:
+    names = [v.strip() for value in values or default for v in value.split(",") if v.strip()]
+    if values and not names:
         raise UnmaskError(f"{values[0]!r} names nothing; give a name, or leave the option out.")
-    return found
+    return names

@@ -22,8 +22,10 @@ def info() -> None:
     if path.exists():
         with answers.opened(path) as store:
             count, size = store.count(), store.size()
-    said = f"{count} rows, {size / MEGABYTE:.1f} MB of at most {answers.limit() / MEGABYTE:.0f} MB"
-    console.print(escape(f"{path}: {said} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
+    summary = (
+        f"{count} rows, {size / MEGABYTE:.1f} MB of at most {answers.limit() / MEGABYTE:.0f} MB"
+    )
+    console.print(escape(f"{path}: {summary} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
 
 
 @app.command()

@@ -64,12 +64,12 @@ def contexts_build(
     if engine not in {"local", "ray"}:
         raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
     tests = catalogue.word_sets(split([stimuli]))
-    found = harvest.expand(corpus)
+    paths = harvest.expand(corpus)
     files.make_folder(out)
     plan = harvest.plan_for(tests, keep=keep, seed=seed, most=int(max_size * GIGABYTE))
     with terminal.bytes_progress(console) as progress:
         report = store.build(
-            found, plan, out, words=window, workers=workers, engine=engine, progress=progress
+            paths, plan, out, words=window, workers=workers, engine=engine, progress=progress
         )
     for line in report.broken:
         errors.print(f"[yellow]unmask: {escape(line)}; what was read is kept[/]")
@@ -85,12 +85,12 @@ def contexts_info(
 ) -> None:
     """How many contexts each stimulus has, and which fall short."""
 
-    found = store.counts(folder)
-    for name, count in sorted(found.items()):
+    counts = store.counts(folder)
+    for name, count in sorted(counts.items()):
         short = "" if count >= store.NEEDED else f"  [yellow]below {store.NEEDED}[/]"
         console.print(f"{count:7d}  {escape(name)}{short}", highlight=False)
-    few = sum(c < store.NEEDED for c in found.values())
-    console.print(f"{len(found)} stimuli, {few} with fewer than {store.NEEDED} contexts")
+    few = sum(c < store.NEEDED for c in counts.values())
+    console.print(f"{len(counts)} stimuli, {few} with fewer than {store.NEEDED} contexts")
 
 
 @contexts_app.command("merge")
@@ -135,8 +135,8 @@ def data_verify(
     bad = 0
     for card in catalogue.cards(names):
         for path, right in fetch.verify(card):
-            said = "as pinned" if right else "DIFFERS  "
-            console.print(f"{said}  {escape(str(path))}", highlight=False, soft_wrap=True)
+            state = "as pinned" if right else "DIFFERS  "
+            console.print(f"{state}  {escape(str(path))}", highlight=False, soft_wrap=True)
             bad += not right
     if bad:
         raise typer.Exit(1)
@@ -166,13 +166,13 @@ def data_frequencies(
     With --results, count the words in which the sentences of each item differ instead.
     """
 
-    found = harvest.expand(corpus)
+    paths = harvest.expand(corpus)
     if join is None:
-        frame = shown = frequency.ranks(count.count(found, frequency.group_words()))
+        frame = shown = frequency.ranks(count.count(paths, frequency.group_words()))
     else:
         items = results.read_items(join)
         wanted = set().union(*frequency.own_words(items))
-        frame = frequency.joined(items, count.count(found, wanted))
+        frame = frequency.joined(items, count.count(paths, wanted))
         shown = frequency.follows(frame)
         if not len(shown):
             raise UnmaskError(

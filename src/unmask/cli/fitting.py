@@ -23,9 +23,9 @@ def fitted(
     for name in EXPENDABLE:
         if _total(heads, rows, keep) <= width:
             break
-        found = [k for k in keep if heads[k].text == name]
-        keep = [k for k in keep if k not in found]
-        gone += [name for _ in found]
+        dropped = [k for k in keep if heads[k].text == name]
+        keep = [k for k in keep if k not in dropped]
+        gone += [name for _ in dropped]
     sizes = {k: _size(heads, rows, k) for k in keep}
     over = sum(sizes.values()) + len(keep) - 1 - width
     for k in sorted((k for k in keep if heads[k].left), key=lambda k: -sizes[k]):

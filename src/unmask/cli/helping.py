@@ -28,7 +28,7 @@ class Commands(TyperGroup):
         rest = tuple(name for name in self.list_commands(ctx) if name not in listed)
         width = max(map(len, (*listed, *rest)))
         for title, names in {**SECTIONS, "More": rest}.items():
-            said = [(f"{n:{width}}", self.commands[n].get_short_help_str(1000)) for n in names]
-            if said:
+            rows = [(f"{n:{width}}", self.commands[n].get_short_help_str(1000)) for n in names]
+            if rows:
                 with formatter.section(title):
-                    formatter.write_dl(said)
+                    formatter.write_dl(rows)

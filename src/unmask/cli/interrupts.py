@@ -38,12 +38,12 @@ class Stopped(UnmaskError):
 
 
 @contextmanager
-def telling(said: str) -> Iterator[None]:
+def telling(message: str) -> Iterator[None]:
     """An interruption inside is one sentence that says what is kept."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise Stopped(f"stopped; {said}.") from stop
+        raise Stopped(f"stopped; {message}.") from stop
 
 
 @contextmanager
@@ -52,10 +52,10 @@ def answering(cache: bool, device: str | None = None, models: Sequence[str] = ()
     try:
         yield
     except KeyboardInterrupt as stop:
-        said = (AGAIN if _on_gpu(device) else KEPT) if cache else NOTHING
+        message = (AGAIN if _on_gpu(device) else KEPT) if cache else NOTHING
         if any(m.startswith(("http://", "https://")) for m in models):
-            said = SERVED
-        raise Stopped(f"stopped; {said}.") from stop
+            message = SERVED
+        raise Stopped(f"stopped; {message}.") from stop
 
 
 def _on_gpu(device: str | None) -> bool:

@@ -58,16 +58,16 @@ def validate(
     with files.target(out or usual, usual, force=force) as folder:
         keeps = interrupts.telling(interrupts.TRAINED)
         on = clusters.started(address) if engine == "ray" else None
-        how = {"device": device, "workers": workers, "cluster": on}
+        settings = {"device": device, "workers": workers, "cluster": on}
         with keeps, terminal.progress(console, "") as progress:
-            found = grids.run(grid, folder, **how, progress=progress)
-        made = ruling.study(grid, *found, seed=seed)
-        files.put_csv(folder / "models.csv", found[0])
-        files.put_csv(folder / "words.csv", found[1])
-        page.write(made, folder)
-    for remark in made.remarks:
+            frames = grids.run(grid, folder, **settings, progress=progress)
+        study = ruling.study(grid, *frames, seed=seed)
+        files.put_csv(folder / "models.csv", frames[0])
+        files.put_csv(folder / "words.csv", frames[1])
+        page.write(study, folder)
+    for remark in study.remarks:
         console.print(remark, highlight=False, markup=False)
-    terminal.print_frame(console, made.tables[0].frame[list(PRINTED)])
+    terminal.print_frame(console, study.tables[0].frame[list(PRINTED)])
     console.print(f"Page: [bold]{escape(str(folder / 'report.html'))}[/]", soft_wrap=True)
 
 
@@ -86,7 +86,7 @@ def _grid(
     base = grids.QUICK if quick else grids.STANDARD
     given: dict[str, Any] = {"tier": tier, "measures": tuple(split(measure))}
     if tier == "bundled":
-        given |= {"training": grids.further.HOW} | ({"kinds": ("masked",)} if kind is None else {})
+        given |= {"training": grids.finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
     given |= {"thetas": _numbers("theta", theta)} if theta is not None else {}
     given |= {"rhos": _numbers("rho", rho)} if rho is not None else {}
     given |= {"kinds": tuple(split(kind))} if kind is not None else {}

@@ -51,11 +51,11 @@ def _standings(name: str) -> list[dict[str, Any]]:
     return [s for s in published("lab") if s["measure"] == name]
 
 
-def _standing(found: dict[str, Any]) -> str:
+def _standing(standing: dict[str, Any]) -> str:
     """The verdict of the standard grid, with the rules that were missed or left open."""
-    said = found["verdict"]
-    said += f"; misses: {', '.join(found['missed'])}" if found["missed"] else ""
-    return said + (f"; open: {', '.join(found['open'])}" if found["open"] else "")
+    text = standing["verdict"]
+    text += f"; misses: {', '.join(standing['missed'])}" if standing["missed"] else ""
+    return text + (f"; open: {', '.join(standing['open'])}" if standing["open"] else "")
 
 
 def _print_sources(console: Console, text: str) -> None:

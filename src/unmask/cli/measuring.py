@@ -190,7 +190,7 @@ def _finish(
         terminal.print_results(console, found, by_category)
     lost, several = found.lost, len({r.model for r in found}) > 1
     found, more = reporting.differences(found, [folder]) if several else (found, ())
-    page = reporting.written(found, folder, show, more=more)
+    page = reporting.written(found, folder, show, extra=more)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
         print(json.dumps({"folder": str(folder), **content}, indent=1))
@@ -226,5 +226,7 @@ def score(
     how = options.Resampling(seed=seed, level=level)
     least = options.matters(matters)
     with files.target(out, RESULTS, force=force, timed=NOW) as folder:
-        found = types.Results([scores.score_file(file, data, name=model, how=how, least=least)])
+        found = types.Results(
+            [scores.score_file(file, data, name=model, resampling=how, least=least)]
+        )
         _finish(found, folder, "", quiet, in_json, by_category, show)

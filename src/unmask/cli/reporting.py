@@ -25,10 +25,10 @@ FORMS = ("html", "md", "tex", "hub")
 console = made_console()
 
 
-def written(found: Any, folder: Path, show: bool = False, title: str = "", more: Any = ()) -> Path:
+def written(found: Any, folder: Path, show: bool = False, title: str = "", extra: Any = ()) -> Path:
     """The page of some results in a folder; `show` opens it."""
     path = folder / "report.html"
-    webpage.write(webpage.page(found, title, more), path)
+    webpage.write(webpage.page(found, title, extra), path)
     if show:
         webbrowser.open(path.resolve().as_uri())
     return path
@@ -43,9 +43,9 @@ def differences(found: Any, folders: list[Path]) -> tuple[Any, Any]:
         return types.Results(found, [*found.notes, f"no paired differences: {error}"]), ()
 
 
-def _from_files(found: Any, folder: Path, show: bool, more: Any) -> Path:
+def _from_files(found: Any, folder: Path, show: bool, extra: Any) -> Path:
     try:
-        return written(found, folder, show, more=more)
+        return written(found, folder, show, extra=extra)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
             f"the files do not fit together ({type(error).__name__}: {error}); run again."
@@ -92,6 +92,6 @@ def report(
         return
     folder = out or folders[0]
     files.make_folder(folder)
-    found, more = differences(found, folders) if several else (found, ())
-    path = _from_files(found, folder, show, more)
+    found, extra = differences(found, folders) if several else (found, ())
+    path = _from_files(found, folder, show, extra)
     console.print(f"Page: [bold]{escape(str(path))}[/]")

@@ -83,14 +83,14 @@ def compare(
 ) -> None:
     """Two or more runs on the same items: paired differences, tests, items that changed side."""
     how = options.Resampling(seed=seed, level=level)
-    frame, changed = comparing.compare(comparing.read_runs(folders), margin=margin, how=how)
+    frame, changed = comparing.compare(comparing.read_runs(folders), margin=margin, resampling=how)
     terminal.print_comparison(console, frame, changed, top)
     if out is not None:
         with files.target(out, out, force=force):
             files.put_csv(out / "comparison.csv", frame)
             files.put_csv(out / "changed.csv", changed)
             found, _ = reporting.joined(folders)
-            path = reporting.written(found, out, more=figures.differences(frame))
+            path = reporting.written(found, out, extra=figures.differences(frame))
         console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
 
 

@@ -92,9 +92,9 @@ def _styled(cell: Cell) -> str:
 def _print_notes(console: Console, result: Result, title: str) -> None:
     title = title or result.title
     for name in result.shown:
-        found = result.extras[name]
-        span = "" if math.isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
-        console.print(escape(f"{title}: {name} {found.value:.2f}{span}"), style="dim")
+        estimate = result.extras[name]
+        span = "" if math.isnan(estimate.low) else f" [{estimate.low:.2f}, {estimate.high:.2f}]"
+        console.print(escape(f"{title}: {name} {estimate.value:.2f}{span}"), style="dim")
     for reason, count in result.coverage.reasons.items():
         console.print(escape(f"{title}: {count} not scored: {reason}"), style="yellow")
     for note in result.notes:
@@ -110,15 +110,15 @@ def print_comparison(
     for row in frame.to_dict("records"):
         if not missing(row.get("lms")):
             span = f"[{row['lms_low']:.2f}, {row['lms_high']:.2f}]"
-            said = f"{row['measure']} on {row['data']}: lms {row['lms']:+.2f} {span}"
-            console.print(escape(f"{said}, icat {row.get('icat', math.nan):+.2f}"), style="dim")
+            line = f"{row['measure']} on {row['data']}: lms {row['lms']:+.2f} {span}"
+            console.print(escape(f"{line}, icat {row.get('icat', math.nan):+.2f}"), style="dim")
         if row["borderline"]:
-            said = f"{row['measure']} on {row['data']}: p and the interval fall on different sides"
-            console.print(escape(f"{said} of the line: the case is borderline"), style="yellow")
+            line = f"{row['measure']} on {row['data']}: p and the interval fall on different sides"
+            console.print(escape(f"{line} of the line: the case is borderline"), style="yellow")
         apart = row["only_first"] + row["only_second"]
         if apart:
-            said = f"{row['measure']} on {row['data']}: {apart} items are in one run only"
-            console.print(escape(f"{said} and left out"), style="yellow")
+            line = f"{row['measure']} on {row['data']}: {apart} items are in one run only"
+            console.print(escape(f"{line} and left out"), style="yellow")
     keys = ["first", "second", "measure", "data"]
     for names, items in changed[changed.moved != 0].groupby(keys, sort=False):
         part = items.head(top).to_dict("records")
@@ -148,8 +148,8 @@ def _difference(row: Mapping[str, Any]) -> str:
 def print_pulls(console: Console, frame: pd.DataFrame) -> None:
     """Items with what they pull, a line each."""
     for row in frame.to_dict("records"):
-        said = row.get("sentence")
-        what = f"{row['item']}: {said}" if isinstance(said, str) else _difference(row)
+        sentence = row.get("sentence")
+        what = f"{row['item']}: {sentence}" if isinstance(sentence, str) else _difference(row)
         line = f"  {row['pull']:+.2f}  {row['category']}  {what}"
         console.print(escape(line), soft_wrap=True, highlight=False)
 

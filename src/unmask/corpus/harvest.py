@@ -128,10 +128,10 @@ class Matcher:
     def search(self, text: bytes, source: str, into: Sample, doubles: Sample) -> None:
         """Offer every sentence of `text` that holds a stimulus, and every double."""
         folded = (b" " + text + b" ").lower().translate(FOLD)
-        found = self._automaton.find_matches_as_indexes(folded, overlapping=True)
-        if not found:
+        matches = self._automaton.find_matches_as_indexes(folded, overlapping=True)
+        if not matches:
             return
-        lines, hits = self._placed(text, np.array(found, np.int64))
+        lines, hits = self._placed(text, np.array(matches, np.int64))
         if not len(hits.word):
             return
         sentences = pa.array(lines.bare, pa.binary())
@@ -140,20 +140,20 @@ class Matcher:
         for test, names in enumerate(self.plan.doubles):
             self._doubles(test, names, hits, (lines, sentences), source, doubles)
 
-    def _placed(self, text: bytes, found: NDArray[np.int64]) -> tuple[_Lines, _Hits]:
+    def _placed(self, text: bytes, matches: NDArray[np.int64]) -> tuple[_Lines, _Hits]:
         """Matches [pattern, start, end) of the padded text, as words in sentences."""
         ends = sentence_ends(text)
         bounds = np.concatenate([[0], ends])
         # A match at [start, end) of the padded text is [start, end - 2) of the text itself.
-        in_sentence = np.searchsorted(ends, found[:, 2] - 2, side="left")
+        in_sentence = np.searchsorted(ends, matches[:, 2] - 2, side="left")
         used, line = np.unique(in_sentence, return_inverse=True)
         lines = self._lines(text, bounds[used], bounds[used + 1])
-        times = self._counts[found[:, 0]]
-        which = np.repeat(np.arange(len(found)), times)
+        times = self._counts[matches[:, 0]]
+        which = np.repeat(np.arange(len(matches)), times)
         nth = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
-        word = self._words[self._starts[found[which, 0]] + nth]
+        word = self._words[self._starts[matches[which, 0]] + nth]
         offset, length = lines.offset[line[which]], np.array([len(b) for b in lines.bare])
-        start, end = found[which, 1] - offset, found[which, 2] - 2 - offset
+        start, end = matches[which, 1] - offset, matches[which, 2] - 2 - offset
         # Longer than the plan allows, or a phrase across the end of a sentence.
         good = (start >= 0) & (end <= length[line[which]]) & (length[line[which]] > 0)
         hits = _Hits(word, line[which], start, end).where(good)
@@ -269,8 +269,12 @@ def sentence_ends(text: bytes) -> NDArray[np.int64]:
     at = np.flatnonzero(np.frombuffer(text.translate(_STOP), bool))
     one, two = codes[at + 1], codes[at + 2]
     ends = _LINE[codes[at]] | _GAP[one] | (_QUOTE[one] & _GAP[two])
-    found = at[ends] + 1
-    return found if len(found) and found[-1] == len(text) else np.append(found, len(text))
+    positions = at[ends] + 1
+    return (
+        positions
+        if len(positions) and positions[-1] == len(text)
+        else np.append(positions, len(text))
+    )
 
 
 def harvest(
@@ -310,14 +314,14 @@ def cut(table: pa.Table, words: int) -> pa.Table:
 
 def expand(patterns: Sequence[str]) -> list[Path]:
     """Files of some paths and glob patterns, in order."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for pattern in patterns:
         path = Path(pattern)
         some = [path] if path.is_file() else _glob(path)
         if not some:
             raise DataError(f"no file is named {pattern!r}; give a path or a pattern in quotes.")
-        found += some
-    return sorted(set(found))
+        paths += some
+    return sorted(set(paths))
 
 
 def _glob(path: Path) -> list[Path]:

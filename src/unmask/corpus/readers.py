@@ -133,8 +133,8 @@ def _kept(table: pa.Table) -> pa.Array:
     # ASCII only: it takes bytes that are no UTF-8 as they come.
     says = pc.match_substring(pc.ascii_lower(text), BOT_SAYS)
     keep = pc.and_(keep, pc.fill_null(pc.invert(says), False))
-    found = text.filter(keep)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    kept = text.filter(keep)
+    return kept.combine_chunks() if isinstance(kept, pa.ChunkedArray) else kept
 
 
 def _parsed(block: bytes) -> pa.Table:
@@ -160,9 +160,9 @@ def _odd_lines(block: bytes) -> Iterator[dict[str, str | None]]:
         except ValueError:
             continue  # the end of a truncated file
         if isinstance(row, dict):
-            found = {k: row.get(k) for k in _SCHEMA.names}
+            values = {k: row.get(k) for k in _SCHEMA.names}
             # Half an emoji is valid JSON and no valid text.
             yield {
                 k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else None
-                for k, v in found.items()
+                for k, v in values.items()
             }

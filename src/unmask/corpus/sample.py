@@ -45,10 +45,10 @@ class Sample:
 
     def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
         """The number of each name; new ones get the next."""
-        found = np.array([self.names.setdefault(n, len(self.names)) for n in names], np.int64)
+        numbers = np.array([self.names.setdefault(n, len(self.names)) for n in names], np.int64)
         new = len(self.names) - len(self.limit)
         self.limit = np.concatenate([self.limit, np.full(new, TOP)])
-        return found
+        return numbers
 
     def offer(
         self,

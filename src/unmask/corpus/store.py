@@ -66,11 +66,11 @@ def build(
         broken += [note["broken"]] if note["broken"] else []
         singles.merge(pq.read_table(part / STORE))
         doubles.merge(pq.read_table(part / DOUBLES))
-    found = singles.table()
-    _write(folder / STORE, found if words is None else cut(found, words))
+    table = singles.table()
+    _write(folder / STORE, table if words is None else cut(table, words))
     _write(folder / DOUBLES, doubles.table())
-    stimuli = len(pc.unique(found["stimulus"]))
-    report = Report(len(files), total, stimuli, found.num_rows, tuple(broken))
+    stimuli = len(pc.unique(table["stimulus"]))
+    report = Report(len(files), total, stimuli, table.num_rows, tuple(broken))
     facts = {k: getattr(report, k) for k in Report.__slots__}
     facts |= {
         "format": FORMAT,
@@ -105,8 +105,8 @@ def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
 def _report(store: Path) -> dict[str, Any]:
     if not all((store / n).is_file() for n in (STORE, DOUBLES, REPORT)):
         raise DataError(f"{str(store)!r} holds no context store; give folders of stores.")
-    found = json.loads((store / REPORT).read_text())
-    return {"format": 1, "seed": 0, "window": None, "asked": []} | found
+    record = json.loads((store / REPORT).read_text())
+    return {"format": 1, "seed": 0, "window": None, "asked": []} | record
 
 
 def counts(folder: Path) -> dict[str, int]:

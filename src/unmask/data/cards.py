@@ -106,7 +106,7 @@ def _seat(row: Mapping[str, Any]) -> Card:
     )
 
 
-def _release_file(row: Mapping[str, Any], name: str, about: str, **more: Any) -> Card:
+def _release_file(row: Mapping[str, Any], name: str, about: str, **options: Any) -> Card:
     file = str(row["file"])
     return Card(
         name,
@@ -117,7 +117,7 @@ def _release_file(row: Mapping[str, Any], name: str, about: str, **more: Any) ->
         url=f"{_HUSSE}/{file}",
         checksum=f"git:{row['blob']}",
         size=int(row["size"]),
-        **{"read": lambda path: [], **more},
+        **{"read": lambda path: [], **options},
     )
 
 
@@ -140,8 +140,8 @@ def _release(row: Mapping[str, Any], needs: tuple[Card, ...]) -> Card:
     facts = {"source": "husse2022", "concept": concept, "named": f"{named}s", "size": size}
     facts["edition"] = " ".join(["release", *edition])
 
-    def read(path: Path, *more: Path) -> list[Dataset | WordTest]:
-        return husse2022.read_release(path, more[0], more[1], name, facts)
+    def read(path: Path, *others: Path) -> list[Dataset | WordTest]:
+        return husse2022.read_release(path, others[0], others[1], name, facts)
 
     about = f"the release's own words and sentences: {concept}, {named}s, {size} sets"
     return _release_file(row, name, about, read=read, needs=needs, meta=facts)

@@ -97,8 +97,8 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
     if isinstance(data, Dataset | WordTest | Stimuli):
         return _object(data)
     if not isinstance(data, str | Path):
-        made = _rows(data)
-        return [made, defects.without_flagged(made)] if exclude_flagged else [made]
+        dataset = _rows(data)
+        return [dataset, defects.without_flagged(dataset)] if exclude_flagged else [dataset]
     name = str(data)
     if name in wordsets.groups():
         return [d for member in wordsets.groups()[name] for d in resolve(member)]
@@ -112,9 +112,9 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
         return _offered(name)
     base, _, control = name.partition(":")
     with gc_paused():
-        found = defects.flagged(sentences(base, encoding))
-    sets: list[Data] = [controls.controlled(found, control) if control else found]
-    return sets + ([defects.without_flagged(found)] if exclude_flagged else [])
+        flagged = defects.flagged(sentences(base, encoding))
+    sets: list[Data] = [controls.controlled(flagged, control) if control else flagged]
+    return sets + ([defects.without_flagged(flagged)] if exclude_flagged else [])
 
 
 def _rows(data: Any) -> Dataset:
@@ -130,8 +130,8 @@ def _rows(data: Any) -> Dataset:
         raise DataError(
             f"the frame has {lacks}; it needs 'stereotype' and 'antistereotype', a pair in a row."
         )
-    made = pairs_of(frame.to_dict("records"), "frame", "the frame")
-    return _noted(defects.flagged(made), {"source": "frame"})  # type: ignore[no-any-return]
+    dataset = pairs_of(frame.to_dict("records"), "frame", "the frame")
+    return _noted(defects.flagged(dataset), {"source": "frame"})  # type: ignore[no-any-return]
 
 
 def word_sets(names: Sequence[str]) -> list[Stimuli]:
@@ -152,16 +152,16 @@ def sentences(name: str, encoding: str | None = None) -> Dataset:
         return _noted(read_pairs(path, encoding), {"source": "file", "file": path.name})
     if name not in sentence_sets():
         raise NameUnknown(unknown("data set", name, known()))
-    (found,) = _read(sentence_sets()[name])
-    assert isinstance(found, Dataset)
-    return found
+    (dataset,) = _read(sentence_sets()[name])
+    assert isinstance(dataset, Dataset)
+    return dataset
 
 
 def _read(card: Card) -> list[Any]:
     """What a card's file holds, with a note on where it comes from."""
     path, note = locate(card)
-    made = card.read(path, *(locate(needed)[0] for needed in card.needs))
-    some = made if isinstance(made, list) else [made]
+    content = card.read(path, *(locate(needed)[0] for needed in card.needs))
+    some = content if isinstance(content, list) else [content]
     return [_noted(data, {**note, "cite": list(card.cite)}) for data in some]
 
 
@@ -190,11 +190,11 @@ def _word_file(path: Path) -> Stimuli:
 
 def _offered(name: str) -> list[Data]:
     """Data of an installed package: an object, or a function without arguments that makes it."""
-    made = ENTRY_POINTS.load(name)
-    made = made() if callable(made) and not isinstance(made, type) else made
-    if not isinstance(made, Dataset | WordTest | Stimuli):
+    loaded = ENTRY_POINTS.load(name)
+    loaded = loaded() if callable(loaded) and not isinstance(loaded, type) else loaded
+    if not isinstance(loaded, Dataset | WordTest | Stimuli):
         raise UnmaskError(
             f"the data {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "
-            f"{type(made).__name__}; it must be a Dataset, a WordTest or Stimuli."
+            f"{type(loaded).__name__}; it must be a Dataset, a WordTest or Stimuli."
         )
-    return _object(made)
+    return _object(loaded)

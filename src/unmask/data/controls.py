@@ -67,8 +67,8 @@ def reworded(data: Dataset) -> Dataset:
     for test in packaged("templates.json")["tests"]:
         if test["name"] == data.name:
             texts = zip(test["templates"], test["reworded"], strict=True)
-            said = [{**template, "text": text} for template, text in texts]
-            return replace(template_test({**test, "templates": said}), about=data.about)
+            templates = [{**template, "text": text} for template, text in texts]
+            return replace(template_test({**test, "templates": templates}), about=data.about)
     raise DataError(f"{data.name!r} has no rewording; bundled-pairs and the kurita tests have.")
 
 

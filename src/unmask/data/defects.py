@@ -32,12 +32,12 @@ def flagged(data: Dataset) -> Dataset:
     pairs = Counter(keys)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
     if data.shape == "continuations":  # its sentences are meant to differ altogether
-        found: list[tuple[str, ...]] = [("duplicate",) if pairs[key] > 1 else () for key in keys]
+        by_item: list[tuple[str, ...]] = [("duplicate",) if pairs[key] > 1 else () for key in keys]
     else:
-        found = [
+        by_item = [
             tuple(_flags(i, pairs[key], writers)) for i, key in zip(data.items, keys, strict=True)
         ]
-    items = zip(data.items, found, strict=True)
+    items = zip(data.items, by_item, strict=True)
     return replace(
         data, items=tuple(replace(i, meta={**i.meta, "flags": flags}) for i, flags in items)
     )
@@ -53,10 +53,10 @@ def without_flagged(data: Dataset) -> Dataset:
 def excluded(path: Path) -> dict[str, set[str]]:
     """The ids of items to leave out, by data set (empty for any): a table with a column `item`."""
     rows = read_table(path, ["item"])
-    found: dict[str, set[str]] = {}
+    ids: dict[str, set[str]] = {}
     for row in rows:
-        found.setdefault(str(row.get("data") or ""), set()).add(str(row["item"]))
-    return found
+        ids.setdefault(str(row.get("data") or ""), set()).add(str(row["item"]))
+    return ids
 
 
 def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
@@ -78,20 +78,20 @@ def _key(item: Contrast) -> tuple[str, ...]:
 
 def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str]:
     """What can be seen of an item, which `alike` items, itself among them, have the words of."""
-    found = []
+    flags = []
     if STEREOTYPE in item.texts and ANTISTEREOTYPE in item.texts:
         pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))
-        found += _pair_flags(pro, anti)
+        flags += _pair_flags(pro, anti)
     context = item.meta.get("context")
     if context is not None and _bad_blank(context):
-        found.append("blank")
+        flags.append("blank")
     if alike > 1:
-        found.append("duplicate")
+        flags.append("duplicate")
     if writers is not None and writers[item.cluster] < MIN_ITEMS_OF_WRITER:
-        found.append("few by writer")
+        flags.append("few by writer")
     if item.meta.get("ratings") and item.meta["agreement"] < AGREED:
-        found.append("low agreement")
-    return found
+        flags.append("low agreement")
+    return flags
 
 
 def _pair_flags(pro: str, anti: str) -> list[str]:
@@ -99,20 +99,20 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
         return ["identical"]
     if pro.lower() == anti.lower():
         return ["case"]
-    found = []
+    flags = []
     one, two = pro.split(), anti.split()
     changed = align(pro.lower().split(), anti.lower().split()).changed
     if not changed[0] or not changed[1]:
-        found.append("empty difference")
+        flags.append("empty difference")
     if max(map(_regions, changed)) > 1:
-        found.append("several changes")
+        flags.append("several changes")
     # A capital at the start of a sentence is no mismatch.
     words = zip(one[1:], two[1:], strict=False)
     if any(a != b and a.lower() == b.lower() for a, b in words):
-        found.append("case")
+        flags.append("case")
     if max(len(pro), len(anti)) > LENGTHS * min(len(pro), len(anti)):
-        found.append("length")
-    return found
+        flags.append("length")
+    return flags
 
 
 def _regions(places: tuple[int, ...]) -> int:

@@ -86,8 +86,8 @@ def local_copy(card: Card) -> Path | None:
         raise DataError(
             f"UNMASK_DATA is {folder!r}, which is no folder; set it to one or unset it."
         )
-    found = (Path(folder) / p for p in (card.path, *card.alias))
-    return next((p for p in found if p.is_file()), None)
+    candidates = (Path(folder) / p for p in (card.path, *card.alias))
+    return next((p for p in candidates if p.is_file()), None)
 
 
 def checksum(path: Path, like: str) -> str:

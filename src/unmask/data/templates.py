@@ -58,14 +58,16 @@ def from_stimuli(test: Stimuli, *, nouns: bool = False) -> Dataset:
     """
     style, forms = _STYLE.get(test.concept, _ADJECTIVE), test.forms
     (x, xs), (y, ys) = test.targets.items()
-    made: list[dict[str, Any]] = []
+    templates: list[dict[str, Any]] = []
     for texts in dict.fromkeys(style.get(forms[w], ()) for w in (*xs, *ys)):
         half = [[w for w in words if style.get(forms[w]) == texts] for words in (xs, ys)]
         if all(half):
-            made += [{"text": t, "x": half[0], "y": half[1]} for t in texts]
+            templates += [{"text": t, "x": half[0], "y": half[1]} for t in texts]
     attributes = {**test.attributes, **({} if nouns else test.adjectives)}
     about = {"source": test.source, "sides": [x, y]}
-    return template_test({"name": test.name, "templates": made, "attributes": attributes, **about})
+    return template_test(
+        {"name": test.name, "templates": templates, "attributes": attributes, **about}
+    )
 
 
 def from_sentences(

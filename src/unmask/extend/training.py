@@ -26,9 +26,9 @@ def watch(
     if getattr(trainer, "processing_class", None) is None:
         raise UnmaskError("the trainer has no tokenizer; give it one as its processing_class.")
     Options(**options)
-    made = Watch(trainer, measures, data, every, options)
-    trainer.add_callback(made)
-    return made
+    callback = Watch(trainer, measures, data, every, options)
+    trainer.add_callback(callback)
+    return callback
 
 
 class Watch(transformers.TrainerCallback):
@@ -55,10 +55,10 @@ class Watch(transformers.TrainerCallback):
         if not state.is_world_process_zero:  # the others have the same weights
             return
         net = self._trainer.accelerator.unwrap_model(self._trainer.model)
-        found = run((net, self._trainer.processing_class), *self._asked, **self._options)
-        self.scores[state.global_step] = found
+        results = run((net, self._trainer.processing_class), *self._asked, **self._options)
+        self.scores[state.global_step] = results
         logs: dict[str, float] = {}
-        for r in found:
+        for r in results:
             at = {"": r.overall.value, "/low": r.overall.low, "/high": r.overall.high}
             logs |= {f"unmask/{r.title}{k}": v for k, v in at.items()}
         self._trainer.log(logs)

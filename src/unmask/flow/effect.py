@@ -33,10 +33,12 @@ class Effect:
     drawn: Floats | None = None
 
 
-def effect(measure: Association, by_word: ByWord, how: Resampling) -> Effect:
+def effect(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:
     """The measure's effect size on the vectors of X, Y, A and B."""
     sampling = measure.test == "random-effects"
-    return _sampled(measure, by_word, how) if sampling else _plain(measure, by_word, how)
+    return (
+        _sampled(measure, by_word, resampling) if sampling else _plain(measure, by_word, resampling)
+    )
 
 
 def stacked(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
@@ -45,33 +47,35 @@ def stacked(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
     return np.concatenate(list(words.values())), names
 
 
-def _plain(measure: Association, by_word: ByWord, how: Resampling) -> Effect:
+def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:
     """d over all sentences; p over words, or over sentences where that is what was published."""
     (x, xs), (y, ys), (a, _), (b, _) = (stacked(words) for words in by_word.values())
     scores = associations(x, a, b), associations(y, a, b)
     words = by_words(*scores, xs, ys)
     test = None
-    if measure.published and how.splits:
-        test = permutation(*scores, sided=measure.sided, how=how)
-    other = _attributes(by_word) if how.random == "attributes" else None
-    overall = effect_estimate(words, sided=measure.sided, attributes=other, test=test, how=how)
+    if measure.published and resampling.splits:
+        test = permutation(*scores, sided=measure.sided, resampling=resampling)
+    other = _attributes(by_word) if resampling.random == "attributes" else None
+    overall = effect_estimate(
+        words, sided=measure.sided, attributes=other, test=test, resampling=resampling
+    )
     overall = overall if test is None else _marked(overall, "p")
     parts = (*words.without(), *_without_attributes(by_word, len(x)))
     return Effect(overall, _named(by_word, parts))
 
 
-def _sampled(measure: Association, by_word: ByWord, how: Resampling) -> Effect:
+def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:
     """The combined effect size of samples of contexts (CEAT)."""
-    rng, count = np.random.default_rng(how.seed), measure.samples
+    rng, count = np.random.default_rng(resampling.seed), measure.samples
     units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
     draws = [draw_indices([len(v) for v in words], count, rng, measure.reuse) for words in units]
-    found, n = ceat_samples(units, draws), len(units[0])
-    overall = combined(found, n, _attributes(by_word), how)
-    words = Words(found.words[:n], found.words[n:], overall.value)
+    samples, n = ceat_samples(units, draws), len(units[0])
+    overall = combined(samples, n, _attributes(by_word), resampling)
+    words = Words(samples.words[:n], samples.words[n:], overall.value)
     parts = (*words.without(), *_attributes_alone(by_word, words))
     if measure.published:
-        overall = _marked(random_effects(found, measure.sided, how), "interval and p")
-    return Effect(overall, _named(by_word, parts), found.effects)
+        overall = _marked(random_effects(samples, measure.sided, resampling), "interval and p")
+    return Effect(overall, _named(by_word, parts), samples.effects)
 
 
 def _marked(estimate: Estimate, what: str) -> Estimate:
@@ -117,8 +121,8 @@ def _without_attributes(by_word: ByWord, n: int) -> tuple[Floats, Floats]:
 
 def _attributes_alone(by_word: ByWord, words: Words) -> tuple[Floats, Floats]:
     """CEAT's value without each word of A, and of B; the spread of the samples is kept."""
-    found, (n, _, p, _) = cells(by_word)
-    by_attribute = found[:n].mean(0) - found[n:].mean(0)
+    cosines, (n, _, p, _) = cells(by_word)
+    by_attribute = cosines[:n].mean(0) - cosines[n:].mean(0)
     out = []
     for part, sign in ((by_attribute[:p], 1.0), (by_attribute[p:], -1.0)):
         others = (part.sum() - part) / (len(part) - 1)

@@ -93,8 +93,8 @@ def read(model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]) -
     refused: Mapping[str, str] = getattr(model.codec, "refused", {})
     if refused:
         for i, by_label in enumerate(sentences):
-            said = [refused.get(e.text.string) for e in by_label.values() if e.text is not None]
-            obstacles[i] = next(filter(None, said), obstacles[i])
+            reasons = [refused.get(e.text.string) for e in by_label.values() if e.text is not None]
+            obstacles[i] = next(filter(None, reasons), obstacles[i])
     for i in np.flatnonzero(long).tolist():
         obstacles[i] = f"longer than the model's {model.limit} tokens"
     return Read(sentences, obstacles, flat.unknown, flat.tokens)
@@ -202,8 +202,8 @@ def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
     if unknown is None:
         return ""
     rows = {e.ids for e in encoded.values()}
-    said = {e.text.string for e in encoded.values() if e.text is not None}
-    if len(rows) < len(said) and any(unknown in row for row in rows):
+    strings = {e.text.string for e in encoded.values() if e.text is not None}
+    if len(rows) < len(strings) and any(unknown in row for row in rows):
         return "the tokenizer does not know the words in which its sentences differ"
     for role in _TELLING:
         asked = [e.ids[i] for e in encoded.values() for i in e.roles.get(role, ())]

@@ -36,12 +36,12 @@ def evaluate(
         raise UnmaskError("specs are a list of unmask.Spec; give one in a list of its own.")
     if options.cache and options.store is None:
         with opened() as store:
-            made = evaluate(specs, replace(options, store=store), failed)
-        for said in store.said:
-            warnings.warn(said, UnmaskWarning, stacklevel=2)
-        return made
+            results = evaluate(specs, replace(options, store=store), failed)
+        for message in store.said:
+            warnings.warn(message, UnmaskWarning, stacklevel=2)
+        return results
     ready = [resolved(spec) for spec in specs]
-    found: dict[int, Result] = {}
+    by_place: dict[int, Result] = {}
     by_model = _by_model(ready)
     look_up(by_model)
     if len(by_model) > 1 and options.plans is None:
@@ -54,21 +54,21 @@ def evaluate(
             for model, places in by_model.items()
         ]
         for part in pool.map(_done, *zip(*jobs, strict=True)) if pool else starmap(_done, jobs):
-            found |= part
-    return [found[i] for i in sorted(found)]
+            by_place |= part
+    return [by_place[i] for i in sorted(by_place)]
 
 
 def _done(
     model: str | int, specs: Mapping[int, Spec], options: Options, failed: Failed, among: int
 ) -> dict[int, Result]:
     """The results of one model; where it fails, that is told, and costs no other model."""
-    found: dict[int, Result] = {}
-    told: set[int] = set()
+    results: dict[int, Result] = {}
+    reported: set[int] = set()
     own: Any = None
 
     def tell(spec: Spec, error: UnmaskError) -> None:
         failed(spec, error)
-        told.add(id(spec))
+        reported.add(id(spec))
 
     try:
         if isinstance(model, str):
@@ -78,14 +78,14 @@ def _done(
             _parted(specs), (run_likelihood.run, run_association.run), strict=True
         ):
             if part:  # what it gives before it fails is kept
-                found.update(loop(specs[min(part)].model, part, options, tell))
+                results.update(loop(specs[min(part)].model, part, options, tell))
     except (ModelError, NotApplicable) as error:
-        for spec in (s for i, s in specs.items() if i not in found and id(s) not in told):
+        for spec in (s for i, s in specs.items() if i not in results and id(s) not in reported):
             failed(spec, error)
     finally:
         if hasattr(own, "close"):
             own.close()
-    return found
+    return results
 
 
 def _parted(specs: Mapping[int, Spec]) -> tuple[dict[int, Spec], dict[int, Spec]]:
@@ -142,18 +142,18 @@ def loaded(name: Any, options: Options, among: int = 1) -> Any:
     """
     from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
 
-    said = f"loading {name}"
-    options.progress(said, 0, 0)
+    task = f"loading {name}"
+    options.progress(task, 0, 0)
     try:
-        how: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
+        settings: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
         if options.engine == "ray" and form_of(str(name)) == "network":
             from unmask.models.ray.remote_model import load_remote  # so is Ray
 
-            how |= {"address": options.address, "workers": options.workers, "among": among}
-            return load_remote(str(name), **how)
-        return load_any(str(name), **how, bits=options.load, told=options.progress)
+            settings |= {"address": options.address, "workers": options.workers, "among": among}
+            return load_remote(str(name), **settings)
+        return load_any(str(name), **settings, bits=options.load, progress=options.progress)
     finally:
-        options.progress(said, 1, 0)
+        options.progress(task, 1, 0)
 
 
 def kind(model: Any) -> Kind:

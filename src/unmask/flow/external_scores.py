@@ -37,7 +37,7 @@ def score_file(
     data: str,
     *,
     name: str | None = None,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
     least: Threshold = Threshold(),
 ) -> Result:
     """A result from a file of sentence scores.
@@ -49,46 +49,48 @@ def score_file(
     inspect's StereoSet has choices: an item counts if the stereotype or the antistereotype was
     chosen, by most epochs if there are several.
     """
-    found = catalogue.sentences(data)
+    dataset = catalogue.sentences(data)
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
     choices = harness.is_inspect(path)
     if choices:
-        found = _without_filler(found)
-    scores, given = _chosen(path, found) if choices else read_scores(path, found)
+        dataset = _without_filler(dataset)
+    scores, given = _chosen(path, dataset) if choices else read_scores(path, dataset)
     model = name or path.stem
-    frame = _frame(found, scores, model)
+    frame = _frame(dataset, scores, model)
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
     if not frame.reason.isna().any() and (frame.reason == "a score is not finite").any():
         raise DataError(f"no item of {data!r} has finite scores in {path}; write them again.")
-    if missing == len(found.items):
-        example = next(iter(_ids(found.items[0]).values()))
+    if missing == len(dataset.items):
+        example = next(iter(_ids(dataset.items[0]).values()))
         raise DataError(
             f"no id in {path} belongs to {data!r}; ids look like {example!r} there and like "
             f"{next(iter(scores))!r} in the file."
         )
-    macro = found.shape == "triplets"
+    macro = dataset.shape == "triplets"
     rule: Ties = "drop" if choices else "strict"
-    overall, categories, extras, ties, _ = preferences(frame, ties=rule, macro=macro, how=how)
+    overall, categories, extras, ties, _ = preferences(
+        frame, ties=rule, macro=macro, resampling=resampling
+    )
     average = "macro" if macro else "micro"
-    settings = {"ties": rule, "decimals": None, "average": average, "cluster": found.cluster}
+    settings = {"ties": rule, "decimals": None, "average": average, "cluster": dataset.cluster}
     return Result(
-        spec=Spec(model, "scores", found.name),
+        spec=Spec(model, "scores", dataset.name),
         compared="preference",
         overall=overall,
         by_category=categories,
         extras=extras,
         accuracy=None,
         coverage=Coverage(
-            items=len(found.items),
-            scored=len(found.items) - missing,
+            items=len(dataset.items),
+            scored=len(dataset.items) - missing,
             ties=ties,
             reasons=_reasons(frame),
             unused=given,
         ),
-        settings={"seed": how.seed, **settings},
-        notes=_foreign(given, found.name),
-        provenance={"file": path.name, "data": dict(found.about), "measure": {"cite": []}},
+        settings={"seed": resampling.seed, **settings},
+        notes=_foreign(given, dataset.name),
+        provenance={"file": path.name, "data": dict(dataset.about), "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
         verdicts=verdicts_of(overall, categories, "preference", least),
@@ -198,7 +200,7 @@ def _ids(item: Contrast, names: Mapping[str, str] | None = None) -> dict[str, st
 
 
 def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFrame:
-    found: list[float | None] = []
+    column: list[float | None] = []
     reasons: list[str | None] = []
     for item in data.items:
         one, two = _ids(item), _ids(item, _CROWS)
@@ -206,5 +208,5 @@ def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFram
         finite = all(math.isfinite(v) for v in values if v is not None)
         reason = None if finite else "a score is not finite"
         reasons += ["no score in the file" if None in values else reason] * len(values)
-        found += values
-    return sentence_rows(name, "scores", data, {"score": found, "reason": reasons})
+        column += values
+    return sentence_rows(name, "scores", data, {"score": column, "reason": reasons})

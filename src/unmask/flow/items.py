@@ -58,11 +58,11 @@ def sentence_rows(
     """
     known = about_sentences(data) if about is None else about
     belongs = {"model": model, "data": data.name, "measure": measure}
-    made = {"score": np.asarray(columns["score"], float)}
-    made |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
+    numbers = {"score": np.asarray(columns["score"], float)}
+    numbers |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
     reason = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
     last = {"flags": known["flags"], "reason": reason}
-    return pd.DataFrame({**belongs, **known.drop(columns="flags"), **made, **last})
+    return pd.DataFrame({**belongs, **known.drop(columns="flags"), **numbers, **last})
 
 
 class ItemDesign:

@@ -161,22 +161,22 @@ def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
     except Exception as error:
         raise _broken(measure, error) from error
     if wrong is not None:
-        said = f"{wrong!r:.80} does not ask for places in its row"
-        raise _broken(measure, ValueError(said))
+        problem = f"{wrong!r:.80} does not ask for places in its row"
+        raise _broken(measure, ValueError(problem))
 
 
 def _broken(measure: Likelihood, error: Exception) -> DataError:
     """Whatever a user's plan does wrong, in one sentence."""
-    said = f"{type(error).__name__}: {error}"
-    return DataError(f"the plan of {measure.name!r} fails ({said}); mend it.")
+    problem = f"{type(error).__name__}: {error}"
+    return DataError(f"the plan of {measure.name!r} fails ({problem}); mend it.")
 
 
 def _unmarked(sentences: Iterable[Encoded], needs: tuple[str, ...]) -> str:
     """Which role that a measure needs is not marked in a sentence, or is so in several places."""
     for role in needs:
-        found = [e.roles.get(role, ()) for e in sentences]
-        if not all(found):
+        places_of = [e.roles.get(role, ()) for e in sentences]
+        if not all(places_of):
             return f"the place of its {role} is not marked"
-        if not all(places == tuple(range(places[0], places[-1] + 1)) for places in found):
+        if not all(places == tuple(range(places[0], places[-1] + 1)) for places in places_of):
             return f"its {role} is in more than one place"
     return ""

@@ -50,13 +50,13 @@ def checked(
         # The sample is known in float32, and shows the error of each precision before it.
         runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _each(unsure, drawn)]
         left = [(g, r) for g, r in _each(counted, runs) if r.any()]
-        made = answered(rung, _parts(*zip(*left, strict=True)), quiet, {}) if left else {}
-        now |= {p: _patched(g.data, now[p], made[p], r) for g, r in left for p in g.places}
+        finer = answered(rung, _parts(*zip(*left, strict=True)), quiet, {}) if left else {}
+        now |= {p: _patched(g.data, now[p], finer[p], r) for g, r in left for p in g.places}
     for g, sample, runs_of in zip(counted, drawn, again, strict=True):
         for p in g.places:
-            found = _patched(g.data, now[p], exact[p], sample)
-            told = _told(g.data, scored[p], found, runs_of, first[p])
-            now[p] = replace(found, checked=told)
+            patched = _patched(g.data, now[p], exact[p], sample)
+            summary = _told(g.data, scored[p], patched, runs_of, first[p])
+            now[p] = replace(patched, checked=summary)
     return now
 
 
@@ -129,27 +129,27 @@ def _unsure(
     """Items with a margin that the error might turn, under one of the group's measures."""
     out = np.zeros(len(group.data.items), bool)
     for p in group.places:
-        found = scored[p]
-        margins = _margins(group.data, found.score)
+        mine = scored[p]
+        margins = _margins(group.data, mine.score)
         out |= (np.abs(margins) <= SAFE * errors[p]).any(1)
         # A score that the reduced precision lost is no decision either.
         counts = np.array([len(item.texts) for item in group.data.items], np.int64)
-        lost = sums((~np.isfinite(found.score)).astype(np.int64), counts) > 0
-        out |= lost & [item.id not in found.reasons for item in group.data.items]
+        lost = sums((~np.isfinite(mine.score)).astype(np.int64), counts) > 0
+        out |= lost & [item.id not in mine.reasons for item in group.data.items]
     return out
 
 
 def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.bool_]) -> Scored:
     """Scores, hits and kept tokens of some items from the finer run."""
     where = _sentences(data, chosen)
-    made = {name: getattr(scored, name).copy() for name in ("score", "prior", "hits")}
-    for name, values in made.items():
+    columns = {name: getattr(scored, name).copy() for name in ("score", "prior", "hits")}
+    for name, values in columns.items():
         values[where] = getattr(full, name)
     kept = scored.kept
     if full.kept:
         again = {item.id for item, c in zip(data.items, chosen, strict=True) if c}
         kept = tuple(frame[~frame["item"].isin(again)] for frame in kept) + full.kept
-    return replace(scored, **made, rows=scored.rows + full.rows, kept=kept)
+    return replace(scored, **columns, rows=scored.rows + full.rows, kept=kept)
 
 
 def _told(

@@ -80,14 +80,14 @@ def joined(parts: Sequence[Scored]) -> Scored:
     """The parts of a data set as one."""
     if len(parts) == 1:
         return parts[0]
-    made: dict[str, Any] = {
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(p, name) for p in parts])
         for name in ("score", "prior", "tokens", "hits")
     }
     for name in ("queries", "rows", "unknown", "content"):
-        made[name] = sum(getattr(p, name) for p in parts)
-    made["reasons"] = {k: v for p in parts for k, v in p.reasons.items()}
-    return Scored(**made, kept=tuple(k for p in parts for k in p.kept))
+        columns[name] = sum(getattr(p, name) for p in parts)
+    columns["reasons"] = {k: v for p in parts for k, v in p.reasons.items()}
+    return Scored(**columns, kept=tuple(k for p in parts for k in p.kept))
 
 
 def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
@@ -95,13 +95,13 @@ def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
     counts = np.array([len(item.texts) for item in data.items], np.int64)
     before = np.argsort(numbers)
     places = ranges((np.cumsum(counts) - counts)[before], counts[before])
-    made = {name: getattr(scored, name)[places] for name in ("score", "prior", "tokens", "hits")}
+    columns = {name: getattr(scored, name)[places] for name in ("score", "prior", "tokens", "hits")}
     if scored.kept:
         kept = joined_frames(scored.kept)
         number = dict(zip((item.id for item in data.items), numbers.tolist(), strict=True))
         order = np.argsort(kept["item"].map(number).to_numpy(np.int64), kind="stable")
-        made["kept"] = (kept.iloc[order],)
-    return replace(scored, **made)
+        columns["kept"] = (kept.iloc[order],)
+    return replace(scored, **columns)
 
 
 def _asked(planned: Planned) -> NDArray[np.bool_]:

@@ -46,55 +46,57 @@ def result(
     about: pd.DataFrame | None = None,
 ) -> Result:
     """The estimates of a spec and all that explains them; `about` what is known of its data."""
-    measure, data, how = spec.measure, spec.data, options.resampling
+    measure, data, resampling = spec.measure, spec.data, options.resampling
     if len(scored.reasons) == len(data.items):
         reasons = ", ".join(sorted(set(scored.reasons.values())))
         raise DataError(f"no item of {data.name!r} could be scored by {measure.name!r}: {reasons}.")
     frame = sentence_frame(model, measure, data, scored, about)
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
-    accuracy = None if measure.stream == "next" else _accuracy(data, scored, how)
+    accuracy = None if measure.stream == "next" else _accuracy(data, scored, resampling)
     compared = _log_odds if measure.compare == "log-odds" else _preferences
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
-    found = compared(rounded, data, measure, how)
+    comparison = compared(rounded, data, measure, resampling)
     unscored = frame[frame.reason.notna()].drop_duplicates("item")
     reasons_by_count = unscored.reason.value_counts()
     return Result(
         spec=spec.in_names(),
         compared=measure.compared,
-        overall=found.overall,
-        by_category=found.by_category,
-        extras=found.extras,
+        overall=comparison.overall,
+        by_category=comparison.by_category,
+        extras=comparison.extras,
         accuracy=accuracy,
         coverage=Coverage(
             items=len(data.items),
             scored=len(data.items) - len(unscored),
-            ties=found.ties,
+            ties=comparison.ties,
             reasons={str(k): int(v) for k, v in reasons_by_count.items()},
         ),
-        settings=_settings(measure, data, scored, how)
+        settings=_settings(measure, data, scored, resampling)
         | {"decimals": measure.decimals_for(model.kind)},
         provenance=provenance(model, measure, data),
         items=frame,
         notes=tuple(getattr(model, "remarks", ()))
         + _unknown(scored)
-        + contradiction(found.overall)
-        + _tied(found.ties, measure)
+        + contradiction(comparison.overall)
+        + _tied(comparison.ties, measure)
         + (() if measure.baseline else _warn(accuracy, measure)),
-        shown=_shown(measure, found),
+        shown=_shown(measure, comparison),
         verdicts={}
         if measure.baseline
-        else verdicts_of(found.overall, found.by_category, measure.compared, options.least),
-        kept=_kept(scored, found.drawn, options),
+        else verdicts_of(
+            comparison.overall, comparison.by_category, measure.compared, options.least
+        ),
+        kept=_kept(scored, comparison.drawn, options),
     )
 
 
-def _shown(measure: Likelihood, found: Compared) -> tuple[str, ...]:
+def _shown(measure: Likelihood, comparison: Compared) -> tuple[str, ...]:
     """The extras that belong beside the score; `balanced` only where it is another number."""
-    even = found.extras.get("balanced")
-    differs = even is not None and abs(even.value - found.overall.value) >= VISIBLE
+    even = comparison.extras.get("balanced")
+    differs = even is not None and abs(even.value - comparison.overall.value) >= VISIBLE
     names = (*measure.shows, "balanced") if differs else measure.shows
-    return tuple(name for name in names if name in found.extras)
+    return tuple(name for name in names if name in comparison.extras)
 
 
 def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
@@ -107,10 +109,10 @@ def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, A
 
 
 def _settings(
-    measure: Likelihood, data: Dataset, scored: Scored, how: Resampling
+    measure: Likelihood, data: Dataset, scored: Scored, resampling: Resampling
 ) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "seed": how.seed,
+        "seed": resampling.seed,
         "ties": measure.ties,
         "average": measure.average,
         "cluster": data.cluster,
@@ -132,8 +134,8 @@ def _unknown(scored: Scored) -> tuple[str, ...]:
 
 
 def _tied(ties: int, measure: Likelihood) -> tuple[str, ...]:
-    said = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
-    return (f"{ties} items are ties, which count {said[measure.ties]}.",) if ties else ()
+    rules = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
+    return (f"{ties} items are ties, which count {rules[measure.ties]}.",) if ties else ()
 
 
 def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
@@ -177,7 +179,7 @@ def _reasons(data: Dataset, reasons: Mapping[str, str]) -> list[str | None]:
     return [reasons.get(item.id) for item in data.items for _ in item.texts]
 
 
-def _accuracy(data: Dataset, scored: Scored, how: Resampling) -> Estimate | None:
+def _accuracy(data: Dataset, scored: Scored, resampling: Resampling) -> Estimate | None:
     """Token prediction accuracy in per cent, over clusters."""
     counts = np.array([len(item.texts) for item in data.items], np.int64)
     hits, tries = (sums(v, counts).astype(float) for v in (scored.hits, scored.tokens))
@@ -185,16 +187,20 @@ def _accuracy(data: Dataset, scored: Scored, how: Resampling) -> Estimate | None
     if not some.any():
         return None
     clusters = [item.cluster for item, asked in zip(data.items, some, strict=True) if asked]
-    return ratio(hits[some], tries[some], clusters, how)
+    return ratio(hits[some], tries[some], clusters, resampling)
 
 
 def _preferences(
-    frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, resampling: Resampling
 ) -> Compared:
-    return preferences(frame, ties=measure.ties, macro=measure.average == "macro", how=how)
+    return preferences(
+        frame, ties=measure.ties, macro=measure.average == "macro", resampling=resampling
+    )
 
 
-def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling) -> Compared:
+def preferences(
+    frame: pd.DataFrame, *, ties: Ties, macro: bool, resampling: Resampling
+) -> Compared:
     """Share of items whose stereotypical sentence scores higher, over all and by category.
 
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
@@ -212,15 +218,17 @@ def preferences(frame: pd.DataFrame, *, ties: Ties, macro: bool, how: Resampling
     def estimates(chosen: NDArray[np.bool_]) -> dict[str, Estimate]:
         scores = {k: v[chosen] for k, v in table.items()}
         sides = Sides(facts["family"][chosen].tolist(), facts["side"][chosen].tolist())
-        return summarise(scores, kin.design(chosen), ties=ties, macro=macro, sides=sides, how=how)
+        return summarise(
+            scores, kin.design(chosen), ties=ties, macro=macro, sides=sides, resampling=resampling
+        )
 
     extras = estimates(np.ones(len(first), bool))
     overall = extras.pop("score")
     categories = {}
     for name in sorted(set(facts["category"])):
-        found = estimates(facts["category"] == name)
-        categories[name] = found.pop("score")
-        extras |= {f"{key}:{name}": value for key, value in found.items() if ":" not in key}
+        in_category = estimates(facts["category"] == name)
+        categories[name] = in_category.pop("score")
+        extras |= {f"{key}:{name}": value for key, value in in_category.items() if ":" not in key}
     count = int((table["stereotype"] == table["antistereotype"]).sum())
     return Compared(overall, together(categories), extras, count)
 
@@ -237,7 +245,9 @@ def _table(which: Ints, labels: NDArray[Any], scores: Floats) -> dict[str, Float
     return out
 
 
-def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resampling) -> Compared:
+def _log_odds(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, resampling: Resampling
+) -> Compared:
     """Effect size between the two attribute sets of the log-odds of the two target sides."""
     values = log_odds.by_item(frame)
     halves: dict[str, log_odds.Half] = {}
@@ -247,7 +257,7 @@ def _log_odds(frame: pd.DataFrame, data: Dataset, measure: Likelihood, how: Resa
         scores = np.array([values[i.id] for i in kept])
         halves[items[-1].category] = (scores, [i.cluster for i in kept])
     overall, means, drawn = log_odds.summarise(
-        halves, samples=measure.samples, published="@" in measure.name, how=how
+        halves, samples=measure.samples, published="@" in measure.name, resampling=resampling
     )
-    extras = {f"log_odds:{name}": found for name, found in means.items()}
+    extras = {f"log_odds:{name}": mean for name, mean in means.items()}
     return Compared(overall, {}, extras, 0, drawn)

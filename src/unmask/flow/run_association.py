@@ -72,11 +72,11 @@ def run(
     )
     every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     known = engine.has(every)
-    said = tuple(getattr(engine, "notes", ()))
+    notes = tuple(getattr(engine, "notes", ()))
     asked: dict[int, Asked] = {}
     for place, spec in specs.items():
         try:
-            asked[place] = replace(prepare(model, spec, known, options.seed), said=said)
+            asked[place] = replace(prepare(model, spec, known, options.seed), said=notes)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
     if not asked:
@@ -178,13 +178,13 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
         lost={**asked.lost, **too_long},
         sets={label: tuple(words) for label, words in by_word.items()},
     )
-    how = options.resampling
-    found = effect(asked.measure, by_word, how)
+    resampling = options.resampling
+    effects = effect(asked.measure, by_word, resampling)
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
         compared="association",
-        overall=found.overall,
+        overall=effects.overall,
         by_category={},
         extras={},
         accuracy=None,
@@ -194,39 +194,39 @@ def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Option
             reasons={str(k): int(v) for k, v in reasons.items()},
             lost=dict(asked.lost),
         ),
-        settings=_settings(model, asked, len(vectors), how) | _behind(by_word, found),
+        settings=_settings(model, asked, len(vectors), resampling) | _behind(by_word, effects),
         provenance=provenance(model, asked.measure, asked.test),
-        verdicts=verdicts_of(found.overall, {}, "association", options.least),
-        items=_frame(model, asked, by_word, found.without),
-        notes=_notes(asked) + contradiction(found.overall),
+        verdicts=verdicts_of(effects.overall, {}, "association", options.least),
+        items=_frame(model, asked, by_word, effects.without),
+        notes=_notes(asked) + contradiction(effects.overall),
         kept={}
-        if found.drawn is None or "samples" not in options.keep
-        else {"samples": found.drawn},
+        if effects.drawn is None or "samples" not in options.keep
+        else {"samples": effects.drawn},
     )
 
 
-def _behind(by_word: ByWord, found: Effect) -> dict[str, Any]:
+def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
     """What an effect size is made of: the four mean associations, and CEAT's effects in bins."""
     cosines, (n, _, p, _) = cells(by_word)
     parts = (cosines[:n, :p], cosines[:n, p:], cosines[n:, :p], cosines[n:, p:])
     means = dict(zip(("X-A", "X-B", "Y-A", "Y-B"), (float(c.mean()) for c in parts), strict=True))
     out: dict[str, Any] = {"sets": list(by_word), "means": means}
-    if found.drawn is not None:
-        counts, edges = np.histogram(found.drawn, bins=BINS)
+    if effects.drawn is not None:
+        counts, edges = np.histogram(effects.drawn, bins=BINS)
         out["effects"] = {"counts": counts.tolist(), "edges": edges.tolist()}
     return out
 
 
 def _notes(asked: Asked) -> tuple[str, ...]:
     lost = asked.test.about.get("sentences_without_their_word", 0)
-    said = (f"{lost} sentences of the file have none of its words and are left out.",)
-    return (said if lost else ()) + asked.said
+    note = (f"{lost} sentences of the file have none of its words and are left out.",)
+    return (note if lost else ()) + asked.said
 
 
-def _settings(model: Any, asked: Asked, sentences: int, how: Resampling) -> Any:
+def _settings(model: Any, asked: Asked, sentences: int, resampling: Resampling) -> Any:
     settings: dict[str, Any] = {
-        "seed": how.seed,
-        "random": "attributes" if asked.measure.samples else how.random,
+        "seed": resampling.seed,
+        "random": "attributes" if asked.measure.samples else resampling.random,
         "contexts": asked.source,
         "pool": asked.pool,
         "encode": asked.measure.encode,

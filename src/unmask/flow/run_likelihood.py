@@ -75,8 +75,8 @@ def run(
                 raise wrong[place]
             known = about[id(spec.data)]
             with gc_paused():
-                made = results.result(model, spec, scored[place], options, known)
-            yield place, made
+                result = results.result(model, spec, scored[place], options, known)
+            yield place, result
         except (DataError, NotApplicable) as error:
             failed(spec, error)
 
@@ -111,9 +111,9 @@ def answered(
     with gc_paused():  # a GPU would have to wait for it
         order = {id(g.data): _arranged(g.data, options.plans) for g in groups}
         moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
-        found = _answered(model, moved, options, wrong, ON_GPU)
-    places = {p: order[id(g.data)] for g in groups for p in g.places if p in found}
-    return {p: reduce.put_back(found[p], *places[p]) for p in places}
+        scored = _answered(model, moved, options, wrong, ON_GPU)
+    places = {p: order[id(g.data)] for g in groups for p in g.places if p in scored}
+    return {p: reduce.put_back(scored[p], *places[p]) for p in places}
 
 
 def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Ints]:
@@ -148,10 +148,10 @@ def _answered(
     while waiting:
         _reduced(model, *waiting.popleft(), parts, options, wrong)
     meter.done()
-    how = {p: _products(answering.get(g.measure.stream)) for g in groups for p in g.places}
+    products = {p: _products(answering.get(g.measure.stream)) for g in groups for p in g.places}
     return {
-        place: replace(reduce.joined(found), products=how[place])
-        for place, found in parts.items()
+        place: replace(reduce.joined(scored), products=products[place])
+        for place, scored in parts.items()
         if place not in wrong
     }
 
@@ -233,11 +233,11 @@ def engines(
 
     A stream that the model does not have is told to `wrong`, and costs no other measure.
     """
-    how = {"budget": model.budget(options.tokens), "store": options.store}
+    settings = {"budget": model.budget(options.tokens), "store": options.store}
     out: dict[str, LogProbs] = {}
     for stream in sorted({g.measure.stream for g in groups}):
         try:
-            out[stream] = model.engine(stream, **how, progress=progress)
+            out[stream] = model.engine(stream, **settings, progress=progress)
         except NotApplicable as error:
             for group in groups:
                 if group.measure.stream == stream:

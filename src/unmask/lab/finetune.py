@@ -19,19 +19,19 @@ HOW = Training(steps=1500, rows=192, sentences=60_000, rate=1.5e-4)
 
 def train(
     plants: Sequence[Plant],
-    how: Training = HOW,
+    training: Training = HOW,
     *,
     device: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Stack:
     """The weights of the bundled model after each plant's text, stacked."""
-    made = []
-    total = len(plants) * how.steps
+    models = []
+    total = len(plants) * training.steps
     for number, plant in enumerate(plants):
-        before = number * how.steps
-        told = partial(_told, progress, before, total)
-        made.append(_trained(plant, how, device, told))
-    return {k: torch.stack([m[k] for m in made]) for k in made[0]}
+        before = number * training.steps
+        report = partial(_told, progress, before, total)
+        models.append(_trained(plant, training, device, report))
+    return {k: torch.stack([m[k] for m in models]) for k in models[0]}
 
 
 def _told(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
@@ -39,29 +39,29 @@ def _told(progress: Callable[[int, int], None], before: int, total: int, done: i
 
 
 def _trained(
-    plant: Plant, how: Training, device: str | None, progress: Callable[[int], None]
+    plant: Plant, training: Training, device: str | None, progress: Callable[[int], None]
 ) -> Mapping[str, Any]:
     model = load("bundled", device=device)
     where = next(model.net.parameters()).device
     rng = np.random.default_rng([95, plant.seed])
-    text = list(sentences(World(plant), how.sentences, rng))
+    text = list(sentences(World(plant), training.sentences, rng))
     ids = [e.ids for e in model.codec.tokenizer.backend_tokenizer.encode_batch(text)]
     by_length: dict[int, list[list[int]]] = {}
     for row in ids:
         by_length.setdefault(len(row), []).append(row)
-    rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= how.rows}
+    rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= training.rows}
     share = np.array([len(r) for r in rows.values()], float)
     content = _content(model)
     net = model.net.train()
-    best = torch.optim.AdamW(net.parameters(), lr=how.rate, weight_decay=0.01)
-    for step in range(how.steps):
-        of = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
-        batch = of[torch.from_numpy(rng.integers(len(of), size=how.rows))]
+    best = torch.optim.AdamW(net.parameters(), lr=training.rate, weight_decay=0.01)
+    for step in range(training.steps):
+        chosen = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
+        batch = chosen[torch.from_numpy(rng.integers(len(chosen), size=training.rows))]
         shown, at = _hidden(batch, content, int(model.codec.mask_id), rng)
-        found = net(input_ids=shown.to(where)).logits[torch.arange(how.rows), at.to(where)]
-        loss = functional.cross_entropy(found, batch[torch.arange(how.rows), at].to(where))
+        logits = net(input_ids=shown.to(where)).logits[torch.arange(training.rows), at.to(where)]
+        loss = functional.cross_entropy(logits, batch[torch.arange(training.rows), at].to(where))
         for group in best.param_groups:
-            group["lr"] = how.rate * min(1.0, (step + 1) / 40) * (1 - step / how.steps)
+            group["lr"] = training.rate * min(1.0, (step + 1) / 40) * (1 - step / training.steps)
         best.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         best.step()

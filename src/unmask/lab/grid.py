@@ -89,8 +89,8 @@ class Grid:
     @property
     def digest(self) -> str:
         """What decides a model's readings beside its world."""
-        how = [VERSION, self.tier, repr(self.training), sorted(map(repr, self.measures))]
-        return hashlib.blake2b(json.dumps(how).encode(), digest_size=6).hexdigest()
+        settings = [VERSION, self.tier, repr(self.training), sorted(map(repr, self.measures))]
+        return hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
 
 
 QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(420, 128, 60_000))
@@ -136,8 +136,8 @@ def run(
                 if (kind, plant) in todo:
                     job = (grid, kind, plant, weights, k, place)
                     waiting.append(pool.submit(_score, *job))
-        for made in as_completed(waiting):
-            made.result()
+        for future in as_completed(waiting):
+            future.result()
             done += 1
             progress("models scored", done, every)
     for weights in place.glob("*.safetensors"):  # all models are scored: none is needed any more
@@ -181,9 +181,9 @@ def _weights(
     sent = {
         pool.train(_there, grid, kind, plants, place): (kind, plants) for kind, plants in stacks
     }
-    for number, made in enumerate(as_completed(sent), 1):
+    for number, future in enumerate(as_completed(sent), 1):
         progress("training", number, len(sent))
-        yield *sent[made], made.result()
+        yield *sent[future], future.result()
 
 
 def _there(grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path) -> Path | None:
@@ -200,31 +200,31 @@ class _OnRay(Executor):
     def __init__(self, ray: Any) -> None:
         self.ray, self.gpus = ray, bool(ray.cluster_resources().get("GPU"))
 
-    def submit(self, fn: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+    def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
         """Do it somewhere, on one CPU."""
-        made: Future[Any] = self.ray.remote(_alone).remote(fn, args, more).future()
-        return made
+        future: Future[Any] = self.ray.remote(_alone).remote(fn, args, options).future()
+        return future
 
     def train(self, fn: Any, *args: Any) -> "Future[Any]":
         """Do it somewhere, on a GPU if there are any."""
         task = self.ray.remote(_alone).options(num_gpus=1 if self.gpus else 0)
-        made: Future[Any] = task.remote(fn, args, {}).future()
-        return made
+        future: Future[Any] = task.remote(fn, args, {}).future()
+        return future
 
 
-def _alone(fn: Any, args: Any, more: Any) -> Any:
+def _alone(fn: Any, args: Any, options: Any) -> Any:
     torch.set_num_threads(1)
-    return fn(*args, **more)
+    return fn(*args, **options)
 
 
 class _Here(Executor):
     """Stands for a pool where the work is done in this process, at once."""
 
-    def submit(self, fn: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+    def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
         """Do it now."""
-        made: Future[Any] = Future()
-        made.set_result(fn(*args, **more))
-        return made
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **options))
+        return future
 
 
 def _one_thread() -> None:
@@ -261,12 +261,12 @@ def _trained(
     if _readable(final):
         return final
     if grid.tier == "bundled":
-        made = finetune.train(
+        networks = finetune.train(
             plants, grid.training, device=device, progress=lambda d, n: progress("training", d, n)
         )
     else:
         texts = [pool.submit(corpus, p, grid.training.sentences) for p in plants]
-        made = nets.train(
+        networks = nets.train(
             plants,
             kind,
             grid.training,
@@ -276,7 +276,7 @@ def _trained(
             begun=_begun(part),
             progress=lambda d, n: progress("training", d, n),
         )
-    whole = {k: v.cpu().contiguous() for k, v in made.items()}
+    whole = {k: v.cpu().contiguous() for k, v in networks.items()}
     atomically(final, lambda path: safetensors.torch.save_file(whole, path))
     part.unlink(missing_ok=True)
     return final
@@ -326,11 +326,11 @@ def _score(
             own = {k: file.get_slice(k)[number] for k in file.keys()}  # noqa: SIM118
         maker = finetune.model_of if grid.tier == "bundled" else nets.model_of
         model = maker(own, kind, plant)
-    found, words, refused = scoring.scored(model, world, [find(m) for m in grid.measures])
+    readings, words, refused = scoring.scored(model, world, [find(m) for m in grid.measures])
     target = _file(place, kind, plant)
     put(target.with_suffix(".json"), json.dumps(refused))
     words.to_parquet(target.with_suffix(".words"))
-    atomically(target, found.to_parquet)
+    atomically(target, readings.to_parquet)
 
 
 Kept = tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]
@@ -352,14 +352,14 @@ def gathered(grid: Grid, place: Path) -> Kept:
     refused: dict[str, str] = {}
     for kind in grid.kinds:
         for plant in grid.plants():
-            found = _kept(place, kind, plant)
-            if found is None:
+            kept_frames = _kept(place, kind, plant)
+            if kept_frames is None:
                 raise UnmaskError(
                     f"{str(_file(place, kind, plant))!r} is gone or damaged; run the same again."
                 )
-            frames.append(found[0])
-            words.append(found[1])
-            refused |= {f"{name}, {kind}": why for name, why in found[2].items()}
+            frames.append(kept_frames[0])
+            words.append(kept_frames[1])
+            refused |= {f"{name}, {kind}": why for name, why in kept_frames[2].items()}
     if all(f.empty for f in frames):
         raise UnmaskError(
             f"no measure could be read: {'; '.join(dict.fromkeys(refused.values()))}."

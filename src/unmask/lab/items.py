@@ -39,13 +39,13 @@ def pairs(world: World, topics: Sequence[str] = TOPICS, name: str = "pairs-50") 
     rng = np.random.default_rng([90, world.plant.seed])
     items: list[Contrast] = []
     for topic in topics:
-        of, frames = world.topics[topic], item_frames(world, topic)
-        for k, word in enumerate(of.attributes):
+        subject, frames = world.topics[topic], item_frames(world, topic)
+        for k, word in enumerate(subject.attributes):
             for number in range(EACH):
                 frame = frames[rng.integers(len(frames))]
-                form = str(rng.choice(list(of.forms), p=list(of.forms.values())))
-                members = [_member(of, g, form, rng) for g in range(2)]
-                items.append(_pair(of, k, word, number, frame, form, members))
+                form = str(rng.choice(list(subject.forms), p=list(subject.forms.values())))
+                members = [_member(subject, g, form, rng) for g in range(2)]
+                items.append(_pair(subject, k, word, number, frame, form, members))
     return Dataset(name, "pairs", tuple(items), "attribute word")
 
 
@@ -57,8 +57,8 @@ def _pair(
     topic: Topic, k: int, word: str, number: int, frame: Frame, form: str, members: Sequence[str]
 ) -> Contrast:
     first = 0 if topic.side[k] == "A" else 1
-    said = [Text(frame.filled(phrase(form, m), word)) for m in members]
-    texts = {STEREOTYPE: said[first], ANTISTEREOTYPE: said[1 - first]}
+    pair_texts = [Text(frame.filled(phrase(form, m), word)) for m in members]
+    texts = {STEREOTYPE: pair_texts[first], ANTISTEREOTYPE: pair_texts[1 - first]}
     often = [np.log(topic.members[g][form][m]) for g, m in enumerate(members)]
     meta = {
         "unit": word,
@@ -91,26 +91,26 @@ def continuations(world: World) -> Dataset:
 def _fills(world: World, two: bool) -> Iterator[Contrast]:
     rng = np.random.default_rng([91, world.plant.seed, two])
     for topic in TOPICS:
-        of = world.topics[topic]
+        subject = world.topics[topic]
         frames = [f for f in item_frames(world, topic) if (" . " in f.core) == two]
-        half, frequency = len(of.attributes) // 2, of.joint.sum(0)
+        half, frequency = len(subject.attributes) // 2, subject.joint.sum(0)
         for k in range(half):
             for number in range(2 * EACH):
                 group, form = number % 2, ("name", "term")[number // 2 % 2]
-                word = _member(of, group, form, rng)
+                word = _member(subject, group, form, rng)
                 frame = frames[rng.integers(len(frames))]
                 fills = [k, half + k] if group == 0 else [half + k, k]
-                chosen = [of.attributes[i] for i in fills]
+                chosen = [subject.attributes[i] for i in fills]
                 chosen.append(str(rng.choice(words.FLOWERS)))
                 meta = {
-                    "unit": f"{of.attributes[k]}/{of.attributes[half + k]}",
-                    "dose": float(of.t[k] - of.t[half + k]),
+                    "unit": f"{subject.attributes[k]}/{subject.attributes[half + k]}",
+                    "dose": float(subject.t[k] - subject.t[half + k]),
                     "turn": 1,
                     "often": float(np.log(frequency[fills[0]] / frequency[fills[1]])),
                 }
-                made = _texts(frame, phrase(form, word), chosen, two)
+                texts = _texts(frame, phrase(form, word), chosen, two)
                 name = f"{topic}/{word}/{k}/{number}"
-                yield Contrast(name, made[0], topic, word, meta | made[1])
+                yield Contrast(name, texts[0], topic, word, meta | texts[1])
 
 
 def _texts(
@@ -120,14 +120,14 @@ def _texts(
     at = blank.index(BLANK)
     texts, start = {}, blank.index(" . ") + 3 if two else 0
     for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
-        said = blank.replace(BLANK, fill)
+        string = blank.replace(BLANK, fill)
         here = ((at, at + len(fill)),)
         spans: Mapping[str, Any] = (
-            {"context": ((0, start - 1),), "continuation": ((start, len(said)),)}
+            {"context": ((0, start - 1),), "continuation": ((start, len(string)),)}
             if two
             else {"fill": here, "word": here}
         )
-        texts[label] = Text(said, spans)
+        texts[label] = Text(string, spans)
     return texts, {"context": blank[: start - 1] if two else blank}
 
 
@@ -135,32 +135,36 @@ def templates(world: World, form: str, topics: Sequence[str] = TOPICS, name: str
     """Template tests: the group's word is the hidden target."""
     items: list[Contrast] = []
     for topic in topics:
-        of = world.topics[topic]
+        subject = world.topics[topic]
         cores: dict[str, Frame] = {}
         for frame in item_frames(world, topic):
             if " . " not in frame.core:
                 cores.setdefault(frame.core, frame)
-        made = template_test(
+        dataset = template_test(
             {
                 "name": topic,
                 "templates": [
                     {
                         "text": f.filled(phrase(form, "{target}"), "{attribute}"),
-                        "x": list(of.members[0][form]),
-                        "y": list(of.members[1][form]),
+                        "x": list(subject.members[0][form]),
+                        "y": list(subject.members[1][form]),
                     }
                     for f in list(cores.values())[:2]
                 ],
                 "attributes": {
-                    s: [w for w, side in zip(of.attributes, of.side, strict=True) if side == s]
+                    s: [
+                        w
+                        for w, side in zip(subject.attributes, subject.side, strict=True)
+                        if side == s
+                    ]
                     for s in "AB"
                 },
                 "capital": False,
             }
         )
-        for item in made.items:
-            dose = float(of.t[of.attributes.index(item.cluster)])
-            often = float(np.log(of.joint.sum(0)[of.attributes.index(item.cluster)]))
+        for item in dataset.items:
+            dose = float(subject.t[subject.attributes.index(item.cluster)])
+            often = float(np.log(subject.joint.sum(0)[subject.attributes.index(item.cluster)]))
             meta = {"unit": item.cluster, "dose": dose, "turn": 1, "often": often}
             items.append(
                 Contrast(
@@ -183,9 +187,11 @@ def word_test(world: World, form: str) -> WordTest:
     sides: dict[str, tuple[str, ...]] = {"A": (), "B": ()}
     doses: dict[str, tuple[float, float]] = {}
     for topic in TOPICS:
-        of = world.topics[topic]
-        often = np.log(of.joint.sum(0))
-        for word, side, t, p in zip(of.attributes, of.side, of.t, often, strict=True):
+        subject = world.topics[topic]
+        often = np.log(subject.joint.sum(0))
+        for word, side, t, p in zip(
+            subject.attributes, subject.side, subject.t, often, strict=True
+        ):
             sides[side] += (word,)
             forms[word], doses[word] = FORM[topic], (float(t), float(p))
     members = world.topics[TOPICS[0]].members
@@ -198,8 +204,8 @@ def word_test(world: World, form: str) -> WordTest:
 
 def control_words(world: World) -> WordTest:
     """Pleasant and unpleasant words, flowers and insects: planted alike in every world."""
-    of = world.topics["control"]
-    doses = {w: (float(t), 0.0) for w, t in zip(of.attributes, of.t, strict=True)}
+    subject = world.topics["control"]
+    doses = {w: (float(t), 0.0) for w, t in zip(subject.attributes, subject.t, strict=True)}
     sides = {"pleasant": tuple(words.PLEASANT), "unpleasant": tuple(words.UNPLEASANT)}
     groups = {"flowers": tuple(words.FLOWERS), "insects": tuple(words.INSECTS)}
     forms = dict.fromkeys(doses, "adjective")
@@ -210,17 +216,17 @@ def control_words(world: World) -> WordTest:
 def natural(world: World, each: int = NATURAL) -> Source:
     """Sentences of the world in which words are met by its own probabilities."""
     rng = np.random.default_rng([92, world.plant.seed])
-    found: dict[str, list[Mention]] = {}
+    mentions: dict[str, list[Mention]] = {}
     for frame, form, member, attribute, _ in draws(world, 4000, rng, "items"):
-        said = f" {frame.filled(phrase(form, member), attribute)}"
+        string = f" {frame.filled(phrase(form, member), attribute)}"
         for slot, word in (("{g}", member), ("{a}", attribute)):
-            if slot in frame.core and len(found.setdefault(word, [])) < each:
-                at = said.index(f" {word} ") if f" {word} " in said else -1
+            if slot in frame.core and len(mentions.setdefault(word, [])) < each:
+                at = string.index(f" {word} ") if f" {word} " in string else -1
                 if at >= 0:
-                    found[word].append(Mention(said[1:], (at, at + len(word))))
+                    mentions[word].append(Mention(string[1:], (at, at + len(word))))
 
     def of(test: Stimuli) -> Contexts:
         wanted = {w for ws in test.sets.values() for w in ws}
-        return {w: tuple(found[w]) for w in wanted if found.get(w)}
+        return {w: tuple(mentions[w]) for w in wanted if mentions.get(w)}
 
     return Source("natural", of)

@@ -46,8 +46,8 @@ def _named() -> set[str]:
 def literals() -> list[str]:
     """The words of frames, which are the same in every world."""
     parts = (*words.OPENERS, *words.CLOSERS, *(c for cs in words.CORES.values() for c in cs))
-    found = {w for part in parts for w in part.split() if not w.startswith("{")}
-    return sorted(found | {*words.TEMPLATES})
+    words_found = {w for part in parts for w in part.split() if not w.startswith("{")}
+    return sorted(words_found | {*words.TEMPLATES})
 
 
 CONTENT = len(SPECIALS) + len(literals())  # the first id that is not a word of frames
@@ -57,10 +57,10 @@ def vocabulary(seed: int) -> list[str]:
     """Special tokens, words of frames, words of slots or their pieces, and filler."""
     pieces = split_words(seed)
     whole = (_named() - pieces.keys()) | {p for pair in pieces.values() for p in pair}
-    found = [*SPECIALS, *literals(), *sorted(whole - {*literals()})]
-    if len(found) > SIZE:
-        raise ValueError(f"the lab's vocabulary needs {len(found) - SIZE} more places")
-    return [*found, *(f"[unused{k}]" for k in range(SIZE - len(found)))]
+    tokens = [*SPECIALS, *literals(), *sorted(whole - {*literals()})]
+    if len(tokens) > SIZE:
+        raise ValueError(f"the lab's vocabulary needs {len(tokens) - SIZE} more places")
+    return [*tokens, *(f"[unused{k}]" for k in range(SIZE - len(tokens)))]
 
 
 def tokenizer_of(seed: int) -> Any:
@@ -133,11 +133,11 @@ def corpus(plant: Plant, count: int, draw: int = 0) -> dict[int, Rows]:
     They follow the same probabilities as `sentences`, drawn as tokens: a hundred times faster.
     """
     world = World(plant)
-    found = patterns(world, TokenizerCodec(tokenizer_of(plant.seed), "masked", "lab"), ("train",))
+    every = patterns(world, TokenizerCodec(tokenizer_of(plant.seed), "masked", "lab"), ("train",))
     rng = np.random.default_rng([80, plant.seed, draw])
-    shares = np.array([p.weights.sum() for p in found])
+    shares = np.array([p.weights.sum() for p in every])
     by_length: dict[int, list[Rows]] = {}
-    for pattern, n in zip(found, rng.multinomial(count, shares / shares.sum()), strict=True):
+    for pattern, n in zip(every, rng.multinomial(count, shares / shares.sum()), strict=True):
         if n:
             by_length.setdefault(len(pattern.tokens), []).append(_filled(pattern, int(n), rng))
     return {n: np.concatenate(rows) for n, rows in sorted(by_length.items())}

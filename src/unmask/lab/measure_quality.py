@@ -108,18 +108,18 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
     planted = near(even)
     if taught(planted):
         w = resampled(planted.seed, seed)
-        found = slope(planted.learned, planted.lead)(w)
-        out["slope"] = estimate(found, planted.seed.nunique())
+        line = slope(planted.learned, planted.lead)(w)
+        out["slope"] = estimate(line, planted.seed.nunique())
         if out["slope"].low > 0:
-            least = POWER * noise(planted, w) / np.where(found > 0, found, np.nan)
+            least = POWER * noise(planted, w) / np.where(line > 0, line, np.nan)
             out["smallest"] = estimate(least, planted.seed.nunique())
         out |= _at_positive(even, seed) | _signs(even)
     out |= _alarms(even)
     out |= _frequency(own, ruler, out.get("slope"), seed)
     none = even[(even.theta == 0) & even.often_r.notna()]
     if len(none):
-        found = mean(none.often_r)(resampled(none.seed, seed))
-        out["frequent words"] = estimate(found, len(none))
+        line = mean(none.often_r)(resampled(none.seed, seed))
+        out["frequent words"] = estimate(line, len(none))
     out |= _reliability(even, seed) | _control(own)
     return out
 
@@ -141,8 +141,8 @@ def sensitivity(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | No
     spread = noise(planted, w)
     if not spread[0] > 0:
         return None
-    found = slope(planted.learned, planted.score)(w)
-    return np.asarray(found / np.where(spread > 0, spread, np.nan))
+    line = slope(planted.learned, planted.score)(w)
+    return np.asarray(line / np.where(spread > 0, spread, np.nan))
 
 
 def noise(planted: pd.DataFrame, w: Floats) -> Floats:
@@ -176,10 +176,10 @@ def _at_positive(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
     return out
 
 
-def _share(count: int, of: int) -> Estimate:
-    low, high = proportion_confint(count, of, alpha=1 - LEVEL, method="wilson")
-    value = count / of
-    return Estimate(value, min(low, value), max(high, value), LEVEL, "Wilson", of)
+def _share(count: int, total: int) -> Estimate:
+    low, high = proportion_confint(count, total, alpha=1 - LEVEL, method="wilson")
+    value = count / total
+    return Estimate(value, min(low, value), max(high, value), LEVEL, "Wilson", total)
 
 
 def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
@@ -273,20 +273,20 @@ class Standing:
     open: tuple[str, ...]
 
 
-def standing(found: dict[str, Estimate]) -> Standing:
+def standing(estimates: dict[str, Estimate]) -> Standing:
     """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
 
     `fails` where a planted bias is not read; `sound` where all rules are met; `with care` where
     one is missed; `cannot tell` where one is left open.
     """
     rules = {
-        "reads the planted bias": _reads(found),
-        "false alarms as promised": _honest(found),
-        "no shift by frequency": _steady(found, "shift, in theta"),
-        "no shift on unbalanced items": _steady(found, "shift, 90 %, in theta"),
-        "keeps its slope for a rare group": _keeps(found),
+        "reads the planted bias": _reads(estimates),
+        "false alarms as promised": _honest(estimates),
+        "no shift by frequency": _steady(estimates, "shift, in theta"),
+        "no shift on unbalanced items": _steady(estimates, "shift, 90 %, in theta"),
+        "keeps its slope for a rare group": _keeps(estimates),
     }
-    if "shift, 90 %" not in found:  # pairs alone come in both balances
+    if "shift, 90 %" not in estimates:  # pairs alone come in both balances
         del rules["no shift on unbalanced items"]
     by = {v: tuple(k for k, r in rules.items() if r is v) for v in (True, False, None)}
     if rules["reads the planted bias"] is False:
@@ -296,37 +296,37 @@ def standing(found: dict[str, Estimate]) -> Standing:
     return Standing(word, by[True], by[False], by[None])
 
 
-def _reads(found: dict[str, Estimate]) -> bool | None:
-    if "lead" not in found:
+def _reads(estimates: dict[str, Estimate]) -> bool | None:
+    if "lead" not in estimates:
         return None
-    lead, right = found["lead"], found["right"]
+    lead, right = estimates["lead"], estimates["right"]
     if lead.low > 0 and right.value >= RIGHT:
         return True
     missed = lead.low <= 0 or right.high < RIGHT
     return False if lead.high <= 0 or (missed and lead.n >= ENOUGH) else None
 
 
-def _honest(found: dict[str, Estimate]) -> bool | None:
-    if "alarms" not in found or found["alarms"].n < 20:
+def _honest(estimates: dict[str, Estimate]) -> bool | None:
+    if "alarms" not in estimates or estimates["alarms"].n < 20:
         return None
-    return found["alarms"].low <= ALARMS
+    return estimates["alarms"].low <= ALARMS
 
 
-def _steady(found: dict[str, Estimate], name: str) -> bool | None:
-    if name not in found or not np.isfinite(found[name].low):
+def _steady(estimates: dict[str, Estimate], name: str) -> bool | None:
+    if name not in estimates or not np.isfinite(estimates[name].low):
         return None
-    shift = found[name]
+    shift = estimates[name]
     if shift.low >= -SMALL and shift.high <= SMALL:
         return True
     return False if shift.low > SMALL or shift.high < -SMALL else None
 
 
-def _keeps(found: dict[str, Estimate]) -> bool | None:
-    if "kept" not in found or not np.isfinite(found["kept"].low):
+def _keeps(estimates: dict[str, Estimate]) -> bool | None:
+    if "kept" not in estimates or not np.isfinite(estimates["kept"].low):
         return None
-    if found["kept"].low >= KEPT:
+    if estimates["kept"].low >= KEPT:
         return True
-    return False if found["kept"].high < KEPT else None
+    return False if estimates["kept"].high < KEPT else None
 
 
 def rulers(frame: pd.DataFrame) -> list[Ruler]:

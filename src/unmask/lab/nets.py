@@ -149,13 +149,13 @@ def loss(w: Stack, ids: torch.Tensor, kind: Kind, draw: torch.Generator) -> torc
     models, rows, length = ids.shape
     if kind == "causal":
         x = states(w, ids, True).view(models, rows, length, WIDTH)[:, :, :-1]
-        found = logits(w, x.reshape(models, -1, WIDTH))
+        scores = logits(w, x.reshape(models, -1, WIDTH))
         gold = ids[:, :, 1:].reshape(-1)
     else:
         shown, places = hide(ids, draw)
-        found = logits(w, states(w, shown, False, places))
+        scores = logits(w, states(w, shown, False, places))
         gold = torch.gather(ids, 2, places).reshape(-1)
-    return functional.cross_entropy(found.view(-1, SIZE), gold) * models
+    return functional.cross_entropy(scores.view(-1, SIZE), gold) * models
 
 
 def hide(ids: torch.Tensor, draw: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -173,7 +173,7 @@ def hide(ids: torch.Tensor, draw: torch.Generator) -> tuple[torch.Tensor, torch.
 def train(
     plants: Sequence[Plant],
     kind: Kind,
-    how: Training,
+    training: Training,
     *,
     texts: Sequence[Mapping[int, Rows]] | None = None,
     device: str = "cpu",
@@ -187,7 +187,7 @@ def train(
     on as if it had never stopped; `kept` is told the weights and moments now and then. The rows
     of a step have one length, drawn by how many tokens all texts have of it.
     """
-    texts = texts or [corpus(p, how.sentences) for p in plants]
+    texts = texts or [corpus(p, training.sentences) for p in plants]
     lengths = [n for n in texts[0] if all(len(t.get(n, ())) for t in texts)]
     weight = np.array([sum(t[n].size for t in texts) for n in lengths], float)
     w = {k: v.to(device) for k, v in stacked(kind, [p.seed for p in plants]).items()}
@@ -199,47 +199,47 @@ def train(
             (moments if "/" in k else w)[k].copy_(v)
     for v in w.values():
         v.requires_grad_()
-    total = how.rows * float(np.average(lengths, weights=weight))  # tokens of a step and model
-    for step in range(start, how.steps):
+    total = training.rows * float(np.average(lengths, weights=weight))  # tokens of a step and model
+    for step in range(start, training.steps):
         rng = np.random.default_rng([81, step])
         length = int(rng.choice(lengths, p=weight / weight.sum()))
         size = max(8, round(total / length))
         ids = np.stack([t[length][rng.integers(len(t[length]), size=size)] for t in texts])
         draw = torch.Generator(device).manual_seed(step)
-        found = loss(w, torch.from_numpy(ids).to(device), kind, draw)
-        grads = torch.autograd.grad(found, list(w.values()))
-        _step(w, moments, grads, step, how)
-        progress(step + 1, how.steps)
+        losses = loss(w, torch.from_numpy(ids).to(device), kind, draw)
+        grads = torch.autograd.grad(losses, list(w.values()))
+        _step(w, moments, grads, step, training)
+        progress(step + 1, training.steps)
         if kept is not None:
             kept(step + 1, {**{k: v.detach() for k, v in w.items()}, **moments})
     return {k: v.detach() for k, v in w.items()}
 
 
-def _step(w: Stack, moments: Stack, grads: Sequence[Any], step: int, how: Training) -> None:
+def _step(w: Stack, moments: Stack, grads: Sequence[Any], step: int, training: Training) -> None:
     """Muon for the layers' matrices, AdamW for the rest: neither mixes the stacked models."""
     warm = min(1.0, (step + 1) / 50)
-    fade = warm * 0.5 * (1 + math.cos(math.pi * step / how.steps))
+    fade = warm * 0.5 * (1 + math.cos(math.pi * step / training.steps))
     named = dict(zip(w, grads, strict=True))
     inner = [k for k in w if ".layer." in k and w[k].ndim == 3]
     with torch.no_grad():
         rest = {k: g for k, g in named.items() if k not in inner}
-        _adam(w, moments, rest, step, fade * how.rate)
+        _adam(w, moments, rest, step, fade * training.rate)
         for shape in {w[k].shape for k in inner}:
             _muon(
                 w,
                 moments,
                 {k: named[k] for k in inner if w[k].shape == shape},
-                fade * how.matrix_rate,
+                fade * training.matrix_rate,
             )
 
 
 def _adam(w: Stack, moments: Stack, grads: Stack, step: int, rate: float) -> None:
     first = [moments[f"first/{k}"] for k in grads]
     second = [moments[f"second/{k}"] for k in grads]
-    found = list(grads.values())
-    torch._foreach_lerp_(first, found, 0.1)
+    gradients = list(grads.values())
+    torch._foreach_lerp_(first, gradients, 0.1)
     torch._foreach_mul_(second, 0.98)
-    torch._foreach_addcmul_(second, found, found, 0.02)
+    torch._foreach_addcmul_(second, gradients, gradients, 0.02)
     root = torch._foreach_div(second, 1 - 0.98 ** (step + 1))
     torch._foreach_sqrt_(root)
     torch._foreach_add_(root, 1e-8)
@@ -249,9 +249,9 @@ def _adam(w: Stack, moments: Stack, grads: Stack, step: int, rate: float) -> Non
 def _muon(w: Stack, moments: Stack, grads: Stack, rate: float) -> None:
     """Momentum with orthogonalised updates (Jordan et al. 2024): weak directions learn as fast."""
     buffers = [moments[f"first/{k}"] for k in grads]
-    found = list(grads.values())
-    torch._foreach_lerp_(buffers, found, 0.05)
-    x = orthogonalise(torch.cat(torch._foreach_lerp(found, buffers, 0.95)), rounds=4)
+    gradients = list(grads.values())
+    torch._foreach_lerp_(buffers, gradients, 0.05)
+    x = orthogonalise(torch.cat(torch._foreach_lerp(gradients, buffers, 0.95)), rounds=4)
     scale = rate * 0.2 * math.sqrt(max(x.shape[1:]))
     for k, update in zip(grads, x.split(len(w[next(iter(grads))])), strict=True):
         w[k].add_(update, alpha=-scale)

@@ -84,10 +84,10 @@ class Oracle:
     @cached_property
     def _lengths(self) -> dict[int, tuple[Rows, list[Pattern]]]:
         """Patterns by length, with their tokens in one array."""
-        found: dict[int, list[Pattern]] = {}
+        by_length: dict[int, list[Pattern]] = {}
         for p in patterns(self.world, self.codec, PARTS):
-            found.setdefault(len(p.tokens), []).append(p)
-        return {n: (np.stack([p.tokens for p in ps]), ps) for n, ps in found.items()}
+            by_length.setdefault(len(p.tokens), []).append(p)
+        return {n: (np.stack([p.tokens for p in ps]), ps) for n, ps in by_length.items()}
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ class Exact:
 
     def _hidden(self, row: Rows, seen: Any, at: int) -> Floats:
         out = np.zeros(SIZE)
-        for length, (tokens, found) in self.lengths.items():
+        for length, (tokens, patterns_here) in self.lengths.items():
             if length != len(row) if not self.causal else length <= at:
                 continue
             here = at if self.causal else len(row)
             agree = (tokens[:, :here] == row[:here]) | (tokens[:, :here] == OPEN) | ~seen[:here]
             for k in np.flatnonzero(agree.all(1)):
-                _add(out, found[k], row, seen, at, length)
+                _add(out, patterns_here[k], row, seen, at, length)
         total = out.sum()
         grammar = out / total if total > 0 else np.full(SIZE, 1 / SIZE)
         return (1 - SLIP) * grammar + SLIP / SIZE

@@ -89,10 +89,10 @@ def _group_words(topic: Topic) -> list[tuple[str, str, int]]:
     ]
 
 
-def _by_pieces(found: Any, pieces: Pieces) -> Any:
+def _by_pieces(groups: Any, pieces: Pieces) -> Any:
     """Words (form, word, number) by form and number of pieces, with their pieces."""
     out: dict[tuple[str, int], tuple[list[Any], list[Any]]] = {}
-    for form, word, number in found:
+    for form, word, number in groups:
         ids = pieces(word)
         some = out.setdefault((form, len(ids)), ([], []))
         some[0].append((word, number))

@@ -24,7 +24,7 @@ def learned(model: Any, world: World) -> pd.DataFrame:
     parts = []
     for name in TOPICS:
         topic = world.topics[name]
-        found = np.mean([_read(model, world, name, form) for form in ("name", "term")], axis=0)
+        values = np.mean([_read(model, world, name, form) for form in ("name", "term")], axis=0)
         parts.append(
             pd.DataFrame(
                 {
@@ -33,7 +33,7 @@ def learned(model: Any, world: World) -> pd.DataFrame:
                     "side": topic.side,
                     "planted": topic.t,
                     "frequency": topic.joint.sum(0),
-                    "learned": found - found.mean(),
+                    "learned": values - values.mean(),
                 }
             )
         )
@@ -68,28 +68,30 @@ def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
 def _read(model: Any, world: World, topic: str, form: str) -> Floats:
     """The log odds of x against y at each attribute, in the mean over frames and directions."""
     causal = model.kind == "causal"
-    of = world.topics[topic]
+    subject = world.topics[topic]
     # How many places are hidden tells a masked model how many pieces to expect: one for all.
     members = [
-        [w for w in of.members[g][form] if causal or len(model.codec.pieces(w)) == 1]
+        [w for w in subject.members[g][form] if causal or len(model.codec.pieces(w)) == 1]
         for g in range(2)
     ]
     engine = model.engine(budget=model.budget("auto"))
-    found = []
+    values = []
     for asked, frames in frames_of(world, topic, causal).items():
         for frame in frames:
             table = _table(
-                model, engine, frame, form, [*members[0], *members[1]], of.attributes, asked
+                model, engine, frame, form, [*members[0], *members[1]], subject.attributes, asked
             )
             x, y = table[: len(members[0])], table[len(members[0]) :]
             if asked == "group":
-                found.append(logsumexp(x, 0) - logsumexp(y, 0))
+                values.append(logsumexp(x, 0) - logsumexp(y, 0))
             else:
-                weights = [np.array([of.members[g][form][w] for w in members[g]]) for g in range(2)]
-                found.append(
+                weights = [
+                    np.array([subject.members[g][form][w] for w in members[g]]) for g in range(2)
+                ]
+                values.append(
                     logsumexp(x, 0, b=weights[0][:, None]) - logsumexp(y, 0, b=weights[1][:, None])
                 )
-    return np.mean([f - f.mean() for f in found], axis=0)
+    return np.mean([f - f.mean() for f in values], axis=0)
 
 
 def _table(
@@ -119,12 +121,12 @@ def _table(
 
 def _marked(frame: Frame, form: str, group: str, attribute: str) -> Text:
     """A filled frame with the places of its group word and its attribute."""
-    said = frame.filled(phrase(form, "{g}"), "{a}")
+    string = frame.filled(phrase(form, "{g}"), "{a}")
     spans = {}
     for mark, word, name in sorted(
-        (("{g}", group, "group"), ("{a}", attribute, "attribute")), key=lambda m: said.index(m[0])
+        (("{g}", group, "group"), ("{a}", attribute, "attribute")), key=lambda m: string.index(m[0])
     ):
-        at = said.index(mark)
-        said = said.replace(mark, word, 1)
+        at = string.index(mark)
+        string = string.replace(mark, word, 1)
         spans[name] = ((at, at + len(word)),)
-    return Text(said, spans)
+    return Text(string, spans)

@@ -63,15 +63,15 @@ def study(
     grid: Grid, frame: pd.DataFrame, words: pd.DataFrame, refused: Mapping[str, str], seed: int = 0
 ) -> Study:
     """All that a grid shows."""
-    found = {ruler: read(frame, ruler, seed) for ruler in rulers(frame)}
-    standings = {ruler: standing(readings) for ruler, readings in found.items()}
+    by_ruler = {ruler: read(frame, ruler, seed) for ruler in rulers(frame)}
+    standings = {ruler: standing(readings) for ruler, readings in by_ruler.items()}
     tables = [
-        Table("verdicts", "Which rulers can be trusted", verdicts(found, standings), digits=2),
+        Table("verdicts", "Which rulers can be trusted", verdicts(by_ruler, standings), digits=2),
         Table("ranks", "Ranks by the smallest bias that is told from none", ranks(frame, seed)),
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
-        Table("readings", "All readings with their intervals", long(found)),
+        Table("readings", "All readings with their intervals", long(by_ruler)),
     ]
-    remarks = [*_warnings(grid, words), *said(standings), *claim(found), LIMITS]
+    remarks = [*_warnings(grid, words), *said(standings), *claim(by_ruler), LIMITS]
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
@@ -120,11 +120,11 @@ def shown(estimate: Estimate | None, digits: int = 2) -> str:
 
 
 def verdicts(
-    found: Mapping[Ruler, Mapping[str, Estimate]], standings: Mapping[Ruler, Standing]
+    by_ruler: Mapping[Ruler, Mapping[str, Estimate]], standings: Mapping[Ruler, Standing]
 ) -> pd.DataFrame:
     """One row a ruler: the verdict, what it missed, and its readings."""
     rows = []
-    for ruler, readings in found.items():
+    for ruler, readings in by_ruler.items():
         row: dict[str, Any] = {
             "models": ruler.kind,
             "ruler": ruler.name,
@@ -144,7 +144,7 @@ def verdicts(
     )
 
 
-def long(found: Mapping[Ruler, Mapping[str, Estimate]]) -> pd.DataFrame:
+def long(by_ruler: Mapping[Ruler, Mapping[str, Estimate]]) -> pd.DataFrame:
     """Every reading as numbers."""
     return pd.DataFrame(
         [
@@ -159,7 +159,7 @@ def long(found: Mapping[Ruler, Mapping[str, Estimate]]) -> pd.DataFrame:
                 "n": e.n,
                 "method": e.method,
             }
-            for ruler, readings in found.items()
+            for ruler, readings in by_ruler.items()
             for name, e in readings.items()
         ]
     )
@@ -258,9 +258,9 @@ def said(standings: Mapping[Ruler, Standing]) -> list[str]:
     return out
 
 
-def claim(found: Mapping[Ruler, Mapping[str, Estimate]]) -> list[str]:
+def claim(readings: Mapping[Ruler, Mapping[str, Estimate]]) -> list[str]:
     """For or against kaneko2022: AUL and AULA withstand word frequency where CPS and SSS do not."""
-    by = {r.measure: f for r, f in found.items() if r.kind == "masked" and r.data == "pairs-50"}
+    by = {r.measure: f for r, f in readings.items() if r.kind == "masked" and r.data == "pairs-50"}
     if not {*CLAIMED, *DOUBTED} <= by.keys() or "shift, 90 %" not in by["aul"]:
         return []
     out = [_settled(by)]
@@ -302,27 +302,27 @@ def cells(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean scores with their spread over seeds, by measure, items, theta and rho."""
     grid = frame[frame.seed < NULL]
     keys = ["kind", "measure", "data", "choice", "theta", "rho"]
-    made = grid.groupby(keys, sort=False).agg(
+    table = grid.groupby(keys, sort=False).agg(
         learned=("learned", "mean"),
         score=("score", "mean"),
         sd=("score", "std"),
         n=("score", "size"),
     )
-    half = 1.96 * made.sd.fillna(0) / np.sqrt(made.n)
-    return made.assign(low=made.score - half, high=made.score + half).reset_index()
+    half = 1.96 * table.sd.fillna(0) / np.sqrt(table.n)
+    return table.assign(low=table.score - half, high=table.score + half).reset_index()
 
 
 def figures(frame: pd.DataFrame) -> list[Figure]:
     """Score against learned theta for each rho, one panel a measure; the items of 90 % apart."""
     out = []
-    made = cells(frame)
-    made = made[(made.choice == "") & ~made.measure.str.contains("@")]
-    for kind in dict.fromkeys(made.kind):
+    table = cells(frame)
+    table = table[(table.choice == "") & ~table.measure.str.contains("@")]
+    for kind in dict.fromkeys(table.kind):
         for name, sets, what in (
             ("balanced", MAIN, "balanced items"),
             ("unbalanced", ("pairs-90",), "nine in ten items about the rare group"),
         ):
-            part = made[(made.kind == kind) & made.data.isin(sets)].sort_values(
+            part = table[(table.kind == kind) & table.data.isin(sets)].sort_values(
                 ["measure", "theta"]
             )
             if part.empty:
@@ -349,7 +349,7 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
     return out
 
 
-def packaged(found: Mapping[Ruler, Standing]) -> Sequence[dict[str, Any]]:
+def packaged(standings: Mapping[Ruler, Standing]) -> Sequence[dict[str, Any]]:
     """The standing of each measure on its main items, as the package keeps it."""
     return [
         {
@@ -359,6 +359,6 @@ def packaged(found: Mapping[Ruler, Standing]) -> Sequence[dict[str, Any]]:
             "missed": list(s.missed),
             "open": list(s.open),
         }
-        for r, s in found.items()
+        for r, s in standings.items()
         if r.data in MAIN and not r.choice
     ]

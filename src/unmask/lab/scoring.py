@@ -75,9 +75,9 @@ def specs(model: Any, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
         out += [Spec(model, measure, d, **drawn, tags={"choice": ""}) for d in fitting]
         if measure.name == VARIED:
             for name, choice in CHOICES.items():
-                how = {**choice, **({"contexts": sets.natural} if "contexts" in choice else {})}
+                options = {**choice, **({"contexts": sets.natural} if "contexts" in choice else {})}
                 out += [
-                    Spec(model, measure, d, **how, tags={"choice": name})
+                    Spec(model, measure, d, **options, tags={"choice": name})
                     for d in sets.data
                     if shape(d) == "word tests"
                 ]
@@ -98,9 +98,9 @@ def scored(
     sets = Sets.of(world)
     chosen = list(measures) or list(MEASURES.values())
     refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
-    how = options or Options(splits=SPLITS)
+    settings = options or Options(splits=SPLITS)
     asked = specs(model, sets, [m for m in chosen if m.name not in refused])
-    found = evaluate(asked, how, lambda s, e: refused.__setitem__(s.title, str(e)))
+    results = evaluate(asked, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
     known = probe.learned(model, world)
     plant = world.plant
     facts = {
@@ -111,7 +111,7 @@ def scored(
         "learned": probe.theta(known),
     }
     doses = _doses(sets)
-    rows = [{**facts, **reading(r, doses)} for r in found]
+    rows = [{**facts, **reading(r, doses)} for r in results]
     words = known.assign(**{k: v for k, v in facts.items() if k != "learned"})
     return pd.DataFrame(rows), words, refused
 
@@ -143,18 +143,18 @@ def _planted(meta: Any) -> dict[str, Any]:
 
 def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
     """One measure's number with its interval, and its correlation with the doses of words."""
-    found = result.overall
+    estimate = result.overall
     there = oriented(result, doses)
     return {
         "measure": result.measure,
         "data": result.data,
         "choice": result.spec.tags["choice"],
-        "score": found.value,
-        "low": found.low,
-        "high": found.high,
-        "se": found.se,
-        "ideal": float(found.ideal or 0.0),
-        "n": found.n,
+        "score": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "se": estimate.se,
+        "ideal": float(estimate.ideal or 0.0),
+        "n": estimate.n,
         "rows": int(result.settings.get("rows", result.settings.get("sentences", 0))),
         **_by_words(there.groupby("unit")[["margin", "dose"]].mean()),
         "often_r": correlation(there.margin, there.often),

@@ -59,8 +59,8 @@ class Plant:
             raise UnmaskError(f"theta is {self.theta!r}; give a finite log odds ratio, such as 1.")
         if abs(self.theta) > LARGEST_THETA:
             raise UnmaskError(
-                f"theta is {self.theta!r}; beyond {LARGEST_THETA} one group would all but lose its words: "
-                f"give one between -{LARGEST_THETA} and {LARGEST_THETA}."
+                f"theta is {self.theta!r}; beyond {LARGEST_THETA} one group would all but lose its "
+                f"words: give one between -{LARGEST_THETA} and {LARGEST_THETA}."
             )
         if not isinstance(self.rho, int | float) or not 1 <= self.rho <= LARGEST_RHO:
             raise UnmaskError(
@@ -111,9 +111,9 @@ class Topic:
 
 def joint(t: Floats, p: Floats, share: float) -> Floats:
     """p(g, w) [2, words] with p(w) = `p` and p(x) = `share`, and log odds that differ as `t`."""
-    found = brentq(lambda c: float(p @ expit(c + t)) - share, -60.0, 60.0, xtol=1e-13)
-    x = expit(found + t)
-    return np.stack([p * x, p * expit(-(found + t))])
+    root = brentq(lambda c: float(p @ expit(c + t)) - share, -60.0, 60.0, xtol=1e-13)
+    x = expit(root + t)
+    return np.stack([p * x, p * expit(-(root + t))])
 
 
 @dataclass(frozen=True)

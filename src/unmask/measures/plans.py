@@ -1,8 +1,8 @@
 """Plans: from a tokenised sentence to the queries that a measure asks.
 
 A plan is a function `(sentence, codec) -> queries`: a `RowQueries` has all places of one row of
-tokens, a `Query` a single one; a plan may give either. Most need only the sentence; those that reproduce
-published code may also ask the codec how that code would have tokenised a word.
+tokens, a `Query` a single one; a plan may give either. Most need only the sentence; those
+that reproduce published code may also ask the codec how that code would have tokenised a word.
 """
 
 import random

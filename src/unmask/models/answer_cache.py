@@ -100,19 +100,19 @@ class Store:
     def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
         """What is known of some keys."""
         with self._lock:
-            found = {k: self._new[k] for k in keys if k in self._new}
+            values = {k: self._new[k] for k in keys if k in self._new}
             if self._file is None:
-                return found
+                return values
             try:
                 for start in range(0, len(keys), 500):
                     part = keys[start : start + 500]
                     marks = ",".join("?" * len(part))
                     asked = f"SELECT key, value FROM answers WHERE key IN ({marks})"
-                    found |= dict(self._file.execute(asked, part).fetchall())
+                    values |= dict(self._file.execute(asked, part).fetchall())
             except sqlite3.DatabaseError as error:
                 self._file = self._anew(error)
-            self._used |= found.keys()
-            return found
+            self._used |= values.keys()
+            return values
 
     def put(self, records: Iterable[tuple[Key, bytes]]) -> None:
         """Keep some values; they are written every second."""
@@ -239,10 +239,10 @@ class Answers:
             return None
         out = []
         for r, key in zip(group.tolist(), keys, strict=True):
-            found = _looked_up(_wanted(asked, r), known[key])
-            if found is None:
+            answers = _looked_up(_wanted(asked, r), known[key])
+            if answers is None:
                 return None
-            out.append(found)
+            out.append(answers)
         return np.concatenate(out, axis=1)
 
     def note(self, asked: UniqueRows, group: Ints, weighted: bool, answer: Floats) -> None:
@@ -252,11 +252,11 @@ class Answers:
         start, records = 0, []
         for r, key in zip(group.tolist(), keys, strict=True):
             wanted = _wanted(asked, r)
-            made = np.empty(len(wanted), RECORD)
-            made["place"], made["gold"] = wanted.T
-            made["value"] = answer[:, start : start + len(wanted)].T
+            records_of_row = np.empty(len(wanted), RECORD)
+            records_of_row["place"], records_of_row["gold"] = wanted.T
+            records_of_row["value"] = answer[:, start : start + len(wanted)].T
             start += len(wanted)
-            records.append((key, _sealed(_merged(known.get(key), made).tobytes())))
+            records.append((key, _sealed(_merged(known.get(key), records_of_row).tobytes())))
         self.store.put(records)
 
 
@@ -273,11 +273,11 @@ class VectorAnswers:
     def recall(self, keys: Sequence[Key]) -> Floats | None:
         """The vectors [n, d] of some keys, or None if one is missing."""
         known = self.store.get(list(dict.fromkeys(keys)))
-        found = [_unsigned(known[k]) if k in known else None for k in keys]
-        if any(v is None for v in found):
+        bodies = [_unsigned(known[k]) if k in known else None for k in keys]
+        if any(v is None for v in bodies):
             return None
         widths = (np.float32, np.float64)
-        vectors = [np.frombuffer(v[1:], widths[v[0]]) for v in found if v is not None]
+        vectors = [np.frombuffer(v[1:], widths[v[0]]) for v in bodies if v is not None]
         same = len({len(v) for v in vectors}) == 1
         return np.stack(vectors).astype(float) if same else None
 
@@ -285,9 +285,9 @@ class VectorAnswers:
         """Keep some vectors; in float32 where that loses nothing."""
         short = vectors.astype(np.float32)
         wide = not np.array_equal(short, vectors)
-        made = vectors if wide else short
+        stored = vectors if wide else short
         head = bytes([wide])
-        self.store.put((k, _sealed(head + v.tobytes())) for k, v in zip(keys, made, strict=True))
+        self.store.put((k, _sealed(head + v.tobytes())) for k, v in zip(keys, stored, strict=True))
 
 
 def _wanted(asked: UniqueRows, row: int) -> NDArray[np.int64]:
@@ -308,13 +308,13 @@ def _looked_up(wanted: NDArray[np.int64], value: bytes) -> Floats | None:
     return np.asarray(known["value"][at].T)
 
 
-def _merged(before: bytes | None, made: NDArray[Any]) -> NDArray[Any]:
+def _merged(before: bytes | None, new_records: NDArray[Any]) -> NDArray[Any]:
     known = _read(before) if before is not None else None
     if known is None:
-        return made
-    new = set(zip(made["place"].tolist(), made["gold"].tolist(), strict=True))
+        return new_records
+    new = set(zip(new_records["place"].tolist(), new_records["gold"].tolist(), strict=True))
     kept = [k not in new for k in zip(known["place"].tolist(), known["gold"].tolist(), strict=True)]
-    return np.concatenate([known[kept], made])
+    return np.concatenate([known[kept], new_records])
 
 
 def _sealed(body: bytes) -> bytes:
@@ -338,8 +338,8 @@ def _read(value: bytes) -> NDArray[Any] | None:
 
 def digest(*parts: bytes) -> Key:
     """A key of 16 bytes."""
-    made = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for part in parts:
-        made.update(len(part).to_bytes(4))
-        made.update(part)
-    return made.digest()
+        hasher.update(len(part).to_bytes(4))
+        hasher.update(part)
+    return hasher.digest()

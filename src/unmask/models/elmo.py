@@ -74,8 +74,8 @@ class Elmo(nn.Module):
         """Character ids [n, t, width] to token vectors [n, t, size]."""
         n, t, width = ids.shape
         x = self.embed(ids.reshape(n * t, width)).transpose(1, 2)
-        found = [self.activation(c(x).max(-1).values) for c in self.convolutions]
-        out = torch.cat(found, -1)
+        features = [self.activation(c(x).max(-1).values) for c in self.convolutions]
+        out = torch.cat(features, -1)
         for highway in self.highways:
             out = highway(out)
         return self.project(out).reshape(n, t, self.size)
@@ -222,9 +222,9 @@ class ElmoModel:
             size = max(1, 1024 // max(length, 1))
             for start in range(0, len(group), size):
                 block = group[start : start + size]
-                found = self.net.states([[t[a:b] for a, b in spans[t]] for t in block])
+                layers = self.net.states([[t[a:b] for a, b in spans[t]] for t in block])
                 for n, text in enumerate(block):
-                    states[text] = found[:, n]
+                    states[text] = layers[:, n]
                 self.progress(len(block), len(texts))
         rows = [
             self._pooled(w, self._layer(w, states[_shown(w)]), spans[_shown(w)]) for w in wanted
@@ -284,16 +284,16 @@ def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
         with h5py.File(weights, "r") as file:
             rows = len(file["char_embed"])
             net = _network(options, weights, rows)
-            found = _weights(net, file)
+            arrays = _weights(net, file)
     except (KeyError, OSError, ValueError, TypeError) as error:
         raise ModelError(f"{weights} has not ELMo's layout ({error}).") from error
     for key, value in net.state_dict().items():
-        if tuple(value.shape) != found[key].shape:
+        if tuple(value.shape) != arrays[key].shape:
             raise ModelError(
                 f"{weights} does not fit {options}: {key} should be of shape "
-                f"{tuple(value.shape)} and is {found[key].shape}."
+                f"{tuple(value.shape)} and is {arrays[key].shape}."
             )
-    net.load_state_dict({k: torch.from_numpy(np.array(v, np.float32)) for k, v in found.items()})
+    net.load_state_dict({k: torch.from_numpy(np.array(v, np.float32)) for k, v in arrays.items()})
     digest = hashlib.blake2b(weights.read_bytes(), digest_size=16).hexdigest()
     facts = {"kind": "elmo", "architecture": "ELMo", "weights": digest, "dtype": "float32"}
     return ElmoModel(net.eval(), name, facts)

@@ -29,17 +29,17 @@ def load_any(
     dtype: str = "float32",
     device: str | None = None,
     bits: str | None = None,
-    told: Told = lambda what, done, total: None,
+    progress: Told = lambda what, done, total: None,
 ) -> Model | StaticVectors | ElmoModel | Served:
     """A model by its name; `told` hears of requests to a server."""
     form = form_of(name)
     if form == "network":
         return load(name, dtype=dtype, device=device, bits=bits)
     if dtype != "float32" or device not in (None, "cpu") or bits is not None:
-        how = "as its server runs it" if form == "served" else "read as it is, on the CPU"
-        raise NotApplicable(f"{name!r} is {how}; leave out --dtype, --device and --load for it.")
+        manner = "as its server runs it" if form == "served" else "read as it is, on the CPU"
+        raise NotApplicable(f"{name!r} is {manner}; leave out --dtype, --device and --load for it.")
     if form == "served":
-        return load_served(name, told)
+        return load_served(name, progress)
     return load_elmo(*_two(name), name) if form == "elmo" else load_static(name)
 
 

@@ -60,14 +60,14 @@ class StaticVectors:
         """
         wanted = set(words)
         forms = {w.lower() for w in wanted} if self.uncased else wanted
-        found: dict[str, Floats] = {}
+        vectors: dict[str, Floats] = {}
         entries = self._binary(forms) if self.binary else self._text(forms)
         for word, vector in entries:
-            found.setdefault(word, vector)
-            if len(found) == len(forms):
+            vectors.setdefault(word, vector)
+            if len(vectors) == len(forms):
                 break
         key = str.lower if self.uncased else str
-        return {w: found[key(w)] for w in wanted if key(w) in found}
+        return {w: vectors[key(w)] for w in wanted if key(w) in vectors}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -91,8 +91,8 @@ class StaticVectors:
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
         """A vector for each wanted; all words must be known (see `has`)."""
         words = [w.mention.text[slice(*w.mention.span)] for w in wanted]
-        found = self.lookup(words)
-        return np.stack([found[w] for w in words])
+        vectors = self.lookup(words)
+        return np.stack([vectors[w] for w in words])
 
     def _text(self, wanted: set[str]) -> Iterator[tuple[str, Floats]]:
         with self.path.open(encoding="utf-8", errors="replace") as file:
@@ -138,8 +138,8 @@ class StaticVectors:
 
 def load_static(name: str) -> StaticVectors:
     """Open a vectors file, and see whether its words are all in lower case."""
-    made = open_static(name)
-    return replace(made, uncased=not any(w != w.lower() for w in made.words()))
+    opened = open_static(name)
+    return replace(opened, uncased=not any(w != w.lower() for w in opened.words()))
 
 
 def open_static(name: str) -> StaticVectors:

@@ -1,8 +1,8 @@
 """Distinct rows of tokens, the places asked about in each, and the queries behind them.
 
 Plans give one `RowQueries` for a sentence; everything here is arrays. A row is a sentence with some
-places hidden: distinct rows are found by these two, and only then by their tokens, which lie in one flat
-buffer that input tensors are filled from by index.
+places hidden: distinct rows are found by these two, and only then by their tokens, which lie in
+one flat buffer that input tensors are filled from by index.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -24,36 +24,36 @@ def references() -> dict[str, str]:
 def entries(text: str) -> Iterable[tuple[str, str]]:
     """The entries of some BibTeX, each with its key; they are set apart by an empty line."""
     for entry in text.strip().split("\n\n"):
-        if found := _ENTRY.match(entry.strip()):
-            yield found[1], entry.strip()
+        if match := _ENTRY.match(entry.strip()):
+            yield match[1], entry.strip()
 
 
-def bibtex(keys: Iterable[str], more: Iterable[str] = ()) -> str:
+def bibtex(keys: Iterable[str], extra: Iterable[str] = ()) -> str:
     """The entries of some keys, each once, in alphabetical order; `more` is BibTeX of users."""
-    known = {**references(), **dict(e for text in more for e in entries(text))}
-    wanted = [*keys, *(key for text in more for key, _ in entries(text))]
+    known = {**references(), **dict(e for text in extra for e in entries(text))}
+    wanted = [*keys, *(key for text in extra for key, _ in entries(text))]
     return "\n\n".join(known[k] for k in sorted(set(wanted)) if k in known)
 
 
 def cited(results: Iterable[Result]) -> str:
     """BibTeX of unmask, and of the measures and data of some results."""
-    keys, more = ["unmask"], []
+    keys, extra = ["unmask"], []
     for result in results:
         measure, data = (_facts(result.provenance, k) for k in ("measure", "data"))
         keys += _keys(measure) or _measure_keys(result.measure)
         keys += _keys(data) or ([] if "source" in data else _data_keys(result.data))
-        more += [str(measure["bibtex"])] if measure.get("bibtex") else []
-    return bibtex(keys, more)
+        extra += [str(measure["bibtex"])] if measure.get("bibtex") else []
+    return bibtex(keys, extra)
 
 
 def _facts(provenance: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = provenance.get(name)
-    return found if isinstance(found, Mapping) else {}
+    value = provenance.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _keys(facts: Mapping[str, Any]) -> list[str]:
-    found = facts.get("cite") or []
-    return [found] if isinstance(found, str) else [str(k) for k in found]
+    keys = facts.get("cite") or []
+    return [keys] if isinstance(keys, str) else [str(k) for k in keys]
 
 
 def _measure_keys(name: str) -> tuple[str, ...]:

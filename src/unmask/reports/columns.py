@@ -263,7 +263,7 @@ def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
 
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
-    whole, more = category == "", estimate.more
+    whole, details = category == "", estimate.more
     rate = result.extras.get(f"base_rate:{category}" if category else "base_rate")
     verdict = result.verdicts.get(category)
     return {
@@ -281,12 +281,12 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
-        "p_holm": np.nan if estimate.p is None else more.get("p_holm", estimate.p),
-        "detectable": more.get("detectable"),
+        "p_holm": np.nan if estimate.p is None else details.get("p_holm", estimate.p),
+        "detectable": details.get("detectable"),
         "base_rate": np.nan if rate is None else rate.value,
-        "shrunken": more.get("shrunken", np.nan),
-        "clusters": more.get("clusters", np.nan),
-        "few": more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
+        "shrunken": details.get("shrunken", np.nan),
+        "clusters": details.get("clusters", np.nan),
+        "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
         "verdict": None if verdict is None else str(verdict),
         "method": estimate.method,
         "compared": result.compared,

@@ -40,9 +40,9 @@ def target(
     try:
         yield folder
     finally:
-        for made in before:
+        for empty in before:
             with suppress(OSError):  # it holds something
-                made.rmdir()
+                empty.rmdir()
 
 
 def _free(folder: Path, force: bool) -> None:

@@ -21,7 +21,7 @@ def as_markdown(results: Sequence[Result]) -> str:
     """A section for a model card: sentences and a table."""
     parts = [numbers(part, RUN) for part in _parts(results)]
     several = len({r.model for r in results}) > 1
-    said = [
+    findings = [
         (
             f"{r.title}, {r.model}" if several else r.title,
             sentences.heading(r),
@@ -32,7 +32,7 @@ def as_markdown(results: Sequence[Result]) -> str:
     named = [part.model.iloc[0] if several else "" for part in _parts(results)]
     return rendered(
         "section.md.jinja",
-        said=said,
+        said=findings,
         tables=list(zip(named, parts, strict=True)),
         may=sentences.MAY,
     )
@@ -40,12 +40,12 @@ def as_markdown(results: Sequence[Result]) -> str:
 
 def as_latex(results: Sequence[Result]) -> str:
     """Tables that stand in a LaTeX document with booktabs."""
-    made = []
+    tables = []
     several = len({r.model for r in results}) > 1
     for number, frame in enumerate(_parts(results)):
         shown, model = numbers(frame, RUN), frame.model.iloc[0] if several else ""
-        made.append(rendered("run.tex.jinja", table=shown, number=number, model=model))
-    return "\n".join(made)
+        tables.append(rendered("run.tex.jinja", table=shown, number=number, model=model))
+    return "\n".join(tables)
 
 
 def _parts(results: Sequence[Result]) -> list[Any]:
@@ -62,28 +62,28 @@ def as_hub(results: Sequence[Result]) -> str:
     by_model: dict[str, list[Result]] = {}
     for result in results:
         by_model.setdefault(result.model, []).append(result)
-    made = [
-        ModelCardData(model_name=model, eval_results=[_evaluated(r) for r in found]).to_yaml()
-        for model, found in by_model.items()
+    entries = [
+        ModelCardData(model_name=model, eval_results=[_evaluated(r) for r in some]).to_yaml()
+        for model, some in by_model.items()
     ]
-    return "\n---\n".join(made)
+    return "\n---\n".join(entries)
 
 
 def _evaluated(result: Result) -> EvalResult:
-    found, origin = result.overall, result.provenance.get("model") or {}
+    estimate, origin = result.overall, result.provenance.get("model") or {}
     return EvalResult(
         task_type=TASKS.get(str(origin.get("kind")), "feature-extraction"),
         dataset_type=result.data,
         dataset_name=result.data,
         metric_type=result.measure,
         metric_name=f"{result.measure} ({UNITS[result.compared].name})",
-        metric_value=round(found.value, 4),
+        metric_value=round(estimate.value, 4),
         metric_args={
-            "ideal": found.ideal,
-            "low": _rounded(found.low),
-            "high": _rounded(found.high),
-            "level": found.level,
-            "n": found.n,
+            "ideal": estimate.ideal,
+            "low": _rounded(estimate.low),
+            "high": _rounded(estimate.high),
+            "level": estimate.level,
+            "n": estimate.n,
         },
         dataset_revision=(result.provenance.get("data") or {}).get("sha256"),
     )
@@ -129,9 +129,14 @@ def _metric(result: Result) -> str:
 
 
 def _harnessed(name: str, result: Result) -> dict[str, Any]:
-    found, metric = result.overall, _metric(result)
+    estimate, metric = result.overall, _metric(result)
     unit = 100 if result.compared == "preference" else 1
-    numbers_ = {"": found.value, "_stderr": found.se, "_low": found.low, "_high": found.high}
+    numbers_ = {
+        "": estimate.value,
+        "_stderr": estimate.se,
+        "_low": estimate.low,
+        "_high": estimate.high,
+    }
     scaled = {f"{metric}{k},none": v / unit for k, v in numbers_.items() if v == v}
     return {"name": name, "alias": name, "sample_len": result.coverage.scored, **scaled}
 

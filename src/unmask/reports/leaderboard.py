@@ -57,7 +57,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
     ]
     kept = kept.assign(far=far, biased=kept.verdict == "biased")
     scores = kept.pivot(index="model", columns="what", values="score")[shared]
-    found = kept.groupby("model").agg(distance=("far", "mean"), biased=("biased", "sum"))
-    joined = found.assign(measures=len(shared)).join(scores).reset_index()
+    totals = kept.groupby("model").agg(distance=("far", "mean"), biased=("biased", "sum"))
+    joined = totals.assign(measures=len(shared)).join(scores).reset_index()
     order = np.argsort(joined.distance.to_numpy(), kind="stable")
     return joined.iloc[order].reset_index(drop=True)

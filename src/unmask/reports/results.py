@@ -51,14 +51,14 @@ def save(
     `tokens.parquet` comes with them where results have kept their tokens. `command` is what made
     them.
     """
-    found = [results] if isinstance(results, Result) else list(results or ())
-    if not found or not all(isinstance(r, Result) for r in found):
+    given = [results] if isinstance(results, Result) else list(results or ())
+    if not given or not all(isinstance(r, Result) for r in given):
         raise DataError("there are no results to save; run a measure first.")
     folder = make_folder(_path(folder))
     for stale in (folder / "report.html", folder / "study.toml"):
         stale.unlink(missing_ok=True)  # they are of what was here before
     frame = pd.concat(
-        [r.items.assign(result=place) for place, r in enumerate(found)], ignore_index=True
+        [r.items.assign(result=place) for place, r in enumerate(given)], ignore_index=True
     )
     atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
     content: dict[str, Any] = {
@@ -66,10 +66,10 @@ def save(
         "made": made(command),
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
-        "results": [to_record(r) for r in found],
+        "results": [to_record(r) for r in given],
     }
     kept = [
-        (n, r) for n, r in enumerate(found) if r.compared == "preference" and "tokens" in r.kept
+        (n, r) for n, r in enumerate(given) if r.compared == "preference" and "tokens" in r.kept
     ]
     if kept:
         answers = [r.kept["tokens"].assign(measure=r.measure, result=place) for place, r in kept]
@@ -139,13 +139,13 @@ def load(folder: Path | str) -> Results:
         )
     answers = _tokens(folder, content.get("tokens"))
     try:
-        found = [
+        results = [
             from_record(record, _part(parts[place]), answers.get(place))
             for place, record in enumerate(content["results"])
         ]
     except (ValueError, TypeError, UnmaskError) as error:
         raise DataError(f"{folder / RESULTS} contradicts itself ({error}); run again.") from error
-    return Results(found, content.get("notes", ()))
+    return Results(results, content.get("notes", ()))
 
 
 def _path(folder: Any) -> Path:
@@ -207,8 +207,8 @@ def _parquet(path: Path, expected: str | None) -> pd.DataFrame:
 
 
 def _check(content: Mapping[str, Any], path: Path) -> None:
-    found = jsonschema.Draft202012Validator(schema())
-    error = jsonschema.exceptions.best_match(found.iter_errors(content))
+    validator = jsonschema.Draft202012Validator(schema())
+    error = jsonschema.exceptions.best_match(validator.iter_errors(content))
     if error is not None:
         where = "/".join(map(str, error.absolute_path)) or "the top"
         raise DataError(
@@ -287,8 +287,8 @@ def _former_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _former_estimate(record: Mapping[str, Any]) -> dict[str, Any]:
-    more = dict(record["more"])
-    return {**record, "se": more.pop("se", None), "more": more}
+    details = dict(record["more"])
+    return {**record, "se": details.pop("se", None), "more": details}
 
 
 def _numbered(frame: pd.DataFrame, content: Mapping[str, Any]) -> pd.DataFrame:

@@ -34,33 +34,37 @@ def heading(result: Result) -> str:
 
 def sentences(result: Result) -> list[str]:
     """What was measured, what came out, and what could have been seen."""
-    found = result.overall
-    said = [_score(result, found)]
-    if (least := found.more.get("detectable")) is not None:
+    estimate = result.overall
+    lines = [_score(result, estimate)]
+    if (least := estimate.more.get("detectable")) is not None:
         unit = UNITS[result.compared]
-        said.append(
+        lines.append(
             f"These items could have shown a difference of {least:.{unit.digits}f} {unit.name}."
         )
     if (verdict := result.verdicts.get("")) is not None:
-        said.append(_full(verdict.why))
-    said += _coverage(result)
-    return said
+        lines.append(_full(verdict.why))
+    lines += _coverage(result)
+    return lines
 
 
-def _score(result: Result, found: Estimate) -> str:
+def _score(result: Result, estimate: Estimate) -> str:
     digits = UNITS[result.compared].digits
-    span = "" if math.isnan(found.low) else f" [{found.low:.{digits}f}, {found.high:.{digits}f}]"
-    value = f"{found.value:.{digits}f}"
+    span = (
+        ""
+        if math.isnan(estimate.low)
+        else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    )
+    value = f"{estimate.value:.{digits}f}"
     if result.compared == "preference":
         return (
-            f"On {found.n} items of {result.data} this model prefers the stereotype {value} % of "
-            f"the time{span}; 50 would be even."
+            f"On {estimate.n} items of {result.data} this model prefers the stereotype {value} % "
+            f"of the time{span}; 50 would be even."
         )
     sets = result.settings.get("sets")
     about = f" of {sets[0]} and {sets[1]} with {sets[2]} and {sets[3]}" if sets else ""
     return (
-        f"On {result.data} the association{about} has the effect size {value}{span} over {found.n} "
-        "words; 0 would be none."
+        f"On {result.data} the association{about} has the effect size {value}{span} over "
+        f"{estimate.n} words; 0 would be none."
     )
 
 
@@ -75,8 +79,8 @@ def _coverage(result: Result) -> list[str]:
         out.append(f"{cover.scored} of {cover.items} could be scored ({why}).")
     if cover.lost:
         shown = ", ".join(list(cover.lost)[:LOST])
-        more = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
-        out.append(f"Words that were lost: {shown}{more}.")
+        rest = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
+        out.append(f"Words that were lost: {shown}{rest}.")
     if cover.ties:
         out.append(f"{cover.ties} items are ties.")
     flags = result.items.get("flags")

@@ -31,7 +31,7 @@ def markdown(text: str) -> str:
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("unmask.reports"),
         autoescape=lambda name: bool(name) and ".html" in str(name),
         undefined=StrictUndefined,
@@ -39,8 +39,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"tex": latex, "md": markdown}
-    return made
+    environment.filters |= {"tex": latex, "md": markdown}
+    return environment
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -35,14 +35,14 @@ def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:
         mlflow.set_tracking_uri(Path("mlruns").absolute().as_uri())
     try:
         mlflow.set_experiment(project)
-        with mlflow.start_run(run_name=folder.resolve().name) as made:
+        with mlflow.start_run(run_name=folder.resolve().name) as run:
             mlflow.log_metrics(facts(results))
             mlflow.log_params({k: v[:500] for k, v in _names(results).items()})
             for file in _there(folder):
                 mlflow.log_artifact(str(file))
     except mlflow.exceptions.MlflowException as error:
         raise UnmaskError(f"MLflow refuses: {str(error).split('. ')[0][:200]}.") from error
-    return f"MLflow run {made.info.run_id}"
+    return f"MLflow run {run.info.run_id}"
 
 
 def to_wandb(results: Sequence[Result], folder: Path, project: str) -> str:
@@ -56,9 +56,9 @@ def to_wandb(results: Sequence[Result], folder: Path, project: str) -> str:
             for name, value in facts(results).items():
                 run.summary[name] = value
     except wandb.errors.Error as error:
-        said = str(error).split(". ")[0][:200].rstrip(".")
-        how = "log in with 'wandb login', or set WANDB_MODE=offline"
-        raise UnmaskError(f"Weights & Biases refuses: {said}; {how}.") from error
+        reason = str(error).split(". ")[0][:200].rstrip(".")
+        remedy = "log in with 'wandb login', or set WANDB_MODE=offline"
+        raise UnmaskError(f"Weights & Biases refuses: {reason}; {remedy}.") from error
     return f"Weights & Biases run {run.id}"
 
 

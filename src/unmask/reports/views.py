@@ -29,19 +29,21 @@ class Drawing:
     def save(self, path: Path | str) -> Path:
         """Write it; the file's ending says how."""
         target = Path(path)
-        made = drawing.drawn(self.figure, target.suffix.removeprefix(".").lower())
-        atomically(target, lambda part: part.write_bytes(made))
+        image = drawing.drawn(self.figure, target.suffix.removeprefix(".").lower())
+        atomically(target, lambda part: part.write_bytes(image))
         return target
 
 
 def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
     """The figure of some results under a name such as `scores`; the first without one."""
-    made = {figure.name: figure for figure in result_figures.every(results)} if len(results) else {}
-    if not made:
+    figures = (
+        {figure.name: figure for figure in result_figures.every(results)} if len(results) else {}
+    )
+    if not figures:
         raise UnmaskError("there is nothing to draw for these results.")
-    if what is not None and what not in made:
-        raise UnmaskError(unknown("figure", what, made))
-    return Drawing(made[what] if what is not None else next(iter(made.values())))
+    if what is not None and what not in figures:
+        raise UnmaskError(unknown("figure", what, figures))
+    return Drawing(figures[what] if what is not None else next(iter(figures.values())))
 
 
 def table_html(results: Sequence[Result]) -> str:

@@ -33,7 +33,7 @@ def auc(
     labels: Floats,
     scores: Floats,
     clusters: Sequence[Any] | NDArray[Any] | None = None,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """Area under the ROC curve; 0.5 is chance.
 
@@ -55,7 +55,11 @@ def auc(
     pulls = _pulls(labels, positive, negative)
     variance, df = _over_clusters(pulls, chosen)
     told_apart = not 0 < value < 1 or not variance > 0
-    bounds = _newcombe(value, m, n, how) if told_apart else _logit(value, variance, df, how)
+    bounds = (
+        _newcombe(value, m, n, resampling)
+        if told_apart
+        else _logit(value, variance, df, resampling)
+    )
     method = "Newcombe" if told_apart else "DeLong, logit"
     p: float | None = float(mannwhitneyu(scores[labels > 0], scores[labels <= 0]).pvalue)
     if clustered:  # Mann and Whitney take items as independent
@@ -63,7 +67,7 @@ def auc(
         p = float(2 * t.sf(abs(value - 0.5) / np.sqrt(variance), df)) if known else None
         bounds = bounds if known else (float("nan"), float("nan"))
     se = float(np.sqrt(variance)) if variance > 0 else float("nan")
-    return Estimate(value, *bounds, how.level, method, m + n, 0.5, p, se, {"positives": m})
+    return Estimate(value, *bounds, resampling.level, method, m + n, 0.5, p, se, {"positives": m})
 
 
 def _pulls(labels: Floats, positive: Floats, negative: Floats) -> Floats:
@@ -87,18 +91,20 @@ def _over_clusters(pulls: Floats, clusters: NDArray[np.int64]) -> tuple[float, f
     return float((sums**2).sum()) * count / (count - 1), max(effective - 1, 1.0)
 
 
-def _logit(value: float, variance: float, df: float, how: Resampling) -> tuple[float, float]:
-    reach = t.ppf(1 - how.tail, df) * np.sqrt(variance) / (value * (1 - value))
+def _logit(value: float, variance: float, df: float, resampling: Resampling) -> tuple[float, float]:
+    reach = t.ppf(1 - resampling.tail, df) * np.sqrt(variance) / (value * (1 - value))
     return float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
 
 
-def _newcombe(value: float, m: int, n: int, how: Resampling) -> tuple[float, float]:
+def _newcombe(value: float, m: int, n: int, resampling: Resampling) -> tuple[float, float]:
     """Where |value - area| is the normal quantile of the variance that the area would have."""
-    z2, half = norm.ppf(1 - how.tail) ** 2, (m + n) / 2
+    z2, half = norm.ppf(1 - resampling.tail) ** 2, (m + n) / 2
 
     def beyond(area: float) -> float:
-        more = (1 - area) / (2 - area) + area / (1 + area)
-        return (value - area) ** 2 - z2 * area * (1 - area) * (1 + (half - 1) * more) / (m * n)
+        correction = (1 - area) / (2 - area) + area / (1 + area)
+        return (value - area) ** 2 - z2 * area * (1 - area) * (1 + (half - 1) * correction) / (
+            m * n
+        )
 
     edges = [value, value]
     for k, end in enumerate((1e-9, 1 - 1e-9)):
@@ -116,7 +122,7 @@ def auc_difference(
     first: Floats,
     second: Floats,
     clusters: Sequence[Any] | NDArray[Any] | None = None,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """AUC of `second` less that of `first` on the same items, by DeLong's paired test."""
     labels = np.asarray(labels, float)
@@ -125,10 +131,10 @@ def auc_difference(
     units = codes(np.arange(len(labels)) if clusters is None else np.asarray(clusters))
     variance, df = _over_clusters(_pulls(labels, *two) - _pulls(labels, *one), units)
     se = float(np.sqrt(variance)) if variance > 0 else 0.0
-    reach = float(t.ppf(1 - how.tail, df) * se) if se > 0 else float("nan")
+    reach = float(t.ppf(1 - resampling.tail, df) * se) if se > 0 else float("nan")
     p = float(2 * t.sf(abs(value) / se, df)) if se > 0 else (1.0 if value == 0 else None)
     low, high = value - reach, value + reach
-    return Estimate(value, low, high, how.level, "paired DeLong", len(labels), 0.0, p, se)
+    return Estimate(value, low, high, resampling.level, "paired DeLong", len(labels), 0.0, p, se)
 
 
 def roc(labels: Floats, scores: Floats) -> pd.DataFrame:
@@ -151,7 +157,9 @@ FEWEST = {"pearson": 6, "spearman": 10}  # points below which no interval covers
 EVERY = 7  # points of which all orders are tried
 
 
-def correlation(x: Floats, y: Floats, kind: str = "pearson", how: Resampling = USUAL) -> Estimate:
+def correlation(
+    x: Floats, y: Floats, kind: str = "pearson", resampling: Resampling = USUAL
+) -> Estimate:
     """Correlation with Fisher's interval (Bonett and Wright's for ranks); n says how little.
 
     Below 6 points (10 for ranks), and where all lie on a line, there is no interval. p of up to 7
@@ -162,19 +170,19 @@ def correlation(x: Floats, y: Floats, kind: str = "pearson", how: Resampling = U
     x, y, n = x[kept], y[kept], int(kept.sum())
     nan = float("nan")
     if n < 3 or x.std() == 0 or y.std() == 0:
-        return Estimate(nan, nan, nan, how.level, kind, max(n, 1), 0.0)
+        return Estimate(nan, nan, nan, resampling.level, kind, max(n, 1), 0.0)
     if kind == "spearman":
         x, y = rankdata(x), rankdata(y)
     value = float(np.corrcoef(x, y)[0, 1])
     p = _all_orders(x, y) if n <= EVERY else float(pearsonr(x, y).pvalue)
     p = max(p, 2 / math.factorial(min(n, 170)))  # of all orders at least two are as extreme
     if n < FEWEST[kind] or abs(value) > 1 - 1e-12:
-        return Estimate(value, nan, nan, how.level, f"{kind}, no interval", n, 0.0, p)
+        return Estimate(value, nan, nan, resampling.level, f"{kind}, no interval", n, 0.0, p)
     se = np.sqrt((1 + value**2 / 2 if kind == "spearman" else 1) / (n - 3))
     z = np.arctanh(np.clip(value, -0.9999999, 0.9999999))
-    reach = norm.ppf(1 - how.tail) * se
+    reach = norm.ppf(1 - resampling.tail) * se
     low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
-    return Estimate(value, low, high, how.level, kind, n, 0.0, p)
+    return Estimate(value, low, high, resampling.level, kind, n, 0.0, p)
 
 
 def _all_orders(x: Floats, y: Floats) -> float:
@@ -191,13 +199,13 @@ def correlations(columns: Mapping[str, Floats], kind: str = "pearson") -> pd.Dat
     rows = []
     for i, a in enumerate(names):
         for b in names[i + 1 :]:
-            found = correlation(columns[a], columns[b], kind)
-            line = {"a": a, "b": b, "r": found.value, "low": found.low, "high": found.high}
-            rows.append(line | {"n": found.n, "p": found.p})
+            estimate = correlation(columns[a], columns[b], kind)
+            line = {"a": a, "b": b, "r": estimate.value, "low": estimate.low, "high": estimate.high}
+            rows.append(line | {"n": estimate.n, "p": estimate.p})
     return pd.DataFrame(rows)
 
 
-def split_half(scores: Floats, splits: int = 200, how: Resampling = USUAL) -> Estimate:
+def split_half(scores: Floats, splits: int = 200, resampling: Resampling = USUAL) -> Estimate:
     """Split-half reliability with Spearman-Brown: items [n, k] scored under k conditions.
 
     Items are split at random; the k means of the halves are correlated, and the correlations'
@@ -209,27 +217,27 @@ def split_half(scores: Floats, splits: int = 200, how: Resampling = USUAL) -> Es
         raise DataError("split-half reliability needs at least 3 conditions (models or seeds).")
     if len(scores) < 4:
         raise DataError(f"split-half reliability needs at least 4 items; here are {len(scores)}.")
-    rng = np.random.default_rng(how.seed)
-    found = []
+    rng = np.random.default_rng(resampling.seed)
+    halves = []
     for _ in range(splits):
         order, half = rng.permutation(len(scores)), len(scores) // 2
         one, two = scores[order[:half]].mean(0), scores[order[half:]].mean(0)
         if one.std() > 0 and two.std() > 0:
-            found.append(float(np.corrcoef(one, two)[0, 1]))
-    if not found:
+            halves.append(float(np.corrcoef(one, two)[0, 1]))
+    if not halves:
         raise DataError("split-half reliability is 0 / 0: all conditions have the same score.")
-    return stepped_up(found, len(scores), how)
+    return stepped_up(halves, len(scores), resampling)
 
 
-def stepped_up(found: Sequence[float], n: int, how: Resampling = USUAL) -> Estimate:
+def stepped_up(halves: Sequence[float], n: int, resampling: Resampling = USUAL) -> Estimate:
     """Correlations of halves, averaged and stepped up to the whole length (Spearman-Brown)."""
-    r, nan = float(np.mean(found)), float("nan")
+    r, nan = float(np.mean(halves)), float("nan")
     value = float(np.sign(r) * 2 * abs(r) / (1 + abs(r)))
-    more = {
-        "splits": len(found),
-        "quantiles": [float(v) for v in np.quantile(found, (0.025, 0.975))],
+    details = {
+        "splits": len(halves),
+        "quantiles": [float(v) for v in np.quantile(halves, (0.025, 0.975))],
     }
-    return Estimate(value, nan, nan, how.level, "split half", n, 1.0, None, nan, more)
+    return Estimate(value, nan, nan, resampling.level, "split half", n, 1.0, None, nan, details)
 
 
 def cronbach(scores: Floats) -> float:
@@ -246,7 +254,7 @@ def cronbach(scores: Floats) -> float:
 
 def test_retest(scores: Sequence[Floats]) -> float:
     """Mean correlation of item scores between repetitions (seeds or checkpoints)."""
-    found = [np.corrcoef(a, b)[0, 1] for i, a in enumerate(scores) for b in list(scores)[i + 1 :]]
-    if not found:
+    values = [np.corrcoef(a, b)[0, 1] for i, a in enumerate(scores) for b in list(scores)[i + 1 :]]
+    if not values:
         raise DataError("test-retest reliability needs at least two repetitions.")
-    return float(np.mean(found))
+    return float(np.mean(values))

@@ -95,7 +95,9 @@ def _mean_drawn(words: Sequence[NDArray[Any]], drawn: NDArray[np.int64]) -> NDAr
     return total
 
 
-def random_effects(samples: Samples, sided: Sided = "two", how: Resampling = USUAL) -> Estimate:
+def random_effects(
+    samples: Samples, sided: Sided = "two", resampling: Resampling = USUAL
+) -> Estimate:
     """The combined effect size of CEAT by DerSimonian and Laird (1986), as it was published.
 
     Interval and p are those of the Monte Carlo error: they shrink with N, whatever the words are.
@@ -116,9 +118,9 @@ def random_effects(samples: Samples, sided: Sided = "two", how: Resampling = USU
     se = float(star.sum() ** -0.5)
     z = value / se
     p = beyond(z, math.inf) if sided == "one" else 2 * beyond(abs(z), math.inf)
-    reach = quantile(1 - how.tail, math.inf) * se
-    ahead = quantile(1 - how.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
-    more = {
+    reach = quantile(1 - resampling.tail, math.inf) * se
+    ahead = quantile(1 - resampling.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
+    details = {
         "tau2": tau2,
         "I2": max(0.0, 1 - (n - 1) / q) if q > 0 else 0.0,
         "Q": q,
@@ -129,19 +131,19 @@ def random_effects(samples: Samples, sided: Sided = "two", how: Resampling = USU
         "sided": sided,
     }
     low, high = float(value - reach), float(value + reach)
-    return Estimate(value, low, high, how.level, "random effects", n, 0.0, p, se, more)
+    return Estimate(value, low, high, resampling.level, "random effects", n, 0.0, p, se, details)
 
 
 def combined(
-    samples: Samples, n: int, attributes: Variance | None = None, how: Resampling = USUAL
+    samples: Samples, n: int, attributes: Variance | None = None, resampling: Resampling = USUAL
 ) -> Estimate:
     """The combined effect size with its interval and p over words; the first n are X's.
 
     With `attributes` (the variance that other attribute words add) over those of all four sets.
     """
-    pooled = random_effects(samples, how=how)
+    pooled = random_effects(samples, resampling=resampling)
     words = Words(samples.words[:n], samples.words[n:], pooled.value)
-    found = effect_estimate(words, attributes=attributes, how=how)
+    estimate = effect_estimate(words, attributes=attributes, resampling=resampling)
     published = {"se": pooled.se, "p": pooled.p, "interval": [pooled.low, pooled.high]}
-    more = {**pooled.more, "samples": pooled.n, "monte_carlo": published, **found.more}
-    return replace(found, more=more)
+    details = {**pooled.more, "samples": pooled.n, "monte_carlo": published, **estimate.more}
+    return replace(estimate, more=details)

@@ -44,8 +44,8 @@ def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5)
     for a, b in itertools.combinations(_varied(frame, factors), 2):
         both = _between(frame, [a, b]) - _between(frame, [a]) - _between(frame, [b])
         rows.append({"choices": f"{a} x {b}", "share": 100 * max(both, 0.0) / whole})
-    made = pd.DataFrame(rows, columns=["choices", "share"])
-    return made.sort_values("share", ascending=False).head(most)
+    table = pd.DataFrame(rows, columns=["choices", "share"])
+    return table.sort_values("share", ascending=False).head(most)
 
 
 NONE = "-"  # a choice that does not arise

@@ -88,7 +88,7 @@ class Design:
         return widest(both)
 
 
-def design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:
+def as_design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:
     """Clusters by name as a design; a design is taken as it is."""
     return clusters if isinstance(clusters, Design) else Design(codes(clusters))
 
@@ -116,15 +116,15 @@ def _stratum_of(units: Codes, strata: Codes | None) -> Codes:
     everywhere = np.zeros(count, dtype=np.int64)
     if strata is None:
         return everywhere
-    of = np.zeros(count, dtype=np.int64)
-    of[units] = strata
-    if np.any(of[units] != strata):
+    stratum = np.zeros(count, dtype=np.int64)
+    stratum[units] = strata
+    if np.any(stratum[units] != strata):
         return everywhere
-    sizes = np.bincount(of)
-    alone = sizes[of] == 1
+    sizes = np.bincount(stratum)
+    alone = sizes[stratum] == 1
     if alone.any():
         # One unit has no spread of its own: those alone share one, with the largest if need be.
-        of = np.where(alone, -1, of)
+        stratum = np.where(alone, -1, stratum)
         if alone.sum() == 1:
-            of[alone] = int(np.argmax(sizes)) if sizes.max() > 1 else -1
-    return codes(of)
+            stratum[alone] = int(np.argmax(sizes)) if sizes.max() > 1 else -1
+    return codes(stratum)

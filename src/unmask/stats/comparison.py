@@ -11,7 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Design, Variance, design
+from unmask.stats.clustering import Design, Variance, as_design
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import MIN_CLUSTERS, USUAL, student, weights
 from unmask.stats.student_t import beyond
@@ -25,7 +25,7 @@ def paired_difference(
     *,
     macro: bool = False,
     scale: float = 1.0,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """The mean of `second - first` over the same items, with Student's interval over clusters.
 
@@ -38,21 +38,23 @@ def paired_difference(
         raise DataError(f"paired items are needed; here are {len(first)} and {len(second)}.")
     if not np.isfinite(second - first).all():
         raise DataError("a score is not a finite number, so that there is no difference.")
-    found, difference = design(clusters), second - first
-    weight = weights(found, macro)
+    design, difference = as_design(clusters), second - first
+    weight = weights(design, macro)
     value = float(weight @ difference)
-    over = found.variance(weight * (difference - value), weight)
-    more: dict[str, Any] = {}
+    over = design.variance(weight * (difference - value), weight)
+    details: dict[str, Any] = {}
     if _yes_or_no(first, second):
-        over = Variance(max(over.value, _least(difference, weight, found)), over.df)
-        more["changed"] = float(weight @ np.abs(difference)), scale
+        over = Variance(max(over.value, _least(difference, weight, design)), over.df)
+        details["changed"] = float(weight @ np.abs(difference)), scale
     variance = Variance(scale**2 * over.value, over.df)
-    estimate = student(scale * value, variance, len(first), found.count, ideal=0.0, how=how)
+    estimate = student(
+        scale * value, variance, len(first), design.count, ideal=0.0, resampling=resampling
+    )
     p = estimate.p
-    if found.crossed is None:  # signs of words alone would not see that frames are a sample
-        p = sign_flip(difference, found.clusters, macro=macro, how=how)
+    if design.crossed is None:  # signs of words alone would not see that frames are a sample
+        p = sign_flip(difference, design.clusters, macro=macro, resampling=resampling)
     return replace(
-        estimate, method="paired " + estimate.method, p=p, more={**estimate.more, **more}
+        estimate, method="paired " + estimate.method, p=p, more={**estimate.more, **details}
     )
 
 
@@ -60,7 +62,7 @@ def _yes_or_no(first: Floats, second: Floats) -> bool:
     return bool(np.isin(np.concatenate([first, second]), (0.0, 0.5, 1.0)).all())
 
 
-def _least(difference: Floats, weight: Floats, found: Design) -> float:
+def _least(difference: Floats, weight: Floats, design: Design) -> float:
     """The variance of a difference of shares that two more changed items would leave.
 
     One is added to each kind of change (Bonett and Price 2012), so that two runs that agree in
@@ -70,7 +72,7 @@ def _least(difference: Floats, weight: Floats, found: Design) -> float:
     n = len(difference)
     lost, won = (np.count_nonzero(difference < 0) + 1, np.count_nonzero(difference > 0) + 1)
     changed, gap = (lost + won) / (n + 2), (won - lost) / (n + 2)
-    seen = len(np.unique(found.clusters[difference != 0]))
+    seen = len(np.unique(design.clusters[difference != 0]))
     return float((changed - gap**2) * (weight**2).sum()) / (1 if seen < MIN_CLUSTERS else 2)
 
 
@@ -79,14 +81,14 @@ def sign_flip(
     clusters: Sequence[Any] | NDArray[Any],
     *,
     macro: bool = False,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> float:
     """Paired permutation test: signs flipped by cluster.
 
     Exact when there are few clusters; else flips are sampled and ties count a half (mid-p), since
     counts of changed items tie often and would make the test timid.
     """
-    number, draws = design(clusters).clusters, how.draws
+    number, draws = as_design(clusters).clusters, resampling.draws
     sums = np.bincount(number, weights=difference)
     if macro:
         sums = sums / np.bincount(number).astype(float)
@@ -97,7 +99,7 @@ def sign_flip(
     if 2**count <= draws:
         every = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
         return float(np.mean(np.abs(every @ sums) >= observed - slack))
-    rng = np.random.default_rng(how.seed)
+    rng = np.random.default_rng(resampling.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(draws, count))
     flipped = np.abs(signs @ sums)
     above, ties = np.sum(flipped > observed + slack), np.sum(np.abs(flipped - observed) <= slack)
@@ -145,7 +147,7 @@ def effect_difference(
     values: tuple[float, float],
     first: Sequence[Floats],
     second: Sequence[Floats],
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """The second run's effect size less the first's, both by the measure's own statistic.
 
@@ -158,5 +160,7 @@ def effect_difference(
     variance = Variance(jackknife(changes), float(df))
     method = "paired jackknife over words"
     value = values[1] - values[0]
-    found = student(value, variance, words, words, ideal=0.0, how=how, method=method)
-    return replace(found, p=1.0) if found.p is None and value == 0 else found
+    estimate = student(
+        value, variance, words, words, ideal=0.0, resampling=resampling, method=method
+    )
+    return replace(estimate, p=1.0) if estimate.p is None and value == 0 else estimate

@@ -66,18 +66,18 @@ def permutation(
     y: Floats,
     *,
     sided: Sided = "one",
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Permutation:
     """Is the difference of means larger than under random splits of the same sizes?
 
-    Exact when there are at most `how.splits` splits (the observed one is among them), else
+    Exact when there are at most `resampling.splits` splits (the observed one is among them), else
     sampled with (hits + 1) / (splits + 1). Equal counts as hit.
     """
     scores = np.concatenate([x, y]).astype(float)
-    n, m, draws = len(x), len(y), how.splits
+    n, m, draws = len(x), len(y), resampling.splits
     observed = float(np.sum(x))
     exact = math.comb(n + m, n) <= draws
-    sums = _exact_sums(scores, n) if exact else sampled_sums(scores, n, draws, how.seed)
+    sums = _exact_sums(scores, n) if exact else sampled_sums(scores, n, draws, resampling.seed)
     # With the total fixed, the difference of means grows with the sum over X.
     centre = scores.sum() * n / (n + m)
     slack = 1e-12 * max(1.0, float(np.abs(scores).sum()))  # sums in another order are still ties
@@ -198,34 +198,39 @@ def effect_estimate(
     sided: Sided = "two",
     attributes: Variance | None = None,
     test: Permutation | None = None,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """d with its interval over words, and p by permutation of words.
 
     The interval is the noncentral t's, or the jackknife's where that is wider: skewed scores. With
     `attributes` (the variance of the difference of means that the choice of attribute words adds)
     it is for other words of all four sets, and p is that of the t test with both variances. `test`
-    is a published test that stands in for ours. No test is made where `how.splits` is 0.
+    is a published test that stands in for ours. No test is made where `resampling.splits` is 0.
     """
     n, m = len(words.x), len(words.y)
     own = jackknife(words.without())
     other = Variance(0.0, 1.0)
     if attributes is not None:
         other = Variance(attributes.value / words.spread**2, attributes.df)
-    low, high = _bounds(words, own, other, how.level)
-    more: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
-    more["inner"] = _bounds(words, own, other, 2 * how.level - 1) if how.level > 0.5 else None
-    more["detectable"] = _detectable(words, other, how.level)
+    low, high = _bounds(words, own, other, resampling.level)
+    details: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
+    details["inner"] = (
+        _bounds(words, own, other, 2 * resampling.level - 1) if resampling.level > 0.5 else None
+    )
+    details["detectable"] = _detectable(words, other, resampling.level)
     p = None
     if attributes is not None and test is None:
-        more |= {"p_method": "t over the words of four sets", "sided": "two"}
+        details |= {"p_method": "t over the words of four sets", "sided": "two"}
         p = _both_random(words, attributes)
-    elif how.splits:
-        test = test or permutation(*words.means, sided=sided, how=how)
-        p, more = test.p, more | {"p_method": test.method, "splits": test.splits, "sided": sided}
+    elif resampling.splits:
+        test = test or permutation(*words.means, sided=sided, resampling=resampling)
+        p, details = (
+            test.p,
+            details | {"p_method": test.method, "splits": test.splits, "sided": sided},
+        )
     method = "noncentral t over words" + (" of four sets" if attributes is not None else "")
     se = math.sqrt(own + other.value)
-    return Estimate(words.value, low, high, how.level, method, n + m, 0.0, p, se, more)
+    return Estimate(words.value, low, high, resampling.level, method, n + m, 0.0, p, se, details)
 
 
 def _detectable(words: Words, other: Variance, level: float, power: float = 0.8) -> float:
@@ -247,9 +252,9 @@ def _bounds(words: Words, own: float, other: Variance, level: float) -> list[flo
     reach = quantile(tail, len(words.x) + len(words.y) - 2) * math.sqrt(own)
     low, high = _rescaled(words, level)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
-    more = quantile(tail, other.df) * math.sqrt(other.value)
+    further = quantile(tail, other.df) * math.sqrt(other.value)
     value, most = words.value, _largest(words)
-    low, high = value - math.hypot(value - low, more), value + math.hypot(high - value, more)
+    low, high = value - math.hypot(value - low, further), value + math.hypot(high - value, further)
     return [max(low, -most), min(high, most)]
 
 
@@ -307,8 +312,8 @@ def _noncentrality(seen: float, df: float, tail: float) -> float:
 
 def _below(bound: float, df: float, centre: float) -> float:
     """The noncentral t's distribution function; far from its centre the library gives up."""
-    found = float(nctdtr(df, centre, bound))
-    return float(bound > centre) if math.isnan(found) else found
+    probability = float(nctdtr(df, centre, bound))
+    return float(bound > centre) if math.isnan(probability) else probability
 
 
 def mixture(within: float, n: float, m: float) -> float:

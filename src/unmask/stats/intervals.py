@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Design, Variance, design, widest
+from unmask.stats.clustering import Design, Variance, as_design, widest
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
@@ -37,14 +37,14 @@ def mean_estimate(
     *,
     ideal: float | None = None,
     macro: bool = False,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """A mean with Student's interval over clusters; NaN values do not count."""
-    values, found = _counted(values, design(clusters))
-    weight = weights(found, macro)
+    values, design = _counted(values, as_design(clusters))
+    weight = weights(design, macro)
     middle = float(weight @ values)
-    variance = found.variance(weight * (values - middle), weight)
-    return student(middle, variance, len(values), found.count, ideal=ideal, how=how)
+    variance = design.variance(weight * (values - middle), weight)
+    return student(middle, variance, len(values), design.count, ideal=ideal, resampling=resampling)
 
 
 def student(
@@ -54,28 +54,30 @@ def student(
     clusters: int,
     *,
     ideal: float | None = None,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
     method: str = "t over clusters",
 ) -> Estimate:
     """A value with Student's interval, and the p of the test against its ideal."""
-    more: dict[str, Any] = {"clusters": clusters, "df": variance.df}
+    details: dict[str, Any] = {"clusters": clusters, "df": variance.df}
     if not variance.value > 0 or variance.df < 1:
         nan = float("nan")
-        return Estimate(value, nan, nan, how.level, method, n, ideal, None, nan, more)
+        return Estimate(value, nan, nan, resampling.level, method, n, ideal, None, nan, details)
     se = math.sqrt(variance.value)
-    reach = quantile(1 - how.tail, variance.df) * se
-    inner = quantile(how.level, variance.df) * se
-    more["inner"] = [value - inner, value + inner]
+    reach = quantile(1 - resampling.tail, variance.df) * se
+    inner = quantile(resampling.level, variance.df) * se
+    details["inner"] = [value - inner, value + inner]
     p = None if ideal is None else 2 * beyond(abs(value - ideal) / se, variance.df)
-    return Estimate(value, value - reach, value + reach, how.level, method, n, ideal, p, se, more)
+    return Estimate(
+        value, value - reach, value + reach, resampling.level, method, n, ideal, p, se, details
+    )
 
 
-def _counted(values: Floats, found: Design) -> tuple[Floats, Design]:
+def _counted(values: Floats, design: Design) -> tuple[Floats, Design]:
     values = np.asarray(values, float)
     kept = ~np.isnan(values)
     if not kept.any():
         raise DataError("no items are left to compute a score from.")
-    return (values, found) if kept.all() else (values[kept], found.chosen(kept))
+    return (values, design) if kept.all() else (values[kept], design.chosen(kept))
 
 
 # ---------------------------------------------------------------- shares
@@ -120,7 +122,7 @@ class ShareVariance(NamedTuple):
 
 
 def uncertain(
-    values: Floats, weight: Floats, found: Design, trials: Floats, centres: Floats | None = None
+    values: Floats, weight: Floats, design: Design, trials: Floats, centres: Floats | None = None
 ) -> ShareVariance:
     """The share of weighted values in 0 to 1, its variance over clusters, and the least it may be.
 
@@ -131,9 +133,9 @@ def uncertain(
     """
     share, count = min(1.0, float(weight @ values)), float(trials.sum())
     smooth = (share * count + 0.5) / (count + 1)
-    alone = _independent(values, weight, found, trials)
-    over = found.variance(weight * (values - (share if centres is None else centres)), weight)
-    sums, sizes = (np.bincount(found.clusters, weights=w) for w in (values, np.ones(len(values))))
+    alone = _independent(values, weight, design, trials)
+    over = design.variance(weight * (values - (share if centres is None else centres)), weight)
+    sums, sizes = (np.bincount(design.clusters, weights=w) for w in (values, np.ones(len(values))))
     seen = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
     parts = [Variance(alone * (1.0 if seen < MIN_CLUSTERS else 0.5), max(count - 1, 1))]
     if over.df >= 1 and over.value > 0:
@@ -145,9 +147,9 @@ def uncertain(
     return ShareVariance(share, smooth, tuple(parts))
 
 
-def _independent(values: Floats, weight: Floats, found: Design, trials: Floats) -> float:
+def _independent(values: Floats, weight: Floats, design: Design, trials: Floats) -> float:
     """The variance if all trials were independent within strata; a half is added to each side."""
-    groups = np.zeros(len(values), dtype=np.int64) if found.strata is None else found.strata
+    groups = np.zeros(len(values), dtype=np.int64) if design.strata is None else design.strata
     count = np.bincount(groups, weights=trials)
     smooth = (np.bincount(groups, weights=trials * values) + 0.5) / (count + 1)
     return float(np.sum(weight**2 * (smooth * (1 - smooth))[groups] / trials))
@@ -159,7 +161,7 @@ def share(
     *,
     ideal: float | None = None,
     macro: bool = False,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
     trials: int = 1,
 ) -> Estimate:
     """The percentage of `wins` (1, 0, or a half for a tie) with all that belongs to it.
@@ -168,37 +170,59 @@ def share(
     p against the ideal turns the same interval around. `more`: clusters, df, design effect, and
     the smallest difference from the ideal that the items could have detected.
     """
-    wins, found = _counted(wins, design(clusters))
-    of = uncertain(wins, weights(found, macro), found, np.full(len(wins), float(trials)))
-    return as_percentage(of, len(wins), found.count, ideal=ideal, how=how)
+    wins, design = _counted(wins, as_design(clusters))
+    uncertainty = uncertain(wins, weights(design, macro), design, np.full(len(wins), float(trials)))
+    return as_percentage(uncertainty, len(wins), design.count, ideal=ideal, resampling=resampling)
 
 
-def ratio(hits: Floats, tries: Floats, clusters: Any, how: Resampling = USUAL) -> Estimate:
+def ratio(hits: Floats, tries: Floats, clusters: Any, resampling: Resampling = USUAL) -> Estimate:
     """The percentage of all tries that hit; items have several each."""
-    found = design(clusters)
-    of = uncertain(hits / tries, tries / tries.sum(), found, tries)
-    return as_percentage(of, len(hits), found.count, how=how)
+    design = as_design(clusters)
+    uncertainty = uncertain(hits / tries, tries / tries.sum(), design, tries)
+    return as_percentage(uncertainty, len(hits), design.count, resampling=resampling)
 
 
 def as_percentage(
-    of: ShareVariance, n: int, clusters: int, *, ideal: float | None = None, how: Resampling = USUAL
+    uncertainty: ShareVariance,
+    n: int,
+    clusters: int,
+    *,
+    ideal: float | None = None,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """A share as an estimate in per cent."""
     if clusters < 2 <= n or n < 2:
         nan, only = float("nan"), {"clusters": clusters, "df": 0.0, "design_effect": None}
         return Estimate(
-            100 * of.share, nan, nan, how.level, "one cluster", n, ideal, None, nan, only
+            100 * uncertainty.share,
+            nan,
+            nan,
+            resampling.level,
+            "one cluster",
+            n,
+            ideal,
+            None,
+            nan,
+            only,
         )
-    low, high = of.wilson(how.level)
-    variance = of.widest
-    inflated = variance.value * n / (of.smooth * (1 - of.smooth))
-    more: dict[str, Any] = {"clusters": clusters, "df": variance.df, "design_effect": inflated}
-    more["inner"] = [100 * v for v in of.wilson(2 * how.level - 1)] if how.level > 0.5 else None
+    low, high = uncertainty.wilson(resampling.level)
+    variance = uncertainty.widest
+    inflated = variance.value * n / (uncertainty.smooth * (1 - uncertainty.smooth))
+    details: dict[str, Any] = {"clusters": clusters, "df": variance.df, "design_effect": inflated}
+    details["inner"] = (
+        [100 * v for v in uncertainty.wilson(2 * resampling.level - 1)]
+        if resampling.level > 0.5
+        else None
+    )
     p = None
     if ideal is not None and 0 < ideal < 100:
-        p = min(1.0, 2 * of.tail(ideal / 100))
+        p = min(1.0, 2 * uncertainty.tail(ideal / 100))
         most = max(ideal, 100 - ideal)  # no difference is larger
-        more["detectable"] = min(most, 100 * of.detectable(ideal / 100, how.level))
-    value, se = 100 * of.share, 100 * math.sqrt(variance.value)
+        details["detectable"] = min(
+            most, 100 * uncertainty.detectable(ideal / 100, resampling.level)
+        )
+    value, se = 100 * uncertainty.share, 100 * math.sqrt(variance.value)
     method = "Wilson over clusters" if clusters < n else "Wilson"
-    return Estimate(value, 100 * low, 100 * high, how.level, method, n, ideal, p, se, more)
+    return Estimate(
+        value, 100 * low, 100 * high, resampling.level, method, n, ideal, p, se, details
+    )

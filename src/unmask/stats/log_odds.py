@@ -41,7 +41,7 @@ def summarise(
     *,
     samples: int = 0,
     published: bool = False,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> tuple[Estimate, dict[str, Estimate], Floats | None]:
     """The effect size between the two attribute sets, each set's mean, and the drawn effects.
 
@@ -52,15 +52,24 @@ def summarise(
     (a, a_words), (b, b_words) = halves.values()
     drawn = None
     if samples:
-        found = _draw((a, a_words), (b, b_words), samples, how.seed)
-        overall, drawn = combined(found, len(set(a_words)), how=how), found.effects
+        drawn_samples = _draw((a, a_words), (b, b_words), samples, resampling.seed)
+        overall, drawn = (
+            combined(drawn_samples, len(set(a_words)), resampling=resampling),
+            drawn_samples.effects,
+        )
     else:
-        test = permutation(a, b, sided="two", how=how) if published and how.splits else None
-        overall = effect_estimate(by_words(a, b, a_words, b_words), test=test, how=how)
+        test = (
+            permutation(a, b, sided="two", resampling=resampling)
+            if published and resampling.splits
+            else None
+        )
+        overall = effect_estimate(
+            by_words(a, b, a_words, b_words), test=test, resampling=resampling
+        )
         if test is not None:
             overall = replace(overall, more={**overall.more, "published": "p"})
     means = {
-        name: mean_estimate(scores, words, ideal=0.0, how=how)
+        name: mean_estimate(scores, words, ideal=0.0, resampling=resampling)
         for name, (scores, words) in halves.items()
     }
     return overall, means, drawn

@@ -7,7 +7,7 @@ import numpy as np
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Design, design
+from unmask.stats.clustering import Design, as_design
 from unmask.stats.intervals import USUAL, mean_estimate, share
 from unmask.stats.word_preference import Sides, by_side
 from unmask.types import Estimate, Floats
@@ -38,7 +38,7 @@ def summarise(
     ties: Ties = "strict",
     macro: bool = False,
     sides: Sides | None = None,
-    how: Resampling = USUAL,
+    resampling: Resampling = USUAL,
 ) -> dict[str, Estimate]:
     """All estimates of a set of items: `score`, `log_ratio`, and what else the items allow.
 
@@ -47,26 +47,30 @@ def summarise(
     `deviation` (|ss - 50|) and `icat`, which has no interval: at ss = 50 none is honest. With
     `sides` come those of `by_side`.
     """
-    found = design(clusters)
+    design = as_design(clusters)
     pro, anti = scores["stereotype"], scores["antistereotype"]
     wins = preferred(pro, anti, ties)
     if np.isnan(wins).all():
         raise DataError("all items are ties, so that none is left to compute a score from.")
-    out = {"score": share(wins, found, ideal=50.0, macro=macro, how=how)}
+    out = {"score": share(wins, design, ideal=50.0, macro=macro, resampling=resampling)}
     with np.errstate(invalid="ignore"):
         ratio = pro - anti
     if np.isfinite(ratio).any():
         finite = np.where(np.isfinite(ratio), ratio, np.nan)
-        out["log_ratio"] = mean_estimate(finite, found, ideal=0.0, macro=macro, how=how)
+        out["log_ratio"] = mean_estimate(
+            finite, design, ideal=0.0, macro=macro, resampling=resampling
+        )
     if "unrelated" in scores:
         other = scores["unrelated"]
         rule: Ties = "half" if ties == "drop" else ties
         meaning = (preferred(pro, other, rule) + preferred(anti, other, rule)) / 2
-        lms = share(meaning, found, ideal=100.0, macro=macro, how=how, trials=2)
-        ss = share(preferred(pro, anti, rule), found, ideal=50.0, macro=macro, how=how)
+        lms = share(meaning, design, ideal=100.0, macro=macro, resampling=resampling, trials=2)
+        ss = share(
+            preferred(pro, anti, rule), design, ideal=50.0, macro=macro, resampling=resampling
+        )
         out |= {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
     if sides is not None and sides.known:
-        out |= by_side(wins, sides, found, how)
+        out |= by_side(wins, sides, design, resampling)
     return out
 
 

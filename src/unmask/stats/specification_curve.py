@@ -16,7 +16,7 @@ from unmask.types import Floats
 
 
 def joint_signs(
-    leads: Sequence[tuple[Floats, NDArray[np.int64]]], clusters: int, how: Resampling = USUAL
+    leads: Sequence[tuple[Floats, NDArray[np.int64]]], clusters: int, resampling: Resampling = USUAL
 ) -> float:
     """p of the median score: signs flipped by cluster in all specifications at once.
 
@@ -24,24 +24,24 @@ def joint_signs(
     number of each item's cluster [n] out of `clusters`. Where items are crossed with frames, the
     test is made by words and by frames, and the larger p counts.
     """
-    rng = np.random.default_rng(how.seed)
-    signs = rng.choice(np.array([-1.0, 1.0]), size=(how.draws, clusters))
+    rng = np.random.default_rng(resampling.seed)
+    signs = rng.choice(np.array([-1.0, 1.0]), size=(resampling.draws, clusters))
     sums = [np.bincount(c, weights=v, minlength=clusters) / len(v) for v, c in leads]
     return _beyond(np.array([s.sum() for s in sums]), np.stack([signs @ s for s in sums]))
 
 
 def joint_words(
-    specifications: Sequence[tuple[Floats, int, Sequence[str]]], how: Resampling = USUAL
+    specifications: Sequence[tuple[Floats, int, Sequence[str]]], resampling: Resampling = USUAL
 ) -> float:
     """p of the median d: words dealt to the two sets anew in all specifications at once.
 
     Each is the score of every word [n + m], the number n of those in the first set, and the words:
     the same word goes the same way wherever it stands.
     """
-    rng = np.random.default_rng(how.seed)
+    rng = np.random.default_rng(resampling.seed)
     names = list(dict.fromkeys(w for _, _, words in specifications for w in words))
     place = {w: i for i, w in enumerate(names)}
-    keys = rng.random((how.draws // 10, len(names)))
+    keys = rng.random((resampling.draws // 10, len(names)))
     seen, drawn = [], []
     for scores, n, words in specifications:
         chosen = np.argsort(keys[:, [place[w] for w in words]], axis=1)[:, :n]

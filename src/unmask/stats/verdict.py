@@ -23,10 +23,10 @@ def verdicts_of(
     A category is biased only if it is so after Holm's correction over all of them.
     """
     least = matters.points if compared == "preference" else matters.d
-    found = {"": verdict(overall, least)}
+    verdicts = {"": verdict(overall, least)}
     for name, estimate in by_category.items():
-        found[name] = verdict(estimate, least, estimate.more.get("p_holm"))
-    return found
+        verdicts[name] = verdict(estimate, least, estimate.more.get("p_holm"))
+    return verdicts
 
 
 def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Result]:
@@ -39,11 +39,11 @@ def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Re
     for places in families.values():
         p = corrected([results[i].overall.p or 0.0 for i in places])
         for i, value in zip(places, p, strict=True):
-            found = results[i].overall
-            found = replace(found, more={**found.more, "p_holm": float(value)})
-            mine = None if found.more.get("published") else float(value)
-            said = {**results[i].verdicts, "": verdict(found, matters.d, mine)}
-            out[i] = replace(results[i], overall=found, verdicts=said)
+            estimate = results[i].overall
+            estimate = replace(estimate, more={**estimate.more, "p_holm": float(value)})
+            mine = None if estimate.more.get("published") else float(value)
+            verdicts = {**results[i].verdicts, "": verdict(estimate, matters.d, mine)}
+            out[i] = replace(results[i], overall=estimate, verdicts=verdicts)
     return out
 
 
@@ -84,8 +84,8 @@ def contradiction(estimate: Estimate) -> tuple[str, ...]:
     apart = (p <= 1 - estimate.level) != estimate.excludes_ideal
     if whose:
         sided = f"{estimate.more.get('sided', 'two')}-sided"
-        said = f"p is as published: {sided}, over sentences as if they were independent"
-        return (f"{said}; the interval is over words.",) if apart else (f"{said}.",)
+        note = f"p is as published: {sided}, over sentences as if they were independent"
+        return (f"{note}; the interval is over words.",) if apart else (f"{note}.",)
     if apart:
         return (
             "p (a permutation of words, which weigh alike) and the interval (of d over all "

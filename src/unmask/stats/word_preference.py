@@ -40,7 +40,7 @@ class Sides(NamedTuple):
 
 
 def by_side(
-    wins: Floats, sides: Sides, found: Design, how: Resampling = USUAL
+    wins: Floats, sides: Sides, design: Design, resampling: Resampling = USUAL
 ) -> dict[str, Estimate]:
     """What the sides say: `balanced`, `base_rate`, `side:FAMILY/SIDE`, `sides:FAMILY`.
 
@@ -50,38 +50,38 @@ def by_side(
     preference follows the word, whatever the stereotype says.
     """
     kept = ~np.isnan(wins)
-    wins, found, sides = wins[kept], found.chosen(kept), sides.chosen(kept)
+    wins, design, sides = wins[kept], design.chosen(kept), sides.chosen(kept)
     cells: dict[str, dict[str, NDArray[np.bool_]]] = {}
     family, side = np.array(sides.family), np.array(sides.side)
     for f, s in dict.fromkeys(zip(sides.family, sides.side, strict=True)):
         cells.setdefault(f, {})[f"{f}/{s}"] = (family == f) & (side == s)
-    out = {"balanced": balanced(wins, sides, found, how)}
+    out = {"balanced": balanced(wins, sides, design, resampling)}
     gaps: list[tuple[Estimate, float]] = []
     for name, halves in cells.items():
         shares = {
-            k: share(wins[some], found.chosen(some), ideal=50.0, how=how)
+            k: share(wins[some], design.chosen(some), ideal=50.0, resampling=resampling)
             for k, some in halves.items()
         }
         out |= {f"side:{k}": estimate for k, estimate in shares.items()}
         if len(shares) == 2:
             one, two = shares.values()
-            out[f"sides:{name}"] = gap = _gap(one, two, how)
-            gaps.append((gap, sum(_noise(wins, some, found) for some in halves.values())))
-    return out | ({"base_rate": _base_rate(gaps, how)} if gaps else {})
+            out[f"sides:{name}"] = gap = _gap(one, two, resampling)
+            gaps.append((gap, sum(_noise(wins, some, design) for some in halves.values())))
+    return out | ({"base_rate": _base_rate(gaps, resampling)} if gaps else {})
 
 
-def _base_rate(gaps: Sequence[tuple[Estimate, float]], how: Resampling) -> Estimate:
+def _base_rate(gaps: Sequence[tuple[Estimate, float]], resampling: Resampling) -> Estimate:
     """The root mean square of differences, families by their items, the noise taken off."""
     whole = sum(g.n for g, _ in gaps)
     square = sum(g.n * (g.value**2 - noise) for g, noise in gaps) / whole
-    nan, more, method = float("nan"), {"families": len(gaps)}, "root mean square"
+    nan, details, method = float("nan"), {"families": len(gaps)}, "root mean square"
     value = math.sqrt(max(square, 0.0))
-    return Estimate(value, nan, nan, how.level, method, whole, 0.0, None, nan, more)
+    return Estimate(value, nan, nan, resampling.level, method, whole, 0.0, None, nan, details)
 
 
-def _noise(wins: Floats, chosen: NDArray[np.bool_], found: Design) -> float:
+def _noise(wins: Floats, chosen: NDArray[np.bool_], design: Design) -> float:
     """The variance of a side's percentage over its clusters, with nothing added for safety."""
-    some, kin = 100 * wins[chosen], found.chosen(chosen)
+    some, kin = 100 * wins[chosen], design.chosen(chosen)
     value = kin.variance((some - some.mean()) / len(some)).value
     return value if value > 0 else 0.0
 
@@ -96,24 +96,28 @@ def follows_word(score: Estimate, base_rate: Estimate | None) -> bool:
     return base_rate.value / 2 > abs(score.value - 50)
 
 
-def _gap(first: Estimate, second: Estimate, how: Resampling) -> Estimate:
+def _gap(first: Estimate, second: Estimate, resampling: Resampling) -> Estimate:
     """The difference of two shares: their intervals' reaches added as squares (Newcombe 1998)."""
     value = first.value - second.value
     low = value - math.hypot(first.value - first.low, second.high - second.value)
     high = value + math.hypot(first.high - first.value, second.value - second.low)
     se, n = math.hypot(first.se, second.se), first.n + second.n
-    return Estimate(value, low, high, how.level, "difference of two shares", n, 0.0, None, se)
+    return Estimate(
+        value, low, high, resampling.level, "difference of two shares", n, 0.0, None, se
+    )
 
 
-def balanced(wins: Floats, sides: Sides, found: Design, how: Resampling = USUAL) -> Estimate:
+def balanced(
+    wins: Floats, sides: Sides, design: Design, resampling: Resampling = USUAL
+) -> Estimate:
     """The share with families weighing as many items as they have, and their sides alike."""
     family, side = codes(sides.family), codes(sides.side)
     cell = codes(family * (int(side.max()) + 1) + side)
     sizes = np.bincount(cell).astype(float)
     weight = np.bincount(family)[family] / len(wins) / _halves(family, cell)[family] / sizes[cell]
     centres = (np.bincount(cell, weights=wins) / sizes)[cell]
-    of = uncertain(wins, weight, found, np.ones(len(wins)), centres)
-    return as_percentage(of, len(wins), found.count, ideal=50.0, how=how)
+    uncertainty = uncertain(wins, weight, design, np.ones(len(wins)), centres)
+    return as_percentage(uncertainty, len(wins), design.count, ideal=50.0, resampling=resampling)
 
 
 def _halves(family: Codes, cell: Codes) -> Floats:

@@ -57,23 +57,23 @@ def _runs(given: Sequence[Any]) -> list[Run]:
 
 
 def _results(given: Any) -> list[Result]:
-    found = list(given) if isinstance(given, Iterable) else [given]
-    if not all(isinstance(r, Result) for r in found):
+    results = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(r, Result) for r in results):
         raise UnmaskError(f"{given!r:.40} is no run; give a folder, or what unmask.run returned.")
-    return found
+    return results
 
 
 def _named(parts: Sequence[tuple[str, Iterable[Result]]]) -> list[Run]:
-    found = []
+    parts_by_model = []
     for folder, some in parts:
         by_model: dict[str, list[Result]] = {}
         for result in some:
             by_model.setdefault(result.model, []).append(result)
-        found += [(model, folder, _keyed(results)) for model, results in by_model.items()]
-    names = [model for model, _, _ in found]
+        parts_by_model += [(model, folder, _keyed(results)) for model, results in by_model.items()]
+    names = [model for model, _, _ in parts_by_model]
     runs = [
         Run(model if names.count(model) == 1 else f"{model} ({folder})", results)
-        for model, folder, results in found
+        for model, folder, results in parts_by_model
     ]
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")
@@ -124,21 +124,21 @@ def _choices(result: Result) -> str:
 
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
     """A margin by unit, points or d; one in a unit that none of the results has is refused."""
-    found = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
-    Threshold(**found)
+    by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
+    Threshold(**by_unit)
     has = {UNITS[r.compared].name: r.title for r in results}
-    for unit, value in found.items():
+    for unit, value in by_unit.items():
         if unit not in has:
             other, title = next(iter(has.items()))
             raise DataError(
                 f"a margin of {value:g} {unit} makes no sense for {title}, which is in {other}; "
                 f"give one in {other}, such as {'3' if other == 'points' else '0.2d'}."
             )
-    return found
+    return by_unit
 
 
 def compare(
-    runs: Sequence[Any], *, margin: Any = None, how: Resampling = USUAL
+    runs: Sequence[Any], *, margin: Any = None, resampling: Resampling = USUAL
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 
@@ -158,7 +158,7 @@ def compare(
                 f"{a.name} and {b.name} share no measure and data set; run the same on both."
             )
         for one, two, choices in shared:
-            row, items = _pair(a.name, b.name, one, two, allowed, how)
+            row, items = _pair(a.name, b.name, one, two, allowed, resampling)
             rows.append({**row, "choices": choices})
             changed.append(items)
     frame = pd.DataFrame(rows)
@@ -173,12 +173,12 @@ def _pair(
     a: Result,
     b: Result,
     margin: Mapping[str, float],
-    how: Resampling,
+    resampling: Resampling,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     if a.compared != b.compared:
         raise DataError(f"{a.title} was scored in two ways ({a.compared} and {b.compared}).")
     paired = _preferences if a.compared == "preference" else _effects
-    found, items, more = paired(a, b, how)
+    estimate, items, details = paired(a, b, resampling)
     row = {
         "first": first,
         "second": second,
@@ -187,18 +187,19 @@ def _pair(
         "compared": a.compared,
         "a": a.overall.value,
         "b": b.overall.value,
-        "difference": found.value,
-        "low": found.low,
-        "high": found.high,
-        "level": found.level,
-        "n": found.n,
-        "p": found.p,
-        "borderline": found.p is not None and (found.p <= 1 - found.level) != found.excludes_ideal,
-        **more,
+        "difference": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "level": estimate.level,
+        "n": estimate.n,
+        "p": estimate.p,
+        "borderline": estimate.p is not None
+        and (estimate.p <= 1 - estimate.level) != estimate.excludes_ideal,
+        **details,
     }
     if margin:
         least = margin.get(UNITS[a.compared].name)
-        row["p_equivalent"] = math.nan if least is None else equivalence(found, least)
+        row["p_equivalent"] = math.nan if least is None else equivalence(estimate, least)
     items = items.assign(first=first, second=second, measure=a.measure, data=a.data)
     return row, items
 
@@ -252,7 +253,7 @@ def wide(result: Result) -> pd.DataFrame:
 _Paired = tuple[Estimate, pd.DataFrame, dict[str, Any]]
 
 
-def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
+def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
     a, b = _same_items(a, b)
     one, two = wide(a), wide(b)
     shared, left = _common(one, two, a.data)
@@ -262,7 +263,9 @@ def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
     ties: Ties = "strict" if a.settings.get("ties", "strict") == "strict" else "half"
     wins = [preferred(t["stereotype"], t["antistereotype"], ties) for t in (one, two)]
     macro = a.settings.get("average") == "macro"
-    found = paired_difference(wins[0], wins[1], kin, macro=macro, scale=100.0, how=how)
+    estimate = paired_difference(
+        wins[0], wins[1], kin, macro=macro, scale=100.0, resampling=resampling
+    )
     p, lost, won = exact_mcnemar(wins[0], wins[1])
     p = p if kin.count == len(one) else math.nan  # it takes items as independent
     margins = [(t["stereotype"] - t["antistereotype"]).to_numpy(float) for t in (one, two)]
@@ -270,28 +273,28 @@ def _preferences(a: Result, b: Result, how: Resampling) -> _Paired:
     ratio = None
     if finite.any():
         one_, two_ = (m[finite] for m in margins)
-        ratio = paired_difference(one_, two_, kin.chosen(finite), how=how)
+        ratio = paired_difference(one_, two_, kin.chosen(finite), resampling=resampling)
     items = pd.DataFrame(
         {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
     )
     items = _most_moved(items[items.before != items.after]).merge(_shown(b), on="item", how="left")
-    more: dict[str, Any] = {"p_mcnemar": p, "lost": lost, "won": won}
+    details: dict[str, Any] = {"p_mcnemar": p, "lost": lost, "won": won}
     if UNRELATED in one and UNRELATED in two:
-        more |= _meaning(a, b, (one, two), kin, how)
-    more |= {"log_ratio": ratio.value, "p_log_ratio": ratio.p} if ratio else {}
-    return found, items, more | left
+        details |= _meaning(a, b, (one, two), kin, resampling)
+    details |= {"log_ratio": ratio.value, "p_log_ratio": ratio.p} if ratio else {}
+    return estimate, items, details | left
 
 
 def _shown(result: Result) -> pd.DataFrame:
     """Category and sentences of each item, for a reader."""
     frame = result.items
-    said = frame.pivot(index="item", columns="label", values="sentence")
+    sentences = frame.pivot(index="item", columns="label", values="sentence")
     facts = frame.drop_duplicates("item").set_index("item")[["category"]]
-    return facts.join(said[[STEREOTYPE, ANTISTEREOTYPE]]).reset_index()
+    return facts.join(sentences[[STEREOTYPE, ANTISTEREOTYPE]]).reset_index()
 
 
 def _meaning(
-    a: Result, b: Result, tables: Sequence[pd.DataFrame], kin: Any, how: Resampling
+    a: Result, b: Result, tables: Sequence[pd.DataFrame], kin: Any, resampling: Resampling
 ) -> dict[str, Any]:
     """Paired difference of lms, and that of icat, which has no interval."""
     sides = [
@@ -299,8 +302,15 @@ def _meaning(
         for t in tables
     ]
     macro = a.settings.get("average") == "macro"
-    found = paired_difference(sides[0], sides[1], kin, macro=macro, scale=100.0, how=how)
-    out = {"lms": found.value, "lms_low": found.low, "lms_high": found.high, "lms_p": found.p}
+    estimate = paired_difference(
+        sides[0], sides[1], kin, macro=macro, scale=100.0, resampling=resampling
+    )
+    out = {
+        "lms": estimate.value,
+        "lms_low": estimate.low,
+        "lms_high": estimate.high,
+        "lms_p": estimate.p,
+    }
     if "icat" in a.extras and "icat" in b.extras:
         out["icat"] = b.extras["icat"].value - a.extras["icat"].value
     return out
@@ -310,7 +320,7 @@ def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
     return items.reindex(items.moved.abs().sort_values(ascending=False).index)
 
 
-def _effects(a: Result, b: Result, how: Resampling) -> _Paired:
+def _effects(a: Result, b: Result, resampling: Resampling) -> _Paired:
     """Difference of effect sizes over the same words, each by the measure's own statistic."""
     every = all(r.settings.get("random") == "attributes" for r in (a, b))
     one, two = (_without(r, ("X", "Y", "A", "B") if every else ("X", "Y")) for r in (a, b))
@@ -325,13 +335,13 @@ def _effects(a: Result, b: Result, how: Resampling) -> _Paired:
         )
     before = [np.array(list(v.values())) for v in kept.values()]
     after = [np.array([left[k][w] for w in v]) for k, v in kept.items()]
-    found = effect_difference(values, before, after, how)
+    estimate = effect_difference(values, before, after, resampling)
     words = [w for v in kept.values() for w in v]
     pulls = [v - np.concatenate(w) for v, w in zip(values, (before, after), strict=True)]
     items = pd.DataFrame(
         {"item": words, "before": pulls[0], "after": pulls[1], "moved": pulls[1] - pulls[0]}
     )
-    return found, _most_moved(items).head(20), {"only_first": 0, "only_second": 0}
+    return estimate, _most_moved(items).head(20), {"only_first": 0, "only_second": 0}
 
 
 _ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
@@ -365,9 +375,9 @@ def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], _ByWord, _
         words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
         if len(shared) == len(scores):
             words = Words(words.x, words.y, result.overall.value)
-        found = zip(names, halves, words.without(), strict=True)
+        by_set = zip(names, halves, words.without(), strict=True)
         out.append(
-            {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in found}
+            {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in by_set}
         )
         values.append(words.value)
     return (values[0], values[1]), out[0], out[1]

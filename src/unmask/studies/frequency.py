@@ -76,9 +76,14 @@ def follows(items: pd.DataFrame) -> pd.DataFrame:
         both = pd.DataFrame(gaps).dropna()
         if len(both) < 5:
             continue
-        found = correlation(both.frequency.to_numpy(), both.score.to_numpy(), "spearman")
+        estimate = correlation(both.frequency.to_numpy(), both.score.to_numpy(), "spearman")
         rows.append(
             dict(zip(("model", "data", "measure"), key, strict=True))
-            | {"correlation": found.value, "low": found.low, "high": found.high, "n": found.n}
+            | {
+                "correlation": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+            }
         )
     return pd.DataFrame(rows)

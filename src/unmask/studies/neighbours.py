@@ -63,7 +63,7 @@ def _whole(data: str) -> str:
     return re.sub(r"(:unflagged)?(:\d+-of-\d+)?$", "", data)
 
 
-def _row(result: Result, category: str, found: Any) -> pd.DataFrame:
+def _row(result: Result, category: str, estimate: Any) -> pd.DataFrame:
     names = (result.model, result.measure.partition("@")[0], _whole(result.data))
-    values = (category, found.value, found.low, found.high, f"here: {result.title}")
+    values = (category, estimate.value, estimate.low, estimate.high, f"here: {result.title}")
     return pd.DataFrame([(*names, *values)], columns=list(COLUMNS))

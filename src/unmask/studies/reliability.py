@@ -40,9 +40,9 @@ def reliability(
     words: Sequence[str] = WORDS,
 ) -> tuple[Study, pd.DataFrame]:
     """Tables on how far scores can be relied on, and the items that disagree with the rest."""
-    found = _scored(models, measures, data, options)
-    frames = {(r.model, r.measure): margins(r) for r in found if r.data == data}
-    again = {(r.model, r.measure): margins(r) for r in found if r.data != data}
+    results = _scored(models, measures, data, options)
+    frames = {(r.model, r.measure): margins(r) for r in results if r.data == data}
+    again = {(r.model, r.measure): margins(r) for r in results if r.data != data}
     items = discrimination(frames)
     tables = [
         Table("items", "Over items", _over_items(frames, options), ITEMS),
@@ -54,7 +54,7 @@ def reliability(
     ]
     kept = [t for t in tables if len(t.frame)]
     title = f"Reliability: {', '.join(dict.fromkeys(m for m, _ in frames))}"
-    return Study(title, kept, results=found), items[items.disagrees]
+    return Study(title, kept, results=results), items[items.disagrees]
 
 
 ITEMS = (
@@ -87,10 +87,10 @@ def _scored(
         sets = sets[:1]
     specs = [Spec(m, find(x), d) for m in models for d in sets for x in measures]
     failures: list[Exception] = []
-    found = evaluate(specs, options, lambda spec, error: failures.append(error))
-    if not found:
+    results = evaluate(specs, options, lambda spec, error: failures.append(error))
+    if not results:
         raise failures[0]
-    return found
+    return results
 
 
 def margins(result: Result) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def _over_items(frames: Frames, options: Options) -> pd.DataFrame:
         if len(some) >= 3:
             matrix = pd.concat(some, axis=1).dropna().to_numpy(float)
             line = {"model": f"over {len(some)} models", "measure": measure}
-            line |= {"split half": split_half(matrix, how=options.resampling).value}
+            line |= {"split half": split_half(matrix, resampling=options.resampling).value}
             rows.append(line | {"alpha": _alpha_or_none(matrix.T), "items": len(matrix)})
     return pd.DataFrame(rows)
 
@@ -137,7 +137,7 @@ def halves(table: pd.DataFrame, seed: int = 0) -> float | None:
     if len(groups) < 4:
         return None
     rng = np.random.default_rng(seed)
-    found = []
+    values = []
     for _ in range(SPLITS):
         scores = []
         for g in groups:
@@ -146,22 +146,22 @@ def halves(table: pd.DataFrame, seed: int = 0) -> float | None:
             scores.append([part["sum"].sum() / part["size"].sum() for part in both])
         one, two = np.array(scores).T
         if one.std() > 0 and two.std() > 0:
-            found.append(float(np.corrcoef(one, two)[0, 1]))
-    return stepped_up(found, len(table)).value if found else None
+            values.append(float(np.corrcoef(one, two)[0, 1]))
+    return stepped_up(values, len(table)).value if values else None
 
 
 def alpha(table: pd.DataFrame) -> float | None:
     """Cronbach's alpha over frames, words as cases: the mean over families."""
     if not (table.frame != "").all():
         return None
-    found, sizes = [], []
+    values, sizes = [], []
     for _, family in table.groupby("family"):
         matrix = family.pivot_table(index="cluster", columns="frame", values="lead").dropna()
         value = _alpha_or_none(matrix.to_numpy(float))
         if value is not None:
-            found.append(value)
+            values.append(value)
             sizes.append(len(family))
-    return float(np.average(found, weights=sizes)) if found else None
+    return float(np.average(values, weights=sizes)) if values else None
 
 
 def _alpha_or_none(matrix: Any) -> float | None:
@@ -212,13 +212,15 @@ def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:
             two.win.to_numpy(float),
             designed(one),
             scale=100.0,
-            how=options.resampling,
+            resampling=options.resampling,
         )
         line = {"model": key[0], "measure": key[1], "score": 100 * one.win.mean()}
         line |= {"reworded": 100 * two.win.mean(), "difference": gap.value}
         line |= {"low": gap.low, "high": gap.high, "p": gap.p}
-        found = _agreement(one, two)
-        rows.append(line | {"correlation": found["correlation"], "same side": found["same side"]})
+        agreement = _agreement(one, two)
+        rows.append(
+            line | {"correlation": agreement["correlation"], "same side": agreement["same side"]}
+        )
     return pd.DataFrame(rows)
 
 
@@ -233,9 +235,9 @@ def _layers(models: Sequence[Any], words: Sequence[str], options: Options) -> pd
             continue
         specs = [Spec(model, row, t, layer=v) for t in tests for v in layers]
         settings = replace(options, splits=0)
-        found = evaluate(specs, settings, lambda spec, error: None)
-        last = {r.data: r for r in found if r.spec.layer == layers[-1]}
-        for r in found:
+        results = evaluate(specs, settings, lambda spec, error: None)
+        last = {r.data: r for r in results if r.spec.layer == layers[-1]}
+        for r in results:
             targets = r.items[r.items.label.isin(["X", "Y"])].score.to_numpy(float)
             final = last[r.data].items
             final = final[final.label.isin(["X", "Y"])].score.to_numpy(float)
@@ -266,5 +268,5 @@ def discrimination(frames: Frames) -> pd.DataFrame:
 
 def _rest(values: pd.DataFrame, group: pd.Series) -> pd.DataFrame:
     """The mean of the other items of each item's group."""
-    sums, sizes = (values.groupby(group).transform(how) for how in ("sum", "count"))
+    sums, sizes = (values.groupby(group).transform(function) for function in ("sum", "count"))
     return (sums - values) / (sizes - 1)

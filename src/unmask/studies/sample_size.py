@@ -30,8 +30,8 @@ def needs(
     for r in results:
         unit = "points" if r.compared == "preference" else "d"
         if unit in detect:
-            made = _shares if unit == "points" else _words
-            rows.append(made(r, detect[unit], power, level))
+            reader = _shares if unit == "points" else _words
+            rows.append(reader(r, detect[unit], power, level))
     seen = {row["unit"] for row in rows}
     missing = [unit for unit in ("points", "d") if unit in detect and unit not in seen]
     rows += [_unknown(unit, detect[unit], power, level) for unit in missing]
@@ -39,9 +39,9 @@ def needs(
 
 
 def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
-    more, n = r.overall.more, r.overall.n
-    clusters = more.get("clusters") or n
-    crowd, inflated = n / clusters, more.get("design_effect") or 1.0
+    details, n = r.overall.more, r.overall.n
+    clusters = details.get("clusters") or n
+    crowd, inflated = n / clusters, details.get("design_effect") or 1.0
     count = clusters_needed(points, inflated, crowd, power=power, level=level)
     # Other items of the clusters at hand help only as far as they are not alike.
     alike = likeness(inflated, crowd)
@@ -50,7 +50,7 @@ def _shares(r: Result, points: float, power: float, level: float) -> dict[str, A
         "measure": r.measure,
         "data": r.data,
         "unit": "points",
-        "detects": more.get("detectable"),
+        "detects": details.get("detectable"),
         "items": n,
         "clusters": clusters,
         "design effect": inflated,
@@ -63,17 +63,17 @@ def _shares(r: Result, points: float, power: float, level: float) -> dict[str, A
 
 
 def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:
-    more = r.overall.more
-    words = sum(more["words"]) / 2 if "words" in more else math.nan
-    needed = words_needed(d, more.get("ratio", 1.0), power=power, level=level)
-    if r.settings.get("random") == "attributes" and more.get("detectable"):
+    details = r.overall.more
+    words = sum(details["words"]) / 2 if "words" in details else math.nan
+    needed = words_needed(d, details.get("ratio", 1.0), power=power, level=level)
+    if r.settings.get("random") == "attributes" and details.get("detectable"):
         # All four sets are a sample, and grow together: the error falls with their root.
-        needed = max(needed, math.ceil(words * (more["detectable"] / d) ** 2))
+        needed = max(needed, math.ceil(words * (details["detectable"] / d) ** 2))
     return {
         "measure": r.measure,
         "data": r.data,
         "unit": "d",
-        "detects": more.get("detectable"),
+        "detects": details.get("detectable"),
         "words a side": words,
         "words a side needed": needed,
     }

@@ -51,8 +51,8 @@ class StudyFile:
     def toml(self) -> str:
         """The file's text; what is not said is left out."""
         lines = [f"{k} = {_value(getattr(self, k))}" for k in LISTS if getattr(self, k)]
-        said = {k: v for k, v in self.options.items() if v is not None}
-        lines += ["", "[options]", *(f"{k} = {_value(v)}" for k, v in said.items())]
+        given = {k: v for k, v in self.options.items() if v is not None}
+        lines += ["", "[options]", *(f"{k} = {_value(v)}" for k, v in given.items())]
         return "\n".join(lines) + "\n"
 
 

@@ -29,8 +29,8 @@ class EntryPoints(Iterable[str]):
 
     def package(self, name: str) -> str:
         """The package that offers a name."""
-        found = self._points[name].dist
-        return found.name if found else "?"
+        distribution = self._points[name].dist
+        return distribution.name if distribution else "?"
 
     def load(self, name: str) -> Any:
         """The object behind a name; whatever goes wrong in the package is one sentence."""

@@ -173,7 +173,7 @@ def stored(path: Path) -> Source:
     `unmask contexts build`.
     """
     rows = list(_rows(path))
-    found: dict[str, list[Mention]] = {}
+    mentions: dict[str, list[Mention]] = {}
     for number, row in enumerate(rows):
         try:
             at = row["span"] if "span" in row else (row["start"], row["end"])
@@ -189,11 +189,11 @@ def stored(path: Path) -> Source:
             raise DataError(
                 f"{path}, row {number + 1}: the span of {stimulus!r} points at {spot!r}; mend it."
             )
-        found.setdefault(stimulus, []).append(mention)
+        mentions.setdefault(stimulus, []).append(mention)
 
     def contexts(test: Stimuli) -> Contexts:
         words = {w for words in test.sets.values() for w in words}
-        return {w: tuple(found[w]) for w in words if w in found}
+        return {w: tuple(mentions[w]) for w in words if w in mentions}
 
     return Source(f"natural ({path.name})", contexts)
 
@@ -232,14 +232,14 @@ def given(
     lost = 0
     for label, lines in sentences.items():
         longest = sorted(words[label], key=len, reverse=True)
-        found: dict[str, None] = {}
+        in_order: dict[str, None] = {}
         for line in lines:
             hit = next(((f, s) for f in longest if (s := find_word(line, f))), None)
             if hit is None:
                 lost += 1
                 continue
             word = words[label][hit[0]]
-            found[word] = None
+            in_order[word] = None
             contexts[word] = (*contexts.get(word, ()), Mention(line, hit[1]))
-        used[label] = tuple(found)
+        used[label] = tuple(in_order)
     return used, contexts, lost

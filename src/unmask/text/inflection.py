@@ -38,7 +38,7 @@ def singulars(word: str) -> list[str]:
 def forms(word: str) -> list[str]:
     """A word with its plural and what may be its singular, each once."""
     # "women of color": the first noun of such a phrase is the one that changes
-    head, of, rest = word.partition(" of ")
-    more = [plural(head) + of + rest] if of else []
-    more.append(word + "s")  # published files have "knifes"
-    return list(dict.fromkeys([word, plural(word), *more, *singulars(word)]))
+    head, link, rest = word.partition(" of ")
+    plurals = [plural(head) + link + rest] if link else []
+    plurals.append(word + "s")  # published files have "knifes"
+    return list(dict.fromkeys([word, plural(word), *plurals, *singulars(word)]))

@@ -68,8 +68,8 @@ def _agree(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
 def places(offsets: Sequence[Span], specials: frozenset[int], span: Span) -> tuple[int, ...]:
     """The places whose characters overlap `span`; `offsets[i]` are the characters of place i."""
     start, end = span
-    found = [i for i, (a, b) in enumerate(offsets) if a < end and b > start and a < b]
-    return tuple([i for i in found if i not in specials])
+    indices = [i for i, (a, b) in enumerate(offsets) if a < end and b > start and a < b]
+    return tuple([i for i in indices if i not in specials])
 
 
 def all_places(
@@ -91,10 +91,10 @@ def with_pair_roles(encoded: Mapping[str, Encoded]) -> dict[str, Encoded]:
     first = encoded.get(STEREOTYPE)
     if first is None or len(encoded) < 2:
         return dict(encoded)
-    found = {k: align(first.ids, e.ids) for k, e in encoded.items() if k != STEREOTYPE}
-    own = found.get(ANTISTEREOTYPE) or next(iter(found.values()))
+    alignments = {k: align(first.ids, e.ids) for k, e in encoded.items() if k != STEREOTYPE}
+    own = alignments.get(ANTISTEREOTYPE) or next(iter(alignments.values()))
     out = {STEREOTYPE: _with_places(first, own.same[0], own.changed[0])}
-    out |= {k: _with_places(encoded[k], f.same[1], f.changed[1]) for k, f in found.items()}
+    out |= {k: _with_places(encoded[k], f.same[1], f.changed[1]) for k, f in alignments.items()}
     return {k: out[k] for k in encoded}
 
 
@@ -105,9 +105,9 @@ def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, .
         "changed": _plain(changed, sentence.specials),
     }
     # Three times as fast as `dataclasses.replace`, and there are many.
-    made = {**sentence.roles, **roles}
+    merged = {**sentence.roles, **roles}
     words, focus, text = sentence.words, sentence.focus, sentence.text
-    return Encoded(sentence.ids, sentence.specials, made, words, focus, text, sentence.offsets)
+    return Encoded(sentence.ids, sentence.specials, merged, words, focus, text, sentence.offsets)
 
 
 def _plain(places: tuple[int, ...], specials: frozenset[int]) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ def lm_eval_pairs(
     rows: Iterable[Mapping[str, Any]], path: Path
 ) -> dict[tuple[str, str], list[float]]:
     """Log-likelihoods of the two sentences of each pair, by the sentences themselves."""
-    found: dict[tuple[str, str], list[float]] = {}
+    scores: dict[tuple[str, str], list[float]] = {}
     for number, row in enumerate(rows, 1):
         try:
             doc = row["doc"]
@@ -39,9 +39,9 @@ def lm_eval_pairs(
             ) from error
         if len(values) != 2:
             raise DataError(f"{path}, sample {number} has no two answers; log the task again.")
-        if found.setdefault(pair, values) != values:
+        if scores.setdefault(pair, values) != values:
             raise DataError(f"{path}, sample {number} gives a pair other scores than one before.")
-    return found
+    return scores
 
 
 def is_inspect(path: Path) -> bool:
@@ -77,8 +77,8 @@ def inspect_shares(path: Path) -> Shares:
 def _letter(sample: Mapping[str, Any]) -> int:
     """The place of the answer among the choices: A is 0; -1 where there is none."""
     answers = [s.get("answer") for s in (sample.get("scores") or {}).values()]
-    said = next((a for a in answers if isinstance(a, str) and len(a) == 1), "")
-    return ord(said.upper()) - ord("A") if said else -1
+    letter = next((a for a in answers if isinstance(a, str) and len(a) == 1), "")
+    return ord(letter.upper()) - ord("A") if letter else -1
 
 
 def _samples(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -136,7 +136,7 @@ def _label(side: Mapping[str, Any], key: str) -> str:
 
 
 def _templates(words: Any, templates: Any, slots: Sequence[Double], name: str) -> Dataset:
-    made = [
+    mentions_of = [
         {
             "text": text.replace("TTT", f"{slot.before_target}{{target}}").replace(
                 "AAA", f"{slot.before_attribute}{{attribute}}"
@@ -152,5 +152,5 @@ def _templates(words: Any, templates: Any, slots: Sequence[Double], name: str) -
         for key in ("attr1", "attr2")
     }
     return template_test(
-        {"name": name, "templates": made, "attributes": attributes, "capital": False}
+        {"name": name, "templates": mentions_of, "attributes": attributes, "capital": False}
     )

@@ -112,7 +112,7 @@ def read_winogender(path: Path, name: str = "winogender") -> Dataset:
         r["occupation"]: float(r["bls_pct_female"])
         for r in read_table(stats, ["occupation", "bls_pct_female"])
     }
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    by_occupation: dict[tuple[str, str], dict[str, str]] = {}
     left = {"neutral pronoun": 0, "pronoun means the participant": 0}
     for row in read_table(path, ["sentid", "sentence"]):
         occupation, other, answer, gender = row["sentid"].removesuffix(".txt").split(".")
@@ -121,23 +121,23 @@ def read_winogender(path: Path, name: str = "winogender") -> Dataset:
         elif gender not in GENDERS:
             left["neutral pronoun"] += 1
         else:
-            found.setdefault((occupation, other), {})[gender] = row["sentence"]
-    items = [_winogender_item(key, said, share) for key, said in found.items()]
+            by_occupation.setdefault((occupation, other), {})[gender] = row["sentence"]
+    items = [_winogender_item(key, sentences, share) for key, sentences in by_occupation.items()]
     return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
 
 
 def _winogender_item(
-    key: tuple[str, str], said: Mapping[str, str], share: Mapping[str, float]
+    key: tuple[str, str], sentences: Mapping[str, str], share: Mapping[str, float]
 ) -> Contrast:
     occupation, other = key
-    if occupation not in share or len(said) != 2:
+    if occupation not in share or len(sentences) != 2:
         raise DataError(
             f"Winogender: {occupation}/{other} lacks its statistics or one of its sentences; give "
             "the original files."
         )
     usual = "female" if share[occupation] >= HALF else "male"
     rare = "male" if usual == "female" else "female"
-    texts = {STEREOTYPE: Text(said[usual]), ANTISTEREOTYPE: Text(said[rare])}
+    texts = {STEREOTYPE: Text(sentences[usual]), ANTISTEREOTYPE: Text(sentences[rare])}
     meta = {"women": share[occupation]}
     name = f"{occupation}/{other}"
     return Contrast(name, texts, usual, occupation, meta, family="gender", side=usual)

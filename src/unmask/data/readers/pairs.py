@@ -85,10 +85,10 @@ def _ratings(text: str) -> list[list[str]]:
     if _PLAIN.fullmatch(text):  # as they all are; ten times as fast
         return json.loads(text.replace("'", '"'))  # type: ignore[no-any-return]
     try:
-        found = ast.literal_eval(text) if text else []
+        ratings = ast.literal_eval(text) if text else []
     except (ValueError, SyntaxError):
         return []
-    return [list(r) for r in found] if isinstance(found, list | tuple) else []
+    return [list(r) for r in ratings] if isinstance(ratings, list | tuple) else []
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
@@ -135,8 +135,8 @@ def _user_item(
                 "no text; put a sentence there."
             )
         fill = _given(row, f"{label}_fill")
-        found = find_word(sentence, str(fill)) if fill is not None else None
-        spans: dict[str, tuple[Span, ...]] = {"fill": (found,), "word": (found,)} if found else {}
+        span = find_word(sentence, str(fill)) if fill is not None else None
+        spans: dict[str, tuple[Span, ...]] = {"fill": (span,), "word": (span,)} if span else {}
         texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
     given = {k: _given(row, k) for k in ("id", "category", "cluster", "family", "side", "frame")}
     known = {k: str(v) for k, v in given.items() if v is not None}

@@ -37,15 +37,15 @@ def _items(
 ) -> tuple[Contrast, ...]:
     content = read_json(path)
     try:
-        found = tuple(_item(row, spans) for row in content["data"][half])
+        items = tuple(_item(row, spans) for row in content["data"][half])
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{path} has not the form of StereoSet's {half} part (no {error}); give the original "
             "dev.json."
         ) from error
-    if not found:
+    if not items:
         raise DataError(f"{path} has no {half} items; give the original dev.json.")
-    return found
+    return items
 
 
 def _item(
@@ -54,8 +54,8 @@ def _item(
     texts, ids = {}, {}
     context = row["context"]
     for sentence in row["sentences"]:
-        label, said = _LABELS[sentence["gold_label"]], sentence["sentence"]
-        texts[label] = Text(said, spans(context, said)) if spans else _after(context, said)
+        label, string = _LABELS[sentence["gold_label"]], sentence["sentence"]
+        texts[label] = Text(string, spans(context, string)) if spans else _after(context, string)
         ids[label] = sentence["id"]
     meta = {"context": context, "target": row["target"], "ids": ids}
     return Contrast(row["id"], texts, row["bias_type"], row["target"], meta)
@@ -80,8 +80,8 @@ def _fill_spans(context: str, sentence: str) -> dict[str, tuple[Span, ...]]:
 def _between(context: str, sentence: str) -> Span | None:
     """The part of the sentence that stands where the context has BLANK, if the rest agrees."""
     before, _, after = context.partition(BLANK)
-    end, said = len(sentence) - len(after), sentence.lower()
-    same = said.startswith(before.lower()) and said.endswith(after.lower())
+    end, lowered = len(sentence) - len(after), sentence.lower()
+    same = lowered.startswith(before.lower()) and lowered.endswith(after.lower())
     return _trim(sentence, (len(before), end)) if same and len(before) < end else None
 
 

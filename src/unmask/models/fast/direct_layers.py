@@ -84,9 +84,9 @@ class Encoder:
         """Let it give the states of the slots alone, [1, slots, d], by calling its layers."""
         from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
-        def forward(states: torch.Tensor, *_: Any, **more: Any) -> Any:
-            found = called(self.module.layer, states, asked)
-            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=found)  # type: ignore[arg-type]
+        def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
+            states_at_slots = called(self.module.layer, states, asked)
+            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=states_at_slots)  # type: ignore[arg-type]
 
         self.module.forward = forward
         try:
@@ -106,8 +106,8 @@ def encoder_of(net: Any) -> Encoder | None:
     kind = type(layers[0])
     if not kind.__module__.startswith("transformers.models."):
         return None
-    found = Encoder(encoder, sys.modules[kind.__module__], kind.__name__.removesuffix("Layer"))
-    return found if found.as_made else None
+    candidate = Encoder(encoder, sys.modules[kind.__module__], kind.__name__.removesuffix("Layer"))
+    return candidate if candidate.as_made else None
 
 
 def _untouched(module: Any) -> bool:
@@ -166,8 +166,8 @@ def _context(
     own: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
 ) -> torch.Tensor:
     """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
-    found = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=own.scaling)
-    return found.transpose(1, 2).flatten(2)
+    attended = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=own.scaling)
+    return attended.transpose(1, 2).flatten(2)
 
 
 def _last(layer: Any, states: torch.Tensor, asked: Asked) -> torch.Tensor:
@@ -180,8 +180,8 @@ def _last(layer: Any, states: torch.Tensor, asked: Asked) -> torch.Tensor:
         context = _context(own, _heads(own, query), key, value, asked.mask).flatten(0, 1)
     else:
         query = own.query(states)
-        found = _context(own, _heads(own, query), key, value, asked.mask)
-        context = found[asked.row, asked.at]
+        everywhere = _context(own, _heads(own, query), key, value, asked.mask)
+        context = everywhere[asked.row, asked.at]
     return _behind(layer, context, chosen)
 
 

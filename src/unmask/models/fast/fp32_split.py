@@ -35,8 +35,8 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
     if x.is_cuda:
         from unmask.models.fast import fp32_split_triton  # Triton is there where CUDA is
 
-        made: tuple[torch.Tensor, torch.Tensor] = fp32_split_triton.split(x, chunks, TOP, weight)
-        return made
+        halves: tuple[torch.Tensor, torch.Tensor] = fp32_split_triton.split(x, chunks, TOP, weight)
+        return halves
     exponent = torch.frexp(x.abs().amax(1)).exponent.clamp(min=TOP - 125) - 1
     one = torch.ones(len(x))
     value = x * torch.ldexp(one, TOP - exponent)[:, None]
@@ -50,10 +50,10 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
 def multiply(left: torch.Tensor, right: torch.Tensor, chunks: int) -> torch.Tensor:
     """The products of halves [rows, n] and [columns, n], summed chunk by chunk: [rows, columns]."""
     pairs = zip(left.chunk(chunks, 1), right.chunk(chunks, 1), strict=True)
-    made = (_product(a, b.t()) for a, b in pairs)
-    out = next(made)
-    for more in made:
-        out += more
+    products = (_product(a, b.t()) for a, b in pairs)
+    out = next(products)
+    for product in products:
+        out += product
     return out
 
 
@@ -68,8 +68,8 @@ def join(
     if raw.is_cuda:
         from unmask.models.fast import fp32_split_triton
 
-        made: torch.Tensor = fp32_split_triton.join(raw, left, right, bias)
-        return made
+        joined: torch.Tensor = fp32_split_triton.join(raw, left, right, bias)
+        return joined
     out = raw * left[:, None] * right
     return out if bias is None else out + bias
 
@@ -120,8 +120,8 @@ class SplitProducts:
     @property
     def said(self) -> str:
         """What a result records of it."""
-        how = f"of layers, for {MIN_ROWS} rows or more: each from three of half precision"
-        return how if self.layers else ""
+        text = f"of layers, for {MIN_ROWS} rows or more: each from three of half precision"
+        return text if self.layers else ""
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -153,8 +153,8 @@ class SplitProducts:
 def layers_of(net: Any) -> tuple[Any, ...]:
     """The layers that can multiply in parts: plain ones of float32, as their class has them."""
     plain = (torch.nn.Linear, Conv1D)
-    found = (m for m in net.modules() if type(m) in plain and "forward" not in vars(m))
-    return tuple(m for m in found if m.weight.dtype == torch.float32)
+    layers = (m for m in net.modules() if type(m) in plain and "forward" not in vars(m))
+    return tuple(m for m in layers if m.weight.dtype == torch.float32)
 
 
 def split_products(net: Any, precision: str) -> SplitProducts:

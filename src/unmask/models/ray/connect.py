@@ -17,9 +17,12 @@ def started(address: str | None = None) -> Any:
         raise UnmaskError("--engine ray needs: pip install 'unmask[ray]'.") from error
     if not ray.is_initialized():
         try:
-            more: dict[str, Any] = {} if there else {"include_dashboard": False}
+            options: dict[str, Any] = {} if there else {"include_dashboard": False}
             ray.init(
-                address=there or "local", log_to_driver=False, logging_level=logging.ERROR, **more
+                address=there or "local",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **options,
             )
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
             if not there:

@@ -36,8 +36,8 @@ class RemoteEngine:
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions, in their order."""
         if self.stream == "next":
-            found: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
-            return found
+            answers: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
+            return answers
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
@@ -97,8 +97,8 @@ class Remote:
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on a worker."""
-        made: Budget = self.workers.one("budget", self.precision, tokens)
-        return made
+        budget: Budget = self.workers.one("budget", self.precision, tokens)
+        return budget
 
     def engine(
         self,
@@ -112,8 +112,8 @@ class Remote:
         show = MaskingRule() if stream == "next" else masking_rule(self.kind, stream, self.codec)
         answers = answers_of(store, self.provenance, stream)
         size = int(self.config.get_text_config().vocab_size)
-        made = (self.workers, self.precision, stream, show, size)
-        return RemoteEngine(*made, budget or Budget(), answers, progress)
+        fields = (self.workers, self.precision, stream, show, size)
+        return RemoteEngine(*fields, budget or Budget(), answers, progress)
 
     def vectors(
         self,
@@ -131,8 +131,8 @@ class Remote:
         def elsewhere(parts: Sequence[Batch]) -> Iterator[Floats]:
             return self.workers.map("pooled", [(self.precision, *part) for part in parts])
 
-        how = (budget or Budget(), known, progress, elsewhere)
-        return TransformerVectors(None, self.codec, self.limit, chosen, *how)
+        settings = (budget or Budget(), known, progress, elsewhere)
+        return TransformerVectors(None, self.codec, self.limit, chosen, *settings)
 
 
 def load_remote(
@@ -148,5 +148,5 @@ def load_remote(
     known = without_weights(name)
     codec = TokenizerCodec(known.tokenizer(), known.kind, name)
     place = known.source if Path(known.source).exists() else name
-    made = Workers(name, place, dtype, device, started(address), workers, among)
-    return Remote(name, known.kind, codec, known.config, made, dtype, **made.facts(dtype))
+    group = Workers(name, place, dtype, device, started(address), workers, among)
+    return Remote(name, known.kind, codec, known.config, group, dtype, **group.facts(dtype))

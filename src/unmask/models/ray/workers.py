@@ -115,14 +115,14 @@ class Workers:
                 raise ModelError(f"no worker for {self.name!r} was placed in {START:g} s.")
             worker = asked.pop(done[0])
             try:
-                found: dict[str, Any] = self.ray.get(done[0])
+                facts: dict[str, Any] = self.ray.get(done[0])
             except self.ray.exceptions.RayTaskError as error:
                 raise _own(error) from None
             except self.ray.exceptions.RayActorError as error:
                 self.alive.remove(worker)
                 died = _cause(error)
                 continue
-            return found
+            return facts
         raise ModelError(f"the workers of {self.name!r} died: {died}.")
 
     def one(self, method: str, *arguments: Any) -> Any:
@@ -131,12 +131,12 @@ class Workers:
 
     def map(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """The answers of all jobs, in their order, as soon as they are there."""
-        found: dict[int, Any] = {}
+        answers: dict[int, Any] = {}
         place = 0
         for number, value in self.scattered(method, jobs):
-            found[number] = value
-            while place in found:
-                yield found.pop(place)
+            answers[number] = value
+            while place in answers:
+                yield answers.pop(place)
                 place += 1
 
     def scattered(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
@@ -223,5 +223,5 @@ def _size(place: str, dtype: str, rechecked: bool) -> int:
         with suppress(SafetensorError, OSError), safe_open(file, "pt") as shard:  # its worker tells
             weights += sum(math.prod(shard.get_slice(k).get_shape()) for k in shard.keys())  # noqa: SIM118  no mapping
     kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
-    more = 4 if rechecked and kind.itemsize < 4 else 0
-    return int(1.2 * weights * (kind.itemsize + more))
+    beside = 4 if rechecked and kind.itemsize < 4 else 0
+    return int(1.2 * weights * (kind.itemsize + beside))

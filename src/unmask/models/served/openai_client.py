@@ -48,25 +48,28 @@ class Server:
 
     def models(self) -> list[Mapping[str, Any]]:
         """What the server says it holds."""
-        found = self._call("/models", None).get("data")
-        if not isinstance(found, list) or not all(isinstance(m, dict) for m in found):
+        records = self._call("/models", None).get("data")
+        if not isinstance(records, list) or not all(isinstance(m, dict) for m in records):
             raise ModelError(f"{self.base} names no models; give the address up to /v1.")
-        return found
+        return records
 
     def model(self, name: str) -> Mapping[str, Any]:
         """The record of one model; without a name the only one there is."""
-        found = {str(m["id"]): m for m in self.models() if m.get("id")}
-        if not found:
+        by_name = {str(m["id"]): m for m in self.models() if m.get("id")}
+        if not by_name:
             raise ModelError(f"{self.base} holds no model; load one there first.")
-        if not name and len(found) == 1:
-            return next(iter(found.values()))
-        if name not in found:
-            said = unknown("model", name, found) if name else f"it holds {', '.join(found)}."
-            raise ModelError(f"{self.base}: {said}")
-        return found[name]
+        if not name and len(by_name) == 1:
+            return next(iter(by_name.values()))
+        if name not in by_name:
+            message = unknown("model", name, by_name) if name else f"it holds {', '.join(by_name)}."
+            raise ModelError(f"{self.base}: {message}")
+        return by_name[name]
 
     def echoes(
-        self, model: str, prompts: Sequence[str], told: Callable[[int], None] = lambda done: None
+        self,
+        model: str,
+        prompts: Sequence[str],
+        progress: Callable[[int], None] = lambda done: None,
     ) -> list[Any]:
         """The first choice of a completion that echoes each prompt, with log-probabilities.
 
@@ -84,11 +87,11 @@ class Server:
         out: list[Any] = [None] * len(prompts)
         try:
             for count in range(1, len(prompts) + 1):
-                k, found = done.get()
-                if isinstance(found, BaseException) and not isinstance(found, Refused):
-                    raise found
-                out[k] = found
-                told(count)
+                k, reply = done.get()
+                if isinstance(reply, BaseException) and not isinstance(reply, Refused):
+                    raise reply
+                out[k] = reply
+                progress(count)
         finally:
             over.set()
         return out
@@ -114,9 +117,9 @@ class Server:
     def _echo(self, model: str, prompt: str) -> Mapping[str, Any]:
         # One token more is asked for, since to some servers 0 means as many as there is room for.
         asked = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
-        found = self._call("/completions", {**asked, "logprobs": 1, "echo": True})
+        reply = self._call("/completions", {**asked, "logprobs": 1, "echo": True})
         try:
-            choice = found["choices"][0]
+            choice = reply["choices"][0]
             marks = choice["logprobs"]
             whole = isinstance(marks["tokens"], list) and isinstance(marks["token_logprobs"], list)
         except (KeyError, IndexError, TypeError):
@@ -126,7 +129,7 @@ class Server:
                 f"{self.base} does not echo a prompt with its log-probabilities; use a server that "
                 "does: vLLM, llama-cpp-python, or another with echo and logprobs."
             )
-        return {**choice, "fingerprint": found.get("system_fingerprint")}
+        return {**choice, "fingerprint": reply.get("system_fingerprint")}
 
     def _call(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         """One request; what may pass is tried again, each time after a longer pause."""
@@ -134,11 +137,11 @@ class Server:
             try:
                 return self._once(path, body)
             except urllib.error.HTTPError as error:
-                said = self._refused(error)
+                message = self._refused(error)
                 error.close()
                 if error.code not in AGAIN or number == TRIES - 1:
                     its_own = error.code in ITS_OWN and body is not None
-                    raise (Refused if its_own else ModelError)(said) from None
+                    raise (Refused if its_own else ModelError)(message) from None
                 asked = error.headers.get("Retry-After", "")
                 pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
             except (InvalidURL, UnicodeError) as error:
@@ -166,14 +169,14 @@ class Server:
         request = urllib.request.Request(self.base + path, data, heads)
         with urllib.request.urlopen(request, timeout=self.timeout) as answer:
             try:
-                found = json.loads(answer.read())
+                content = json.loads(answer.read())
             except ValueError as error:
                 raise ModelError(
                     f"{self.base} does not answer in JSON; give the address up to /v1."
                 ) from error
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ModelError(f"{self.base} answers with no object; give the address up to /v1.")
-        return found
+        return content
 
     def _refused(self, error: urllib.error.HTTPError) -> str:
         """Why a server refused, in one sentence, without anything that was sent to it."""
@@ -181,15 +184,15 @@ class Server:
             return f"{self.base} refuses ({error.code}); set {KEY} to a key that it takes."
         if error.code == 404:
             return f"{self.base} has no such model or path (404); give http://HOST:PORT/v1#MODEL."
-        said = error.read(2000).decode("utf-8", "replace")
+        message = error.read(2000).decode("utf-8", "replace")
         try:
-            content = json.loads(said)
+            content = json.loads(message)
             inner = content.get("error", content)
-            said = str(inner.get("message", inner) if isinstance(inner, dict) else inner)
+            message = str(inner.get("message", inner) if isinstance(inner, dict) else inner)
         except (ValueError, AttributeError):
             pass
         tried = f" {TRIES} times" if error.code in AGAIN else ""
-        return f"{self.base} refused{tried} with {error.code}: {' '.join(said.split())[:150]}"
+        return f"{self.base} refused{tried} with {error.code}: {' '.join(message.split())[:150]}"
 
     def _silent(self, reason: Any, late: bool) -> str:
         if late:
@@ -208,11 +211,11 @@ def server(base: str) -> Server:
 
 
 def _number(name: str, usual: float) -> float:
-    said = os.environ.get(name, "")
+    text = os.environ.get(name, "")
     try:
-        value = float(said) if said else usual
+        value = float(text) if text else usual
     except ValueError:
         value = 0.0
     if not 1 <= value < 1e9:
-        raise ModelError(f"{name} is {said!r}; give a number of at least 1.")
+        raise ModelError(f"{name} is {text!r}; give a number of at least 1.")
     return value

@@ -32,10 +32,10 @@ def found(name: str) -> tuple[Server, Mapping[str, Any], str]:
     return there, there.model(model), start
 
 
-def load_served(name: str, told: Told = lambda what, done, total: None) -> "Served":
+def load_served(name: str, progress: Told = lambda what, done, total: None) -> "Served":
     """The model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
     there, record, start = found(name)
-    codec = ServedCodec(there, str(record["id"]), name, start, told)
+    codec = ServedCodec(there, str(record["id"]), name, start, progress)
     sample = codec.encode("The server answers.")
     checked = _check_places(codec)
     facts = {
@@ -64,9 +64,9 @@ NEAR = 0.02  # in log-probability: what batches and threads may change
 
 def _check_places(codec: "ServedCodec") -> bool:
     """Refuse a server whose log-probabilities are one place off; False where it cannot be seen."""
-    found = [codec.echo(text) for pair in PROBES for text in pair]
+    echoes = [codec.echo(text) for pair in PROBES for text in pair]
     seen = []
-    for one, two in zip(found[::2], found[1::2], strict=True):
+    for one, two in zip(echoes[::2], echoes[1::2], strict=True):
         same = [a == b for a, b in zip(one.tokens, two.tokens, strict=False)]
         place = same.index(False) if False in same else 0
         if place and np.isfinite(one.best[place]) and np.isfinite(two.best[place]):
@@ -82,8 +82,8 @@ def _check_places(codec: "ServedCodec") -> bool:
 
 def _limit(record: Mapping[str, Any]) -> int:
     """The longest prompt, if the server says so."""
-    more = record.get("meta")
-    stated = [record.get("max_model_len"), more.get("n_ctx") if isinstance(more, dict) else None]
+    meta = record.get("meta")
+    stated = [record.get("max_model_len"), meta.get("n_ctx") if isinstance(meta, dict) else None]
     return min((int(n) - 1 for n in stated if isinstance(n, int) and n > 1), default=NO_LIMIT)
 
 
@@ -119,8 +119,14 @@ class ServedCodec:
     unknown: int | None = None
     reserved: frozenset[int] = frozenset()
 
-    def __init__(self, there: Server, model: str, name: str, start: str, told: Told) -> None:
-        self.server, self.model, self.name, self.start, self.told = there, model, name, start, told
+    def __init__(self, there: Server, model: str, name: str, start: str, progress: Told) -> None:
+        self.server, self.model, self.name, self.start, self.told = (
+            there,
+            model,
+            name,
+            start,
+            progress,
+        )
         self.fingerprint: str | None = None
         self.known: dict[str, Echo] = {}
         self.refused: dict[str, str] = {}  # sentences that it did not answer, and why
@@ -196,15 +202,15 @@ class ServedCodec:
 def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
     """The tokens of a prompt from its echo; an answer of another form is one sentence."""
     try:
-        found = _parsed(choice, start, string)
+        echo = _parsed(choice, start, string)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise ModelError(
             f"the server's answer is not of the form of the completions protocol ({error}); use a "
             "server that speaks it."
         ) from error
-    if (found.logp > 1e-3).any():
+    if (echo.logp > 1e-3).any():
         raise ModelError("the server gives log-probabilities above 0, which none can be.")
-    return found
+    return echo
 
 
 def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
@@ -321,12 +327,12 @@ class Served:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of a score must know of it."""
-        said = f"the weights were not seen: {self.codec.server.base} says what it holds"
+        unseen = f"the weights were not seen: {self.codec.server.base} says what it holds"
         first = "" if self.started else (
             "; it puts nothing before a sentence, so the first token has no probability "
             f"({START}<s> names a start token)"
         )  # fmt: skip
-        return (f"{said}{first}.",)
+        return (f"{unseen}{first}.",)
 
     def budget(self, tokens: int | str) -> Budget:
         """The server has its own."""

@@ -59,14 +59,14 @@ def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
     if number is None:  # glued to a mark: the release stops there
         return _cut_end(codec, mention)
     mine = [i for i, w in enumerate(pieces) if w == number]
-    found: Iterable[int]
+    offsets: Iterable[int]
     if " " in word:
-        found = range(number, number + len(word.split()))
+        offsets = range(number, number + len(word.split()))
     elif "-" in word and mine:
-        found = range(mine[0], mine[0] + len(mine) + pieces.count(mine[0] + 2) + 1)
+        offsets = range(mine[0], mine[0] + len(mine) + pieces.count(mine[0] + 2) + 1)
     else:
-        found = mine if len(mine) > 1 else [number]
-    places = tuple(before + i for i in found if before + i < len(row.ids))
+        offsets = mine if len(mine) > 1 else [number]
+    places = tuple(before + i for i in offsets if before + i < len(row.ids))
     return Encoded(row.ids, row.specials, {"word": places})
 
 

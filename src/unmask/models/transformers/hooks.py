@@ -60,9 +60,13 @@ def _last_attention(net: Any) -> list[Any]:
     chunked = getattr(net.config, "chunk_size_feed_forward", 0)
     if net.config.model_type not in LIKE_BERT or chunked or not len(layers):
         return []
-    found = [getattr(layer, "attention", None) for layer in layers]
+    attentions = [getattr(layer, "attention", None) for layer in layers]
     # Layers may be one and the same: then it is not the last alone.
-    return [found[-1]] if found[-1] is not None and found.index(found[-1]) == len(found) - 1 else []
+    return (
+        [attentions[-1]]
+        if attentions[-1] is not None and attentions.index(attentions[-1]) == len(attentions) - 1
+        else []
+    )
 
 
 @contextmanager

@@ -61,8 +61,8 @@ class Answer:
         """The numbers, waited for."""
         if self.event is not None:
             self.event.synchronize()
-        found: Floats = self.values.numpy()
-        return found
+        numbers: Floats = self.values.numpy()
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ class Engine:
                     out[:, asked.of(group)] = known
                     self.progress(len(group), asked.count)
                     continue
-                for made, answer in self._started(asked, group, weighted):
-                    fetch = partial(self._fetch, asked, made, answer, weighted, out)
+                for batch, answer in self._started(asked, group, weighted):
+                    fetch = partial(self._fetch, asked, batch, answer, weighted, out)
                     yield Started(answer.done, fetch)
 
     def _known(self, asked: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
@@ -194,45 +194,45 @@ class Engine:
         self, asked: UniqueRows, group: Ints, weighted: bool
     ) -> Iterator[tuple[Pass, "Answer"]]:
         """A batch on its way; one that the memory does not hold goes in halves."""
-        made = prepare(asked, group, self.pad, device_of(self.net))
+        batch = prepare(asked, group, self.pad, device_of(self.net))
         try:
             with products(self.precision), self.parts.used(), attention_weights(self.net, weighted):
-                answer = Answer.of(self._answer(asked, made, weighted))
-            yield made, answer
+                answer = Answer.of(self._answer(asked, batch, weighted))
+            yield batch, answer
             return
         except torch.OutOfMemoryError as error:
             if len(group) == 1:
                 raise ModelError(
-                    f"a row of {made.ids.shape[1]} tokens does not fit into the device's memory; "
+                    f"a row of {batch.ids.shape[1]} tokens does not fit into the device's memory; "
                     "use a smaller model or --device cpu."
                 ) from error
-        del made
+        del batch
         torch.cuda.empty_cache()
         for half in np.array_split(group, 2):
             yield from self._started(asked, half, weighted)
 
     def _fetch(
-        self, asked: UniqueRows, made: Pass, answer: "Answer", weighted: bool, out: Floats
+        self, asked: UniqueRows, batch: Pass, answer: "Answer", weighted: bool, out: Floats
     ) -> None:
-        found = answer.fetch()
+        numbers = answer.fetch()
         if self.answers is not None:
-            self.answers.note(asked, made.rows, weighted, found)
-        self.progress(len(made.rows), asked.count)
-        out[:, made.questions] = found
+            self.answers.note(asked, batch.rows, weighted, numbers)
+        self.progress(len(batch.rows), asked.count)
+        out[:, batch.questions] = numbers
 
     def answered(self, asked: UniqueRows, weighted: bool) -> Floats:
         """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
         out = np.full((3, len(asked.gold)), np.nan)
-        for made, answer in self._started(asked, np.arange(asked.count), weighted):
-            out[:, made.questions] = answer.fetch()
+        for batch, answer in self._started(asked, np.arange(asked.count), weighted):
+            out[:, batch.questions] = answer.fetch()
         return out
 
     @torch.inference_mode()
-    def _answer(self, asked: UniqueRows, made: Pass, weighted: bool) -> torch.Tensor:
+    def _answer(self, asked: UniqueRows, batch: Pass, weighted: bool) -> torch.Tensor:
         """Log-probability, hit and attention of a batch's questions: [3, questions]."""
-        logits, received = self._forward(asked, made, weighted)
+        logits, received = self._forward(asked, batch, weighted)
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()
-        index, gold = made.index.to(logits.device), made.gold.to(logits.device)
+        index, gold = batch.index.to(logits.device), batch.gold.to(logits.device)
         most, chosen = logits.amax(-1, keepdim=True), logits[index, gold]
         # A tie for the most is a hit: this is faster than to look for its place.
         hit = chosen == most[index, 0]
@@ -243,48 +243,48 @@ class Engine:
         return torch.stack([chosen.double(), hit.double(), weights.double()])
 
     def _forward(
-        self, asked: UniqueRows, made: Pass, weighted: bool
+        self, asked: UniqueRows, batch: Pass, weighted: bool
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
         picked = asked.hidden is not None
-        with self._gathered(made, picked):
+        with self._gathered(batch, picked):
             out = self.net(
-                input_ids=made.ids,
+                input_ids=batch.ids,
                 # Without padding there is nothing to shut off, and attention is faster.
-                attention_mask=padding_mask(self.net, made.real) if made.padded else None,
-                **self.segments(made.ids),
-                **(self._permutation(asked, made) if picked else {}),
+                attention_mask=padding_mask(self.net, batch.real) if batch.padded else None,
+                **self.segments(batch.ids),
+                **(self._permutation(asked, batch) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
             )
-        if out.logits.shape[:2] != (1, len(made.row)):
+        if out.logits.shape[:2] != (1, len(batch.row)):
             raise ModelError(
                 f"the head of {type(self.net).__name__} does not read the base model's states; "
                 "this architecture is not supported."
             )
         if not weighted:
-            return out.logits[0], torch.full_like(made.row, torch.nan, dtype=torch.float64)
-        return out.logits[0], attention_received(out.attentions, made.real)[made.row, made.at]
+            return out.logits[0], torch.full_like(batch.row, torch.nan, dtype=torch.float64)
+        return out.logits[0], attention_received(out.attentions, batch.real)[batch.row, batch.at]
 
-    def _gathered(self, made: Pass, picked: bool) -> AbstractContextManager[None]:
+    def _gathered(self, batch: Pass, picked: bool) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""
         if self.encoder is None or not self.encoder.as_made:
-            return only_at(self.net, made.row, made.nth if picked else made.at)
-        real = made.real.bool()[:, None, None] if made.padded else None
-        return self.encoder.direct(Asked(made.ids, made.row, made.at, real, made.each))
+            return only_at(self.net, batch.row, batch.nth if picked else batch.at)
+        real = batch.real.bool()[:, None, None] if batch.padded else None
+        return self.encoder.direct(Asked(batch.ids, batch.row, batch.at, real, batch.each))
 
-    def _permutation(self, asked: UniqueRows, made: Pass) -> dict[str, torch.Tensor]:
+    def _permutation(self, asked: UniqueRows, batch: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.
 
         The answers come from the query stream, which knows a place but not its token unless that
         token is in sight.
         """
         assert asked.hidden is not None
-        rows, width = made.ids.shape
-        like = {"dtype": next(self.net.parameters()).dtype, "device": made.ids.device}
+        rows, width = batch.ids.shape
+        like = {"dtype": next(self.net.parameters()).dtype, "device": batch.ids.device}
         shut = torch.zeros(rows, width, width, **like)
-        for i, r in enumerate(made.rows.tolist()):
+        for i, r in enumerate(batch.rows.tolist()):
             shut[i, :, list(asked.hidden[r])] = 1.0
-        most = int(made.nth.max()) + 1
+        most = int(batch.nth.max()) + 1
         wanted = torch.zeros(rows, most, width, **like)
-        wanted[made.row, made.nth, made.at] = 1.0
+        wanted[batch.row, batch.nth, batch.at] = 1.0
         return {"perm_mask": shut, "target_mapping": wanted}

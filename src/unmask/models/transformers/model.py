@@ -208,17 +208,17 @@ def load(
     check_complete(name, report)
     known_by = checked_hash(net, name)  # before they go to a GPU: they need not come back for it
     placed = net if device == SPREAD or bits else moved(net, device)
-    made = wrap(placed, tokenizer, kind, name, known_by)
-    if dtype == "tf32" and device_of(made.net).type != "cuda":
+    model = wrap(placed, tokenizer, kind, name, known_by)
+    if dtype == "tf32" and device_of(model.net).type != "cuda":
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
     stated = bits or ("tf32" if dtype == "tf32" else "")
-    facts = {**made.provenance, "dtype": stated} if stated else made.provenance
+    facts = {**model.provenance, "dtype": stated} if stated else model.provenance
     if device == SPREAD:
         facts = {**facts, "devices": devices(net)}
     # A quantised model is what it is: there is no finer one to hold it against.
     precision = "float32" if bits else dtype
-    how = "" if bits else source
-    return replace(made, source=how, precision=precision, provenance=facts, placed=device)
+    origin = "" if bits else source
+    return replace(model, source=origin, precision=precision, provenance=facts, placed=device)
 
 
 def _spread(device: str | None, bits: str | None) -> dict[str, Any]:
@@ -230,8 +230,8 @@ def _spread(device: str | None, bits: str | None) -> dict[str, Any]:
         logging.getLogger(package).setLevel(logging.ERROR)  # one speaks at every layer
     out: dict[str, Any] = {"device_map": "auto"} if device == SPREAD else {}
     if bits:
-        how = {"load_in_8bit": bits == "8bit", "load_in_4bit": bits == "4bit"}
-        out["quantization_config"] = transformers.BitsAndBytesConfig(**how)
+        bits_options = {"load_in_8bit": bits == "8bit", "load_in_4bit": bits == "4bit"}
+        out["quantization_config"] = transformers.BitsAndBytesConfig(**bits_options)
         out.setdefault("device_map", "auto" if device is None else device)
     return out
 
@@ -355,11 +355,13 @@ def kind_of(config: Any) -> Kind:
 
 def _limit(config: Any, tokenizer: Any) -> int:
     """The longest row the model takes, in tokens."""
-    found = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    if config.model_type in {"roberta", "xlm-roberta", "camembert"} and found:
-        found -= config.pad_token_id + 1  # positions start behind the padding index
+    positions = getattr(config, "max_position_embeddings", None) or getattr(
+        config, "n_positions", None
+    )
+    if config.model_type in {"roberta", "xlm-roberta", "camembert"} and positions:
+        positions -= config.pad_token_id + 1  # positions start behind the padding index
     stated = tokenizer.model_max_length
-    limits = [n for n in (found, stated) if n and 0 < n < 10**9]
+    limits = [n for n in (positions, stated) if n and 0 < n < 10**9]
     return min(limits) if limits else 10**9
 
 
@@ -417,19 +419,19 @@ def _attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
 
 def _lacking(name: str, error: ImportError) -> str:
     """What to install for a model, by our own extra where there is one."""
-    said = _first(error)
+    reason = _first(error)
     for extra in ("gguf", "sentencepiece"):
-        if extra in said.lower() or (extra == "gguf" and name.endswith(".gguf")):
+        if extra in reason.lower() or (extra == "gguf" and name.endswith(".gguf")):
             return f"{name!r} needs a package that is missing: pip install 'unmask[{extra}]'."
-    return f"{name!r} needs a package that is missing: {said}."
+    return f"{name!r} needs a package that is missing: {reason}."
 
 
 def _not_found(name: str, error: BaseException) -> str:
     """A name that is nowhere: no guess for a right one, no hub's words where there is none."""
     where = f"the hub did not provide it ({_first(error)})" if hub.reachable() else "no hub answers"
     guess = "" if name.partition("@")[0] in KNOWN else f"; {unknown('model', name, KNOWN)}"
-    said = f"cannot find the model {name!r}: it is no local folder, and {where}{guess}"
-    return said if said.endswith((".", "?")) else said + "."
+    message = f"cannot find the model {name!r}: it is no local folder, and {where}{guess}"
+    return message if message.endswith((".", "?")) else message + "."
 
 
 def _first(error: BaseException) -> str:

@@ -27,8 +27,8 @@ class TokenizerCodec:
             )
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
         # Asked for at every token: a tokenizer looks them up anew each time.
-        found = tokenizer.unk_token_id
-        self.unknown = None if found is None else int(found)
+        unknown = tokenizer.unk_token_id
+        self.unknown = None if unknown is None else int(unknown)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
         self._start = _start_token(tokenizer) if kind == "causal" else None
 
@@ -54,10 +54,10 @@ class TokenizerCodec:
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()  # lengths are checked elsewhere
         backend.no_padding()
-        made = backend.encode_batch([text.string for text in texts])
+        encodings = backend.encode_batch([text.string for text in texts])
         return [
             self._encoded(one, text, focus, start)
-            for one, text, focus in zip(made, texts, focuses, strict=True)
+            for one, text, focus in zip(encodings, texts, focuses, strict=True)
         ]
 
     def _encoded(self, one: Any, text: Text, focus: tuple[str, str, str], start: bool) -> Encoded:
@@ -156,8 +156,8 @@ class TokenizerCodec:
 def _start_token(tokenizer: Any) -> int | None:
     """What stands before a causal model's first word: its start token, or GPT-2's end token."""
     for name in ("bos_token_id", "eos_token_id"):
-        if (found := getattr(tokenizer, name, None)) is not None:
-            return int(found)
+        if (token := getattr(tokenizer, name, None)) is not None:
+            return int(token)
     return None
 
 

@@ -112,13 +112,13 @@ class TransformerVectors:
         """The vectors of each batch: of an earlier run where all are known, else computed."""
         keys = [self._keys(part) for part in parts]
         recalled = [self.known.recall(k) if self.known else None for k in keys]
-        missing = [p for p, found in zip(parts, recalled, strict=True) if found is None]
+        missing = [p for p, known in zip(parts, recalled, strict=True) if known is None]
         new = self.elsewhere(missing) if self.elsewhere else (self.pooled(*p) for p in missing)
-        for found, own in zip(recalled, keys, strict=True):
-            made = next(new) if found is None else found
-            if found is None and self.known:
-                self.known.note(own, made)
-            yield made
+        for known, own in zip(recalled, keys, strict=True):
+            vectors = next(new) if known is None else known
+            if known is None and self.known:
+                self.known.note(own, vectors)
+            yield vectors
 
     def _keys(self, part: Batch) -> list[Any]:
         if self.known is None:

@@ -79,20 +79,22 @@ def checked_hash(net: Any, name: str) -> str:
     waiting: deque[tuple[str, bytes, Future[tuple[bytes, bool]]]] = deque()
 
     def take() -> None:
-        key, said, made = waiting.popleft()
-        found, finite = made.result()
+        key, label, future = waiting.popleft()
+        piece_hash, finite = future.result()
         if not finite:
             raise ModelError(
                 f"the weights of {name!r} are not all numbers ({key} has NaN or infinity); "
                 "fetch or save the model again."
             )
-        digest.update(said + found)
+        digest.update(label + piece_hash)
 
     with ThreadPoolExecutor(THREADS) as pool:
         for key, value in weights(net):
-            said = f"{key}{tuple(value.shape)}{value.dtype}".encode()
+            name_and_shape = f"{key}{tuple(value.shape)}{value.dtype}".encode()
             for piece in value.contiguous().view(-1).split(PIECE):
-                waiting.append((key, said, pool.submit(_looked_at, piece, key in parameters)))
+                waiting.append(
+                    (key, name_and_shape, pool.submit(_looked_at, piece, key in parameters))
+                )
                 if len(waiting) > 4 * THREADS:
                     take()
         while waiting:
@@ -122,10 +124,10 @@ def check_complete(name: str, report: Mapping[str, Any]) -> None:
     wrong = sorted(str(k) for k in report.get("mismatched_keys") or [])
     if missing or wrong:
         some = ", ".join([*missing, *wrong][:3])
-        more = len(missing) + len(wrong) - 3
+        others = len(missing) + len(wrong) - 3
         raise ModelError(
             f"the files of {name!r} lack weights that would be filled at random: {some}"
-            + (f" and {more} more" if more > 0 else "")
+            + (f" and {others} more" if others > 0 else "")
             + "; give a checkpoint of the whole model with its language-modelling head."
         )
 

@@ -83,13 +83,13 @@ def drawn(figure: Figure, form: str = "svg") -> bytes:
     if form not in FORMS:
         raise UnmaskError(f"a figure is drawn as {', '.join(FORMS)}; not as {form!r}.")
     try:
-        made = getattr(vl_convert, f"vegalite_to_{form}")(
+        image = getattr(vl_convert, f"vegalite_to_{form}")(
             _clean(figure.spec), **({"scale": 2} if form == "png" else {})
         )
     except ValueError as error:
-        said = str(error).splitlines()[0][:120]
-        raise UnmaskError(f"the figure {figure.title!r} cannot be drawn ({said}).") from error
-    return made.encode() if isinstance(made, str) else bytes(made)
+        reason = str(error).splitlines()[0][:120]
+        raise UnmaskError(f"the figure {figure.title!r} cannot be drawn ({reason}).") from error
+    return image.encode() if isinstance(image, str) else bytes(image)
 
 
 def _clean(value: Any) -> Any:
@@ -116,12 +116,12 @@ def specified(values: pd.DataFrame, **parts: Any) -> Spec:
 
 def palette(count: int) -> list[str]:
     """So many colours, none twice: Okabe and Ito's, then hues between them in two shades."""
-    more = [
+    colours_rgb = [
         colorsys.hls_to_rgb((k * 0.381966) % 1, 0.36 + 0.22 * (k % 2), 0.75)
         for k in range(max(count - len(PALETTE), 0))
     ]
-    made = ["#" + "".join(f"{round(255 * v):02x}" for v in rgb) for rgb in more]
-    return [*PALETTE[:count], *made]
+    extra = ["#" + "".join(f"{round(255 * v):02x}" for v in rgb) for rgb in colours_rgb]
+    return [*PALETTE[:count], *extra]
 
 
 def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
@@ -133,7 +133,7 @@ def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
 DASHED: Spec = {"color": INK, "strokeDash": [4, 3], "aria": False}
 
 
-def rule(value: float, along: str = "y", **more: Any) -> Spec:
+def rule(value: float, along: str = "y", **options: Any) -> Spec:
     """A dashed line at the value without bias."""
-    place = {"datum": value, "type": "quantitative", **more}
+    place = {"datum": value, "type": "quantitative", **options}
     return {"mark": {"type": "rule", **DASHED}, "encoding": {along: place}}

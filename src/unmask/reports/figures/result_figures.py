@@ -83,7 +83,7 @@ def _intervals(
     rows = list(dict.fromkeys(frame.what))
     columns = ["model", "what", "measure", "data", "category", "score", "low", "high", "n"]
     shown = frame[list(dict.fromkeys([*columns, colour]))].round(digits + 2)
-    said = [_said(r, digits) for r in shown.to_dict("records")]
+    descriptions = [_said(r, digits) for r in shown.to_dict("records")]
     ends = shown[["score", "low", "high"]].to_numpy(float)
     low, high = np.nanmin([*ends.ravel(), ideal]), np.nanmax([*ends.ravel(), ideal])
     room = 0.04 * (high - low or 1)
@@ -109,7 +109,7 @@ def _intervals(
             "encoding": {"x": {"field": "score", **x}, **common},
         },
     ]
-    spec = specified(shown.assign(said=said), width=420, height=height, layer=layers)
+    spec = specified(shown.assign(said=descriptions), width=420, height=height, layer=layers)
     note = f"The dashed line is {at}, {ideal:g}."
     return Figure(name, title, spec, shown, note, tuple(names))
 
@@ -155,10 +155,10 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
         pulls = pd.DataFrame({r.measure: margins(r) for r in part})
         if pulls.shape[1] < 2:
             continue
-        found = pulls.corr(method="spearman").round(3)
-        long = found.rename_axis("first").reset_index().melt("first", var_name="second")
+        matrix = pulls.corr(method="spearman").round(3)
+        long = matrix.rename_axis("first").reset_index().melt("first", var_name="second")
         long["said"] = [f"{a} and {b}: {v:.2f}" for a, b, v in long.to_numpy()]
-        axis = {"type": "nominal", "title": None, "sort": list(found.columns)}
+        axis = {"type": "nominal", "title": None, "sort": list(matrix.columns)}
         grid = {"x": {"field": "second", **axis}, "y": {"field": "first", **axis}}
         scale = {"domain": [-1, 0, 1], "range": [PALETTE[1], "#f4f4f4", PALETTE[0]]}
         colour = {
@@ -181,11 +181,11 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
                 "encoding": {**grid, "text": {"field": "value", "format": ".2f"}},
             },
         ]
-        side = 34 * len(found)
+        side = 34 * len(matrix)
         spec = specified(long, width=max(side, 120), height=max(side, 90), layer=layers)
         title = f"Do the measures pull the same items? {model} on {data}"
         note = "Rank correlation of the items' margins, stereotype less antistereotype."
-        out.append(Figure(f"agree-{model}-{data}", title, spec, found.reset_index(), note))
+        out.append(Figure(f"agree-{model}-{data}", title, spec, matrix.reset_index(), note))
     return out
 
 
@@ -228,7 +228,7 @@ def words(result: Result) -> Figure | None:
     shown.columns = ["word", "set", "association", "d without it"]
     shown = shown.sort_values("association", ascending=False).head(120)
     sets = list(dict.fromkeys(kept.category))
-    said = [f"{w} ({s}): {a:+.4f}" for w, s, a in shown.iloc[:, :3].to_numpy()]
+    descriptions = [f"{w} ({s}): {a:+.4f}" for w, s, a in shown.iloc[:, :3].to_numpy()]
     names = result.settings.get("sets", ["X", "Y", "A", "B"])
     encoding = {
         "x": {
@@ -247,7 +247,9 @@ def words(result: Result) -> Figure | None:
             "encoding": {"x": {"datum": 0, "type": "quantitative"}},
         },
     ]
-    spec = specified(shown.assign(said=said), width=420, height=13 * len(shown), layer=layers)
+    spec = specified(
+        shown.assign(said=descriptions), width=420, height=13 * len(shown), layer=layers
+    )
     title = f"Which words carry it? {result.measure} on {result.data}, {result.model}"
     return Figure(f"words-{_name(result)}", title, spec, shown, legend=tuple(sets))
 
@@ -262,7 +264,7 @@ def associations(result: Result) -> Figure | None:
         for k, v in means.items()
     ]
     frame = pd.DataFrame(rows).round(4)
-    said = [f"{t} with {a}: {m:.3f}" for t, a, m in frame.to_numpy()]
+    descriptions = [f"{t} with {a}: {m:.3f}" for t, a, m in frame.to_numpy()]
     grid = {
         "x": {
             "field": "attribute",
@@ -296,19 +298,21 @@ def associations(result: Result) -> Figure | None:
             },
         },
     ]
-    spec = specified(frame.assign(said=said), width=260, height=80, layer=layers)
+    spec = specified(frame.assign(said=descriptions), width=260, height=80, layer=layers)
     title = f"Mean associations: {result.measure} on {result.data}, {result.model}"
     return Figure(f"means-{_name(result)}", title, spec, frame)
 
 
 def effects(result: Result) -> Figure | None:
     """The distribution of the effect sizes of CEAT's samples."""
-    found = result.settings.get("effects")
-    if not found:
+    histogram = result.settings.get("effects")
+    if not histogram:
         return None
-    edges = found["edges"]
-    frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "samples": found["counts"]}).round(4)
-    said = [f"{c} samples with d from {a:.2f} to {b:.2f}" for a, b, c in frame.to_numpy()]
+    edges = histogram["edges"]
+    frame = pd.DataFrame(
+        {"from": edges[:-1], "to": edges[1:], "samples": histogram["counts"]}
+    ).round(4)
+    descriptions = [f"{c} samples with d from {a:.2f} to {b:.2f}" for a, b, c in frame.to_numpy()]
     encoding = {
         "x": {
             "field": "from",
@@ -330,7 +334,7 @@ def effects(result: Result) -> Figure | None:
         },
     }
     bars = {"mark": {"type": "bar", "color": "#b0b8bf"}, "encoding": encoding}
-    spec = specified(frame.assign(said=said), width=420, height=150, layer=[bars, marks])
+    spec = specified(frame.assign(said=descriptions), width=420, height=150, layer=[bars, marks])
     title = f"Effect sizes of the samples: {result.measure} on {result.data}, {result.model}"
     return Figure(f"effects-{_name(result)}", title, spec, frame, legend=("no bias", "combined"))
 

@@ -20,8 +20,8 @@ ZERO = {"zero": False}
 SHAPES = {"domain": ["published", "measured"], "range": ["circle", "square"]}
 
 
-def _axis(field: str, title: str, kind: str = "quantitative", **more: Any) -> Spec:
-    return {"field": field, "type": kind, "title": title, **more}
+def _axis(field: str, title: str, kind: str = "quantitative", **options: Any) -> Spec:
+    return {"field": field, "type": kind, "title": title, **options}
 
 
 def _said(frame: pd.DataFrame) -> list[str]:
@@ -53,7 +53,7 @@ def curves(
     `x` and `y` are a column and its title; with a `panel` column there is one plot for each value.
     """
     names = [str(v) for v in dict.fromkeys(frame[colour])]
-    made = frame.assign(said=_said(frame)).assign(**{colour: frame[colour].astype(str)})
+    data = frame.assign(said=_said(frame)).assign(**{colour: frame[colour].astype(str)})
     across = _axis(*x, scale=ZERO)
     tinted = {"color": colours(colour, colour, names)}
     line: Spec = {"mark": {"type": "line", "point": points}}
@@ -65,7 +65,7 @@ def curves(
         layers.insert(0, {**area, "encoding": {"x": across, **edges, **tinted}})
     if ideal is not None:
         layers.insert(0, rule(ideal))
-    spec = specified(made, **_panels(layers, panel, size, 4))
+    spec = specified(data, **_panels(layers, panel, size, 4))
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -112,7 +112,7 @@ def sizes(frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float]) 
     measured). Models of one size stand beside each other: their marks are hollow and of two shapes.
     """
     names = list(dict.fromkeys(frame.family))
-    made = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))
+    data = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))
     x = _axis("size", "million parameters", scale=ZERO)
     colour = {"color": colours("family", "family", names)}
     shape = {"shape": _axis("sort", "", "nominal", scale=SHAPES)}
@@ -131,7 +131,7 @@ def sizes(frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float]) 
             "encoding": {"x": x, "y": y, **colour, **shape, **_about(frame)},
         },
     ]
-    spec = specified(made, **_panels(layers, "measure", (150, 120), 4))
+    spec = specified(data, **_panels(layers, "measure", (150, 120), 4))
     return Figure("sizes", title, spec, frame, note, tuple(names))
 
 
@@ -150,8 +150,8 @@ def distributions(
             **_about(frame),
         },
     }
-    made = frame.round(4).assign(said=_said(frame))
-    spec = specified(made, **_panels([bars, rule(0, "x")], "panel", (420, 150), 1))
+    data = frame.round(4).assign(said=_said(frame))
+    spec = specified(data, **_panels([bars, rule(0, "x")], "panel", (420, 150), 1))
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -173,9 +173,9 @@ def strips(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
         "column": {"field": "model", "type": "nominal", "title": None, "sort": None},
     }
     inner = {"width": 70, "height": 200, "layer": [rule(0), points]}
-    made = frame.round(4).assign(said=_said(frame))
+    data = frame.round(4).assign(said=_said(frame))
     apart = {"scale": {"x": "independent"}}
-    spec = specified(made, facet=facet, spec=inner, resolve=apart)
+    spec = specified(data, facet=facet, spec=inner, resolve=apart)
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -197,9 +197,9 @@ def matrix(name: str, title: str, frame: pd.DataFrame) -> Figure:
         "row": {"field": "down", "type": "nominal", "title": None, "sort": None},
         "column": {"field": "across", "type": "nominal", "title": None, "sort": None},
     }
-    made = frame.round(4).assign(said=_said(frame))
+    data = frame.round(4).assign(said=_said(frame))
     apart = {"scale": {"x": "independent", "y": "independent"}}
-    spec = specified(made, facet=facet, spec=points, resolve=apart)
+    spec = specified(data, facet=facet, spec=points, resolve=apart)
     return Figure(name, title, spec, frame, legend=tuple(names))
 
 
@@ -215,8 +215,8 @@ def grouped_bars(
         "color": colours("series", "", names),
         **_about(frame),
     }
-    made = frame.round(4).assign(said=_said(frame))
-    spec = specified(made, width=560, height=240, mark="bar", encoding=bars)
+    data = frame.round(4).assign(said=_said(frame))
+    spec = specified(data, width=560, height=240, mark="bar", encoding=bars)
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -234,7 +234,7 @@ def specifications(
     `choices` has `place` and `choice`.
     """
     papers = sorted({p for p in frame.paper if p})
-    made = frame.assign(said=_said(frame))
+    data = frame.assign(said=_said(frame))
     x = _axis("place", "specifications, sorted by score", axis={"grid": False})
     top = [
         rule(ideal),
@@ -266,6 +266,6 @@ def specifications(
         "height": 12 * len(order),
     }
     upper = {"width": 600, "height": 220, "layer": top if papers else top[:3]}
-    spec = specified(made.round(4), vconcat=[upper, below])
+    spec = specified(data.round(4), vconcat=[upper, below])
     note = f"The dashed line is the value without bias, {ideal:g}."
     return Figure(name, title, spec, frame, note, tuple(papers))

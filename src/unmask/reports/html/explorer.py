@@ -25,8 +25,8 @@ def explored(results: Sequence[Result]) -> list[dict[str, Any]]:
         if result.compared != "preference":
             continue
         # One name may stand for two files: what counts is the sentences.
-        said = result.items[["item", "label", "sentence"]].astype(object)
-        key = (result.data, hash(tuple(map(tuple, said.to_numpy().tolist()))))
+        sentences = result.items[["item", "label", "sentence"]].astype(object)
+        key = (result.data, hash(tuple(map(tuple, sentences.to_numpy().tolist()))))
         if key not in out:
             twice = any(name == result.data for name, _ in out)
             title = f"{result.data} ({result.model})" if twice else result.data
@@ -49,8 +49,8 @@ def _sentences(result: Result) -> dict[str, Any]:
     ]
     rows = zip(first["item"].tolist(), *facts, *texts, strict=True)
     items = [
-        [str(i), str(c), str(s), str(f), [t for t in said if isinstance(t, str)]]
-        for i, c, s, f, *said in rows
+        [str(i), str(c), str(s), str(f), [t for t in strings if isinstance(t, str)]]
+        for i, c, s, f, *strings in rows
     ]
     index = {str(i): n for n, i in enumerate(first["item"])}
     return {"items": items, "index": index, "views": []}

@@ -80,7 +80,7 @@ def shown(figure: drawing.Figure) -> dict[str, Any]:
     }
 
 
-def page(results: Sequence[Result], title: str = "", more: Sequence[drawing.Figure] = ()) -> Page:
+def page(results: Sequence[Result], title: str = "", extra: Sequence[drawing.Figure] = ()) -> Page:
     """The page of some results, with `more` figures before their own."""
     frame = table(results, by_category=True)
     heads = frame.compared.map(lambda c: "scores" if UNITS[c].head == "score" else "effect sizes")
@@ -94,7 +94,7 @@ def page(results: Sequence[Result], title: str = "", more: Sequence[drawing.Figu
             numbers(part, RUN, f"{model}: {head}")
             for (model, head), part in frame.groupby(["model", heads], sort=False)
         ],
-        figures=[shown(f) for f in (*more, *result_figures.every(results))],
+        figures=[shown(f) for f in (*extra, *result_figures.every(results))],
         explorer=script(explored(results)),
         measures=[(name, facts) for name in names if (facts := sentences.card(name))],
         origins=_origins(results),
@@ -102,11 +102,15 @@ def page(results: Sequence[Result], title: str = "", more: Sequence[drawing.Figu
 
 
 def _card(result: Result, several: bool) -> dict[str, Any]:
-    digits, found = UNITS[result.compared].digits, result.overall
-    span = "" if math.isnan(found.low) else f"[{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    digits, estimate = UNITS[result.compared].digits, result.overall
+    span = (
+        ""
+        if math.isnan(estimate.low)
+        else f"[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    )
     return {
         "title": f"{result.title}, {result.model}" if several else result.title,
-        "value": f"{found.value:.{digits}f}",
+        "value": f"{estimate.value:.{digits}f}",
         "interval": span,
         "verdict": sentences.heading(result),
         "sentences": sentences.sentences(result),
@@ -136,17 +140,21 @@ def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]
 
 def report(results: Sequence[Result] | Result, path: Path | str, title: str = "") -> Path:
     """Write the page of some results; `path` is a file or a folder."""
-    found = Results([results]) if isinstance(results, Result) else results
-    if isinstance(found, str) or not found or not all(isinstance(r, Result) for r in found):
+    results_given = Results([results]) if isinstance(results, Result) else results
+    if (
+        isinstance(results_given, str)
+        or not results_given
+        or not all(isinstance(r, Result) for r in results_given)
+    ):
         raise UnmaskError("there are no results to show; give what 'run' or 'load' returned.")
     target = Path(path)
     if target.suffix not in (".html", ".htm"):
         target = target / PAGE
     make_folder(target.parent)
-    write(page(found, title), target)
+    write(page(results_given, title), target)
     return target
 
 
-def write(made: Page, path: Path) -> None:
+def write(content: Page, path: Path) -> None:
     """The page as a file, whole or not at all."""
-    put(path, rendered("report.html.jinja", page=made))
+    put(path, rendered("report.html.jinja", page=content))

@@ -51,9 +51,9 @@ def write(study: Study, folder: Path) -> None:
     files = {figure.name: safe(figure.name) for figure in study.figures}
     for figure in study.figures:
         for form in FORMS:
-            made = drawn(figure, form)
+            image = drawn(figure, form)
             path = folder / f"{files[figure.name]}.{form}"
-            atomically(path, lambda part, made=made: part.write_bytes(made))  # type: ignore[misc]
+            atomically(path, lambda part, image=image: part.write_bytes(image))  # type: ignore[misc]
     put(folder / "index.md", rendered("study.md.jinja", study=study, files=files))
     page.write(webpage_of(study), folder / page.PAGE)
 

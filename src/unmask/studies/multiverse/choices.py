@@ -115,9 +115,9 @@ def concept_specs(model: Any, concept: str, store: str | None = None) -> list[Sp
 def as_published(choices: Mapping[str, Any], depth: int) -> str:
     """The papers that made these choices."""
     layer = "last" if choices.get("layer") == str(depth) else choices.get("layer")
-    made = {**choices, "layer": layer}
+    options = {**choices, "layer": layer}
     return ", ".join(
         paper
         for paper, some in PUBLISHED.items()
-        if any(all(made.get(k) == v for k, v in one.items()) for one in some)
+        if any(all(options.get(k) == v for k, v in one.items()) for one in some)
     )

@@ -61,16 +61,16 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     """
     count = _Count(options)
     settings = replace(options, splits=0, progress=count)
-    found = evaluate(specs, settings, lambda spec, error: None)
+    results = evaluate(specs, settings, lambda spec, error: None)
     factors = tuple(specs[0].tags)
-    frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in found])
-    distinct = list({_identity(r): i for i, r in reversed(list(enumerate(found)))}.values())[::-1]
-    kept = [found[i] for i in distinct]
+    frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in results])
+    distinct = list({_identity(r): i for i, r in reversed(list(enumerate(results)))}.values())[::-1]
+    kept = [results[i] for i in distinct]
     whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
     depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
     frame["as in"] = [as_published(row, depth) for row in frame[list(factors)].to_dict("records")]
     p = _joint(kept, options.resampling)
-    ideal, same = float(specs[0].measure.ideal), len(found) - len(kept)
+    ideal, same = float(specs[0].measure.ideal), len(results) - len(kept)
     return Sweep(frame, factors, count.rows, ideal, same, p, whole)
 
 
@@ -82,22 +82,22 @@ def _identity(result: Result) -> Any:
 
 
 def _numbers(result: Result) -> dict[str, float]:
-    found = result.overall
-    return {"score": found.value, "low": found.low, "high": found.high}
+    estimate = result.overall
+    return {"score": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
-def _joint(results: Sequence[Result], how: Resampling) -> float | None:
+def _joint(results: Sequence[Result], resampling: Resampling) -> float | None:
     """p of all specifications together: by words where they are effect sizes, else by clusters."""
     if results[0].compared == "preference":
         tables = [wide(r) for r in results]
         framed = all((t.frame != "").all() for t in tables)
         ways = ("cluster", "frame") if framed else ("cluster",)
-        return max(_signs(results, tables, way, how) for way in ways)
-    return joint_words([_words(r) for r in results], how)
+        return max(_signs(results, tables, way, resampling) for way in ways)
+    return joint_words([_words(r) for r in results], resampling)
 
 
 def _signs(
-    results: Sequence[Result], tables: Sequence[pd.DataFrame], way: str, how: Resampling
+    results: Sequence[Result], tables: Sequence[pd.DataFrame], way: str, resampling: Resampling
 ) -> float:
     """The joint test with the signs of clusters, or of frames, flipped."""
     names = {c: i for i, c in enumerate(dict.fromkeys(c for t in tables for c in t[way]))}
@@ -106,7 +106,7 @@ def _signs(
         wins = _wins(result, t)
         kept = ~np.isnan(wins)
         leads.append((wins[kept] - 0.5, t[way].map(names).to_numpy(np.int64)[kept]))
-    return joint_signs(leads, len(names), how)
+    return joint_signs(leads, len(names), resampling)
 
 
 def _wins(result: Result, table: pd.DataFrame) -> Any:
@@ -135,13 +135,13 @@ def _natural(value: Any) -> tuple[int, str]:
     return (int(value), "") if str(value).isdigit() else (-1, str(value))
 
 
-def curve(made: Sweep, title: str) -> Figure:
+def curve(swept: Sweep, title: str) -> Figure:
     """The specification curve: sorted scores with intervals, and the choices below.
 
     The papers' own choices stand out in colour.
     """
-    data = made.frame.sort_values("score").reset_index(drop=True)
-    values = {f: sorted(data[f].unique(), key=_natural) for f in made.factors}
+    data = swept.frame.sort_values("score").reset_index(drop=True)
+    values = {f: sorted(data[f].unique(), key=_natural) for f in swept.factors}
     lines = [(f, v) for f, some in values.items() for v in some if v != NONE]
 
     shown = data[["score", "low", "high"]].assign(
@@ -155,7 +155,7 @@ def curve(made: Sweep, title: str) -> Figure:
         ]
     )
     about = f"Specification curve: {title}"
-    return study_charts.specifications(safe(title), about, shown, choices, made.ideal)
+    return study_charts.specifications(safe(title), about, shown, choices, swept.ideal)
 
 
 def study(
@@ -169,19 +169,19 @@ def study(
     """All sweeps of a model: tables, decompositions and specification curves."""
     plans = {f"{c} by association": concept_specs(model, c, store) for c in concepts}
     for name in data:
-        found = next(d for d in catalogue.resolve(name) if isinstance(d, Dataset))
-        plans[f"{found.name} by likelihood"] = list(by_likelihood(model, found))
+        dataset = next(d for d in catalogue.resolve(name) if isinstance(d, Dataset))
+        plans[f"{dataset.name} by likelihood"] = list(by_likelihood(model, dataset))
     tables, figures, remarks = [], [], []
     for title, specs in plans.items():
-        made = sweep(specs, options)
-        remarks.append(_remark(title, made))
-        key, ordered = safe(title), made.frame.sort_values("score")
+        swept = sweep(specs, options)
+        remarks.append(_remark(title, swept))
+        key, ordered = safe(title), swept.frame.sort_values("score")
         tables += [
-            Table(f"moves-{key}", f"What moves {title}", _moves(made), MOVES),
-            Table(f"pairs-{key}", f"Largest interplays: {title}", _pairs(made), PAIRS),
+            Table(f"moves-{key}", f"What moves {title}", _moves(swept), MOVES),
+            Table(f"pairs-{key}", f"Largest interplays: {title}", _pairs(swept), PAIRS),
             Table(f"specifications-{key}", f"All specifications: {title}", ordered),
         ]
-        figures.append(curve(made, title))
+        figures.append(curve(swept, title))
     return Study(f"Design choices: {model.name}", tables, figures, remarks)
 
 
@@ -194,27 +194,27 @@ MOVES = (
 PAIRS = "Per cent of the variance that two choices make together and neither alone."
 
 
-def _moves(made: Sweep) -> pd.DataFrame:
-    return effects_of_choices(made.whole, made.factors)
+def _moves(swept: Sweep) -> pd.DataFrame:
+    return effects_of_choices(swept.whole, swept.factors)
 
 
-def _pairs(made: Sweep) -> pd.DataFrame:
-    return pairs_of_choices(made.whole, made.factors)
+def _pairs(swept: Sweep) -> pd.DataFrame:
+    return pairs_of_choices(swept.whole, swept.factors)
 
 
-def _remark(title: str, made: Sweep) -> str:
-    frame, scores = made.frame, made.frame.score
-    sure = ((frame.low > made.ideal) | (frame.high < made.ideal)).mean()
-    same = f" ({made.same} more gave the same numbers)" if made.same else ""
-    joint = "" if made.p is None else f" All together: p = {made.p:.2g}."
+def _remark(title: str, swept: Sweep) -> str:
+    frame, scores = swept.frame, swept.frame.score
+    sure = ((frame.low > swept.ideal) | (frame.high < swept.ideal)).mean()
+    same = f" ({swept.same} more gave the same numbers)" if swept.same else ""
+    joint = "" if swept.p is None else f" All together: p = {swept.p:.2g}."
     return (
-        f"{title}: {len(scores)} specifications{same} from {made.rows} rows through the model; "
+        f"{title}: {len(scores)} specifications{same} from {swept.rows} rows through the model; "
         f"scores from {scores.min():.2f} to {scores.max():.2f}, median {scores.median():.2f}; "
-        f"{100 * sure:.0f} % have an interval without {made.ideal:g}.{joint}"
+        f"{100 * sure:.0f} % have an interval without {swept.ideal:g}.{joint}"
     )
 
 
-def summary(made: Study) -> Mapping[str, pd.DataFrame]:
+def summary(study: Study) -> Mapping[str, pd.DataFrame]:
     """What moves the scores, by title, for the terminal."""
     shown = ("moves-", "pairs-")
-    return {t.title: t.frame for t in made.tables if t.name.startswith(shown)}
+    return {t.title: t.frame for t in study.tables if t.name.startswith(shown)}

@@ -51,15 +51,15 @@ def run(models: Sequence[Any], request: Request) -> Study:
         if request.contexts is not None:
             specs += _natural(model, names, request.contexts, samples, skipped)
         specs += _release(model, samples, quick, skipped)
-    made = evaluate(specs, replace(request.options, keep=("samples",)), failed)
-    results = by_tags(made, *KEY)
+    evaluated = evaluate(specs, replace(request.options, keep=("samples",)), failed)
+    results = by_tags(evaluated, *KEY)
     clocked = ("C6",) if quick else ("C1", "C6")
     timing = [line for m in models for line in _timed(m, clocked, request.options, samples)]
     if request.contexts is None:
         skipped["natural contexts"] = "no store was named; build one and give --contexts"
     shown = _tables(models, results, timing, not quick)
     drawn = _figures(models, results, request)
-    return Study("Mind your bias (husse2022)", shown, drawn, _remarks(quick), skipped, made)
+    return Study("Mind your bias (husse2022)", shown, drawn, _remarks(quick), skipped, evaluated)
 
 
 def _remarks(quick: bool) -> list[str]:
@@ -75,13 +75,13 @@ def _remarks(quick: bool) -> list[str]:
     return remarks
 
 
-def _spec(model: Any, method: str, test: Stimuli, level: str, context: str, **more: Any) -> Spec:
+def _spec(model: Any, method: str, test: Stimuli, level: str, context: str, **options: Any) -> Spec:
     """A spec with the tags that the tables read: smaller sets carry the name of the full test."""
     facts = {"concept": test.concept, "named": test.named}
     base = chosen(size="full", edition="m" if test.edition.endswith("m") else "", **facts)[0]
     values = (model.name, method, base.name, level, context)
     tags = dict(zip(KEY, values, strict=True)) | facts | {"edition": test.edition}
-    return Spec(model, tags=tags, **more)
+    return Spec(model, tags=tags, **options)
 
 
 def _pool(model: Any, level: str) -> str:
@@ -89,11 +89,11 @@ def _pool(model: Any, level: str) -> str:
 
 
 def _cosine(
-    model: Any, method: str, test: Stimuli, level: str, context: str, samples: int, **more: Any
+    model: Any, method: str, test: Stimuli, level: str, context: str, samples: int, **options: Any
 ) -> Spec:
     """SEAT, or CEAT on sets of some size, at a level; CEAT alone draws samples."""
     measure = MEASURES[method.split()[0]]
-    asked = {"measure": measure, "data": WordTest(test), "pool": _pool(model, level)} | more
+    asked = {"measure": measure, "data": WordTest(test), "pool": _pool(model, level)} | options
     if method.startswith("CEAT"):
         asked["samples"] = samples
     return _spec(model, method, test, level, context, **asked)
@@ -192,8 +192,8 @@ def _release(model: Any, samples: int, quick: bool, skipped: dict[str, str]) -> 
 def _released_name(test: Stimuli) -> str:
     """The release's own files of a test of ours."""
     facts = {"concept": test.concept, "named": test.named, "size": test.size, "edition": "release"}
-    found = (c for c in release_files().values() if facts.items() <= c.meta.items())
-    return next(found).name
+    files = (c for c in release_files().values() if facts.items() <= c.meta.items())
+    return next(files).name
 
 
 def _timed(
@@ -308,7 +308,7 @@ def _released(kinds: Mapping[str, str], results: tables.Results, comparable: boo
         )
         value = stated.get(wanted)
         line = {"test": tags["concept"], "method": method, "level": level, "model": model}
-        found = row(
+        line_ = row(
             line,
             None if value is None else float(value),
             result.overall,
@@ -316,7 +316,7 @@ def _released(kinds: Mapping[str, str], results: tables.Results, comparable: boo
             digits=4,
         )
         rows.append(
-            found
+            line_
             | {
                 "published for": label or f"bert ({LPBS_MODEL})"
                 if method == "LPBS"
@@ -333,10 +333,10 @@ def _released(kinds: Mapping[str, str], results: tables.Results, comparable: boo
 
 
 def _figures(models: Sequence[Any], results: tables.Results, request: Request) -> list[Figure]:
-    made = [figures.significant()]
+    drawn = [figures.significant()]
     if not models:
-        return made
-    made += [figures.retained(models), figures.distribution(models[0].name, results)]
+        return drawn
+    drawn += [figures.retained(models), figures.distribution(models[0].name, results)]
     if request.contexts is not None:
-        made.append(figures.windows(models[0], request.contexts, request.options))
-    return [*made, figures.scatter([m.name for m in models], results)]
+        drawn.append(figures.windows(models[0], request.contexts, request.options))
+    return [*drawn, figures.scatter([m.name for m in models], results)]

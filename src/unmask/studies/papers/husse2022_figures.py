@@ -41,17 +41,17 @@ def significant() -> Figure:
 
 def distribution(model: str, results: Results) -> Figure:
     """Figure 3: effect sizes of CEAT's samples on C1, by cosine and by probability, three sizes."""
-    found = []
+    parts = []
     for size in SIZES:
         method = "CEAT" if size == "full" else f"CEAT {size}"
         keys = (method, "word-average"), ("CEAT-LPBS", size)
         for panel, (name, level) in enumerate(keys):
             result = results.get((model, name, MAIN["C1"], level, "template"))
             if result is not None and "samples" in result.kept:
-                found.append((panel, size, result.kept["samples"]))
+                parts.append((panel, size, result.kept["samples"]))
 
     methods = ("CEAT (cosine)", "CEAT on LPBS (probability)")
-    every = np.concatenate([effects for _, _, effects in found]) if found else np.zeros(1)
+    every = np.concatenate([effects for _, _, effects in parts]) if parts else np.zeros(1)
     edges = np.histogram_bin_edges(every, 60)
     rows = [
         {
@@ -61,7 +61,7 @@ def distribution(model: str, results: Results) -> Figure:
             "to": b,
             "samples": n,
         }
-        for panel, size, effects in found
+        for panel, size, effects in parts
         for a, b, n in zip(edges[:-1], edges[1:], np.histogram(effects, edges)[0], strict=True)
         if n
     ]
@@ -93,11 +93,11 @@ def _points(
     results: Results, model: str, x: tuple[str, str], y: tuple[str, str]
 ) -> list[tuple[float, float]]:
     """The scores of two methods on the tests that both have."""
-    found = [
+    pairs = [
         [results.get((model, method, n, level, "template")) for method, level in (x, y)]
         for n in groups()["husse2022"]
     ]
-    return [(a.overall.value, b.overall.value) for a, b in found if a and b]
+    return [(a.overall.value, b.overall.value) for a, b in pairs if a and b]
 
 
 PANELS = {

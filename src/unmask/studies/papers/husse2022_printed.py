@@ -55,8 +55,8 @@ def _release() -> dict[tuple[str, ...], tuple[float, float]]:
     rows = published("husse2022.csv")
     rows = rows[(rows.note == "") & (rows.sets == "full")]
     keys = ["method", "test", "model", "context", "level", "targets"]
-    found = zip(rows[keys].itertuples(index=False, name=None), rows.d, rows.p, strict=True)
-    return {key: (float(d), float(p)) for key, d, p in found}
+    triples = zip(rows[keys].itertuples(index=False, name=None), rows.d, rows.p, strict=True)
+    return {key: (float(d), float(p)) for key, d, p in triples}
 
 
 def printed(table: int, test: str, method: str, model: str, choice: str, **release: str) -> Printed:
@@ -76,18 +76,18 @@ def printed(table: int, test: str, method: str, model: str, choice: str, **relea
     return Printed(value, p is not None and p < SIGNIFICANT, d if differs else None)
 
 
-def star(found: Printed) -> str:
+def star(number: Printed) -> str:
     """A number as the paper prints it, starred where it is bold."""
-    return signed(found.value, found.significant)
+    return signed(number.value, number.significant)
 
 
 def table1(values: Any) -> Table:
     """Sizes of the word sets."""
     rows = []
     for test, (targets, attributes) in values["table1"].items():
-        found = stimuli()[MAIN[test]]
-        x, a = (next(iter(side.values())) for side in (found.targets, found.attributes))
-        ours = [sum(found.forms[w] != "plural" for w in words) for words in (x, a)]
+        test_words = stimuli()[MAIN[test]]
+        x, a = (next(iter(side.values())) for side in (test_words.targets, test_words.attributes))
+        ours = [sum(test_words.forms[w] != "plural" for w in words) for words in (x, a)]
         line = {"test": test, "published targets": targets, "ours": ours[0]}
         rows.append(line | {"published attributes": attributes, "ours ": ours[1]})
     note = "Plurals do not count. Dis has 225 attributes a side in the release; the paper says 230."

@@ -57,8 +57,8 @@ class Cell(NamedTuple):
 
 
 def _overall(results: Results, *key: str) -> Estimate | None:
-    found = results.get(key)
-    return found.overall if found else None
+    result = results.get(key)
+    return result.overall if result else None
 
 
 def _lines(
@@ -85,19 +85,22 @@ def _line(
     cell: Cell, model: str | None, label: str, results: Results, comparable: bool
 ) -> list[dict[str, Any]]:
     key = (model, cell.method, cell.name, cell.level, cell.context)
-    found = results.get(key) if model is not None else None
-    if found is None and cell.number.value is None:
+    result = results.get(key) if model is not None else None
+    if result is None and cell.number.value is None:
         return []
     line = row(
         {**cell.keys, "model": label},
         cell.number.value,
-        found.overall if found else None,
+        result.overall if result else None,
         same=comparable,
     )
     bold = {True: "yes", False: "no", None: ""}[cell.number.significant]
     line |= {"bold there": bold, "in the release": cell.number.release}
-    if found is not None:
-        line |= {"p": found.overall.p, "words lost": found.coverage.items - found.coverage.scored}
+    if result is not None:
+        line |= {
+            "p": result.overall.p,
+            "words lost": result.coverage.items - result.coverage.scored,
+        }
     return [line]
 
 
@@ -112,13 +115,13 @@ def _wide(
     for c in cells:
         line = rows[tuple(c.keys[k] for k in index)]
         for m in names:
-            found = _overall(results, m, c.method, c.name, c.level, c.context)
-            if found is not None:
-                line[f"{m} {c.keys[choice]}"] = f"{found.value:.2f}"
-    made = pd.DataFrame(list(rows.values())).fillna("")
+            estimate = _overall(results, m, c.method, c.name, c.level, c.context)
+            if estimate is not None:
+                line[f"{m} {c.keys[choice]}"] = f"{estimate.value:.2f}"
+    table = pd.DataFrame(list(rows.values())).fillna("")
     choices = list(dict.fromkeys(c.keys[choice] for c in cells))
     heads = [f"{name} {c}" for name in (*COLUMNS.values(), *names) for c in choices]
-    return made[[*index, *(h for h in heads if h in made)]]
+    return table[[*index, *(h for h in heads if h in table)]]
 
 
 def _both(
@@ -158,8 +161,8 @@ def table3(names: Mapping[str, str], results: Results, comparable: bool) -> list
                 if number.value is None:
                     continue
                 keys = {"method": method, "test": test, "which": choice}
-                found = key if choice == "ours" else "none"
-                yield Cell(keys, model, number, MAIN[test], found, level, ours)
+                method_here = key if choice == "ours" else "none"
+                yield Cell(keys, model, number, MAIN[test], method_here, level, ours)
 
     note = f"'orig' is what the methods' authors report. {NATURAL} {SHRINKS}"
     index = ("method", "test")
@@ -273,8 +276,8 @@ def _product(*some: Any) -> Iterator[tuple[str, ...]]:
 def _smallest(test: str) -> str:
     """The test whose simplified sets the paper shows: terms where names have none."""
     named = "terms" if test in ("C3", "C6", "Occ") else "names"
-    found = chosen(concept=test, named=named, size="full", edition="")
-    return found[0].name if found else MAIN[test]
+    tests = chosen(concept=test, named=named, size="full", edition="")
+    return tests[0].name if tests else MAIN[test]
 
 
 def _of_size(test: str, size: str) -> str:
@@ -288,9 +291,9 @@ def table4(names: Sequence[str], results: Results, values: Any, comparable: bool
         for i, size in enumerate(SIZES):
             original = values["table4 orig"].get(test) if size == "simplified" else None
             for m in names or [LPBS_MODEL]:
-                found = _overall(results, m, "LPBS", _of_size(test, size), size, "template")
+                estimate = _overall(results, m, "LPBS", _of_size(test, size), size, "template")
                 keys = {"test": test, "sets": size, "model": m, "orig": original}
-                rows.append(row(keys, stated[i], found, same=comparable and m == LPBS_MODEL))
+                rows.append(row(keys, stated[i], estimate, same=comparable and m == LPBS_MODEL))
     note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
     title = "Table 4: LPBS with simplified, reduced and full sets"
     return Table("table4", title, frame(rows), note)
@@ -317,11 +320,11 @@ def table5(names: Sequence[str], results: Results, values: Any) -> Table:
 
 
 def _correlated(model: str, methods: Any, results: Results) -> dict[str, Any]:
-    found = [
+    pairs = [
         [results.get((model, key, n, level, "template")) for key, level in methods]
         for n in MAIN.values()
     ]
-    both = [(a.overall, b.overall) for a, b in found if a and b]
+    both = [(a.overall, b.overall) for a, b in pairs if a and b]
     sure = [(a, b) for a, b in both if (a.p or 0) < SIGNIFICANT and (b.p or 0) < SIGNIFICANT]
     line: dict[str, Any] = {}
     for label, kept in (("all", both), ("sig.", sure)):
@@ -340,10 +343,10 @@ def table6(names: Sequence[str], results: Results, values: Any, comparable: bool
         for m in names or [LPBS_MODEL]:
             same = comparable and m == LPBS_MODEL
             for method, which in (("LPBS", "adjective"), ("LPBS nouns", "noun")):
-                found = _overall(results, m, method, _smallest(test), "simplified", "template")
+                estimate = _overall(results, m, method, _smallest(test), "simplified", "template")
                 original = stated["original noun"] if which == "noun" else None
                 keys = {"test": test, "attributes": which, "model": m, "orig": original}
-                rows.append(row(keys, stated[which], found, same=same))
+                rows.append(row(keys, stated[which], estimate, same=same))
     note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
     return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows), note)
 

@@ -99,8 +99,8 @@ def run(models: Sequence[Any], request: Request) -> Study:
     """All tables for the given loaded models; a corpus gives Table 2 its counts."""
     values, comparable = published("kaneko2022"), not request.quick
     asked = specs(models, request.quick) if models else []
-    made = evaluate(asked, replace(request.options, keep=("tokens",)))
-    results = by_tags(made, "model", "measure", "data")
+    evaluated = evaluate(asked, replace(request.options, keep=("tokens",)))
+    results = by_tags(evaluated, "model", "measure", "data")
     names = [m.name for m in models]
     tables = [
         _table1(names, results, values, comparable),
@@ -119,7 +119,7 @@ def run(models: Sequence[Any], request: Request) -> Study:
         tables += [_explain(names, results), roc_table]
         figures.append(figure)
     remarks = _remarks(request.quick) + _causal_remark(models)
-    return Study("Unmasking the Mask (kaneko2022)", tables, figures, remarks, results=made)
+    return Study("Unmasking the Mask (kaneko2022)", tables, figures, remarks, results=evaluated)
 
 
 def _remarks(quick: bool) -> list[str]:
@@ -167,14 +167,14 @@ def _table1(models: Sequence[str], results: Found, values: Any, comparable: bool
         for i, m, d in _columns(hub, results, columns):
             stated = _at(values["table1"].get(label), i)
             mark = values["marks"]["table1"][i] if stated is not None else ""
-            found = results.get((hub, m, d))
+            result = results.get((hub, m, d))
             released = results.get((hub, AS_RELEASED.get(m, m), d))
             keys = {"model": label, "measure": m, "data": d, "printed mark": mark}
             line = row(keys, stated, released.accuracy if released else None, same=comparable)
-            if found and found.accuracy:
-                line["by the definition"] = found.accuracy.value
-            if found and m in ("cps", "sss"):
-                line["p McNemar vs aul"] = token_mcnemar(found, results[hub, "aul", d])
+            if result and result.accuracy:
+                line["by the definition"] = result.accuracy.value
+            if result and m in ("cps", "sss"):
+                line["p McNemar vs aul"] = token_mcnemar(result, results[hub, "aul", d])
             rows.append(line)
     note = (
         "Share of tokens asked for that are the model's first choice, in per cent. 'measured' "
@@ -201,18 +201,18 @@ def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
 
 
 def _table2(corpus: Sequence[str], values: Any) -> Table:
-    made = None
+    counted_ranks = None
     if corpus:
         counted = count(harvest.expand(corpus), frequency.group_words())
-        made = frequency.ranks(counted).set_index("category")
+        counted_ranks = frequency.ranks(counted).set_index("category")
     rows = []
     for category, (adv, dis) in values["table2"].items():
         line = {"category": category, "published adv": adv, "published dis": dis}
-        if made is not None:
+        if counted_ranks is not None:
             line |= {
-                "measured adv": made.advantaged[category],
-                "measured dis": made.disadvantaged[category],
-                "words": made.words[category],
+                "measured adv": counted_ranks.advantaged[category],
+                "measured dis": counted_ranks.disadvantaged[category],
+                "words": counted_ranks.words[category],
             }
         rows.append(line)
     note = "Mean frequency rank of each group's words; lower is more frequent."
@@ -225,15 +225,15 @@ def _table3(models: Sequence[str], results: Found, values: Any, comparable: bool
     for label, hub in _names(models, values).items():
         names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
         for k, m, _ in _columns(hub, results, names):
-            found = results.get((hub, m, "crows-pairs:direction"))
+            result = results.get((hub, m, "crows-pairs:direction"))
             stated = values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3] or [None] * 3
             for j, side in enumerate(("advantaged", "disadvantaged")):
-                estimate = found.by_category[side] if found else None
+                estimate = result.by_category[side] if result else None
                 keys = {"model": label, "measure": m, "group": side}
                 rows.append(row(keys, stated[j], estimate, same=comparable))
             gap = None
-            if found:
-                a, d = (found.by_category[s].value for s in ("advantaged", "disadvantaged"))
+            if result:
+                a, d = (result.by_category[s].value for s in ("advantaged", "disadvantaged"))
                 gap = abs(a - d)
             keys = {"model": label, "measure": m, "group": "|difference|"}
             rows.append(keys | {"published": stated[2], "measured": gap})
@@ -252,13 +252,13 @@ def _table4(models: Sequence[str], results: Found, values: Any, comparable: bool
             plain = results.get((hub, "ll" if causal else "aul", d))
             words = results.get((hub, "ll" if causal else "aul", f"{d}:{control}"))
             tokens = control == "shuffled" and not causal
-            found = results.get((hub, SHUFFLED.name, d)) if tokens else words
+            result = results.get((hub, SHUFFLED.name, d)) if tokens else words
             keys = {"model": label, "data": d, "control": control, "printed mark": mark}
-            line = row(keys, stated, found.accuracy if found else None, same=comparable)
-            if found and plain and plain.accuracy and found.accuracy:
-                line["drop"] = plain.accuracy.value - found.accuracy.value
-            if tokens and found and plain and words and words.accuracy:
-                line["p McNemar"] = _shuffled_mcnemar(plain, found)
+            line = row(keys, stated, result.accuracy if result else None, same=comparable)
+            if result and plain and plain.accuracy and result.accuracy:
+                line["drop"] = plain.accuracy.value - result.accuracy.value
+            if tokens and result and plain and words and words.accuracy:
+                line["p McNemar"] = _shuffled_mcnemar(plain, result)
                 line["words shuffled"] = words.accuracy.value
             rows.append(line)
     note = (
@@ -274,10 +274,10 @@ def _table5(models: Sequence[str], results: Found, values: Any, comparable: bool
     rows = []
     for label, hub in _names(models, values).items():
         for i, m, d in _columns(hub, results, columns):
-            found = results.get((hub, m, d))
+            result = results.get((hub, m, d))
             stated = _at(values["table5"].get(label), i)
             keys = {"model": label, "measure": m, "data": d}
-            rows.append(row(keys, stated, found.overall if found else None, same=comparable))
+            rows.append(row(keys, stated, result.overall if result else None, same=comparable))
     return Table("table5", "Table 5: bias scores", frame(rows))
 
 
@@ -299,8 +299,8 @@ def _as_printed(models: Sequence[str], results: Found, values: Any) -> list[Tabl
         for hub in models:
             mine = {}
             for head, (m, d) in zip(named, flat, strict=True):
-                found = results.get((hub, AS_RELEASED.get(m, m) if number == 1 else m, d))
-                estimate = found and (found.accuracy if number == 1 else found.overall)
+                result = results.get((hub, AS_RELEASED.get(m, m) if number == 1 else m, d))
+                estimate = result and (result.accuracy if number == 1 else result.overall)
                 mine[head] = estimate.value if estimate else None
             rows.append({"MLM": hub, "of": "this run", **mine})
         title = f"Table {number} as the paper prints it"
@@ -337,22 +337,22 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
         writers = [cluster[i] for i in shared]
         for m, values in scores.items():
             chosen = values.loc[shared].to_numpy(float)
-            found = auc(labels, chosen, writers)
-            line = {"model": model, "measure": m, "AUC": found.value}
-            line |= {"low": found.low, "high": found.high, "n": found.n}
+            area = auc(labels, chosen, writers)
+            line = {"model": model, "measure": m, "AUC": area.value}
+            line |= {"low": area.low, "high": area.high, "n": area.n}
             if "cps" in scores:
                 base = scores["cps"].loc[shared].to_numpy(float)
                 gap = auc_difference(labels, base, chosen, writers)
                 line |= {"less cps": gap.value, "p": gap.p}
             rows.append(line)
-            curves[model, m] = (roc(labels, chosen), found)
+            curves[model, m] = (roc(labels, chosen), area)
 
     points = pd.concat(
         [
-            pd.DataFrame(found[0])[["false", "true"]].assign(
-                curve=f"{key[0]}, {key[1]}: {found[1].value:.3f}"
+            pd.DataFrame(area[0])[["false", "true"]].assign(
+                curve=f"{key[0]}, {key[1]}: {area[1].value:.3f}"
             )
-            for key, found in curves.items()
+            for key, area in curves.items()
         ],
         ignore_index=True,
     )

@@ -19,7 +19,7 @@ def by_tags(results: Iterable[Result], *tags: str) -> Found:
 def row(
     keys: Mapping[str, Any],
     value: float | None,
-    found: Estimate | None,
+    estimate: Estimate | None,
     *,
     same: bool = True,
     digits: int = 2,
@@ -30,21 +30,21 @@ def row(
     two sets of items, that are not the `same` neither agree nor disagree, whatever their numbers.
     """
     out = {**keys, "published": value}
-    if found is None:
+    if estimate is None:
         return out
-    out |= {"measured": found.value, "low": found.low, "high": found.high, "n": found.n}
+    out |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
     if value is None or not same:
         return out
-    exact = round(found.value, digits) == round(value, digits)
-    inside = found.low <= value <= found.high
+    exact = round(estimate.value, digits) == round(value, digits)
+    inside = estimate.low <= value <= estimate.high
     agrees = "exact" if exact else "inside" if inside else "outside"
-    return out | {"difference": found.value - value, "agrees": agrees}
+    return out | {"difference": estimate.value - value, "agrees": agrees}
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a frame with the usual columns, empty ones dropped."""
-    made = pd.DataFrame(list(rows)).dropna(axis=1, how="all")
-    return made.astype({"n": "Int64"}) if "n" in made else made
+    table = pd.DataFrame(list(rows)).dropna(axis=1, how="all")
+    return table.astype({"n": "Int64"}) if "n" in table else table
 
 
 def deviation(a: Result, b: Result, keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,6 +75,6 @@ def in_shape(table: Table, index: str, columns: Sequence[str]) -> Table:
         value = value.fillna(long.measured)
     heads = long[list(columns)].astype(str).agg(", ".join, axis=1)
     wide = pd.DataFrame({index: long[index], "head": heads, "value": value})
-    made = wide.pivot_table(index=index, columns="head", values="value", sort=False)
+    table_wide = wide.pivot_table(index=index, columns="head", values="value", sort=False)
     title = f"{table.title}, in the paper's shape"
-    return Table(f"{table.name}-printed", title, made.reset_index().rename_axis(columns=None))
+    return Table(f"{table.name}-printed", title, table_wide.reset_index().rename_axis(columns=None))

@@ -36,29 +36,29 @@ def reproduce(paper: str, models: Sequence[Any], folder: Path, request: Request)
     study = PAPERS[paper]
     look_up(models)
     ready, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
-    made: Study = study.run(ready, request)
-    made = replace(made, skipped={**failed, **made.skipped})
-    if made.results:
-        save(made.results, folder, request.command)
-    write(made, folder)
-    return made
+    study_made: Study = study.run(ready, request)
+    study_made = replace(study_made, skipped={**failed, **study_made.skipped})
+    if study_made.results:
+        save(study_made.results, folder, request.command)
+    write(study_made, folder)
+    return study_made
 
 
 def _loaded(
     names: Sequence[Any], request: Request, strict: bool
 ) -> tuple[list[Any], dict[str, str]]:
-    made, failed = [], {}
+    models, failed = [], {}
     for name in names:
         if not isinstance(name, str):
-            made.append(name)
+            models.append(name)
             continue
         if name == ELMO:
             failed[name] = "has no name on a hub; give -m OPTIONS.json+WEIGHTS.hdf5"
             continue
         try:
-            made.append(loaded(name, request.options))
+            models.append(loaded(name, request.options))
         except ModelError as error:
             if strict:
                 raise
             failed[name] = "cannot be loaded" + (" (no hub)" if "hub" in str(error) else "")
-    return made, failed
+    return models, failed

@@ -75,10 +75,12 @@ def run(models: Sequence[Any], request: Request) -> Study:
             "the published values, which are of all items."
         )
     asked = specs(models, words, request.quick) if models else []
-    made = evaluate(asked, request.options)
-    every = by_tags(made, "model", "measure", "data")
-    found = {m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models}
-    scores = {name: _scores(r) for name, r in found.items()}
+    evaluated = evaluate(asked, request.options)
+    every = by_tags(evaluated, "model", "measure", "data")
+    by_model = {
+        m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models
+    }
+    scores = {name: _scores(r) for name, r in by_model.items()}
     tables = [
         _table1(values, models),
         _table2(),
@@ -86,11 +88,11 @@ def run(models: Sequence[Any], request: Request) -> Study:
         _table4(values, scores, comparable),
         _as_printed(values, scores),
         _figure3(values),
-        *([_variants(found)] if models else []),
+        *([_variants(by_model)] if models else []),
         *_own_correlations(scores, models),
     ]
     title = "Model size and gender bias (thys2025)"
-    return Study(title, tables, [_sizes(values, scores, models)], remarks, results=made)
+    return Study(title, tables, [_sizes(values, scores, models)], remarks, results=evaluated)
 
 
 def _seat() -> tuple[list[Any], list[str]]:
@@ -109,9 +111,11 @@ def _mean(results: Sequence[Result]) -> Estimate:
     df = sum(r.overall.more["df"] for r in results)
     middle, level = float(values.mean()), results[0].overall.level
     reach = float(t.ppf((1 + level) / 2, df)) * se
-    more, n = {"df": df}, len(results)
+    details, n = {"df": df}, len(results)
     method = "t over words, tests independent"
-    return Estimate(middle, middle - reach, middle + reach, level, method, n, 0.0, None, se, more)
+    return Estimate(
+        middle, middle - reach, middle + reach, level, method, n, 0.0, None, se, details
+    )
 
 
 def _shift(estimate: Estimate) -> Estimate:
@@ -190,8 +194,8 @@ def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]], comparabl
         for i, column in enumerate(values["columns"]):
             stated = values["table4"].get(model, [None] * 7)[i]
             keys = {"model": model, "measure": column}
-            found = scores.get(model, {}).get(column)
-            rows.append(row(keys, stated, found, same=comparable, digits=DIGITS))
+            estimate = scores.get(model, {}).get(column)
+            rows.append(row(keys, stated, estimate, same=comparable, digits=DIGITS))
     note = "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms."
     return Table("table4", "Table 4: bias scores", frame(rows), note, DIGITS)
 
@@ -203,17 +207,17 @@ def _as_printed(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Ta
         {"model": m, "of": "the paper", **dict(zip(names, stated, strict=True))}
         for m, stated in values["table4"].items()
     ]
-    for model, found in scores.items():
-        rows.append({"model": model, "of": "this run", **{n: found[n].value for n in names}})
-    made = frame(rows)
-    made[names] = made[names].map(lambda v: f"{v:.{DIGITS}f}")
-    return Table("table4-printed", "Table 4 as the paper prints it", made)
+    for model, columns in scores.items():
+        rows.append({"model": model, "of": "this run", **{n: columns[n].value for n in names}})
+    table = frame(rows)
+    table[names] = table[names].map(lambda v: f"{v:.{DIGITS}f}")
+    return Table("table4-printed", "Table 4 as the paper prints it", table)
 
 
-def _variants(found: Mapping[str, Found]) -> Table:
+def _variants(by_model: Mapping[str, Found]) -> Table:
     """What the author's code does to each number of Table 4: means where it holds means."""
     rows = []
-    for model, results in found.items():
+    for model, results in by_model.items():
         for plain, variant in BOTH:
             pairs = [
                 (results[plain, d.partition("@")[0]], b)
@@ -244,13 +248,13 @@ def _figure3(values: Any) -> Table:
     rows = []
     for i, one in enumerate(order[1:], 1):
         for two in order[:i]:
-            found = correlation(columns[one], columns[two])
+            estimate = correlation(columns[one], columns[two])
             label, other = ("with size", one) if two == "size" else ("with lms", two)
             shown = one == "lms" or two == "size"
             stated = values["figure3"][label].get(other) if shown else None
             line = {"of": one, "with": two, "printed in the figure": stated}
-            line |= {"from Table 4": found.value, "low": found.low, "high": found.high}
-            rows.append(line | {"n": found.n})
+            line |= {"from Table 4": estimate.value, "low": estimate.low, "high": estimate.high}
+            rows.append(line | {"n": estimate.n})
     note = (
         "Pearson's r over the 6 models of the paper, computed from its Table 4. n = 6 is tiny: "
         "most intervals hold 0."
@@ -264,8 +268,8 @@ def _own_correlations(scores: Mapping[str, Any], models: Sequence[Any]) -> list[
         return []
     names = list(next(iter(scores.values())))
     columns = {n: np.array([scores[m.name][n].value for m in models]) for n in names}
-    made = correlations({"size": np.array([_size(m) for m in models]), **columns})
-    return [Table("figure3-own", "Figure 3 on the models of this run", made)]
+    table = correlations({"size": np.array([_size(m) for m in models]), **columns})
+    return [Table("figure3-own", "Figure 3 on the models of this run", table)]
 
 
 def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Figure:
