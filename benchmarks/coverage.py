@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import norm, spearmanr
-from unmask.stats.attributes import attribute_variance
 
 from unmask.flow.effect import effect
 from unmask.measures import ASSOCIATION
 from unmask.options import Resampling
 from unmask.stats import agreement, comparison, effects, intervals, preference, word_preference
 from unmask.stats.clustering import Design, codes
+from unmask.stats.effects import attribute_variance
 
 Random = np.random.Generator
 FEW = intervals.MIN_CLUSTERS

@@ -27,7 +27,8 @@ from tokenizers import (
 from unmask.cli.main import main
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import reduce
-from unmask.models.transformers.model import Model, wrap
+from unmask.flow import results as results_
+from unmask.models.transformers.model import wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Answers are kept for this process alone: no test finds those of another run.
@@ -241,10 +242,10 @@ SORT = {
     "llama": ("unigram", "none"),
 }
 KINDS = dict.fromkeys(("gpt2", "opt", "bloom", "llama"), "causal") | {"xlnet": "permutation"}
-_MODELS: dict[str, Model] = {}
+_MODELS: dict[str, TransformerModel] = {}
 
 
-def tiny(family: str) -> Model:
+def tiny(family: str) -> TransformerModel:
     """A tiny random model of a family on a made tokenizer; built once."""
     if family not in _MODELS:
         sort, shape = SORT[family]
@@ -283,7 +284,7 @@ def real_tokenizer(family: str):
     return transformers.RobertaTokenizer(vocab=vocabulary, merges=pairs)
 
 
-def tiny_real(family: str) -> Model:
+def tiny_real(family: str) -> TransformerModel:
     """A tiny random network on the published tokenizer."""
     key = f"real {family}"
     if key not in _MODELS:
@@ -296,7 +297,7 @@ def tiny_real(family: str) -> Model:
 def sentence_frame(model, planned, readings):
     """The items table of one measure, from its plan and its answers."""
     scored = reduce.reduced(model, planned.measure, planned, readings)
-    return reduce.sentence_frame(model, planned.measure, planned.data, scored)
+    return results_.sentence_frame(model, planned.measure, planned.data, scored)
 
 
 def asked_of(planned, item, label):

@@ -288,13 +288,13 @@ WRONG = {
 def test_what_a_plan_does_wrong_is_one_sentence(what):
     """Wherever it stands among others that are right."""
 
-    def plan(sentence, codec):
+    def wrong(sentence, codec):
         return (
             WRONG[what](sentence, codec) if len(sentence.ids) % 3 == 0 else right(sentence, codec)
         )
 
     right = LIKELIHOOD["pll"].plans["masked"]
-    mine = replace(LIKELIHOOD["pll"], name="mine", plans={"masked": plan})
+    mine = replace(LIKELIHOOD["pll"], name="mine", plans={"masked": wrong})
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     with pytest.raises(DataError, match="the plan of 'mine' fails"):
         plan.plan(tiny("bert"), mine, data)

@@ -14,6 +14,7 @@ from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.models.fast import direct_layers
 from unmask.models.fast.direct_layers import Asked, encoder_of
+from unmask.models.fast.paths import FastPaths
 from unmask.models.transformers.hooks import only_at
 
 KIN = {
@@ -286,7 +287,7 @@ def test_an_engine_asks_the_same_either_way(family, measure, monkeypatch):
         patched.setattr(direct_layers, "called", lambda *a: used.append(1) or called(*a))
         quick = run_likelihood.ask({"own": model.engine()}, [planned])[0]
     assert used
-    slow = run_likelihood.ask({"own": replace(model.engine(), encoder=None)}, [planned])[0]
+    slow = run_likelihood.ask({"own": replace(model.engine(), fast=FastPaths())}, [planned])[0]
     assert np.abs(quick.logp - slow.logp).max() < 1e-9
     assert (quick.hit == slow.hit).all()
 

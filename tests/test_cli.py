@@ -134,9 +134,9 @@ def test_bad_files(tmp_path, pairs, broken):
     check(["run", "-m", broken / "maskless", "-x", "pll", "-d", pairs, *out], "no mask token")
     check(["score", columns, "-d", "bundled-pairs"], "has no column 'id'")
     scores = tmp_path / "s.csv"
-    external_scores.write_text("id,score\nx,1\n")
+    scores.write_text("id,score\nx,1\n")
     check(["score", scores, "-d", "bundled-pairs"], "no id in")
-    external_scores.write_text("id,score\nx,one\n")
+    scores.write_text("id,score\nx,one\n")
     check(["score", scores, "-d", "bundled-pairs"], "no number")
 
 

@@ -15,7 +15,7 @@ from unmask.api import run
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
 from unmask.flow import external_scores
-from unmask.flow.reduce import preferences
+from unmask.flow.results import preferences
 from unmask.options import Resampling
 from unmask.stats import agreement, comparison, intervals
 from unmask.stats.multiplicity import corrected

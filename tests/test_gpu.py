@@ -16,10 +16,10 @@ from conftest import KINDS, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan, reduce, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.models.fast import fp32_split
+from unmask.models.fast import fp32_split, paths
 from unmask.models.fast.pass_queue import PassQueue, Started
+from unmask.models.fast.paths import AHEAD
 from unmask.models.transformers import model as model_module
-from unmask.models.transformers.logprobs import AHEAD
 from unmask.options import Options, Spec
 from unmask.types import Dataset
 
@@ -116,7 +116,7 @@ def test_the_pace_of_a_gpu_changes_nothing(family, monkeypatch):
     whole = unmask.evaluate_specs(specs, how)
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
     monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(16, 4, 2))
-    monkeypatch.setattr(model_module, "PassQueue", lambda most: PassQueue(AHEAD))
+    monkeypatch.setattr(paths, "PassQueue", lambda most: PassQueue(AHEAD))
     cut = unmask.evaluate_specs(specs, how)
     for one, two in zip(whole, cut, strict=True):
         assert np.allclose(one.items.score, two.items.score, atol=1e-5, equal_nan=True)
@@ -292,7 +292,7 @@ def test_scores_in_parts_are_float32_scores(family, monkeypatch):
     specs = [Spec(model, n, data) for n in names]
     how = Options(cache=False)
     plain = unmask.evaluate_specs(specs, how)
-    monkeypatch.setattr(model_module, "split_products", all_layers)
+    monkeypatch.setattr(paths, "split_products", all_layers)
     used = []
     original = fp32_split.Weight.__call__
     monkeypatch.setattr(fp32_split.Weight, "__call__", lambda *a: used.append(1) or original(*a))
@@ -328,7 +328,7 @@ def test_results_say_how_products_were_made(monkeypatch):
     data = Dataset("some", "triplets", bundled_pairs().items[::40])
     specs = [Spec(model, "pll", data)]
     assert "products" not in unmask.evaluate_specs(specs, Options(cache=False))[0].settings
-    monkeypatch.setattr(model_module, "split_products", all_layers)
+    monkeypatch.setattr(paths, "split_products", all_layers)
     found = unmask.evaluate_specs(specs, Options(cache=False))[0]
     assert "half precision" in found.settings["products"]
 
@@ -371,7 +371,7 @@ def test_the_gpu_multiplies_as_float32_does(columns, out):
 def test_scores_of_a_gpu_are_those_of_the_cpu():
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     here, there = (model_module.load("bundled", device=d) for d in ("cpu", "cuda"))
-    assert there.engine().parts.layers
+    assert there.engine().fast.split.layers
     how = Options(cache=False)
     for name in ("pll", "aul", "aula"):
         one, two = (unmask.evaluate_specs([Spec(m, name, data)], how)[0] for m in (here, there))

@@ -41,7 +41,7 @@ FLOORS = (
     {"__init__", "__main__"},
 )
 FLOOR = {room: n for n, rooms in enumerate(FLOORS) for room in rooms}
-LATE = ("unmask.models.transformers.model", "unmask.models.fast.fp32_split_triton")  # torch, Triton
+LATE = ("unmask.models", "unmask.reports.views")  # torch, Triton, the libraries that draw
 HEAVY = {
     "vl_convert",
     "mlflow",

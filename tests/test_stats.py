@@ -14,8 +14,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from unmask.errors import DataError
 from unmask.stats import ceat, effects, intervals, preference
-from unmask.stats.attributes import attribute_variance
 from unmask.stats.clustering import Design, codes
+from unmask.stats.effects import attribute_variance
 from unmask.stats.multiplicity import corrected, shrunken
 
 

@@ -1,16 +1,12 @@
 """Measure social bias in language models, and say how far each number can be trusted."""
 
 import importlib
-import os
 from typing import Any
-
-# torch's allocator (on ARM) gives memory back to the system after 10 ms, so that each pass must
-# ask for it anew: that is 4 to 8 % of its time. It is read when torch is loaded.
-os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")  # in ms
 
 # Where each public name lives; imported at its first use, since pandas and torch are heavy.
 _HOME = {
     "ASSOCIATION": "measures",
+    "Abilities": "models.protocol",
     "Association": "measures",
     "Contrast": "types",
     "Coverage": "types",
@@ -19,6 +15,7 @@ _HOME = {
     "Estimate": "types",
     "LIKELIHOOD": "measures",
     "Likelihood": "measures",
+    "Model": "models.protocol",
     "ModelError": "errors",
     "NameUnknown": "errors",
     "NotApplicable": "errors",
@@ -35,6 +32,7 @@ _HOME = {
     "check_data": "extend.checks",
     "compare": "studies.compare",
     "check_measure": "extend.checks",
+    "check_model": "extend.checks",
     "evaluate": "api",
     "evaluate_specs": "api",
     "leaderboard": "reports.leaderboard",

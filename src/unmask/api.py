@@ -13,12 +13,11 @@ from unmask.data.catalogue import Data
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
 from unmask.flow.evaluate import CHOICES, kind
 from unmask.flow.evaluate import evaluate as evaluate_specs
+from unmask.flow.fit import takes
 from unmask.measures import MEASURES, SUITES, Association, Measure, find
 from unmask.options import Options, Spec
-from unmask.reports import views  # noqa: F401  results show themselves through it
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
-from unmask.stats.verdict import corrected_verdicts
 from unmask.stats.word_preference import follows_word
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
@@ -61,7 +60,7 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
     except TypeError as error:
         raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
     asked, given = _several(measures), _several(data)
-    named = [_loaded(m) for m in _several(models)]
+    named = [_loaded(m, settings.fast) for m in _several(models)]
     if not named:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
     suites = {} if asked else {id(m): SUITES[kind(m)] for m in named}
@@ -76,7 +75,7 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
     sets, left_out = _excluding(sets, settings.exclude)
     if settings.limit is not None:
         sets = [catalogue.limited(d, settings.limit) for d in sets]
-    pairs = [(m, d) for d in sets for m in rows if catalogue.shape(d) in m.shapes]
+    pairs = [(m, d) for d in sets for m in rows if takes(m, d)]
     notes = (
         left_out
         + _unmatched(rows, sets, pairs, bool(asked), bool(given))
@@ -100,8 +99,7 @@ def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> R
         for s, error in failures
         if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    judged = corrected_verdicts(results, settings.least)
-    return Results(judged, notes + _following(results), tuple(lost))
+    return Results(results, notes + _following(results), tuple(lost))
 
 
 def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:
@@ -167,7 +165,7 @@ def _is_pair(given: Any) -> bool:
     )
 
 
-def _loaded(model: Any) -> Any:
+def _loaded(model: Any, fast: bool) -> Any:
     """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
     if not _is_pair(model):
         return model
@@ -175,7 +173,7 @@ def _loaded(model: Any) -> Any:
         in_memory,  # torch is heavy: only when a model is given
     )
 
-    return in_memory(*model)
+    return in_memory(model[0], model[1], fast)
 
 
 @contextmanager

@@ -176,6 +176,7 @@ ABOUT: Mapping[str, str] = {
     "encoding": "Of a file of one's own that is neither UTF-8 nor marked UTF-16.",
     "keep": f"What results keep beside items, in `Result.kept`: {', '.join(KEEP)}.",
     "recheck": "With a reduced dtype, run again in float32 what it cannot decide.",
+    "fast": "Use the fast paths; without them each pass is a plain call of the network.",
     "cache": "Keep the model's answers for later runs, and use those kept.",
     "store": "An open cache of answers to use, for programs that hold one.",
     "plans": "Plans that models of one tokenizer share, for programs that hold some.",
@@ -209,6 +210,7 @@ class Options:
     encoding: str | None = None
     keep: tuple[str, ...] = ()
     recheck: bool = True
+    fast: bool = True
     cache: bool = False
     store: Any = None
     plans: Any = None

@@ -1,9 +1,9 @@
 """What plans ask and engines answer: a sentence in tokens, questions about it, readings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,26 @@ class LogProbs(Protocol):
         ...
 
 
+@runtime_checkable
+class PipelinedLogProbs(LogProbs, Protocol):
+    """An engine whose device works while Python goes on; `products` says how it multiplies."""
+
+    @property
+    def products(self) -> str:
+        """How its layers multiply, where that is not plain."""
+        ...
+
+    def begin(
+        self, asks: Sequence[RowQueries], attention: Sequence[bool]
+    ) -> Callable[[], Readings]:
+        """Send all questions off; what is returned waits for the answers."""
+        ...
+
+    def tend(self) -> None:
+        """Let the device go on; called now and then in longer work between questions."""
+        ...
+
+
 class Codec(Protocol):
     """What plans may ask of a tokenizer."""
 
@@ -203,4 +223,26 @@ class Codec(Protocol):
 
     def encode_after_paragraph(self, string: str) -> Encoded:
         """Ids of the string as a second segment behind a long paragraph (XLNet)."""
+        ...
+
+
+class TextCodec(Codec, Protocol):
+    """A codec that also turns character spans into roles.
+
+    `refused` has the sentences that could not be encoded, with the reason.
+    """
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why some sentences could not be encoded."""
+        ...
+
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]]
+    ) -> list[Encoded]:
+        """Ids with a role for each span."""
+        ...
+
+    def encode_two(self, first: str, second: str) -> Encoded:
+        """Ids of two segments, the places of the second under the role `second`."""
         ...

@@ -1,6 +1,7 @@
 """The frozen records that pass between the parts. Nothing here computes."""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -279,8 +280,13 @@ class Coverage:
 
 
 Compared: TypeAlias = Literal["preference", "log-odds", "association"]
-# How results show themselves: `unmask.reports.views` fills this in, from a floor above.
-VIEWS: dict[str, Any] = {}
+
+
+def _views() -> Any:
+    """How results show themselves: tables, figures and formats, loaded when one is asked for."""
+    from unmask.reports import views  # it imports these records, and the libraries that draw
+
+    return views
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,27 +341,36 @@ class Result:
         return f"Result({self.title}, {self.model}: {span}, n = {estimate.n})"
 
     def _repr_html_(self) -> str:
-        return str(VIEWS["html"]([self]))
+        return str(_views().table_html([self]))
 
     def plot(self, what: str | None = None) -> Any:
         """A figure of it: the scores, or one named by `what`; it can `save` itself."""
-        return VIEWS["plot"]([self], what)
+        return _views().plot([self], what)
 
     def frame(self, by_category: bool = False) -> Any:
         """It as a pandas frame: score, interval, ideal, n, verdict."""
-        return VIEWS["frame"]([self], by_category)
+        return _views().table([self], by_category)
+
+    def items_by_pull(self, top: int | None = None) -> Any:
+        """The former name of `items_by_influence`."""
+        warnings.warn(
+            "items_by_pull is now items_by_influence; the old name works until 0.3.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.items_by_influence(top)
 
     def to_markdown(self) -> str:
         """A section for a model card: sentences and a table."""
-        return str(VIEWS["markdown"]([self]))
+        return str(_views().as_markdown([self]))
 
     def to_latex(self) -> str:
         """A table for a LaTeX document with booktabs."""
-        return str(VIEWS["latex"]([self]))
+        return str(_views().as_latex([self]))
 
     def items_by_influence(self, top: int | None = None) -> Any:
         """The items that drive the score, with their sentences, those that pull most first."""
-        return VIEWS["pulls"](self, top)
+        return _views().by_influence(self, top)
 
 
 class Results(Sequence[Result]):
@@ -384,23 +399,23 @@ class Results(Sequence[Result]):
         return len(self._results)
 
     def _repr_html_(self) -> str:
-        return str(VIEWS["html"](self))
+        return str(_views().table_html(self))
 
     def plot(self, what: str | None = None) -> Any:
         """A figure of them: the scores, or one named by `what`; it can `save` itself."""
-        return VIEWS["plot"](self, what)
+        return _views().plot(self, what)
 
     def frame(self, by_category: bool = False) -> Any:
         """All as a pandas frame: score, interval, ideal, n, verdict."""
-        return VIEWS["frame"](self, by_category)
+        return _views().table(self, by_category)
 
     def to_markdown(self) -> str:
         """A section for a model card: sentences and a table."""
-        return str(VIEWS["markdown"](self))
+        return str(_views().as_markdown(self))
 
     def to_latex(self) -> str:
         """A table for a LaTeX document with booktabs."""
-        return str(VIEWS["latex"](self))
+        return str(_views().as_latex(self))
 
     def __repr__(self) -> str:
         return f"Results({', '.join(r.title for r in self._results)})"

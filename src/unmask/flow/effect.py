@@ -53,7 +53,7 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Eff
     scores = associations(x, a, b), associations(y, a, b)
     words = by_words(*scores, xs, ys)
     test = None
-    if measure.published and resampling.splits:
+    if measure.published_p and resampling.splits:
         test = permutation(*scores, sided=measure.sided, resampling=resampling)
     other = _attributes(by_word) if resampling.random == "attributes" else None
     overall = effect_estimate(
@@ -73,7 +73,7 @@ def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> E
     overall = combined(samples, n, _attributes(by_word), resampling)
     words = Words(samples.words[:n], samples.words[n:], overall.value)
     parts = (*words.without(), *_attributes_alone(by_word, words))
-    if measure.published:
+    if measure.published_p:
         overall = _marked(random_effects(samples, measure.sided, resampling), "interval and p")
     return Effect(overall, _named(by_word, parts), samples.effects)
 

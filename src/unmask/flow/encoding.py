@@ -4,66 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from string import punctuation as string_marks
-from typing import Any, Protocol
 
 import numpy as np
 
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import BLANK
 from unmask.measures.reduce import as_written
+from unmask.models.protocol import Model
 from unmask.queries import Codec, Encoded, Ints, sums
 from unmask.text.roles import with_pair_roles
-from unmask.types import Contrast, Kind, Text
+from unmask.types import Contrast, Text
 
 _NO_PUNCTUATION = str.maketrans("", "", string_marks)
-
-
-class TextCodec(Codec, Protocol):
-    """A codec that also turns character spans into roles."""
-
-    def encode_texts(
-        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]]
-    ) -> list[Encoded]:
-        """Ids with a role for each span."""
-        ...
-
-    def encode_two(self, first: str, second: str) -> Encoded:
-        """Ids of two segments, the places of the second under the role `second`."""
-        ...
-
-
-class SentenceModel(Protocol):
-    """What the flow needs of a model; `models.load.Model` is one, tests pass fakes."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """What it can answer."""
-        ...
-
-    @property
-    def family(self) -> str:
-        """Its architecture's short name."""
-        ...
-
-    @property
-    def codec(self) -> TextCodec:
-        """Its tokenizer."""
-        ...
-
-    @property
-    def limit(self) -> int:
-        """The longest row it takes, in tokens."""
-        ...
-
-    @property
-    def provenance(self) -> Mapping[str, Any]:
-        """What it is, for the record."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +31,24 @@ class Read:
     tokens: int
 
 
-def read(model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]) -> Read:
+def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
     """The sentences of some items as the measure wants them, and their obstacles."""
     sentences = encode(model, measure, items)
     flat = _Flat([e for by_label in sentences for e in by_label.values()], model.codec)
     counts = np.array([len(by_label) for by_label in sentences], np.int64)
     starts = np.cumsum(counts) - counts
-    long = np.maximum.reduceat(flat.lengths, starts) > model.limit
+    long = np.maximum.reduceat(flat.lengths, starts) > model.abilities.limit
     odd = np.logical_or.reduceat(flat.odd, starts)
     obstacles = [""] * len(items)
-    for i in np.flatnonzero(odd).tolist() if measure.stream != "next" else ():
+    for i in np.flatnonzero(odd).tolist() if measure.segments == 1 else ():
         obstacles[i] = _strange(sentences[i], model.codec)
-    refused: Mapping[str, str] = getattr(model.codec, "refused", {})
+    refused = model.codec.refused
     if refused:
         for i, by_label in enumerate(sentences):
             reasons = [refused.get(e.text.string) for e in by_label.values() if e.text is not None]
             obstacles[i] = next(filter(None, reasons), obstacles[i])
     for i in np.flatnonzero(long).tolist():
-        obstacles[i] = f"longer than the model's {model.limit} tokens"
+        obstacles[i] = f"longer than the model's {model.abilities.limit} tokens"
     return Read(sentences, obstacles, flat.unknown, flat.tokens)
 
 
@@ -123,10 +75,10 @@ class _Flat:
 
 
 def encode(
-    model: SentenceModel, measure: Likelihood, items: Sequence[Contrast]
+    model: Model, measure: Likelihood, items: Sequence[Contrast]
 ) -> list[dict[str, Encoded]]:
     """The sentences of each item as the measure wants them, with roles; tokenised together."""
-    if measure.stream == "next":
+    if measure.segments == 2:
         return [_encode_two(model, measure, item) for item in items]
     texts = [
         (_shown(model, measure, text, item), item) for item in items for text in item.texts.values()
@@ -136,7 +88,7 @@ def encode(
     return [with_pair_roles({label: next(encoded) for label in item.texts}) for item in items]
 
 
-def _shown(model: SentenceModel, measure: Likelihood, given: Text, item: Contrast) -> Text:
+def _shown(model: Model, measure: Likelihood, given: Text, item: Contrast) -> Text:
     """A sentence as the measure writes it; spans that it cut off are lost."""
     text = _filled(given, item) if measure.fills else given
     if measure.text is as_written:
@@ -146,7 +98,7 @@ def _shown(model: SentenceModel, measure: Likelihood, given: Text, item: Contras
     return Text(string, spans)
 
 
-def _encode_two(model: SentenceModel, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
+def _encode_two(model: Model, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
     """The sentences of an item as two segments each."""
     out = {}
     for label, given in item.texts.items():

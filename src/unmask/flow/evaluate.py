@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from unmask.data import catalogue
-from unmask.errors import ModelError, NotApplicable, UnmaskError, UnmaskWarning
+from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError, UnmaskWarning
 from unmask.flow import run_association, run_likelihood
+from unmask.flow.fit import check_fit, fitting
 from unmask.flow.progress import Failed, refuse
 from unmask.measures import Association, find
 from unmask.models.answer_cache import opened
+from unmask.models.fast.allocator import keep_freed_memory
+from unmask.models.protocol import Abilities, Model
 from unmask.options import Options, Spec
+from unmask.stats.verdict import corrected_verdicts
 from unmask.text import contexts
 from unmask.types import Kind, Result
 
@@ -29,8 +33,9 @@ def evaluate(
 ) -> list[Result]:
     """Results in the order of the specs; rows and sentences are shared within a model.
 
-    Models, measures and data may be names or objects. What cannot be scored is an error, or is
-    told to `failed`, and the rest is done.
+    Models, measures and data may be names or objects. Verdicts on word tests are corrected over
+    the tests of one model and measure under the same choices (Holm).
+    What cannot be scored is an error, or is reported to `failed`, and the rest is done.
     """
     if isinstance(specs, Spec) or not all(isinstance(s, Spec) for s in specs):
         raise UnmaskError("specs are a list of unmask.Spec; give one in a list of its own.")
@@ -55,7 +60,7 @@ def evaluate(
         ]
         for part in pool.map(_done, *zip(*jobs, strict=True)) if pool else starmap(_done, jobs):
             by_place |= part
-    return [by_place[i] for i in sorted(by_place)]
+    return corrected_verdicts([by_place[i] for i in sorted(by_place)], options.least)
 
 
 def _done(
@@ -64,7 +69,7 @@ def _done(
     """The results of one model; where it fails, that is told, and costs no other model."""
     results: dict[int, Result] = {}
     reported: set[int] = set()
-    own: Any = None
+    own: Model | None = None
 
     def tell(spec: Spec, error: UnmaskError) -> None:
         failed(spec, error)
@@ -77,15 +82,27 @@ def _done(
         for part, loop in zip(
             _parted(specs), (run_likelihood.run, run_association.run), strict=True
         ):
-            if part:  # what it gives before it fails is kept
-                results.update(loop(specs[min(part)].model, part, options, tell))
+            if part := _fitting(part, tell):  # what it gives before it fails is kept
+                results.update(loop(part[min(part)].model, part, options, tell))
     except (ModelError, NotApplicable) as error:
         for spec in (s for i, s in specs.items() if i not in results and id(s) not in reported):
             failed(spec, error)
     finally:
-        if hasattr(own, "close"):
+        if own is not None:
             own.close()
     return results
+
+
+def _fitting(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:
+    """The specs whose measure fits the model and the data; the others are told to `failed`."""
+    kept = {}
+    for place, spec in specs.items():
+        try:
+            check_fit(spec.measure, spec.data, spec.model.kind)
+            kept[place] = spec
+        except (DataError, NotApplicable) as error:
+            failed(spec, error)
+    return kept
 
 
 def _parted(specs: Mapping[int, Spec]) -> tuple[dict[int, Spec], dict[int, Spec]]:
@@ -100,15 +117,9 @@ def resolved(spec: Spec) -> Spec:
     The model stays as it is: it is loaded when its turn comes.
     """
     measure = find(spec.measure)
-    fitting = [d for d in catalogue.resolve(spec.data) if catalogue.shape(d) in measure.shapes]
-    if not fitting:
-        shapes = {catalogue.shape(d) for d in catalogue.resolve(spec.data)}
-        raise NotApplicable(
-            f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {spec.title} has "
-            f"{' and '.join(sorted(shapes))}."
-        )
-    if len(fitting) > 1:
-        names = ", ".join(d.name for d in fitting[:5])
+    sets = fitting(measure, catalogue.resolve(spec.data))
+    if len(sets) > 1:
+        names = ", ".join(d.name for d in sets[:5])
         raise NotApplicable(f"{spec.title}: the name stands for several sets ({names}, ...).")
     takes: tuple[str, ...] = CHOICES[:3] if isinstance(measure, Association) else ()
     takes += ("samples",) if measure.samples else ()
@@ -121,7 +132,7 @@ def resolved(spec: Spec) -> Spec:
     source = contexts.source(str(given)) if isinstance(given, str | Path) else given
     if source is not None and not isinstance(source, contexts.Source):
         raise UnmaskError(f"contexts are {given!r:.40}; give a name, a path or a Source.")
-    return replace(spec, measure=measure, data=fitting[0], contexts=source)
+    return replace(spec, measure=measure, data=sets[0], contexts=source)
 
 
 def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
@@ -129,17 +140,18 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
     groups: dict[str | int, list[int]] = {}
     for place, spec in enumerate(specs):
         given = isinstance(spec.model, str | Path)
-        if not given and not hasattr(spec.model, "kind"):
-            raise ModelError(f"{spec.model!r:.40} is no model; give a name or a loaded model.")
+        if not given and not isinstance(getattr(spec.model, "abilities", None), Abilities):
+            raise ModelError(f"{spec.model!r:.40} is not a model; give a name or a loaded model.")
         groups.setdefault(str(spec.model) if given else id(spec.model), []).append(place)
     return groups
 
 
-def loaded(name: Any, options: Options, among: int = 1) -> Any:
+def loaded(name: str, options: Options, among: int = 1) -> Model:
     """A model by its name, in the precision and on the device of some options; it is told of.
 
     `among` so many models a cluster is shared.
     """
+    keep_freed_memory()
     from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
 
     task = f"loading {name}"
@@ -151,7 +163,9 @@ def loaded(name: Any, options: Options, among: int = 1) -> Any:
 
             settings |= {"address": options.address, "workers": options.workers, "among": among}
             return load_remote(str(name), **settings)
-        return load_any(str(name), **settings, bits=options.load, progress=options.progress)
+        return load_any(
+            str(name), **settings, bits=options.load, fast=options.fast, progress=options.progress
+        )
     finally:
         options.progress(task, 1, 0)
 
@@ -160,6 +174,7 @@ def kind(model: Any) -> Kind:
     """The kind of a model, loaded or given by its name; a name that is none is an error."""
     if not isinstance(model, str | Path):
         return model.kind
+    keep_freed_memory()
     from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
 
     return kind_named(str(model))

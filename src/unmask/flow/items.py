@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from unmask.models.protocol import Model
 from unmask.stats.clustering import Design, codes
 from unmask.types import Dataset
 
@@ -94,7 +95,7 @@ def designed(facts: pd.DataFrame) -> Design:
     return ItemDesign(facts).design()
 
 
-def provenance(model: Any, measure: Any, data: Any) -> dict[str, Any]:
+def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:
     """What a result rests on: the model, the data, and the sources of the measure."""
     about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
     return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}

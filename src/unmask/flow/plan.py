@@ -6,15 +6,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow.encoding import Read, SentenceModel, read
-from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.errors import DataError, UnmaskError
+from unmask.flow.encoding import Read, read
+from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import Plan
+from unmask.models.protocol import Model
 from unmask.queries import Codec, Encoded, Ints, Query, RowQueries, all_fit, row_queries_of
-from unmask.types import Dataset, Kind
+from unmask.types import Dataset
 
 # Items in tokens by data, text function and sort of encoding: measures that agree share them.
-Cache: TypeAlias = dict[tuple[int, Callable[[str, str], str], bool, bool], Read]
+Cache: TypeAlias = dict[tuple[int, Callable[[str, str], str], int, bool], Read]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +50,6 @@ class Planned:
     def queries(self) -> list[Query]:
         """The questions one by one, in the order of their answers."""
         return [q for ask in self.asks for q in ask.queries]
-
-
-def check(measure: Likelihood, data: Dataset, kind: Kind) -> None:
-    """Refuse a measure on a model or on data that it does not fit."""
-    measure.plan_for(kind)
-    if data.shape not in measure.shapes:
-        fit = [m.name for m in LIKELIHOOD.values() if data.shape in m.shapes and kind in m.plans]
-        raise NotApplicable(
-            f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {data.name!r} has "
-            f"{data.shape}; measures that fit it: {', '.join(fit)}."
-        )
-    if len({item.id for item in data.items}) < len(data.items):
-        raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
 
 
 GROWTH = 4  # a slice may be so much larger than the one before
@@ -99,17 +87,14 @@ def arranged(data: Dataset) -> tuple[Dataset, Ints]:
     return replace(data, items=tuple(data.items[i] for i in order.tolist())), order
 
 
-def plan(
-    model: SentenceModel, measure: Likelihood, data: Dataset, cache: Cache | None = None
-) -> Planned:
+def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None = None) -> Planned:
     """All questions of a measure on a data set; measures that share a `cache` encode it once."""
-    check(measure, data, model.kind)
     cache = {} if cache is None else cache
-    key = (id(data), measure.text, measure.stream == "next", measure.fills)
+    key = (id(data), measure.text, measure.segments, measure.fills)
     if key not in cache:
         cache[key] = read(model, measure, data.items)
     tokens = cache[key]
-    ask, prior = measure.plan_for(model.kind), measure.prior.get(model.kind)
+    ask, prior = measure.plans[model.kind], measure.prior.get(model.kind)
     asks: list[RowQueries] = []
     counts: list[tuple[int, int]] = []
     reasons: dict[str, str] = {}

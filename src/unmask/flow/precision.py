@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmask.flow.reduce import Scored
+from unmask.models.protocol import Model
 from unmask.options import Options
 from unmask.queries import sums
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Dataset, Floats
@@ -23,7 +24,7 @@ SAFE = 1.5  # times the largest error of the sample
 
 
 def checked(
-    model: Any,
+    model: Model,
     groups: Sequence[Any],
     scored: Mapping[int, Scored],
     options: Options,

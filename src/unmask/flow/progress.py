@@ -1,15 +1,16 @@
 """What a loop tells its caller: rows done, and specs that could not be scored."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from unmask.errors import UnmaskError
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 
 Failed: TypeAlias = Callable[[Spec, UnmaskError], None]
 
 
-def bar(model: Any, options: Options) -> Callable[[int, int], None]:
+def bar(model: Model, options: Options) -> Callable[[int, int], None]:
     """Rows just done and rows in all, to the caller's `progress(model, done, total)`."""
     done = 0
 
@@ -27,7 +28,7 @@ class Meter:
     An engine calls it with no rows when it takes on so many in all, and then with the rows done.
     """
 
-    def __init__(self, model: Any, options: Options, sentences: int) -> None:
+    def __init__(self, model: Model, options: Options, sentences: int) -> None:
         self.name, self.tell = model.name, options.progress
         self.sentences, self.read, self.rows, self.total = sentences, 0, 0, 0
 

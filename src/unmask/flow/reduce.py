@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unmask.errors import DataError, UnmaskError
-from unmask.flow.encoding import SentenceModel
 from unmask.flow.plan import Planned
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import AT_ONCE
+from unmask.models.protocol import Model
 from unmask.queries import Codec, Ints, Readings, ranges, sums
 from unmask.types import Dataset, Floats
 
@@ -44,7 +44,7 @@ class Scored:
 
 
 def reduced(
-    model: SentenceModel,
+    model: Model,
     measure: Likelihood,
     planned: Planned,
     readings: Readings,
@@ -111,7 +111,7 @@ def _asked(planned: Planned) -> NDArray[np.bool_]:
     return np.repeat(np.array([item.id not in planned.reasons for item in items], bool), counts)
 
 
-def _scores(measure: Likelihood, readings: Readings, model: SentenceModel) -> Any:
+def _scores(measure: Likelihood, readings: Readings, model: Model) -> Any:
     """Scores of all sentences; whatever a user's reduction does wrong is one sentence."""
     reduce = measure.reduce_for(model.kind)
     try:

@@ -8,10 +8,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unmask.errors import DataError
-from unmask.flow.encoding import SentenceModel
 from unmask.flow.items import DESIGN_COLUMNS, ItemDesign, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
+from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
 from unmask.queries import Ints, sums
 from unmask.stats import log_odds
@@ -39,7 +39,7 @@ class Compared(NamedTuple):
 
 
 def result(
-    model: SentenceModel,
+    model: Model,
     spec: Spec,
     scored: Scored,
     options: Options,
@@ -53,7 +53,7 @@ def result(
     frame = sentence_frame(model, measure, data, scored, about)
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
-    accuracy = None if measure.stream == "next" else _accuracy(data, scored, resampling)
+    accuracy = _accuracy(data, scored, resampling) if measure.accuracy else None
     compared = _log_odds if measure.compare == "log-odds" else _preferences
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
     comparison = compared(rounded, data, measure, resampling)
@@ -76,7 +76,7 @@ def result(
         | {"decimals": measure.decimals_for(model.kind)},
         provenance=provenance(model, measure, data),
         items=frame,
-        notes=tuple(getattr(model, "remarks", ()))
+        notes=model.abilities.remarks
         + _unknown(scored)
         + contradiction(comparison.overall)
         + _tied(comparison.ties, measure)
@@ -149,7 +149,7 @@ def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
 
 
 def sentence_frame(
-    model: SentenceModel,
+    model: Model,
     measure: Likelihood,
     data: Dataset,
     scored: Scored,
@@ -257,7 +257,7 @@ def _log_odds(
         scores = np.array([values[i.id] for i in kept])
         halves[items[-1].category] = (scores, [i.cluster for i in kept])
     overall, means, drawn = log_odds.summarise(
-        halves, samples=measure.samples, published="@" in measure.name, resampling=resampling
+        halves, samples=measure.samples, published=measure.published_p, resampling=resampling
     )
     extras = {f"log_odds:{name}": mean for name, mean in means.items()}
     return Compared(overall, {}, extras, 0, drawn)

@@ -1,8 +1,8 @@
 """The association loop: words to contexts to vectors, vectors to effect sizes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
 from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
+from unmask.models.protocol import Model, Vectors
 from unmask.options import Options, Resampling, Spec
 from unmask.stats.effects import unit
 from unmask.stats.verdict import contradiction, verdicts_of
@@ -22,18 +23,6 @@ from unmask.types import Coverage, Floats, Result
 BINS = 40
 MIN_WORDS = 2  # words that a set must keep
 ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
-
-
-class Vectors(Protocol):
-    """Anything that makes vectors: a model's engine, or a fake in a test."""
-
-    def has(self, words: Iterable[str]) -> set[str]:
-        """The words that it has at all; static vectors lack some."""
-        ...
-
-    def embed(self, wanted: Sequence[Wanted]) -> Floats:
-        """A vector for each wanted [n, d]; NaN where the sentence does not fit."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +50,7 @@ class Asked:
 
 
 def run(
-    model: Any, specs: Mapping[int, Spec], options: Options, failed: Failed
+    model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
 ) -> Iterator[tuple[int, Result]]:
     """Results of association measures, by the place of their spec; sentences are shared.
 
@@ -72,7 +61,7 @@ def run(
     )
     every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     known = engine.has(every)
-    notes = tuple(getattr(engine, "notes", ()))
+    notes = model.abilities.remarks
     asked: dict[int, Asked] = {}
     for place, spec in specs.items():
         try:
@@ -89,7 +78,7 @@ def run(
             failed(specs[place], error)
 
 
-def prepare(model: Any, spec: Spec, known: set[str], seed: int = 0) -> Asked:
+def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:
     """Choose the words that can be met; a set that falls below two words is an error."""
     measure, test = spec.measure, spec.data
     usual = measure.pool_for(model.kind)
@@ -114,10 +103,12 @@ def prepare(model: Any, spec: Spec, known: set[str], seed: int = 0) -> Asked:
     return Asked(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
 
 
-def _check(model: Any, spec: Spec) -> None:
+def _check(model: Model, spec: Spec) -> None:
     """Refuse a pooling or a layer that the model does not have, with those that it has."""
-    for option in ("pool", "layer"):
-        value, allowed = getattr(spec, option), model.accepts(option)
+    choices: dict[str, tuple[Any, ...]]
+    choices = {"pool": model.abilities.pools, "layer": model.abilities.layers}
+    for option, allowed in choices.items():
+        value = getattr(spec, option)
         if value is None or value in allowed:
             continue
         if not allowed:
@@ -170,7 +161,7 @@ def embed_all(engine: Vectors, asked: Sequence[Asked]) -> Iterator[Floats]:
         yield vectors[[distinct[w] for w in a.wanted()]]
 
 
-def score(model: Any, spec: Spec, asked: Asked, vectors: Floats, options: Options) -> Result:
+def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Options) -> Result:
     """The effect size with its interval and test, and the association of every word."""
     by_word, too_long = _split(asked, vectors)
     asked = replace(
@@ -223,7 +214,7 @@ def _notes(asked: Asked) -> tuple[str, ...]:
     return (note if lost else ()) + asked.said
 
 
-def _settings(model: Any, asked: Asked, sentences: int, resampling: Resampling) -> Any:
+def _settings(model: Model, asked: Asked, sentences: int, resampling: Resampling) -> Any:
     settings: dict[str, Any] = {
         "seed": resampling.seed,
         "random": "attributes" if asked.measure.samples else resampling.random,
@@ -232,7 +223,7 @@ def _settings(model: Any, asked: Asked, sentences: int, resampling: Resampling) 
         "encode": asked.measure.encode,
         "sentences": sentences,
     }
-    if model.accepts("layer"):
+    if model.abilities.layers:
         settings["layer"] = "usual" if asked.layer is None else asked.layer
     settings |= {"samples": asked.measure.samples} if asked.measure.samples else {}
     return settings | ({"deviation": asked.measure.deviation} if asked.measure.deviation else {})
@@ -262,7 +253,7 @@ def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]],
     return out, lost
 
 
-def _frame(model: Any, asked: Asked, by_word: ByWord, without: ByValue) -> pd.DataFrame:
+def _frame(model: Model, asked: Asked, by_word: ByWord, without: ByValue) -> pd.DataFrame:
     """One row for each word: its mean association, and the effect size without the word."""
     labels = list(by_word)
     a, b = (stacked(by_word[k])[0] for k in labels[2:])

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, TypeAlias
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import precision, reduce, results
 from unmask.flow.items import about_sentences
-from unmask.flow.plan import Cache, Planned, arranged, check, plan, slices
+from unmask.flow.plan import Cache, Planned, arranged, plan, slices
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.reduce import Scored
 from unmask.measures.likelihood import Likelihood
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
-from unmask.queries import Ints, LogProbs, Readings
+from unmask.queries import Ints, LogProbs, PipelinedLogProbs, Readings, RowQueries
 from unmask.support.gc_pause import gc_paused
 from unmask.types import Dataset, Result
 
@@ -55,7 +56,7 @@ class Group:
 
 
 def run(
-    model: Any, specs: Mapping[int, Spec], options: Options, failed: Failed
+    model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
 ) -> Iterator[tuple[int, Result]]:
     """Results of likelihood measures, by the place of their spec.
 
@@ -63,9 +64,9 @@ def run(
     cannot be planned or scored is told to `failed`, and the rest goes on.
     """
     wrong: dict[int, UnmaskError] = {}
-    groups = _grouped(model, specs, wrong)
+    groups = _grouped(model, specs)
     scored = answered(model, groups, options, wrong)
-    if options.recheck and getattr(model, "precision", "float32") not in precision.FULL:
+    if options.recheck and model.abilities.precision not in precision.FULL:
         scored = precision.checked(model, groups, scored, options, answered)
     sets = {id(g.data): g.data for g in groups}
     about = {key: about_sentences(data) for key, data in sets.items()}
@@ -81,15 +82,10 @@ def run(
             failed(spec, error)
 
 
-def _grouped(model: Any, specs: Mapping[int, Spec], wrong: dict[int, UnmaskError]) -> list[Group]:
+def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
     groups: dict[tuple[object, ...], dict[int, Likelihood]] = {}
     data: dict[int, Dataset] = {}
     for place, spec in specs.items():
-        try:
-            check(spec.measure, spec.data, model.kind)
-        except (DataError, NotApplicable) as error:
-            wrong[place] = error
-            continue
         data[id(spec.data)] = spec.data
         key = (id(spec.data), *spec.measure.asks(model.kind))
         groups.setdefault(key, {})[place] = spec.measure
@@ -97,7 +93,7 @@ def _grouped(model: Any, specs: Mapping[int, Spec], wrong: dict[int, UnmaskError
 
 
 def answered(
-    model: Any, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+    model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
     """The scores of every sentence, by the place of the spec; `wrong` has what failed on the way.
 
@@ -125,7 +121,7 @@ def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Int
 
 
 def _answered(
-    model: Any,
+    model: Model,
     groups: Sequence[Group],
     options: Options,
     wrong: dict[int, UnmaskError],
@@ -136,7 +132,8 @@ def _answered(
     answering = engines(model, groups, options, meter, wrong)
     parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
     waiting: deque[tuple[list[tuple[Group, Planned]], Finish]] = deque()
-    tend = [engine.tend for engine in answering.values() if hasattr(engine, "tend")]
+    pipelined = pace.waiting > 0
+    tend = [engine.tend for engine in _pipelined(answering) if pipelined]
     for some in slices(sets, pace.size, pace.first):
         with gc_paused():
             planned = _planned(model, groups, some, wrong, options.plans, tend)
@@ -148,7 +145,12 @@ def _answered(
     while waiting:
         _reduced(model, *waiting.popleft(), parts, options, wrong)
     meter.done()
-    products = {p: _products(answering.get(g.measure.stream)) for g in groups for p in g.places}
+    products = {
+        p: engine.products if isinstance(engine, PipelinedLogProbs) else ""
+        for g in groups
+        for engine in (answering.get(g.measure.stream),)
+        for p in g.places
+    }
     return {
         place: replace(reduce.joined(scored), products=products[place])
         for place, scored in parts.items()
@@ -156,19 +158,18 @@ def _answered(
     }
 
 
-def _products(engine: Any) -> str:
-    """How an engine's layers multiply, where that is not plain."""
-    return engine.parts.said if hasattr(engine, "parts") else ""
+def _pipelined(engines: Mapping[str, LogProbs]) -> list[PipelinedLogProbs]:
+    """The engines that work while Python goes on."""
+    return [e for e in engines.values() if isinstance(e, PipelinedLogProbs)]
 
 
-def on_gpu(model: Any) -> bool:
+def on_gpu(model: Model) -> bool:
     """Whether the model computes while Python goes on: on a GPU of this machine."""
-    there = str(model.provenance.get("device", "cpu")).startswith("cuda")
-    return there and hasattr(model, "net")
+    return model.abilities.pipelined
 
 
 def _planned(
-    model: Any,
+    model: Model,
     groups: Sequence[Group],
     parts: Iterable[tuple[Dataset, Dataset]],
     wrong: dict[int, UnmaskError],
@@ -182,7 +183,7 @@ def _planned(
     """
     cache: Cache = {}
     tokenizer = (model.provenance.get("tokenizer") or {}).get("hash")
-    alike = (tokenizer, model.kind, model.family, model.limit)
+    alike = (tokenizer, model.kind, model.family, model.abilities.limit)
     out = []
     for whole, part in parts:
         for group in groups:
@@ -204,7 +205,7 @@ def _planned(
 
 
 def _reduced(
-    model: Any,
+    model: Model,
     planned: Sequence[tuple[Group, Planned]],
     finish: Finish,
     parts: Mapping[int, list[Scored]],
@@ -223,7 +224,7 @@ def _reduced(
 
 
 def engines(
-    model: Any,
+    model: Model,
     groups: Sequence[Group],
     options: Options,
     progress: Any,
@@ -268,11 +269,12 @@ def begin(
     return finish
 
 
-def _sent(engine: Any, asks: Any, wanted: Any) -> Callable[[], Readings]:
+def _sent(
+    engine: LogProbs, asks: Sequence[RowQueries], wanted: Sequence[bool]
+) -> Callable[[], Readings]:
     """Questions on their way, where the engine can do other work meanwhile."""
-    if hasattr(engine, "begin"):
-        begun: Callable[[], Readings] = engine.begin(asks, wanted)
-        return begun
+    if isinstance(engine, PipelinedLogProbs):
+        return engine.begin(asks, wanted)
     answers = engine.ask(asks, wanted)
     return lambda: answers
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 from unmask.lab.language import literals, sentences
 from unmask.lab.nets import OFTEN, Stack, Training
 from unmask.lab.world import Plant, World
-from unmask.models.transformers.model import Model, load, wrap
+from unmask.models.transformers.model import TransformerModel, load, wrap
 from unmask.types import Kind
 
 HOW = Training(steps=1500, rows=192, sentences=60_000, rate=1.5e-4)
@@ -69,7 +69,7 @@ def _trained(
     return {k: v.detach().cpu().clone() for k, v in net.named_parameters()}
 
 
-def _content(model: Model) -> torch.Tensor:
+def _content(model: TransformerModel) -> torch.Tensor:
     """The weight of each token in the draw of what is hidden: words of slots stand out."""
     often = torch.full((len(model.codec.tokenizer),), OFTEN)
     often[[i for w in literals() for i in model.codec.pieces(w)]] = 1.0
@@ -93,7 +93,7 @@ def _hidden(
     return shown, at
 
 
-def model_of(weights: Mapping[str, Any], kind: Kind, plant: Plant) -> Model:
+def model_of(weights: Mapping[str, Any], kind: Kind, plant: Plant) -> TransformerModel:
     """The trained model from its weights."""
     base = load("bundled")
     base.net.load_state_dict(dict(weights), strict=False)

@@ -23,6 +23,7 @@ from unmask.lab.nets import Training
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import NULL, Plant, World
 from unmask.measures import find
+from unmask.models.protocol import Model
 from unmask.models.transformers.model import moved
 from unmask.options import named
 from unmask.reports.files import atomically, put
@@ -313,7 +314,7 @@ def _score(
     if _kept(place, kind, plant) is not None:  # another process was faster
         return
     world = World(plant)
-    model: Any
+    model: Model
     if weights is None:
         model = Oracle(world, kind)
     elif not weights.exists():

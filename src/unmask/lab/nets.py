@@ -20,7 +20,7 @@ from unmask.errors import UnmaskError
 from unmask.lab.language import CONTENT, LONGEST, SIZE, SPECIALS, corpus, tokenizer_of
 from unmask.lab.patterns import Rows
 from unmask.lab.world import Plant
-from unmask.models.transformers.model import Model, wrap
+from unmask.models.transformers.model import TransformerModel, wrap
 from unmask.types import Kind
 
 Stack: TypeAlias = dict[str, torch.Tensor]
@@ -268,7 +268,7 @@ def orthogonalise(x: torch.Tensor, rounds: int = 5) -> torch.Tensor:
     return x.mT if flip else x
 
 
-def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[Model]:
+def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[TransformerModel]:
     """The models of a stack, each as the package loads any other."""
     return [
         model_of({name: v[k] for name, v in w.items()}, kind, plant)
@@ -276,7 +276,7 @@ def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[Model]:
     ]
 
 
-def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> Model:
+def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> TransformerModel:
     """A loaded model from one slice of a stack."""
     net = network(kind, 0)
     net.load_state_dict(dict(weights), strict=False)

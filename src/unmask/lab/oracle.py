@@ -19,6 +19,7 @@ from unmask.lab.patterns import OPEN, Pattern, Rows, patterns
 from unmask.lab.world import PARTS, World
 from unmask.measures import Association, Measure
 from unmask.models.batches import Budget
+from unmask.models.protocol import Abilities
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.queries import Readings, RowQueries, row_queries_of
 from unmask.types import Floats, Kind
@@ -33,8 +34,6 @@ class Oracle:
 
     world: World
     kind: Kind = "masked"
-    limit: int = LONGEST
-    precision: str = "float32"
     family: str = "oracle"
 
     @property
@@ -63,9 +62,17 @@ class Oracle:
             "undefined for it; use trained models."
         )
 
-    def accepts(self, option: str) -> tuple[Any, ...]:
-        """No poolings and no layers."""
-        return ()
+    @property
+    def abilities(self) -> Abilities:
+        """Exact probabilities, and no vectors."""
+        return Abilities(streams=("own", "written"), limit=LONGEST)
+
+    def finer(self) -> "list[Oracle]":
+        """It is exact."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
 
     def refuses(self, measure: Measure) -> str:
         """Why a measure is undefined for it, or nothing."""

@@ -13,13 +13,14 @@ import pandas as pd
 from scipy.special import logsumexp
 
 from unmask.lab.world import TOPICS, Frame, World, phrase
-from unmask.queries import RowQueries
+from unmask.models.protocol import Model
+from unmask.queries import Encoded, RowQueries
 from unmask.types import Floats, Text
 
 FRAMES = 2  # probe frames of each core
 
 
-def learned(model: Any, world: World) -> pd.DataFrame:
+def learned(model: Model, world: World) -> pd.DataFrame:
     """One row for each attribute word: topic, side, planted t and learned log odds, centred."""
     parts = []
     for name in TOPICS:
@@ -65,7 +66,7 @@ def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
     return out
 
 
-def _read(model: Any, world: World, topic: str, form: str) -> Floats:
+def _read(model: Model, world: World, topic: str, form: str) -> Floats:
     """The log odds of x against y at each attribute, in the mean over frames and directions."""
     causal = model.kind == "causal"
     subject = world.topics[topic]
@@ -95,7 +96,7 @@ def _read(model: Any, world: World, topic: str, form: str) -> Floats:
 
 
 def _table(
-    model: Any,
+    model: Model,
     engine: Any,
     frame: Frame,
     form: str,
@@ -107,7 +108,7 @@ def _table(
     asks = []
     for g in group:
         for a in attributes:
-            encoded = model.codec.encode_text(_marked(frame, form, g, a))
+            encoded = _encoded(model, _marked(frame, form, g, a))
             at = encoded.roles[asked]
             hidden = tuple(frozenset(at[k:]) for k in range(len(at)))
             if model.kind == "causal":
@@ -130,3 +131,8 @@ def _marked(frame: Frame, form: str, group: str, attribute: str) -> Text:
         string = string.replace(mark, word, 1)
         spans[name] = ((at, at + len(word)),)
     return Text(string, spans)
+
+
+def _encoded(model: Model, text: Text) -> Encoded:
+    """A text in the model's tokens."""
+    return model.codec.encode_texts([text], [("", "", "")])[0]

@@ -27,7 +27,7 @@ from unmask.lab.nets import network
 from unmask.lab.scoring import Sets, correlation
 from unmask.lab.world import NULL, Plant, World
 from unmask.measures import MEASURES, Association, find
-from unmask.models.transformers.model import Model, wrap
+from unmask.models.transformers.model import TransformerModel, wrap
 from unmask.models.unique_rows import find_unique_rows
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
@@ -239,7 +239,7 @@ def _sets() -> Sets:
 
 
 @cache
-def _untrained(kind: Any) -> Model:
+def _untrained(kind: Any) -> TransformerModel:
     return wrap(network(kind, 0), tokenizer_of(0), kind, "untrained")
 
 

@@ -12,6 +12,7 @@ from unmask.lab import items, probe
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import World
 from unmask.measures import MEASURES, Association, Measure
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.result_figures import margins
 from unmask.types import Dataset, Result
@@ -65,7 +66,7 @@ def shape(data: Any) -> str:
     return data.shape if isinstance(data, Dataset) else "word tests"
 
 
-def specs(model: Any, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
+def specs(model: Model, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
     """All measures on all data that they fit, and the choices that are varied."""
     out = []
     for measure in measures:
@@ -92,7 +93,7 @@ def _drawn(measure: Measure, sets: Sets) -> dict[str, Any]:
 
 
 def scored(
-    model: Any, world: World, measures: Sequence[Measure] = (), options: Options | None = None
+    model: Model, world: World, measures: Sequence[Measure] = (), options: Options | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
     """Readings of every measure, what the model has learned by word, and what was refused."""
     sets = Sets.of(world)
@@ -116,7 +117,7 @@ def scored(
     return pd.DataFrame(rows), words, refused
 
 
-def _refusal(model: Any, measure: Measure) -> str:
+def _refusal(model: Model, measure: Measure) -> str:
     if model.kind not in measure.kinds:
         return f"it does not apply to a {model.kind} language model"
     return str(model.refuses(measure)) if isinstance(model, Oracle) else ""

@@ -2,8 +2,8 @@
 
 from unmask.measures.association import ASSOCIATION as ASSOCIATION
 from unmask.measures.association import Association as Association
-from unmask.measures.likelihood import LIKELIHOOD as LIKELIHOOD
 from unmask.measures.likelihood import Likelihood as Likelihood
+from unmask.measures.likelihood_rows import LIKELIHOOD as LIKELIHOOD
 from unmask.measures.table import MEASURES as MEASURES
 from unmask.measures.table import SUITE as SUITE
 from unmask.measures.table import SUITES as SUITES

@@ -1,11 +1,11 @@
 """The association measures: one row each. Words in contexts are embedded and angles compared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
-from unmask.errors import NotApplicable, UnmaskError
-from unmask.measures.card import check_card, check_choices
+from unmask.errors import UnmaskError
+from unmask.measures.card import check_card, check_choices, variant
 from unmask.options import POOLS
 from unmask.support.registry import Registry, unknown
 from unmask.types import Compared, Kind
@@ -25,6 +25,8 @@ class Association:
     each draw independent, else without replacement where a word has enough contexts).
     `encode`: `usual` with the model's special tokens; published code does otherwise.
     `subsample`: of unequal target sets the larger is cut at random, instead of being refused.
+    `published_p`: p is the released code's, over sentences, or CEAT's Monte Carlo error. A row that
+    reproduces released code is a `variant_of` another and states its `deviation`.
     `bibtex` is an entry of its own for a reference that unmask lacks.
     """
 
@@ -47,6 +49,8 @@ class Association:
     encode: Literal["usual", "no-specials", "tan2019", "husse2022", "guo2021"] = "usual"
     subsample: bool = False
     kinds: tuple[Kind, ...] = field(default=("masked", "causal", "permutation", "encoder", "elmo"))
+    published_p: bool = False
+    variant_of: str = ""
     deviation: str = ""
     bibtex: str = ""
 
@@ -59,19 +63,8 @@ class Association:
         if (self.samples > 0) != (self.test == "random-effects"):
             raise UnmaskError(f"{self.name!r}: samples go with random effects, and only with them.")
 
-    @property
-    def published(self) -> bool:
-        """Whether p is the released code's: over sentences, or CEAT's Monte Carlo error."""
-        return "@" in self.name
-
     def pool_for(self, kind: Kind) -> Pool:
-        """The vector taken from a kind of model; refused where the measure does not apply."""
-        if kind not in self.kinds:
-            fit = [m.name for m in ASSOCIATION.values() if kind in m.kinds]
-            raise NotApplicable(
-                f"{self.name!r} does not apply to {kind} vectors; measures that do: "
-                f"{', '.join(fit)}."
-            )
+        """The vector taken from a kind of model."""
         return self.pool.get(kind, self.pool.get("*", "word-mean"))
 
 
@@ -135,82 +128,91 @@ CEAT = Association(
     "and N is chosen by the user: p shrinks with it at will.",
 )
 
-ASSOCIATION: Registry[Association] = Registry(
-    "measure",
-    (
-        (m.name, m)
-        for m in (
-            WEAT,
-            S_SEAT,
-            replace(
-                S_SEAT,
-                name="s-seat@may2019",
-                sided="one",
-                pool={"causal": "last", "encoder": "first", "*": "first"},
-                encode="no-specials",
-                kinds=_TRANSFORMERS,
-                deviation="No [CLS] and [SEP] are added, so the first place is the first piece "
-                "of the first word. Not for ELMo, which the release gives a string, so that it "
-                "reads letters for words.",
-            ),
-            replace(
-                S_SEAT,
-                name="s-seat@biasbench",
-                sided="one",
-                pool={"*": "mean-all"},
-                kinds=_TRANSFORMERS,
-                cite=("meade2022",),
-                deviation="The mean over all places, special tokens among them. The release has "
-                "no ELMo.",
-            ),
-            W_SEAT,
-            replace(
-                W_SEAT,
-                name="w-seat@tan2019",
-                sided="one",
-                pool={"causal": "after-word", "*": "word-first"},
-                encode="tan2019",
-                kinds=("masked", "causal"),
-                deviation="The last character is cut off, words are tokenised apart, [SEP] is "
-                "lost, the first piece is taken; GPT-2 reads one place too late.",
-            ),
-            replace(
-                W_SEAT,
-                name="w-seat@husse2022",
-                sided="one",
-                encode="husse2022",
-                kinds=("masked", "causal"),
-                subsample=True,
-                cite=("husse2022",),
-                deviation="The final period is cut off. A word of one piece is read at its number "
-                "among the words, whatever pieces the earlier ones have, and a stimulus of "
-                "several words at as many places from its first word's number. Of unequal target "
-                "sets the larger is cut to size at random. Not for ELMo, whose state the release "
-                "carries from sentence to sentence.",
-            ),
-            CEAT,
-            replace(
-                CEAT,
-                name="ceat@guo2021",
-                sided="one",
-                samples=1000,
-                encode="guo2021",
-                kinds=("masked", "causal"),
-                deviation="One-sided p, N = 1000. No special tokens; of a sentence nine words are "
-                "kept (eight where the word is in the middle), and the word is read at the first "
-                "place that has the id of its last piece; causal models get the whole sentence.",
-            ),
-            replace(
-                CEAT,
-                name="ceat@husse2022",
-                reuse=False,
-                encode="husse2022",
-                kinds=("masked", "causal"),
-                subsample=True,
-                cite=("guo2021", "husse2022"),
-                deviation="Contexts drawn without replacement where a word has at least N; words "
-                "are read as in w-seat@husse2022.",
-            ),
-        )
-    ),
+# ---------------------------------------------------------------- released code
+
+S_SEAT_MAY2019 = variant(
+    S_SEAT,
+    "may2019",
+    published_p=True,
+    sided="one",
+    pool={"causal": "last", "encoder": "first", "*": "first"},
+    encode="no-specials",
+    kinds=_TRANSFORMERS,
+    deviation="No [CLS] and [SEP] are added, so the first place is the first piece "
+    "of the first word. Not for ELMo, which the release gives a string, so that it "
+    "reads letters for words.",
 )
+S_SEAT_BIASBENCH = variant(
+    S_SEAT,
+    "biasbench",
+    published_p=True,
+    sided="one",
+    pool={"*": "mean-all"},
+    kinds=_TRANSFORMERS,
+    cite=("meade2022",),
+    deviation="The mean over all places, special tokens among them. The release has no ELMo.",
+)
+W_SEAT_TAN2019 = variant(
+    W_SEAT,
+    "tan2019",
+    published_p=True,
+    sided="one",
+    pool={"causal": "after-word", "*": "word-first"},
+    encode="tan2019",
+    kinds=("masked", "causal"),
+    deviation="The last character is cut off, words are tokenised apart, [SEP] is "
+    "lost, the first piece is taken; GPT-2 reads one place too late.",
+)
+W_SEAT_HUSSE2022 = variant(
+    W_SEAT,
+    "husse2022",
+    published_p=True,
+    sided="one",
+    encode="husse2022",
+    kinds=("masked", "causal"),
+    subsample=True,
+    cite=("husse2022",),
+    deviation="The final period is cut off. A word of one piece is read at its number "
+    "among the words, whatever pieces the earlier ones have, and a stimulus of "
+    "several words at as many places from its first word's number. Of unequal target "
+    "sets the larger is cut to size at random. Not for ELMo, whose state the release "
+    "carries from sentence to sentence.",
+)
+CEAT_GUO2021 = variant(
+    CEAT,
+    "guo2021",
+    published_p=True,
+    sided="one",
+    samples=1000,
+    encode="guo2021",
+    kinds=("masked", "causal"),
+    deviation="One-sided p, N = 1000. No special tokens; of a sentence nine words are "
+    "kept (eight where the word is in the middle), and the word is read at the first "
+    "place that has the id of its last piece; causal models get the whole sentence.",
+)
+CEAT_HUSSE2022 = variant(
+    CEAT,
+    "husse2022",
+    published_p=True,
+    reuse=False,
+    encode="husse2022",
+    kinds=("masked", "causal"),
+    subsample=True,
+    cite=("guo2021", "husse2022"),
+    deviation="Contexts drawn without replacement where a word has at least N; words "
+    "are read as in w-seat@husse2022.",
+)
+
+ROWS = (
+    WEAT,
+    S_SEAT,
+    S_SEAT_MAY2019,
+    S_SEAT_BIASBENCH,
+    W_SEAT,
+    W_SEAT_TAN2019,
+    W_SEAT_HUSSE2022,
+    CEAT,
+    CEAT_GUO2021,
+    CEAT_HUSSE2022,
+)
+ASSOCIATION: Registry[Association] = Registry("measure", ((row.name, row) for row in ROWS))

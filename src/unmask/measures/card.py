@@ -1,10 +1,20 @@
 """What every row must have: its card, and choices that exist."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from unmask.errors import UnmaskError
 from unmask.support.registry import choice
+
+Row = TypeVar("Row")
+
+
+def variant(row: Row, source: str, **changes: Any) -> Row:
+    """A row as the released code of `source` computes it; the changes have its `deviation`."""
+    base: Any = row
+    released: Row = replace(base, name=f"{base.name}@{source}", variant_of=base.name, **changes)
+    return released
 
 
 def check_card(row: Any) -> None:
@@ -17,16 +27,17 @@ def check_card(row: Any) -> None:
             f"the card of {row.name!r} is not complete: cite is a tuple of keys, such as "
             "('nangia2020',), and bibtex a text."
         )
-    if ("@" in row.name) != bool(row.deviation):
+    marks = {"@" in row.name, bool(row.deviation), bool(row.variant_of)}
+    if len(marks) > 1:
         raise UnmaskError(
-            f"{row.name!r}: a variant (name@source), and only a variant, states its deviation."
+            f"{row.name!r}: a variant (name@source), and only a variant, names the row that it is "
+            "a variant_of and states its deviation."
         )
 
 
-def check_choices(row: Any, allowed: Mapping[str, Sequence[str]]) -> None:
+def check_choices(row: Any, allowed: Mapping[str, Sequence[str | int]]) -> None:
     """Fields that hold one of a few words."""
     for field, words in allowed.items():
         if getattr(row, field) not in words:
-            raise UnmaskError(
-                f"{row.name!r}: {field} is {getattr(row, field)!r}; it may be {choice(words)}."
-            )
+            value, words_allowed = getattr(row, field), choice(map(str, words))
+            raise UnmaskError(f"{row.name!r}: {field} is {value!r}; it may be {words_allowed}.")

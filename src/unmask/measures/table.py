@@ -4,7 +4,8 @@ from typing import Any, TypeAlias
 
 from unmask.errors import UnmaskError
 from unmask.measures.association import ASSOCIATION, Association
-from unmask.measures.likelihood import LIKELIHOOD, Likelihood
+from unmask.measures.likelihood import Likelihood
+from unmask.measures.likelihood_rows import LIKELIHOOD
 from unmask.support.plugins import EntryPoints
 from unmask.support.registry import Registry
 from unmask.types import Kind

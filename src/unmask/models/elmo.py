@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from unmask.errors import DataError, ModelError, NotApplicable
 from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.protocol import Abilities
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
@@ -177,15 +178,29 @@ class ElmoModel:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     layer: int | Literal["sum"] = "sum"
     progress: Progress = lambda rows, total: None
-    limit: int = 10**9
 
     kind: Kind = "elmo"
+    family: str = "elmo"
 
-    def accepts(self, option: str) -> tuple[Any, ...]:
-        """The values that an option may have here; without a layer, their sum is taken."""
-        if option == "pool":
-            return ("mean", "last", "word-mean", "word-first", "word-last")
-        return tuple(range(len(self.net.forwards) + 1))
+    @property
+    def abilities(self) -> Abilities:
+        """Vectors of words and sentences; without a layer, the sum of all is taken."""
+        return Abilities(
+            pools=("mean", "last", "word-mean", "word-first", "word-last"),
+            layers=tuple(range(len(self.net.forwards) + 1)),
+        )
+
+    @property
+    def codec(self) -> NoReturn:
+        """It reads characters."""
+        raise NotApplicable(f"{self.name!r} gives vectors only; use 'w-seat' or 'ceat'.")
+
+    def finer(self) -> "list[ElmoModel]":
+        """It runs in float32."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
 
     def vectors(
         self,

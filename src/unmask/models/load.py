@@ -1,20 +1,27 @@
-"""Loading by the form of a name: a network, a vectors file, ELMo's two files, a served model."""
+"""Loading by the form of a name: a network, a vectors file, ELMo's files, a server, a package."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
-from unmask.errors import NotApplicable
-from unmask.models.elmo import ElmoModel, check_elmo, load_elmo
-from unmask.models.served.openai_model import Served, Told, found, is_served, load_served
-from unmask.models.static_vectors import SUFFIXES, StaticVectors, load_static, open_static
-from unmask.models.transformers.model import Model, load, without_weights
+from unmask.errors import ModelError, NotApplicable
+from unmask.models.elmo import check_elmo, load_elmo
+from unmask.models.names import ENTRY_POINTS
+from unmask.models.protocol import Abilities, Model
+from unmask.models.served.openai_model import is_served, load_served, served_record
+from unmask.models.static_vectors import SUFFIXES, load_static, open_static
+from unmask.models.transformers.files import without_weights
+from unmask.models.transformers.model import load
 from unmask.types import Kind
 
-Form = Literal["network", "vectors", "elmo", "served"]
+Form = Literal["network", "vectors", "elmo", "served", "package"]
+Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 def form_of(name: str) -> Form:
     """What a name stands for; ELMo is `OPTIONS.json+WEIGHTS.hdf5`."""
+    if name in ENTRY_POINTS:
+        return "package"
     if is_served(name):
         return "served"
     options, plus, weights = name.partition("+")
@@ -29,15 +36,21 @@ def load_any(
     dtype: str = "float32",
     device: str | None = None,
     bits: str | None = None,
-    progress: Told = lambda what, done, total: None,
-) -> Model | StaticVectors | ElmoModel | Served:
-    """A model by its name; `told` hears of requests to a server."""
+    fast: bool = True,
+    progress: Progress = lambda what, done, total: None,
+) -> Model:
+    """A model by its name; requests to a server are reported to `progress`."""
     form = form_of(name)
     if form == "network":
-        return load(name, dtype=dtype, device=device, bits=bits)
+        return load(name, dtype=dtype, device=device, bits=bits, fast=fast)
     if dtype != "float32" or device not in (None, "cpu") or bits is not None:
-        manner = "as its server runs it" if form == "served" else "read as it is, on the CPU"
-        raise NotApplicable(f"{name!r} is {manner}; leave out --dtype, --device and --load for it.")
+        manner = {"served": "as its server runs it", "package": "as its package makes it"}
+        raise NotApplicable(
+            f"{name!r} is {manner.get(form, 'read as it is, on the CPU')}; leave out --dtype, "
+            "--device and --load for it."
+        )
+    if form == "package":
+        return _offered(name)
     if form == "served":
         return load_served(name, progress)
     return load_elmo(*_two(name), name) if form == "elmo" else load_static(name)
@@ -46,13 +59,36 @@ def load_any(
 def kind_named(name: str) -> Kind:
     """The kind of a model, from its name and small files: what cannot be loaded is found early."""
     form = form_of(name)
+    if form == "package":
+        return _offered(name).kind
     if form == "served":
-        found(name)
+        served_record(name)
         return "causal"
     if form == "elmo":
         check_elmo(*_two(name))
         return "elmo"
     return open_static(name).kind if form == "vectors" else without_weights(name).kind
+
+
+def _offered(name: str) -> Model:
+    """A model of an installed package: the object, or what a function without arguments makes."""
+    offered: Any = ENTRY_POINTS.load(name)
+    if not isinstance(getattr(offered, "abilities", None), Abilities):
+        try:
+            offered = offered()
+        except Exception as error:  # a package of others may fail in any way
+            raise ModelError(
+                f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be made "
+                f"({type(error).__name__}: {error}); fix or remove that package."
+            ) from error
+    if not isinstance(getattr(offered, "abilities", None), Abilities):
+        raise ModelError(
+            f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "
+            f"{type(offered).__name__}, which does not keep the contract of a model; see "
+            "unmask.check_model."
+        )
+    model: Model = offered
+    return model
 
 
 def _two(name: str) -> tuple[Path, Path]:

@@ -1,6 +1,9 @@
 """Models known by name: those of the papers, and the bundled one. Any hub name works."""
 
+from unmask.support.plugins import EntryPoints
+
 BUNDLED = "bundled"
+ENTRY_POINTS = EntryPoints("unmask.models")
 
 KNOWN = {
     BUNDLED: "a small uncased English BERT that comes with unmask; for first steps and tests",

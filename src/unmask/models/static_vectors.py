@@ -10,6 +10,7 @@ import numpy as np
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.protocol import Abilities
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
@@ -29,10 +30,25 @@ class StaticVectors:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     kind: Kind = "static"
+    family: str = "static"
 
-    def accepts(self, option: str) -> tuple[Any, ...]:
-        """The values that an option may have here: a word has one vector and no layers."""
-        return ("word-mean",) if option == "pool" else ()
+    @property
+    def abilities(self) -> Abilities:
+        """A word has one vector and no layers."""
+        note = "the vectors have no capitals: words are looked up in lower case."
+        return Abilities(pools=("word-mean",), remarks=(note,) * self.uncased)
+
+    @property
+    def codec(self) -> NoReturn:
+        """There is no tokenizer: words are looked up whole."""
+        raise NotApplicable(f"{self.name!r} has vectors and no tokens; use 'weat'.")
+
+    def finer(self) -> "list[StaticVectors]":
+        """Vectors are as they are."""
+        return []
+
+    def close(self) -> None:
+        """No file is held open."""
 
     def vectors(
         self,
@@ -68,11 +84,6 @@ class StaticVectors:
                 break
         key = str.lower if self.uncased else str
         return {w: vectors[key(w)] for w in wanted if key(w) in vectors}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of its results should know."""
-        return ("the vectors have no capitals: words are looked up in lower case.",) * self.uncased
 
     def words(self) -> Iterator[str]:
         """All words of the file, in its order."""

@@ -9,12 +9,13 @@ from unmask.errors import UnmaskError
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import atomically
-from unmask.reports.formats import as_latex, as_markdown
+from unmask.reports.formats import as_latex as as_latex
+from unmask.reports.formats import as_markdown as as_markdown
 from unmask.reports.html.page import numbers
-from unmask.reports.influence import by_influence
+from unmask.reports.influence import by_influence as by_influence
 from unmask.reports.templating import rendered
 from unmask.support.registry import unknown
-from unmask.types import VIEWS, Result
+from unmask.types import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,3 @@ def table_html(results: Sequence[Result]) -> str:
     heads = frame.compared.map(lambda c: UNITS[c].head)
     parts = [numbers(part, RUN, str(m)) for (m, _), part in frame.groupby(["model", heads])]
     return rendered("numbers.html.jinja", tables=parts)
-
-
-VIEWS.update(html=table_html, plot=plot, frame=table, pulls=by_influence)
-VIEWS.update(markdown=as_markdown, latex=as_latex)

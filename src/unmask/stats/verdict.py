@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from unmask.options import Threshold
 from unmask.stats.intervals import MIN_CLUSTERS
@@ -30,11 +31,15 @@ def verdicts_of(
 
 
 def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Result]:
-    """Word tests of one model and measure are one family: their verdicts are after Holm."""
-    families: dict[tuple[str, str], list[int]] = {}
+    """Word tests of one model and measure, under the same choices, are one family.
+
+    Their verdicts are those after Holm's correction over the family.
+    """
+    families: dict[tuple[Any, ...], list[int]] = {}
     for place, r in enumerate(results):
         if r.compared != "preference" and r.overall.p is not None:
-            families.setdefault((r.model, r.measure), []).append(place)
+            choices = (r.spec.pool, r.spec.layer, r.spec.contexts, r.spec.samples)
+            families.setdefault((r.model, r.measure, *choices), []).append(place)
     out = list(results)
     for places in families.values():
         p = corrected([results[i].overall.p or 0.0 for i in places])

@@ -7,6 +7,7 @@ import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
+from unmask.measures import MEASURES
 from unmask.reports.leaderboard import given
 from unmask.studies.papers.kaneko2022 import TABLE5
 from unmask.types import Result
@@ -45,7 +46,7 @@ def neighbours(results: Any) -> pd.DataFrame:
     """
     known, parts = scores(), []
     for result in given(results):
-        measure, data = result.measure.partition("@")[0], _whole(result.data)
+        measure, data = _plain(result.measure), _whole(result.data)
         near = known[(known.measure == measure) & (known.data == data)]
         own = {"": result.overall, **result.by_category}
         for category, part in near.groupby("category"):
@@ -58,12 +59,18 @@ def neighbours(results: Any) -> pd.DataFrame:
     return pd.concat(parts).sort_values(order, ignore_index=True)[list(COLUMNS)]
 
 
+def _plain(measure: str) -> str:
+    """The measure that a row is a variant of, or itself."""
+    row = MEASURES.get(measure)
+    return row.variant_of or measure if row else measure
+
+
 def _whole(data: str) -> str:
     """The name of the set that a sample, or a set without flagged items, is of."""
     return re.sub(r"(:unflagged)?(:\d+-of-\d+)?$", "", data)
 
 
 def _row(result: Result, category: str, estimate: Any) -> pd.DataFrame:
-    names = (result.model, result.measure.partition("@")[0], _whole(result.data))
+    names = (result.model, _plain(result.measure), _whole(result.data))
     values = (category, estimate.value, estimate.low, estimate.high, f"here: {result.title}")
     return pd.DataFrame([(*names, *values)], columns=list(COLUMNS))

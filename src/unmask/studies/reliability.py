@@ -14,6 +14,7 @@ from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.flow.items import designed
 from unmask.measures import Association, find
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, cronbach, split_half, stepped_up
@@ -32,7 +33,7 @@ REWORDED = "reworded"
 
 
 def reliability(
-    models: Sequence[Any],
+    models: Sequence[Model],
     options: Options,
     *,
     measures: Sequence[str] = MEASURES,
@@ -75,7 +76,7 @@ DISCRIMINATION = (
 
 
 def _scored(
-    models: Sequence[Any], measures: Sequence[str], data: str, options: Options
+    models: Sequence[Model], measures: Sequence[str], data: str, options: Options
 ) -> list[Result]:
     """The measures on the data and on its rewording, where it has one."""
     sets = [d for d in catalogue.resolve(data) if isinstance(d, Dataset)]
@@ -224,13 +225,13 @@ def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _layers(models: Sequence[Any], words: Sequence[str], options: Options) -> pd.DataFrame:
+def _layers(models: Sequence[Model], words: Sequence[str], options: Options) -> pd.DataFrame:
     """w-seat by layer; nothing for models without layers."""
     row, rows = find("w-seat"), []
     assert isinstance(row, Association)
     tests = [d for w in words for d in catalogue.resolve(w) if isinstance(d, WordTest)]
     for model in models:
-        layers = [v for v in model.accepts("layer") if v >= 0]
+        layers = [v for v in model.abilities.layers if v >= 0]
         if not layers or model.kind not in row.kinds:
             continue
         specs = [Spec(model, row, t, layer=v) for t in tests for v in layers]

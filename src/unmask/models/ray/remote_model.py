@@ -9,12 +9,13 @@ import numpy as np
 
 from unmask.models.answer_cache import Answers, Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress
+from unmask.models.protocol import Abilities
 from unmask.models.ray.connect import started
 from unmask.models.ray.workers import Workers
+from unmask.models.transformers.files import without_weights
 from unmask.models.transformers.logprobs import readings
-from unmask.models.transformers.model import without_weights
 from unmask.models.transformers.tokenizer import TokenizerCodec
-from unmask.models.transformers.vectors import Batch, TransformerVectors, accepted
+from unmask.models.transformers.vectors import Batch, TransformerVectors, network_abilities
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows, masking_rule
 from unmask.queries import Query, Readings, RowQueries, row_queries_of
 from unmask.types import Floats, Kind
@@ -91,9 +92,10 @@ class Remote:
         """Let the workers go."""
         self.workers.close()
 
-    def accepts(self, option: str) -> tuple[Any, ...]:
-        """The values that an option of word vectors may have here: `pool` or `layer`."""
-        return accepted(self.config, option)
+    @property
+    def abilities(self) -> Abilities:
+        """Those of the network that the workers hold."""
+        return network_abilities(self.kind, self.config, self.limit, self.precision)
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on a worker."""

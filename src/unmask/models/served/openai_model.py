@@ -9,13 +9,13 @@ import numpy as np
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.batches import Budget
+from unmask.models.protocol import NO_LIMIT, Abilities
 from unmask.models.served.openai_client import Refused, Server, server
 from unmask.queries import LATER, Encoded, Query, Readings, RowQueries, row_queries_of
 from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
 
 START = "?start="
-NO_LIMIT = 10**9
 Told = Callable[[str, int, int], None]
 
 
@@ -24,7 +24,7 @@ def is_served(name: str) -> bool:
     return name.startswith(("http://", "https://"))
 
 
-def found(name: str) -> tuple[Server, Mapping[str, Any], str]:
+def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
     """The server, its record of the model, and the text that stands before every sentence."""
     base, _, rest = name.partition("#")
     model, _, start = rest.partition(START)
@@ -34,7 +34,7 @@ def found(name: str) -> tuple[Server, Mapping[str, Any], str]:
 
 def load_served(name: str, progress: Told = lambda what, done, total: None) -> "Served":
     """The model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
-    there, record, start = found(name)
+    there, record, start = served_record(name)
     codec = ServedCodec(there, str(record["id"]), name, start, progress)
     sample = codec.encode("The server answers.")
     checked = _check_places(codec)
@@ -322,10 +322,14 @@ class Served:
     started: bool = False  # whether something stands before a sentence's first token
     kind: Kind = "causal"
     family: str = "served"
-    precision: str = "float32"  # as far as we know: nothing can be run again
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def abilities(self) -> Abilities:
+        """Queries from left to right; its precision is not known, and nothing can be run again."""
+        return Abilities(streams=("own",), limit=self.limit, remarks=self._remarks)
+
+    @property
+    def _remarks(self) -> tuple[str, ...]:
         """What a reader of a score must know of it."""
         unseen = f"the weights were not seen: {self.codec.server.base} says what it holds"
         first = "" if self.started else (
@@ -337,10 +341,6 @@ class Served:
     def budget(self, tokens: int | str) -> Budget:
         """The server has its own."""
         return Budget()
-
-    def accepts(self, option: str) -> tuple[Any, ...]:
-        """No poolings and no layers."""
-        return ()
 
     def vectors(self, **_: Any) -> NoReturn:
         """Refused: a server gives no vectors."""
@@ -354,3 +354,10 @@ class Served:
         if stream != "own":
             self.codec._refuse()
         return ServedEngine(self.codec)
+
+    def finer(self) -> "list[Served]":
+        """There is no finer one to be had."""
+        return []
+
+    def close(self) -> None:
+        """The server goes on."""

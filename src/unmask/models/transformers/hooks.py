@@ -9,7 +9,7 @@ import torch
 from unmask.models.fast.direct_layers import LIKE_BERT
 
 
-def padding_mask(net: Any, real: torch.Tensor) -> torch.Tensor:
+def padding_mask(net: Any, real: torch.Tensor, fast: bool = True) -> torch.Tensor:
     """What shuts off the padding, from what is `real` [rows, width].
 
     A mask of two dimensions makes transformers look whether it is needed, and Python wait for
@@ -18,11 +18,11 @@ def padding_mask(net: Any, real: torch.Tensor) -> torch.Tensor:
     config = net.config
     ready = config._attn_implementation == "sdpa" and not getattr(config, "is_decoder", False)
     like_bert = config.model_type in LIKE_BERT
-    return real.bool()[:, None, None, :] if ready and like_bert else real
+    return real.bool()[:, None, None, :] if fast and ready and like_bert else real
 
 
 @contextmanager
-def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
+def only_at(net: Any, row: torch.Tensor, at: torch.Tensor, fast: bool = True) -> Iterator[None]:
     """Let the head see the states of some places only: [rows, width, d] becomes [1, places, d].
 
     A hook on the base model does it for every architecture; OPT's head calls the decoder inside
@@ -45,7 +45,7 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor) -> Iterator[None]:
 
     base = net.base_model
     hooked = [base, base.decoder] if hasattr(base, "decoder") else [base]
-    hooked += _last_attention(net)
+    hooked += _last_attention(net) if fast else []
     handles = [module.register_forward_hook(gather) for module in hooked]
     try:
         yield
@@ -101,7 +101,7 @@ def attention_received(layers: Sequence[Any], real: torch.Tensor) -> torch.Tenso
 
 
 @contextmanager
-def products(precision: str) -> Iterator[None]:
+def matmul_precision(precision: str) -> Iterator[None]:
     """Matrix products of float32 in full on a GPU, or in tf32 where that is asked for."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")

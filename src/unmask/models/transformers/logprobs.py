@@ -17,22 +17,20 @@ import torch
 from unmask.errors import ModelError
 from unmask.models.answer_cache import Answers
 from unmask.models.batches import Budget, Progress
-from unmask.models.fast.direct_layers import Asked, Encoder
-from unmask.models.fast.fp32_split import SplitProducts
-from unmask.models.fast.pass_queue import Passes, PassQueue, Started
+from unmask.models.fast.direct_layers import Asked
+from unmask.models.fast.pass_queue import Passes, Started
+from unmask.models.fast.paths import FastPaths
 from unmask.models.transformers.hooks import (
     attention_received,
     attention_weights,
+    matmul_precision,
     only_at,
     padding_mask,
-    products,
 )
 from unmask.models.transformers.weights import device_of
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows
 from unmask.queries import Ints, Query, Readings, RowQueries, ranges, row_queries_of
 from unmask.types import Floats
-
-AHEAD = 8  # batches that a GPU has before it; more launches than a thousand would have to wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +142,12 @@ class Engine:
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
-    encoder: Encoder | None = None  # one whose layers can be called directly
-    parts: SplitProducts = field(default_factory=lambda: SplitProducts(()))
-    line: PassQueue = field(default_factory=lambda: PassQueue(1))
+    fast: FastPaths = field(default_factory=FastPaths)
+
+    @property
+    def products(self) -> str:
+        """How its layers multiply, where that is not plain."""
+        return self.fast.split.said
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions; rows are batched, results are in the order of the questions."""
@@ -162,7 +163,7 @@ class Engine:
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
-        finish = self.line.add(self._passes(asked, out))
+        finish = self.fast.queue.add(self._passes(asked, out))
 
         def answers() -> Readings:
             finish()
@@ -172,7 +173,7 @@ class Engine:
 
     def tend(self) -> None:
         """Let the device go on; to be called now and then in longer work between questions."""
-        self.line.tend()
+        self.fast.queue.tend()
 
     def _passes(self, asked: UniqueRows, out: Floats) -> Passes:
         """Passes as they are started; what is known already is not asked."""
@@ -196,7 +197,11 @@ class Engine:
         """A batch on its way; one that the memory does not hold goes in halves."""
         batch = prepare(asked, group, self.pad, device_of(self.net))
         try:
-            with products(self.precision), self.parts.used(), attention_weights(self.net, weighted):
+            with (
+                matmul_precision(self.precision),
+                self.fast.split.used(),
+                attention_weights(self.net, weighted),
+            ):
                 answer = Answer.of(self._answer(asked, batch, weighted))
             yield batch, answer
             return
@@ -251,7 +256,9 @@ class Engine:
             out = self.net(
                 input_ids=batch.ids,
                 # Without padding there is nothing to shut off, and attention is faster.
-                attention_mask=padding_mask(self.net, batch.real) if batch.padded else None,
+                attention_mask=padding_mask(self.net, batch.real, self.fast.gathers)
+                if batch.padded
+                else None,
                 **self.segments(batch.ids),
                 **(self._permutation(asked, batch) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
@@ -267,10 +274,13 @@ class Engine:
 
     def _gathered(self, batch: Pass, picked: bool) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""
-        if self.encoder is None or not self.encoder.as_made:
-            return only_at(self.net, batch.row, batch.nth if picked else batch.at)
+        encoder = self.fast.encoder
+        if encoder is None or not encoder.as_made:
+            return only_at(
+                self.net, batch.row, batch.nth if picked else batch.at, self.fast.gathers
+            )
         real = batch.real.bool()[:, None, None] if batch.padded else None
-        return self.encoder.direct(Asked(batch.ids, batch.row, batch.at, real, batch.each))
+        return encoder.direct(Asked(batch.ids, batch.row, batch.at, real, batch.each))
 
     def _permutation(self, asked: UniqueRows, batch: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.

@@ -26,6 +26,7 @@ class TokenizerCodec:
                 "fast tokenizer (a folder with tokenizer.json)."
             )
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
+        self.refused: Mapping[str, str] = {}  # a tokenizer refuses nothing
         # Asked for at every token: a tokenizer looks them up anew each time.
         unknown = tokenizer.unk_token_id
         self.unknown = None if unknown is None else int(unknown)

@@ -13,13 +13,14 @@ import torch
 from unmask.errors import DataError
 from unmask.models.answer_cache import VectorAnswers
 from unmask.models.batches import Budget, Progress, batches, padded
+from unmask.models.protocol import Abilities
 from unmask.models.transformers.encodings import ENCODE
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.models.transformers.weights import device_of
 from unmask.options import POOLS
 from unmask.queries import Encoded
 from unmask.text.contexts import Mention, Wanted
-from unmask.types import Floats
+from unmask.types import Floats, Kind
 
 Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
 Batch: TypeAlias = tuple[list[tuple[int, ...]], list[list[Asked]]]  # rows, what is asked of each
@@ -44,10 +45,19 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
     return one[pool]
 
 
-def accepted(config: Any, option: str) -> tuple[Any, ...]:
-    """The values that an option of a transformer's vectors may have: `pool` or `layer`."""
+def network_abilities(
+    kind: Kind, config: Any, limit: int, precision: str, pipelined: bool = False
+) -> Abilities:
+    """What a network of transformers can do, from its config."""
     depth = int(config.num_hidden_layers)
-    return tuple(POOLS) if option == "pool" else tuple(range(-depth - 1, depth + 1))
+    return Abilities(
+        streams=() if kind == "encoder" else ("own", "written", "next"),
+        pools=tuple(POOLS),
+        layers=tuple(range(-depth - 1, depth + 1)),
+        limit=limit,
+        precision=precision,
+        pipelined=pipelined,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from unmask.data.wordsets import chosen
 from unmask.errors import NameUnknown
 from unmask.measures import ASSOCIATION, LIKELIHOOD
 from unmask.measures.reduce import all_lowered, as_written, attended, attended_total, mean, total
+from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.stats.choice_effects import NONE
 from unmask.stats.preference import Ties
@@ -68,10 +69,10 @@ def _tags(*choices: str) -> dict[str, str]:
 
 
 def by_cosine(
-    model: Any, concept: str, *, layers: Sequence[int] | None = None, store: str | None = None
+    model: Model, concept: str, *, layers: Sequence[int] | None = None, store: str | None = None
 ) -> Iterator[Spec]:
     """Names or terms, size of the sets, contexts, pooling and layer, all combined."""
-    depth = max(model.accepts("layer"), default=0)
+    depth = max(model.abilities.layers, default=0)
     sources = dict(contexts.SOURCES) | ({"natural": contexts.source(store)} if store else {})
     wanted = layers or range(1, depth + 1)
     for test, (name, source) in itertools.product(_tests(concept), sources.items()):
@@ -81,7 +82,7 @@ def by_cosine(
             yield Spec(model, ASSOCIATION[measure], data, pool, layer, source, tags=tags)
 
 
-def by_probability(model: Any, concept: str) -> Iterator[Spec]:
+def by_probability(model: Model, concept: str) -> Iterator[Spec]:
     """Names or terms, size of the sets, definition or published variant (LPBS)."""
     rows = [m for m in (LIKELIHOOD["lpbs"], LIKELIHOOD["lpbs@husse2022"]) if model.kind in m.plans]
     for test in _tests(concept):
@@ -91,7 +92,7 @@ def by_probability(model: Any, concept: str) -> Iterator[Spec]:
             yield Spec(model, row, data, tags=tags)
 
 
-def by_likelihood(model: Any, data: Dataset) -> Iterator[Spec]:
+def by_likelihood(model: Model, data: Dataset) -> Iterator[Spec]:
     """Measure, normalisation, letter case and tie rule, all combined, on one data set."""
     rows = [LIKELIHOOD[m] for m in LIKELIHOODS if model.kind in LIKELIHOOD[m].plans]
     casing = {"as written": as_written, "lower": all_lowered}
@@ -103,7 +104,7 @@ def by_likelihood(model: Any, data: Dataset) -> Iterator[Spec]:
         yield Spec(model, varied, data, tags=tags)
 
 
-def concept_specs(model: Any, concept: str, store: str | None = None) -> list[Spec]:
+def concept_specs(model: Model, concept: str, store: str | None = None) -> list[Spec]:
     """All specifications of one concept of husse2022, by cosine and by probability."""
     likely = model.kind in ("masked", "causal", "permutation")
     return [

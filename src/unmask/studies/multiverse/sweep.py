@@ -9,6 +9,7 @@ import pandas as pd
 
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
+from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
@@ -159,7 +160,7 @@ def curve(swept: Sweep, title: str) -> Figure:
 
 
 def study(
-    model: Any,
+    model: Model,
     options: Options,
     *,
     concepts: Sequence[str],

@@ -14,6 +14,7 @@ from unmask.data.wordsets import chosen, groups, stimuli
 from unmask.errors import DataError, UnmaskError
 from unmask.flow.evaluate import evaluate
 from unmask.measures import ASSOCIATION
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
@@ -35,7 +36,7 @@ SENTENCES_A_WORD = 100  # natural sentences a word: all tests are embedded toget
 LIKELY = ("masked", "causal", "permutation")
 
 
-def run(models: Sequence[Any], request: Request) -> Study:
+def run(models: Sequence[Model], request: Request) -> Study:
     """All tables for the given models; natural contexts from a store if one is named."""
     quick, samples = request.quick, 500 if request.quick else 10_000
     names = [t for t in groups()["husse2022"] if not quick or t in MAIN.values()]
@@ -75,7 +76,9 @@ def _remarks(quick: bool) -> list[str]:
     return remarks
 
 
-def _spec(model: Any, method: str, test: Stimuli, level: str, context: str, **options: Any) -> Spec:
+def _spec(
+    model: Model, method: str, test: Stimuli, level: str, context: str, **options: Any
+) -> Spec:
     """A spec with the tags that the tables read: smaller sets carry the name of the full test."""
     facts = {"concept": test.concept, "named": test.named}
     base = chosen(size="full", edition="m" if test.edition.endswith("m") else "", **facts)[0]
@@ -84,12 +87,12 @@ def _spec(model: Any, method: str, test: Stimuli, level: str, context: str, **op
     return Spec(model, tags=tags, **options)
 
 
-def _pool(model: Any, level: str) -> str:
+def _pool(model: Model, level: str) -> str:
     return POOLS.get(level) or ASSOCIATION["s-seat"].pool_for(model.kind)
 
 
 def _cosine(
-    model: Any, method: str, test: Stimuli, level: str, context: str, samples: int, **options: Any
+    model: Model, method: str, test: Stimuli, level: str, context: str, samples: int, **options: Any
 ) -> Spec:
     """SEAT, or CEAT on sets of some size, at a level; CEAT alone draws samples."""
     measure = MEASURES[method.split()[0]]
@@ -99,12 +102,12 @@ def _cosine(
     return _spec(model, method, test, level, context, **asked)
 
 
-def _levels(model: Any) -> tuple[str, ...]:
+def _levels(model: Model) -> tuple[str, ...]:
     """The levels that a model has: ELMo's words are one token each."""
     return LEVELS[:2] if model.kind == "elmo" else LEVELS
 
 
-def _templates(model: Any, names: Sequence[str], samples: int) -> Iterator[Spec]:
+def _templates(model: Model, names: Sequence[str], samples: int) -> Iterator[Spec]:
     """All levels of all tests, and CEAT on smaller sets, in our templates."""
     for test in (stimuli()[n] for n in names):
         for level in _levels(model):
@@ -119,7 +122,7 @@ def smaller() -> list[Stimuli]:
     return [t for t in stimuli().values() if t.concept and t.size != "full" and not t.edition]
 
 
-def _lpbs(model: Any, quick: bool) -> Iterator[Spec]:
+def _lpbs(model: Model, quick: bool) -> Iterator[Spec]:
     """LPBS and its combination with CEAT, on full, reduced and simplified sets."""
     full = [t for n in groups()["husse2022"] if not (t := stimuli()[n]).edition]
     for test in [*full, *smaller()]:
@@ -136,7 +139,7 @@ def _lpbs(model: Any, quick: bool) -> Iterator[Spec]:
 
 
 def _natural(
-    model: Any, names: Sequence[str], store: str, samples: int, skipped: dict[str, str]
+    model: Model, names: Sequence[str], store: str, samples: int, skipped: dict[str, str]
 ) -> Iterator[Spec]:
     """SEAT, CEAT and LPBS on the sentences of a store, at most `SENTENCES_A_WORD` a word."""
     met = source(store)
@@ -166,7 +169,7 @@ def _natural(
             yield _spec(model, method, test, test.size, "natural", measure=measure, data=data)
 
 
-def _release(model: Any, samples: int, quick: bool, skipped: dict[str, str]) -> Iterator[Spec]:
+def _release(model: Model, samples: int, quick: bool, skipped: dict[str, str]) -> Iterator[Spec]:
     """The release's own words in its own sentences, by the variants that do as it does."""
     if model.kind not in ("masked", "causal"):
         return
@@ -197,7 +200,7 @@ def _released_name(test: Stimuli) -> str:
 
 
 def _timed(
-    model: Any, tests: Sequence[str], options: Options, samples: int
+    model: Model, tests: Sequence[str], options: Options, samples: int
 ) -> list[dict[str, Any]]:
     """Seconds of each method on some tests: the model's, and the rest; loading left out."""
     out = []
@@ -234,7 +237,7 @@ class _Clock:
 
 
 def _tables(
-    models: Sequence[Any], results: tables.Results, timing: list[dict[str, Any]], comparable: bool
+    models: Sequence[Model], results: tables.Results, timing: list[dict[str, Any]], comparable: bool
 ) -> list[Table]:
     values = published("husse2022")
     kinds = {m.name: m.kind for m in models}
@@ -332,7 +335,7 @@ def _released(kinds: Mapping[str, str], results: tables.Results, comparable: boo
     return [Table("release", "The release's own sentences", frame(rows), note, 4)]
 
 
-def _figures(models: Sequence[Any], results: tables.Results, request: Request) -> list[Figure]:
+def _figures(models: Sequence[Model], results: tables.Results, request: Request) -> list[Figure]:
     drawn = [figures.significant()]
     if not models:
         return drawn

@@ -1,7 +1,6 @@
 """Mind Your Bias (Husse and Spitz 2022): the figures."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from unmask.data.templates import from_sentences
 from unmask.data.wordsets import chosen, groups, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
@@ -106,7 +106,7 @@ PANELS = {
 }
 
 
-def windows(model: Any, contexts: str, options: Options) -> Figure:
+def windows(model: Model, contexts: str, options: Options) -> Figure:
     """Figure 4: the number of words kept around a stimulus, or allowed between two."""
     stored = source(contexts)
     specs = []
@@ -144,7 +144,7 @@ def windows(model: Any, contexts: str, options: Options) -> Figure:
     )
 
 
-def _apart(model: Any, words: Stimuli, stored: Source, test: str) -> list[Spec]:
+def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec]:
     """LPBS on stored sentences whose target and attribute are at most so many words apart."""
     out: list[Spec] = []
     if model.kind not in ("masked", "causal", "permutation"):
@@ -173,7 +173,7 @@ def _cut(mention: Mention, size: int) -> Mention:
     return Mention(text, (start, end))
 
 
-def retained(models: Sequence[Any]) -> Figure:
+def retained(models: Sequence[Model]) -> Figure:
     """Figure 2: how much of each test a reduction to the model's vocabulary keeps."""
     full = {t: stimuli()[name] for t, name in MAIN.items()}
     kept = {
@@ -186,7 +186,7 @@ def retained(models: Sequence[Any]) -> Figure:
         {"test": t, "series": "the release's reduced sets (BERT)", "kept": kept.get(t, 0.0)}
         for t in MAIN
     ]
-    for model in (m for m in models if hasattr(m, "codec")):
+    for model in (m for m in models if m.kind not in ("static", "elmo")):
         for t, test in full.items():
             words = [w for ws in test.targets.values() for w in ws]
             share = 100 * float(np.mean([len(model.codec.pieces(w)) == 1 for w in words]))

@@ -13,6 +13,7 @@ from unmask.data import catalogue, controls
 from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
 from unmask.measures import LIKELIHOOD, plans
+from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
@@ -75,7 +76,7 @@ def _unrelated(data: Dataset) -> Dataset:
     return replace(data, name=name, shape="pairs", items=tuple(map(alone, data.items)))
 
 
-def specs(models: Sequence[Any], quick: bool) -> list[Spec]:
+def specs(models: Sequence[Model], quick: bool) -> list[Spec]:
     """Each measure of the tables on its data, for each model."""
     crows, triplets = (_some(catalogue.sentences(n), quick) for n in ("crows-pairs", "stereoset"))
     pairs = _pairs(triplets)
@@ -95,7 +96,7 @@ def specs(models: Sequence[Any], quick: bool) -> list[Spec]:
     ]
 
 
-def run(models: Sequence[Any], request: Request) -> Study:
+def run(models: Sequence[Model], request: Request) -> Study:
     """All tables for the given loaded models; a corpus gives Table 2 its counts."""
     values, comparable = published("kaneko2022"), not request.quick
     asked = specs(models, request.quick) if models else []
@@ -134,7 +135,7 @@ def _remarks(quick: bool) -> list[str]:
     ]
 
 
-def _causal_remark(models: Sequence[Any]) -> list[str]:
+def _causal_remark(models: Sequence[Model]) -> list[str]:
     named = [m.name for m in models if m.kind == "causal"]
     if not named:
         return []

@@ -8,6 +8,7 @@ from typing import Any
 from unmask.data.packaged import published
 from unmask.errors import ModelError
 from unmask.flow.evaluate import loaded, look_up
+from unmask.models.protocol import Model
 from unmask.reports.html.study_page import Study, write
 from unmask.reports.results import save
 from unmask.studies.papers import husse2022, kaneko2022, thys2025
@@ -27,7 +28,7 @@ MODELS = {
 }
 
 
-def reproduce(paper: str, models: Sequence[Any], folder: Path, request: Request) -> Study:
+def reproduce(paper: str, models: Sequence[str | Model], folder: Path, request: Request) -> Study:
     """Run a paper's experiments on its models, or on others; write tables, figures and results.
 
     Models that cannot be loaded are listed with the reason, and the rest is done; the published

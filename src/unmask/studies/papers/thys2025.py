@@ -12,6 +12,7 @@ from unmask.data import catalogue, wordsets
 from unmask.data.packaged import packaged, published
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
+from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
@@ -43,7 +44,7 @@ def gender(name: str, quick: bool) -> Dataset:
     return replace(data, name=f"{name}:gender", items=items[::5] if quick else items)
 
 
-def specs(models: Sequence[Any], words: Sequence[Any], quick: bool) -> list[Spec]:
+def specs(models: Sequence[Model], words: Sequence[Any], quick: bool) -> list[Spec]:
     """The six measures on gender for each model, the definition and the author's variants."""
     pairs, triplets = gender("crows-pairs", quick), gender("stereoset", quick)
     templates, own_lists = (
@@ -65,7 +66,7 @@ def specs(models: Sequence[Any], words: Sequence[Any], quick: bool) -> list[Spec
     return out
 
 
-def run(models: Sequence[Any], request: Request) -> Study:
+def run(models: Sequence[Model], request: Request) -> Study:
     """Tables and figures for the given loaded models."""
     values, comparable = published("thys2025"), not request.quick
     words, remarks = _seat() if models else ([], [])
@@ -143,11 +144,11 @@ def _scores(results: Found) -> dict[str, Estimate]:
     }
 
 
-def _size(model: Any) -> float:
+def _size(model: Model) -> float:
     return float(model.provenance["parameters"]) / 1e6
 
 
-def _table1(values: Any, models: Sequence[Any]) -> Table:
+def _table1(values: Any, models: Sequence[Model]) -> Table:
     mine = {m.name: _size(m) for m in models}
     rows = [
         {"model": m, "published": values["sizes"].get(m), "measured": mine.get(m)}
@@ -262,7 +263,7 @@ def _figure3(values: Any) -> Table:
     return Table("figure3", "Figure 3: correlations between the measures", frame(rows), note)
 
 
-def _own_correlations(scores: Mapping[str, Any], models: Sequence[Any]) -> list[Table]:
+def _own_correlations(scores: Mapping[str, Any], models: Sequence[Model]) -> list[Table]:
     """The same matrix over the models of this run, where there are at least four."""
     if len(models) < 4:
         return []
@@ -272,7 +273,7 @@ def _own_correlations(scores: Mapping[str, Any], models: Sequence[Any]) -> list[
     return [Table("figure3-own", "Figure 3 on the models of this run", table)]
 
 
-def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Any]) -> Figure:
+def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Model]) -> Figure:
     families = [
         ("bert-base-cased", "bert-large-cased"),
         ("roberta-base", "roberta-large"),

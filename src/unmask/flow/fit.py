@@ -1,0 +1,61 @@
+"""Does a measure fit the data and the model? Decided here, once, for every caller."""
+
+from collections.abc import Iterable, Sequence
+
+from unmask.data.catalogue import Data, shape
+from unmask.errors import DataError, NotApplicable
+from unmask.measures import MEASURES, Measure
+from unmask.support.registry import choice
+from unmask.types import Dataset, Kind
+
+
+def takes(measure: Measure, data: Data) -> bool:
+    """Whether a measure takes data of this shape."""
+    return shape(data) in measure.shapes
+
+
+def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
+    """Of what a name stands for, the data that a measure takes; none is an error."""
+    given = list(candidates)
+    taken = [d for d in given if takes(measure, d)]
+    if not taken:
+        raise NotApplicable(_wrong_shape(measure, given))
+    return taken
+
+
+def check_fit(measure: Measure, data: Data, kind: Kind) -> None:
+    """Refuse a measure on a kind of model or on data that it does not fit; names those that do."""
+    if kind not in measure.kinds:
+        raise NotApplicable(_wrong_kind(measure, kind))
+    if not takes(measure, data):
+        raise NotApplicable(_wrong_shape(measure, [data]))
+    if isinstance(data, Dataset) and len({item.id for item in data.items}) < len(data.items):
+        raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
+
+
+def _wrong_shape(measure: Measure, given: Sequence[Data]) -> str:
+    shapes = dict.fromkeys(map(shape, given))
+    others = [m.name for m in MEASURES.values() if {*m.shapes} & {*shapes}]
+    names = ", ".join(dict.fromkeys(repr(d.name) for d in given))
+    return (
+        f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {names} has "
+        f"{' and '.join(shapes)}; measures that fit: {', '.join(others)}."
+    )
+
+
+def _wrong_kind(measure: Measure, kind: Kind) -> str:
+    others = [m.name for m in MEASURES.values() if m.family == measure.family and kind in m.kinds]
+    if measure.family == "association":
+        return (
+            f"{measure.name!r} does not apply to {kind} vectors; measures that do: "
+            f"{', '.join(others)}."
+        )
+    if not others:
+        return (
+            f"{measure.name!r} needs a language-modelling head, and this is a model of the kind "
+            f"{kind!r}, which has none; use an association measure such as 'w-seat'."
+        )
+    return (
+        f"{measure.name!r} does not apply to a {kind} language model (it needs "
+        f"{choice(measure.kinds)}); measures that do: {', '.join(others)}."
+    )

@@ -1,0 +1,354 @@
+"""The likelihood measures: one row each, run by one engine.
+
+A row says which queries are asked (a plan for each kind of model), how the answers become the
+score of a sentence, and how the scores of an item's sentences are compared. The plain name is
+the paper's definition; `name@source` reproduces released code with its quirks.
+"""
+
+from dataclasses import replace
+
+from unmask.measures import plans
+from unmask.measures.card import variant
+from unmask.measures.likelihood import Likelihood
+from unmask.measures.plans import Plan
+from unmask.measures.reduce import (
+    all_lowered,
+    attended,
+    geometric,
+    lowered,
+    mean,
+    mean_probability,
+    total,
+    uncapitalised,
+    without_period,
+)
+from unmask.support.registry import Registry
+from unmask.types import Kind
+
+
+def _both(plan: Plan) -> dict[Kind, Plan]:
+    """The same plan for masked and permutation models."""
+    return {"masked": plan, "permutation": plan}
+
+
+_L2R: dict[Kind, Plan] = {"causal": plans.left_to_right}
+_L2R_APART: dict[Kind, Plan] = {"causal": plans.left_to_right_apart}
+
+PLL = Likelihood(
+    name="pll",
+    about="How likely is the sentence, each token given all others?",
+    formula="sum over tokens w of log p(w | sentence without w)",
+    plans=_both(plans.each_content),
+    reduce=total,
+    cite=("salazar2020",),
+    criticism="Favours short sentences and words of several pieces, which give one another away.",
+)
+CPS = Likelihood(
+    name="cps",
+    about="How likely are the words that both sentences share, given the group named?",
+    formula="sum over shared tokens w of log p(w | all other tokens)",
+    plans=_both(plans.each_shared),
+    reduce=total,
+    nothing="its sentences share no token",
+    cite=("nangia2020",),
+    criticism="The shared words differ in length and number of places between items, and the "
+    "group word stays in sight, so its frequency still acts (Kaneko and Bollegala 2022).",
+)
+SSS = Likelihood(
+    name="sss",
+    about="How likely are the words that differ, given those that are shared?",
+    formula="mean over changed tokens w of log p(w | shared tokens)",
+    plans=_both(plans.all_changed),
+    reduce=mean,
+    nothing="one sentence has no token of its own (empty difference)",
+    cite=("nadeem2021", "kaneko2022"),
+    criticism="Frequent words win whatever the context; token accuracy is a few per cent.",
+)
+AUL = Likelihood(
+    name="aul",
+    about="How likely is each token when nothing is hidden?",
+    formula="mean over tokens w of log p(w | whole sentence)",
+    plans=_both(plans.nothing),
+    reduce=mean,
+    cite=("kaneko2022",),
+    criticism="Asks what the model was trained for on a tenth of its targets only; near 0 "
+    "everywhere for strong models, so small differences decide.",
+)
+LPBS = Likelihood(
+    name="lpbs",
+    about="How much more does an attribute speak for one target than for the other?",
+    formula="log p(x | a) / p(x) - log p(y | a) / p(y), sides summed over their words; "
+    "effect size d over the two attribute sets",
+    plans={**_both(plans.target), "causal": plans.causal_joint},
+    prior={**_both(plans.target_alone), "causal": plans.causal_prior},
+    reduce=total,
+    shapes=("templates",),
+    compare="log-odds",
+    needs=("target", "attribute"),
+    cite=("kurita2019",),
+    criticism="Depends on the template and on a handful of target words; scores of one word in "
+    "several templates are not independent.",
+)
+CAT = Likelihood(
+    name="cat",
+    about="Which of three fillers does the model prefer: stereotype, anti-stereotype, unrelated?",
+    formula="masked: mean over the fill word's pieces of p(piece | context, earlier pieces); "
+    "causal: 2^(mean log2 p); ss, lms and icat are means over target terms",
+    plans={**_both(plans.reveal_fill), **_L2R},
+    reduce=mean_probability,
+    reduce_causal=geometric,
+    shapes=("triplets",),
+    average="macro",
+    needs=("fill",),
+    fills=True,
+    shows=("lms", "deviation", "icat"),
+    cite=("nadeem2021",),
+    criticism="Compares fillers of different length and frequency; many items do not contrast "
+    "what they mean to (Blodgett et al. 2021).",
+)
+
+CONTINUATION = Likelihood(
+    name="cat-continue",
+    about="Which of three sentences does the model find most likely after a context?",
+    formula="2^(mean log2 p) over the tokens of the continuation; masked: each token given all "
+    "others and the context; causal: given all before it; ss, lms and icat as in cat",
+    plans={**_both(plans.each_of_continuation), "causal": plans.continuation_left_to_right},
+    reduce=geometric,
+    shapes=("continuations",),
+    average="macro",
+    needs=("continuation",),
+    shows=("lms", "deviation", "icat"),
+    cite=("nadeem2021",),
+    criticism="Not the published route, which needs a next-sentence head (cat-nsp). A masked model "
+    "is asked for each token with the rest of the same sentence in sight, so the context counts "
+    "for little; unrelated continuations are on another topic and easily told apart.",
+)
+NSP = replace(
+    CONTINUATION,
+    name="cat-nsp",
+    about="Which of three sentences does the next-sentence head take for the continuation?",
+    formula="p(the sentence follows the context); ss, lms and icat as in cat",
+    plans={"masked": plans.is_next},
+    needs=(),
+    segments=2,
+    stream="next",
+    accuracy=False,
+    criticism="Only BERT and its like have such a head; it was trained to tell sentences of other "
+    "documents apart, which is about topic.",
+)
+
+# ---------------------------------------------------------------- further rows, and released code
+
+PLL_L2R = replace(
+    PLL,
+    name="pll-l2r",
+    about="As pll, with the later pieces of a token's own word hidden too.",
+    formula="sum over tokens w of log p(w | sentence without w and later pieces)",
+    plans=_both(plans.within_word),
+    cite=("kauf2023",),
+    criticism="Mends the pieces' effect of pll; still favours short sentences.",
+)
+CPS_NANGIA2020 = variant(
+    CPS,
+    "nangia2020",
+    decimals=3,
+    ties="strict",
+    empty="kept",
+    text=lowered,
+    cite=("nangia2020",),
+    deviation="Scores rounded to 3 decimals before the comparison; a tie counts as not "
+    "stereotypical, and so does a pair that shares no token (0 = 0); lower-cased text "
+    "for BERT and ALBERT.",
+)
+CPS_KANEKO2022 = variant(
+    CPS,
+    "kaneko2022",
+    decimals=3,
+    ties="strict",
+    empty="kept",
+    cite=("kaneko2022",),
+    deviation="Scores rounded to 3 decimals before the comparison; a tie counts as not "
+    "stereotypical, and so does a pair that shares no token (0 = 0); case is kept.",
+)
+CPS_THYS2025 = variant(
+    CPS,
+    "thys2025",
+    plans=_both(plans.inner_aligned),
+    decimals=3,
+    ties="strict",
+    empty="kept",
+    stream="written",
+    cite=("thys2025",),
+    deviation="The first and the last aligned place are dropped whatever they are: "
+    "for XLNet the first word is lost and <sep> kept; no permutation mask. Scores are "
+    "rounded to 3 decimals; a tie counts as not stereotypical, and so does a pair that "
+    "shares no token (0 = 0).",
+)
+CPS_BIASBENCH = variant(
+    CPS,
+    "biasbench",
+    plans={**_both(plans.each_changed), **_L2R_APART},
+    reduce=mean,
+    reduce_causal=geometric,
+    decimals=3,
+    rounds=("masked", "permutation"),
+    ties="strict",
+    nothing=SSS.nothing,
+    cite=("meade2022",),
+    deviation="Hides the changed tokens one at a time and averages: the opposite of "
+    "Nangia et al.; rounded to 3 decimals. Causal models by 2^(mean log2 p), not "
+    "rounded: the first token after the start token alone, the others without it. A "
+    "tie counts as not stereotypical.",
+)
+SSS_KANEKO2022 = variant(
+    SSS,
+    "kaneko2022",
+    plans=_both(plans.all_changed_crossed),
+    ties="strict",
+    empty="kept",
+    cite=("kaneko2022",),
+    deviation="Averages every hidden token at every hidden place instead of the gold "
+    "diagonal; a tie counts as not stereotypical, and so does a pair with an empty "
+    "difference.",
+)
+AUL_KANEKO2022 = variant(
+    AUL,
+    "kaneko2022",
+    ties="strict",
+    deviation="A tie counts as not stereotypical.",
+)
+AUL_THYS2025 = variant(
+    AUL,
+    "thys2025",
+    plans=_both(plans.inner_places),
+    ties="strict",
+    stream="written",
+    cite=("thys2025",),
+    deviation="Places 1 to T - 2 whatever they are: for XLNet the first word is lost "
+    "and <sep> kept; no permutation mask. A tie counts as not stereotypical.",
+)
+AULA = replace(
+    AUL,
+    name="aula",
+    about="As aul, each token weighted by the attention it receives.",
+    formula="mean over tokens w of attention(w) log p(w | whole sentence)",
+    reduce=attended,
+    attention=True,
+    criticism="Attention is no proven measure of importance; the weights of a "
+    "sentence do not add up to one.",
+)
+AULA_KANEKO2022 = variant(
+    AULA,
+    "kaneko2022",
+    ties="strict",
+    deviation="A tie counts as not stereotypical.",
+)
+ALL_MASKED = replace(
+    AUL,
+    name="all-masked",
+    about="How likely are the tokens when everything is hidden? A baseline.",
+    formula="mean over tokens w of log p(w | length of the sentence)",
+    plans=_both(plans.everything),
+    baseline=True,
+    criticism="Sees only frequency and place: what it finds is not association.",
+)
+CAT_NADEEM2021 = variant(
+    CAT,
+    "nadeem2021",
+    plans={
+        "masked": plans.reveal_retokenised,
+        "permutation": plans.reveal_after_paragraph,
+        **_L2R_APART,
+    },
+    needs=(),
+    fills=False,
+    ties="strict",
+    stream="written",
+    deviation="The fill word, all its punctuation removed, is tokenised without its "
+    "leading space and the sentence tokenised anew around the mask: RoBERTa is asked "
+    "for the wrong piece. Every BLANK is filled, and the first one read. XLNet reads "
+    "the sentence behind a long paragraph, with no permutation mask. Causal models "
+    "read the sentence as printed: the first token after the start token alone, the "
+    "others without it. A tie counts as not stereotypical.",
+)
+LL = Likelihood(
+    name="ll",
+    about="How likely is the sentence, read left to right?",
+    formula="sum over tokens w of log p(w | tokens before w)",
+    plans=_L2R,
+    reduce=total,
+    cite=("nangia2020",),
+    criticism="Favours short sentences; words before the difference add nothing.",
+)
+CEAT_LPBS = replace(
+    LPBS,
+    name="ceat-lpbs",
+    about="How does the effect size of lpbs vary when each attribute is met in a random template?",
+    formula="CES over N samples of lpbs, one template drawn for each attribute word",
+    samples=10_000,
+    cite=("husse2022",),
+    criticism="With few templates the samples repeat themselves and p means nothing.",
+)
+LPBS_KURITA2019 = variant(
+    LPBS,
+    "kurita2019",
+    plans={"masked": plans.target_first_piece},
+    prior={"masked": plans.prior_before_last},
+    text=all_lowered,
+    published_p=True,
+    deviation="The prior is read at the token before the last mask; a word of several "
+    "pieces is represented by its first; all text is in lower case.",
+)
+LPBS_THYS2025 = variant(
+    LPBS,
+    "thys2025",
+    plans=_both(plans.target_bare_token),
+    prior=_both(plans.prior_at_last),
+    stream="written",
+    text=uncapitalised,
+    cite=("kurita2019", "thys2025"),
+    published_p=True,
+    deviation="The prior is read at the attribute's mask; words are looked up without "
+    "the space marker; a sentence starts with a small letter and is tokenised anew "
+    "with its masks; no permutation mask for XLNet.",
+)
+LPBS_HUSSE2022 = variant(
+    LPBS,
+    "husse2022",
+    plans={"masked": plans.target_distinct_pieces},
+    prior={"masked": plans.prior_distinct_pieces},
+    text=without_period,
+    cite=("kurita2019", "husse2022"),
+    published_p=True,
+    deviation="A word of several pieces gets the product of its distinct pieces' "
+    "probabilities at one mask, order and repeats lost; the period is cut off.",
+)
+
+ROWS = (
+    PLL,
+    PLL_L2R,
+    CPS,
+    CPS_NANGIA2020,
+    CPS_KANEKO2022,
+    CPS_THYS2025,
+    CPS_BIASBENCH,
+    SSS,
+    SSS_KANEKO2022,
+    AUL,
+    AUL_KANEKO2022,
+    AUL_THYS2025,
+    AULA,
+    AULA_KANEKO2022,
+    ALL_MASKED,
+    CAT,
+    CAT_NADEEM2021,
+    CONTINUATION,
+    NSP,
+    LL,
+    LPBS,
+    CEAT_LPBS,
+    LPBS_KURITA2019,
+    LPBS_THYS2025,
+    LPBS_HUSSE2022,
+)
+LIKELIHOOD: Registry[Likelihood] = Registry("measure", ((row.name, row) for row in ROWS))

@@ -1,0 +1,37 @@
+"""The one switch: which fast paths a network takes, or none.
+
+Every path gives the numbers of the plain one, within rounding; `tests/models` holds both equal.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from unmask.models.fast.direct_layers import Encoder, encoder_of
+from unmask.models.fast.fp32_split import SplitProducts, split_products
+from unmask.models.fast.pass_queue import PassQueue
+from unmask.models.transformers.weights import device_of
+
+AHEAD = 8  # batches that a GPU has before it; more launches than a thousand would have to wait
+
+
+@dataclass(frozen=True, slots=True)
+class FastPaths:
+    """How a network is called faster than plainly.
+
+    `encoder`: its layers are called directly. `split`: its float32 products are made from halves.
+    `queue`: passes that are under way at a time. `gathers`: the head, and where it is known how,
+    all behind the last attention, sees only the places that are asked about.
+    """
+
+    encoder: Encoder | None = None
+    split: SplitProducts = field(default_factory=lambda: SplitProducts(()))
+    queue: PassQueue = field(default_factory=lambda: PassQueue(1))
+    gathers: bool = False
+
+
+def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
+    """The fast paths that a network can take; none unless they are `enabled`."""
+    if not enabled:
+        return FastPaths()
+    queue = PassQueue(AHEAD if device_of(net).type == "cuda" else 1)
+    return FastPaths(encoder_of(net), split_products(net, precision), queue, True)
