@@ -28,7 +28,7 @@ from unmask.cli.main import main
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import reduce
 from unmask.flow import results as results_
-from unmask.models.transformers.model import wrap
+from unmask.models.transformers.model import TransformerModel, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Answers are kept for this process alone: no test finds those of another run.

@@ -91,7 +91,7 @@ def test_two_runs_that_agree_in_all_items_are_not_proven_equal():
 def test_mcnemar_is_left_out_where_items_are_clustered(tmp_path):
     for name in ("bert", "roberta"):
         unmask.save(run([tiny(name)], ["aul"], ["bundled-pairs"]), tmp_path / name)
-    frame, _ = comparing.compare(comparing.read_runs([tmp_path / "bert", tmp_path / "roberta"]))
+    frame, _ = comparing.compare(comparing.runs_of([tmp_path / "bert", tmp_path / "roberta"]))
     assert frame.p_mcnemar.isna().all()
     assert frame.p.notna().all()
 
@@ -244,14 +244,14 @@ def test_comparison_of_two_runs(tmp_path):
     measures, data = ["aul", "w-seat", "lpbs"], ["bundled-pairs", "weat-6", "kurita-career"]
     for family in ("bert", "roberta"):
         unmask.save(run([tiny(family)], measures, data), tmp_path / family)
-    runs = comparing.read_runs([tmp_path / "bert", tmp_path / "roberta"])
+    runs = comparing.runs_of([tmp_path / "bert", tmp_path / "roberta"])
     frame, changed = comparing.compare(runs)
     assert set(frame.measure) == set(measures)
     aul = frame.set_index("measure").loc["aul"]
     assert aul.difference == pytest.approx(aul.b - aul.a)
     moved = changed[changed.measure == "aul"].moved.abs().tolist()
     assert moved == sorted(moved, reverse=True)
-    same = comparing.read_runs([tmp_path / "bert", tmp_path / "bert"])
+    same = comparing.runs_of([tmp_path / "bert", tmp_path / "bert"])
     assert "bert" in same[0].name
     frame, _ = comparing.compare(same)
     assert (frame.p > 0.9).all()
@@ -287,7 +287,7 @@ def test_word_tests_are_compared_by_their_own_number(tmp_path):
     for layer in (1, 2):
         found = run([tiny("bert")], ["ceat", "w-seat"], ["weat-6"], layer=layer, samples=300)
         unmask.save(found, tmp_path / str(layer))
-    frame, changed = comparing.compare(comparing.read_runs([tmp_path / "1", tmp_path / "2"]))
+    frame, changed = comparing.compare(comparing.runs_of([tmp_path / "1", tmp_path / "2"]))
     rows = frame.set_index("measure")
     assert (rows.difference - (rows.b - rows.a)).abs().max() < 1e-12
     assert rows.difference["ceat"] != rows.difference["w-seat"]

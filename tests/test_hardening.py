@@ -279,11 +279,11 @@ def test_compare_keeps_every_result_apart(tmp_path):
     ]
     for name, some in (("a", specs), ("b", specs[1:2])):
         unmask.save(unmask.evaluate_specs(some), tmp_path / name)
-    runs = comparing.read_runs([tmp_path / "a", tmp_path / "b"])
+    runs = comparing.runs_of([tmp_path / "a", tmp_path / "b"])
     frame, _ = comparing.compare(runs)
     assert len(frame) == 1
     assert "layer 1" in frame.choices[0]
-    both, _ = comparing.compare(comparing.read_runs([tmp_path / "a", tmp_path / "a"]))
+    both, _ = comparing.compare(comparing.runs_of([tmp_path / "a", tmp_path / "a"]))
     assert len(both) == 3
     assert len(set(both.choices)) == 3
 

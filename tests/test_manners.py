@@ -17,12 +17,12 @@ import torch
 import transformers
 import typer
 from rich.console import Console
+from unmask.cli.arguments import WIDE
+from unmask.cli.helping import SECTIONS
 
 import unmask
 from conftest import hears_interruptions, invoke, tiny
 from unmask.cli import fitting, terminal
-from unmask.cli.arguments import WIDE
-from unmask.cli.helping import SECTIONS
 from unmask.cli.main import app
 from unmask.data import catalogue
 from unmask.errors import NotApplicable

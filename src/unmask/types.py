@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from unmask.errors import DataError
+from unmask.errors import DataError, NameUnknown
 from unmask.options import Spec
+from unmask.support.registry import unknown
 
 Span: TypeAlias = tuple[int, int]
 Kind: TypeAlias = Literal["masked", "causal", "permutation", "encoder", "static", "elmo"]
@@ -397,6 +398,28 @@ class Results(Sequence[Result]):
 
     def __len__(self) -> int:
         return len(self._results)
+
+    @property
+    def models(self) -> list[str]:
+        """The names of its models, each once."""
+        return list(dict.fromkeys(r.model for r in self))
+
+    def select(
+        self,
+        *,
+        models: Sequence[str] = (),
+        measures: Sequence[str] = (),
+        data: Sequence[str] = (),
+    ) -> "Results":
+        """The results of some models, measures or data sets; a name that none has is an error."""
+        kept = list(self)
+        for name, wanted in (("model", models), ("measure", measures), ("data", data)):
+            known = list(dict.fromkeys(str(getattr(r, name)) for r in self))
+            for one in wanted:
+                if one not in known:
+                    raise NameUnknown(unknown(name, one, known))
+            kept = [r for r in kept if not wanted or getattr(r, name) in wanted]
+        return Results(kept, self.notes, self.lost)
 
     def _repr_html_(self) -> str:
         return str(_views().table_html(self))

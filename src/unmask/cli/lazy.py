@@ -1,10 +1,14 @@
-"""Modules that are imported when they are first used, so that `unmask --help` waits for none."""
+"""Modules that are imported when they are first used, so that `unmask --help` waits for none.
+
+A command imports its modules under `TYPE_CHECKING`, where mypy sees them, and names them here for
+the time when it runs.
+"""
 
 from importlib import import_module
 from typing import Any
 
 
-class later:
+class lazy:
     """A module of the package by its full name, imported at its first use."""
 
     def __init__(self, name: str) -> None:

@@ -1,59 +1,57 @@
-"""The entry point, and the commands `list` and `cite`."""
+"""The entry point: all commands, and how their failures are shown."""
 
 import sys
 import warnings
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from unmask.cli import (
-    cached,
-    corpus,
-    exporting,
-    helping,
-    interrupts,
-    lab,
-    looking,
-    measuring,
-    reporting,
-    studies,
-)
-from unmask.cli.arguments import made_console
-from unmask.cli.lazy import later
+from unmask.cli import cache, contexts, data, help, interrupts
+from unmask.cli.cite import cite
+from unmask.cli.compare import compare
+from unmask.cli.export import export
+from unmask.cli.items import items
+from unmask.cli.lazy import lazy
+from unmask.cli.leaderboard import leaderboard
+from unmask.cli.list import list_
+from unmask.cli.log import log
+from unmask.cli.neighbours import neighbours
+from unmask.cli.plan import plan
+from unmask.cli.reliability import reliability
+from unmask.cli.report import report
+from unmask.cli.reproduce import reproduce
+from unmask.cli.run import run
+from unmask.cli.score import score
+from unmask.cli.validate import validate
+from unmask.cli.vary import vary
 from unmask.errors import UnmaskError, UnmaskWarning
 
-cite_ = later("unmask.reports.cite")
-listing = later("unmask.cli.listing")
-package = later("unmask")
-files = later("unmask.reports.files")
-results = later("unmask.reports.results")
+if TYPE_CHECKING:
+    import unmask as package
+    from unmask.reports import files
+else:
+    package = lazy("unmask")
+    files = lazy("unmask.reports.files")
 
 app = typer.Typer(
     name="unmask",
-    cls=helping.Commands,
+    cls=help.Commands,
     help="Measure social bias in language models, and say how far each number can be trusted.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(corpus.contexts_app, name="contexts")
-app.add_typer(cached.app, name="cache")
-app.add_typer(corpus.data_app, name="data")
-app.command()(measuring.run)
-app.command()(measuring.score)
-studies.add_to(app)
-app.command()(reporting.report)
-app.command()(lab.validate)
-app.command()(looking.items)
-app.command()(looking.neighbours)
-app.command()(looking.leaderboard)
-app.command()(exporting.export)
-app.command()(exporting.log)
-console = made_console()
+for group, commands in (("contexts", contexts.app), ("cache", cache.app), ("data", data.app)):
+    app.add_typer(commands, name=group)
+for command in (
+    run, score, compare, reproduce, vary, reliability, plan, report, validate, items, neighbours,
+    leaderboard, export, log, cite,
+):  # fmt: skip
+    app.command()(command)
+app.command(name="list")(list_)
 STOPPED = 130  # the exit status of a command that was interrupted
 
 
@@ -67,7 +65,8 @@ def main() -> None:
     except UnmaskError as error:
         _complain(str(error), STOPPED if isinstance(error, interrupts.Stopped) else 2)
     except OSError as error:
-        _complain(f"{error.filename or 'a file'}: {error.strerror or error}; mend that and go on.")
+        what = f"{error.filename or 'a file'}: {error.strerror or error}"
+        _complain(f"{what}; fix this and run the command again.")
     except (KeyboardInterrupt, typer.Abort):
         status = STOPPED
     except Exception as error:
@@ -111,22 +110,6 @@ def about(
     ] = False,
 ) -> None:
     """Measure social bias in language models, and say how far each number can be trusted."""
-
-
-@app.command(name="list")
-def list_(
-    what: Annotated[str, typer.Argument(help="measures, data or models")],
-    name: Annotated[str | None, typer.Argument(help="One of them: its whole card.")] = None,
-) -> None:
-    """What there is, one line each; with a name, its card."""
-    listing.VIEWS[what](console, name)
-
-
-@app.command()
-def cite(folder: Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]) -> None:
-    """BibTeX of what was run."""
-    text = cite_.cited(results.load(folder))
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -19,18 +19,18 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from unmask.cli.fitting import fitted
+from unmask.cli.tables import fitted
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
 from unmask.reports.html.study_page import Study
-from unmask.reports.progress_bars import bars as progress
+from unmask.reports.progress_bars import bars as bars
 from unmask.reports.progress_bars import escape
 from unmask.types import Result, Results
 
 
 def shown(console: Console, silent: bool) -> Any:
     """Bars, or none where nothing else than the results may be printed."""
-    return nullcontext(lambda what, done, total: None) if silent else progress(console)
+    return nullcontext(lambda what, done, total: None) if silent else bars(console)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _difference(row: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def print_pulls(console: Console, frame: pd.DataFrame) -> None:
+def print_influences(console: Console, frame: pd.DataFrame) -> None:
     """Items with what they pull, a line each."""
     for row in frame.to_dict("records"):
         sentence = row.get("sentence")

@@ -1,7 +1,5 @@
 """Models side by side on what all of them were measured by."""
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,19 +7,7 @@ import pandas as pd
 
 from unmask.errors import DataError
 from unmask.reports.columns import UNITS, table
-from unmask.reports.results import load
-from unmask.types import Result
-
-
-def given(results: Any) -> list[Result]:
-    """Results from what was given: one, many, a folder or several."""
-    if isinstance(results, Result):
-        return [results]
-    if isinstance(results, str | Path):
-        return list(load(results))
-    if not isinstance(results, Iterable):
-        raise DataError(f"{results!r:.40} are no results; give some, or folders of them.")
-    return [r for one in results for r in ([one] if isinstance(one, Result) else given(one))]
+from unmask.reports.results import gather
 
 
 def leaderboard(results: Any) -> pd.DataFrame:
@@ -31,7 +17,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
     (3 points, or 0.2 d, unless the run says otherwise); `biased` counts the verdicts. Only
     measures and data that every model has count: others would compare unlike things.
     """
-    results = given(results)
+    results = gather(results)
     frame = table(results)
     if frame.empty:
         raise DataError("there are no results; give some folders that 'unmask run' wrote.")

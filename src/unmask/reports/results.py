@@ -9,8 +9,8 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -146,6 +146,61 @@ def load(folder: Path | str) -> Results:
     except (ValueError, TypeError, UnmaskError) as error:
         raise DataError(f"{folder / RESULTS} contradicts itself ({error}); run again.") from error
     return Results(results, content.get("notes", ()))
+
+
+def gather(given: Any) -> Results:
+    """One `Results` from a folder, results in memory, or several of them, with models told apart.
+
+    Each run gets the shortest name that tells it from the others: its model's; else with the
+    folder's name; else with its whole path; else with its number. Loose results are one run.
+    """
+    if isinstance(given, Result):
+        return Results([given])
+    if isinstance(given, str | Path):
+        return load(given)
+    if isinstance(given, Results):
+        return given
+    if not isinstance(given, Iterable):
+        raise DataError(f"{given!r:.40} are not results; give some, or folders of them.")
+    parts = list(given)
+    loose = [part for part in parts if isinstance(part, Result)]
+    runs: list[tuple[Path | None, Results]] = [(None, Results(loose))] if loose else []
+    for part in parts:
+        if isinstance(part, str | Path):
+            runs.append((Path(part), load(part)))
+        elif not isinstance(part, Result):
+            runs.append((None, gather(part)))
+    return _told_apart(runs)
+
+
+def _told_apart(runs: Sequence[tuple[Path | None, Results]]) -> Results:
+    """The results of some runs as one, each model under a name of its own."""
+    places = [(model, n) for n, (_, results) in enumerate(runs) for model in results.models]
+    names: dict[tuple[str, int], str] = {}
+    for model in dict.fromkeys(model for model, _ in places):
+        numbers = [n for name, n in places if name == model]
+        names |= {(model, n): name for n, name in _run_names(model, numbers, runs).items()}
+    every = [
+        replace(r, spec=replace(r.spec, model=names[r.model, n]))
+        for n, (_, results) in enumerate(runs)
+        for r in results
+    ]
+    notes = dict.fromkeys(note for _, results in runs for note in results.notes)
+    return Results(every, notes, [model for _, results in runs for model in results.lost])
+
+
+def _run_names(
+    model: str, numbers: Sequence[int], runs: Sequence[tuple[Path | None, Results]]
+) -> dict[int, str]:
+    """The names of the runs of one model, by their numbers."""
+    if len(numbers) == 1:
+        return {numbers[0]: model}
+    folders = [runs[n][0] for n in numbers]
+    paths = [f for f in folders if f is not None]
+    for labels in ([p.resolve().name for p in paths], [str(p) for p in paths]):
+        if len(set(labels)) == len(numbers):
+            return {n: f"{model} ({label})" for n, label in zip(numbers, labels, strict=True)}
+    return {n: f"{model} (run {n + 1})" for n in numbers}
 
 
 def _path(folder: Any) -> Path:

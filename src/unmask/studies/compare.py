@@ -14,7 +14,7 @@ from unmask.errors import DataError, UnmaskError
 from unmask.flow.items import DESIGN_COLUMNS, designed
 from unmask.options import Resampling, Threshold, amounts
 from unmask.reports.columns import UNITS
-from unmask.reports.results import load
+from unmask.reports.results import gather
 from unmask.stats import log_odds
 from unmask.stats.comparison import (
     effect_difference,
@@ -26,7 +26,7 @@ from unmask.stats.effects import Words, by_words
 from unmask.stats.intervals import USUAL
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,44 +37,14 @@ class Run:
     results: Mapping[tuple[str, ...], Result]
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
-    """One run for each model of each folder; names are made unique by the folder."""
-    return _named([(str(folder), load(folder)) for folder in folders])
-
-
-def _runs(given: Sequence[Any]) -> list[Run]:
-    """Runs as they are, or those of folders and of results in memory, numbered."""
+def runs_of(given: Any) -> list[Run]:
+    """One run for each model of some folders or results in memory, which are told apart."""
     if isinstance(given, str | Path | Result):
         raise UnmaskError("a comparison needs a list of runs; give folders or results in a list.")
-    if all(isinstance(g, Run) for g in given):
+    if not isinstance(given, Results) and all(isinstance(g, Run) for g in given):
         return list(given)
-    return _named(
-        [
-            (str(g), load(g)) if isinstance(g, str | Path) else (f"run {n}", _results(g))
-            for n, g in enumerate(given, 1)
-        ]
-    )
-
-
-def _results(given: Any) -> list[Result]:
-    results = list(given) if isinstance(given, Iterable) else [given]
-    if not all(isinstance(r, Result) for r in results):
-        raise UnmaskError(f"{given!r:.40} is no run; give a folder, or what unmask.run returned.")
-    return results
-
-
-def _named(parts: Sequence[tuple[str, Iterable[Result]]]) -> list[Run]:
-    parts_by_model = []
-    for folder, some in parts:
-        by_model: dict[str, list[Result]] = {}
-        for result in some:
-            by_model.setdefault(result.model, []).append(result)
-        parts_by_model += [(model, folder, _keyed(results)) for model, results in by_model.items()]
-    names = [model for model, _, _ in parts_by_model]
-    runs = [
-        Run(model if names.count(model) == 1 else f"{model} ({folder})", results)
-        for model, folder, results in parts_by_model
-    ]
+    results = gather(given)
+    runs = [Run(name, _keyed(results.select(models=[name]))) for name in results.models]
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")
     return runs
@@ -142,12 +112,12 @@ def compare(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 
-    Runs are folders of results, or `Results` in memory; several models in one are told apart.
+    Runs are folders of results, or `Results` in memory (one, or several); models are told apart.
     p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
     in points (a number, `3`), in d (`0.2d`) or both (`3,0.2d`): rows in its unit are tested for
     equivalence.
     """
-    runs = _runs(runs)
+    runs = runs_of(runs)
     every = [r for run in runs for r in run.results.values()]
     allowed = {} if margin is None else margins(margin, every)
     rows, changed = [], []

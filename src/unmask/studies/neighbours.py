@@ -8,7 +8,7 @@ import pandas as pd
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.measures import MEASURES
-from unmask.reports.leaderboard import given
+from unmask.reports.results import gather
 from unmask.studies.papers.kaneko2022 import TABLE5
 from unmask.types import Result
 
@@ -45,7 +45,7 @@ def neighbours(results: Any) -> pd.DataFrame:
     of the data and of the code: near is near, and the interval says how near.
     """
     known, parts = scores(), []
-    for result in given(results):
+    for result in gather(results):
         measure, data = _plain(result.measure), _whole(result.data)
         near = known[(known.measure == measure) & (known.data == data)]
         own = {"": result.overall, **result.by_category}

@@ -1,24 +1,33 @@
 """The command `validate`: plant a known bias, and see which measures find it."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from unmask.cli import interrupts
-from unmask.cli.arguments import Address, Force, Out, Seed, Where, made_console, split
-from unmask.cli.lazy import later
+from unmask.cli.lazy import lazy
+from unmask.cli.options import RESULTS, Address, Engine, Force, Out, Seed, made_console, split
 from unmask.errors import UnmaskError
 
-clusters = later("unmask.models.ray.connect")
-grids = later("unmask.lab.grid")
-options = later("unmask.options")
-ruling = later("unmask.lab.report")
-files = later("unmask.reports.files")
-page = later("unmask.reports.html.study_page")
-terminal = later("unmask.cli.terminal")
+if TYPE_CHECKING:
+    from unmask import options
+    from unmask.cli import terminal
+    from unmask.lab import finetune, report
+    from unmask.lab import grid as grids
+    from unmask.models.ray import connect
+    from unmask.reports import files
+    from unmask.reports.html import study_page
+else:
+    options = lazy("unmask.options")
+    terminal = lazy("unmask.cli.terminal")
+    finetune = lazy("unmask.lab.finetune")
+    grids = lazy("unmask.lab.grid")
+    report = lazy("unmask.lab.report")
+    connect = lazy("unmask.models.ray.connect")
+    files = lazy("unmask.reports.files")
+    study_page = lazy("unmask.reports.html.study_page")
 
 console = made_console()
 PRINTED = ("models", "ruler", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")
@@ -45,7 +54,7 @@ def validate(
     out: Out = None,
     force: Force = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
-    engine: Where = "local",
+    engine: Engine = "local",
     address: Address = None,
     workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
     seed: Seed = 0,
@@ -54,17 +63,18 @@ def validate(
     grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
     options.Options(engine=engine, address=address)
     device = grids.usable(device)
-    usual = Path("unmask-results") / ("validate-quick" if quick else "validate")
+    usual = RESULTS / ("validate-quick" if quick else "validate")
     with files.target(out or usual, usual, force=force) as folder:
         keeps = interrupts.telling(interrupts.TRAINED)
-        on = clusters.started(address) if engine == "ray" else None
-        settings = {"device": device, "workers": workers, "cluster": on}
-        with keeps, terminal.progress(console, "") as progress:
-            frames = grids.run(grid, folder, **settings, progress=progress)
-        study = ruling.study(grid, *frames, seed=seed)
+        on = connect.started(address) if engine == "ray" else None
+        with keeps, terminal.bars(console, "") as progress:
+            frames = grids.run(
+                grid, folder, device=device, workers=workers, cluster=on, progress=progress
+            )
+        study = report.study(grid, *frames, seed=seed)
         files.put_csv(folder / "models.csv", frames[0])
         files.put_csv(folder / "words.csv", frames[1])
-        page.write(study, folder)
+        study_page.write(study, folder)
     for remark in study.remarks:
         console.print(remark, highlight=False, markup=False)
     terminal.print_frame(console, study.tables[0].frame[list(PRINTED)])
@@ -81,12 +91,12 @@ def _grid(
     kind: list[str] | None,
     measure: list[str] | None,
     steps: int | None,
-) -> Any:
+) -> "grids.Grid":
     """The quick or the standard grid, with what was given in place of its own."""
     base = grids.QUICK if quick else grids.STANDARD
     given: dict[str, Any] = {"tier": tier, "measures": tuple(split(measure))}
     if tier == "bundled":
-        given |= {"training": grids.finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
+        given |= {"training": finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
     given |= {"thetas": _numbers("theta", theta)} if theta is not None else {}
     given |= {"rhos": _numbers("rho", rho)} if rho is not None else {}
     given |= {"kinds": tuple(split(kind))} if kind is not None else {}

@@ -1,23 +1,29 @@
-"""The command `cache`: what is kept of models' answers."""
+"""The commands `cache`: the answers of models that are kept."""
+
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
-from unmask.cli.arguments import made_console
-from unmask.cli.lazy import later
+from unmask.cli.lazy import lazy
+from unmask.cli.options import made_console
 
-caches = later("unmask.support.paths")
-answers = later("unmask.models.answer_cache")
+if TYPE_CHECKING:
+    from unmask.models import answer_cache as answers
+    from unmask.support import paths
+else:
+    answers = lazy("unmask.models.answer_cache")
+    paths = lazy("unmask.support.paths")
 
-app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
 console = made_console()
+app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
 MEGABYTE = 1e6
 
 
 @app.command()
 def info() -> None:
     """Where the cache is, how many rows it keeps, and how large it may grow."""
-    path = caches.cache_folder() / answers.NAME
+    path = paths.cache_folder() / answers.NAME
     count = size = 0
     if path.exists():
         with answers.opened(path) as store:

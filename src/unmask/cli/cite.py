@@ -1,0 +1,21 @@
+"""The command `cite`: BibTeX of what was run."""
+
+from typing import TYPE_CHECKING
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import Folder, made_console
+
+if TYPE_CHECKING:
+    from unmask.reports import cite as references
+    from unmask.reports import results
+else:
+    references = lazy("unmask.reports.cite")
+    results = lazy("unmask.reports.results")
+
+console = made_console()
+
+
+def cite(folder: Folder) -> None:
+    """Print the BibTeX entries of what was run."""
+    text = references.cited(results.load(folder))
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

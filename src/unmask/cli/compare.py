@@ -1,0 +1,54 @@
+"""The command `compare`: two or more runs on the same items."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli import pages
+from unmask.cli.lazy import lazy
+from unmask.cli.options import Folders, Force, Level, Seed, made_console
+
+if TYPE_CHECKING:
+    from unmask import options
+    from unmask.cli import terminal
+    from unmask.reports import files, results
+    from unmask.reports.figures import result_figures
+    from unmask.studies import compare as comparison
+else:
+    options = lazy("unmask.options")
+    terminal = lazy("unmask.cli.terminal")
+    files = lazy("unmask.reports.files")
+    results = lazy("unmask.reports.results")
+    result_figures = lazy("unmask.reports.figures.result_figures")
+    comparison = lazy("unmask.studies.compare")
+
+console = made_console()
+
+
+def compare(
+    folders: Folders,
+    margin: Annotated[
+        str | None,
+        typer.Option(help="Test equivalence within this margin: points, d, or both: 3,0.2d."),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many items that changed side to show.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
+    ] = None,
+    force: Force = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Compare two or more runs on the same items: paired differences, tests, changed items."""
+    resampling = options.Resampling(seed=seed, level=level)
+    loaded = results.gather(folders)
+    frame, changed = comparison.compare(loaded, margin=margin, resampling=resampling)
+    terminal.print_comparison(console, frame, changed, top)
+    if out is not None:
+        with files.target(out, out, force=force):
+            files.put_csv(out / "comparison.csv", frame)
+            files.put_csv(out / "changed.csv", changed)
+            path = pages.write(pages.Content(loaded, result_figures.differences(frame)), out)
+        console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)

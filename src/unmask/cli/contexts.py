@@ -1,0 +1,104 @@
+"""The commands `contexts`: natural contexts of words from a corpus."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import made_console, split
+from unmask.errors import UnmaskError
+from unmask.support.registry import unknown
+
+if TYPE_CHECKING:
+    from unmask.cli import terminal
+    from unmask.corpus import harvest, store
+    from unmask.data import catalogue
+    from unmask.reports import files
+else:
+    terminal = lazy("unmask.cli.terminal")
+    harvest = lazy("unmask.corpus.harvest")
+    store = lazy("unmask.corpus.store")
+    catalogue = lazy("unmask.data.catalogue")
+    files = lazy("unmask.reports.files")
+
+console = made_console()
+errors = Console(stderr=True)
+GIGABYTE = 1 << 30
+
+app = typer.Typer(help="Natural contexts of words from a corpus.", no_args_is_help=True)
+
+
+@app.command("build")
+def contexts_build(
+    corpus: Annotated[
+        list[str],
+        typer.Option(
+            "--corpus", help="Files or patterns: text or JSON lines, plain or zst, gz, bz2, xz."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the store.")],
+    stimuli: Annotated[
+        str, typer.Option("--stimuli", help="Word tests or groups, with commas.")
+    ] = "weat,husse2022",
+    keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
+    window: Annotated[
+        int | None, typer.Option(help="Words on each side; without, the whole sentence.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    max_size: Annotated[
+        float, typer.Option(help="Gigabytes that one corpus file may unpack to, at most.")
+    ] = 1024,
+    seed: Annotated[int, typer.Option(help="Key of the hash that samples.")] = 0,
+) -> None:
+    """Corpus to natural contexts: a uniform sample of sentences for each stimulus."""
+
+    for name, value in (("keep", keep), ("workers", workers), ("window", window)):
+        if value is not None and value < 1:
+            raise UnmaskError(f"--{name} is {value}; give a whole number of at least 1.")
+    if not 0 < max_size < 1e6:
+        raise UnmaskError(f"--max-size is {max_size}; give gigabytes, more than 0.")
+    if engine not in {"local", "ray"}:
+        raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
+    tests = catalogue.word_sets(split([stimuli]))
+    paths = harvest.expand(corpus)
+    files.make_folder(out)
+    plan = harvest.plan_for(tests, keep=keep, seed=seed, most=int(max_size * GIGABYTE))
+    with terminal.bytes_progress(console) as progress:
+        report = store.build(
+            paths, plan, out, words=window, workers=workers, engine=engine, progress=progress
+        )
+    for line in report.broken:
+        errors.print(f"[yellow]unmask: {escape(line)}; what was read is kept[/]")
+    console.print(
+        f"{report.sentences} sentences for {report.stimuli} of {len(plan.stimuli)} stimuli from "
+        f"{report.files} files: [bold]{escape(str(out))}[/]"
+    )
+
+
+@app.command("info")
+def contexts_info(
+    folder: Annotated[Path, typer.Argument(help="Folder of a store.")],
+) -> None:
+    """How many contexts each stimulus has, and which fall short."""
+
+    counts = store.counts(folder)
+    for name, count in sorted(counts.items()):
+        short = "" if count >= store.NEEDED else f"  [yellow]below {store.NEEDED}[/]"
+        console.print(f"{count:7d}  {escape(name)}{short}", highlight=False)
+    few = sum(c < store.NEEDED for c in counts.values())
+    console.print(f"{len(counts)} stimuli, {few} with fewer than {store.NEEDED} contexts")
+
+
+@app.command("merge")
+def contexts_merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of stores.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the union's store.")],
+    keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
+) -> None:
+    """The sample of the union of several stores."""
+
+    store.merge(folders, out, keep)

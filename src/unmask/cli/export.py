@@ -1,0 +1,52 @@
+"""The command `export`: results in the format of another tool."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import Folders, made_console
+from unmask.errors import UnmaskError
+from unmask.support.registry import unknown
+
+if TYPE_CHECKING:
+    from unmask.reports import files, formats, results
+else:
+    files = lazy("unmask.reports.files")
+    formats = lazy("unmask.reports.formats")
+    results = lazy("unmask.reports.results")
+
+console = made_console()
+
+
+def export(
+    folders: Folders,
+    form: Annotated[
+        str, typer.Option("--format", help="lm-eval, hub (model-index), md or tex.")
+    ] = "",
+    lm_eval: Annotated[
+        bool, typer.Option("--lm-eval", help="In the format of lm-evaluation-harness.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File; default: standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Export results in the format of another tool."""
+    if lm_eval and form not in ("", "lm-eval"):
+        raise UnmaskError(f"--lm-eval and --format {form} were given; give one of them.")
+    form = "lm-eval" if lm_eval else form
+    if not form:
+        raise UnmaskError(f"no format was given; give --format {', '.join(formats.FORMATS)}.")
+    if form not in formats.FORMATS:
+        raise UnmaskError(unknown("format", form, formats.FORMATS))
+    text = formats.FORMATS[form](results.gather(folders))
+    if out is None:
+        print(text)
+        return
+    if out.exists() and not force:
+        raise UnmaskError(f"{str(out)!r} already exists; name another file, or give --force.")
+    files.put(out, text)
+    console.print(f"Written: [bold]{escape(str(out))}[/]", soft_wrap=True)

@@ -1,0 +1,57 @@
+"""The command `items`: what drives each score."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import CsvOut, Data, Folders, Measures, made_console, split
+from unmask.errors import UnmaskError
+from unmask.support.registry import unknown
+
+if TYPE_CHECKING:
+    import pandas
+
+    from unmask.cli import terminal
+    from unmask.reports import files, influence, results
+else:
+    pandas = lazy("pandas")
+    terminal = lazy("unmask.cli.terminal")
+    files = lazy("unmask.reports.files")
+    influence = lazy("unmask.reports.influence")
+    results = lazy("unmask.reports.results")
+
+console = made_console()
+
+
+def items(
+    folders: Folders,
+    measure: Measures = None,
+    data: Data = None,
+    category: Annotated[str | None, typer.Option(help="One category only.")] = None,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="Show the top items of each category.")
+    ] = False,
+    top: Annotated[int, typer.Option(help="How many items to show, the most influential.")] = 5,
+    out: CsvOut = None,
+) -> None:
+    """Show the items that drive each score, with their sentences."""
+    if top < 1:
+        raise UnmaskError(f"--top is {top}; give a whole number of at least 1.")
+    loaded = results.gather(folders).select(measures=split(measure), data=split(data))
+    frames = [(r, influence.by_influence(r)) for r in loaded]
+    frames = [(r, f[f.category == category] if category else f) for r, f in frames]
+    if category and all(f.empty for _, f in frames):
+        names = sorted({str(c) for r in loaded for c in r.items.category})
+        raise UnmaskError(unknown("category", category, names))
+    if out is not None:
+        parts = [f.assign(model=r.model, measure=r.measure, data=r.data) for r, f in frames]
+        files.put_csv(out, pandas.concat(parts, ignore_index=True))
+        console.print(f"Items: [bold]{escape(str(out))}[/]", soft_wrap=True)
+        return
+    for result, frame in frames:
+        console.print(f"\n[bold]{escape(f'{result.title}, {result.model}')}[/]")
+        if by_category:
+            frame = frame.groupby("category", sort=True).head(top).sort_values("category")
+        terminal.print_influences(console, frame if by_category else frame.head(top))

@@ -1,0 +1,29 @@
+"""The command `leaderboard`: models side by side."""
+
+from typing import TYPE_CHECKING
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import CsvOut, Folders, made_console
+
+if TYPE_CHECKING:
+    from unmask.cli import terminal
+    from unmask.reports import files, results
+    from unmask.reports import leaderboard as boards
+else:
+    terminal = lazy("unmask.cli.terminal")
+    files = lazy("unmask.reports.files")
+    boards = lazy("unmask.reports.leaderboard")
+    results = lazy("unmask.reports.results")
+
+console = made_console()
+
+
+def leaderboard(folders: Folders, out: CsvOut = None) -> None:
+    """Rank models on the measures and data that all of them have, the least biased first."""
+    board = boards.leaderboard(results.gather(folders))
+    turned = board.round(2).astype(object).set_index("model").T.rename_axis(None, axis=1)
+    terminal.print_frame(console, turned.reset_index(names=""))
+    note = "distance: mean distance from the ideal, in units of what matters; biased: verdicts."
+    console.print(note, style="dim", soft_wrap=True)
+    if out is not None:
+        files.put_csv(out, board)

@@ -1,0 +1,27 @@
+"""The command `log`: results to an experiment tracker."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import Folder, made_console
+
+if TYPE_CHECKING:
+    from unmask.reports import results, tracking
+else:
+    results = lazy("unmask.reports.results")
+    tracking = lazy("unmask.reports.tracking")
+
+console = made_console()
+
+
+def log(
+    folder: Folder,
+    to: Annotated[str, typer.Option(help="mlflow or wandb.")],
+    project: Annotated[str, typer.Option(help="The experiment or project there.")] = "unmask",
+) -> None:
+    """Log results to an experiment tracker: an MLflow run, a Weights & Biases table."""
+    send = tracking.TRACKERS[to]
+    console.print(escape(send(list(results.load(folder)), folder, project)), soft_wrap=True)

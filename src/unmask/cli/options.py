@@ -1,0 +1,93 @@
+"""Options that several commands share; those of `Options` have their help from there."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from unmask.errors import UnmaskError
+from unmask.options import ABOUT
+
+
+def of_options(name: str, *flags: str) -> Any:
+    """A command-line option that is a field of `Options`, with its help."""
+    return typer.Option(*flags, help=ABOUT[name])
+
+
+Seed = Annotated[int, of_options("seed")]
+Level = Annotated[float, of_options("level")]
+Dtype = Annotated[str, of_options("dtype")]
+Device = Annotated[str | None, of_options("device")]
+Load = Annotated[str | None, of_options("load")]
+Engine = Annotated[str, of_options("engine", "--engine")]
+Address = Annotated[str | None, of_options("address")]
+Workers = Annotated[int | None, of_options("workers")]
+Tokens = Annotated[str, of_options("tokens")]
+Pool = Annotated[str | None, of_options("pool")]
+Layer = Annotated[int | None, of_options("layer")]
+Contexts = Annotated[str | None, of_options("contexts")]
+Samples = Annotated[int | None, of_options("samples")]
+Random = Annotated[str, of_options("random")]
+Threshold = Annotated[str, of_options("matters", "--matters")]
+ExcludeFlagged = Annotated[bool, of_options("exclude_flagged")]
+Exclude = Annotated[Path | None, of_options("exclude")]
+Limit = Annotated[int | None, of_options("limit")]
+Encoding = Annotated[str | None, of_options("encoding")]
+Recheck = Annotated[bool, of_options("recheck")]
+Fast = Annotated[bool, of_options("fast")]
+Cache = Annotated[bool, of_options("cache")]
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-m",
+        "--model",
+        "--models",
+        help="Hub name, name@revision, folder, GGUF or vectors file, or 'bundled'; commas.",
+    ),
+]
+Measures = Annotated[
+    list[str] | None, typer.Option("-x", "--measure", help="Measures, with commas.")
+]
+Data = Annotated[
+    list[str] | None, typer.Option("-d", "--data", help="Data sets, groups or CSV files; commas.")
+]
+Out = Annotated[Path | None, typer.Option("-o", "--out", help="Folder for the results.")]
+CsvOut = Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the results folder.")]
+InJson = Annotated[bool, typer.Option("--json", help="Print only the results, as JSON.")]
+ByCategory = Annotated[bool, typer.Option(help="Also print a row for each category.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+Folder = Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]
+Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
+
+WIDE = 10_000  # columns of what is no terminal: nothing is folded there
+RESULTS = Path("unmask-results")
+
+
+def made_console() -> Console:
+    """A console as wide as the terminal; a pipe or a file has no width, unless COLUMNS is set."""
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(width=WIDE) if piped else Console()
+
+
+def token_budget(text: str) -> int | str:
+    """A number of tokens, or `auto`."""
+    if text == "auto":
+        return text
+    if not text.isdigit():
+        raise UnmaskError(f"--tokens is {text!r}; give a whole number of at least 1, or auto.")
+    return int(text)
+
+
+def split(values: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
+    """Values given one by one or with commas."""
+    names = [v.strip() for value in values or default for v in value.split(",") if v.strip()]
+    if values and not names:
+        raise UnmaskError(f"{values[0]!r} names nothing; give a name, or leave the option out.")
+    return names

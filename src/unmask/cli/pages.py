@@ -1,0 +1,57 @@
+"""The page that commands leave behind, with the differences between the models on it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from unmask.cli.lazy import lazy
+from unmask.errors import DataError
+
+if TYPE_CHECKING:
+    import webbrowser
+    from collections.abc import Sequence
+
+    from unmask import types
+    from unmask.reports.figures import drawing, result_figures
+    from unmask.reports.html import page
+    from unmask.studies import compare
+else:
+    compare = lazy("unmask.studies.compare")
+    page = lazy("unmask.reports.html.page")
+    result_figures = lazy("unmask.reports.figures.result_figures")
+    types = lazy("unmask.types")
+    webbrowser = lazy("webbrowser")
+
+
+class Content(NamedTuple):
+    """What a page shows: results, and figures before their own."""
+
+    results: "types.Results"
+    figures: "Sequence[drawing.Figure]" = ()
+
+
+def with_differences(results: "types.Results") -> Content:
+    """Results with figures of the paired differences between their models.
+
+    Where they cannot be paired a note says so: they stand side by side all the same.
+    """
+    if len(results.models) < 2:
+        return Content(results)
+    try:
+        return Content(results, result_figures.differences(compare.compare(results)[0]))
+    except DataError as error:
+        notes = [*results.notes, f"no paired differences: {error}"]
+        return Content(types.Results(results, notes, results.lost))
+
+
+def write(content: Content, folder: Path, show: bool = False) -> Path:
+    """The page of some results in a folder; `show` opens it."""
+    path = folder / page.PAGE
+    try:
+        page.write(page.page(content.results, extra=content.figures), path)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"the files do not fit together ({type(error).__name__}: {error}); run again."
+        ) from error
+    if show:
+        webbrowser.open(path.resolve().as_uri())
+    return path

@@ -1,0 +1,44 @@
+"""The command `plan`: how much data does a study need?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import Level, made_console
+
+if TYPE_CHECKING:
+    from unmask import options
+    from unmask.cli import terminal
+    from unmask.reports import results
+    from unmask.studies import sample_size
+else:
+    options = lazy("unmask.options")
+    terminal = lazy("unmask.cli.terminal")
+    results = lazy("unmask.reports.results")
+    sample_size = lazy("unmask.studies.sample_size")
+
+console = made_console()
+
+
+def plan(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders that 'unmask run' wrote, of such data.")
+    ] = None,
+    detect: Annotated[
+        str, typer.Option(help="Effect to be found: points, d, or both: 3,0.5d.")
+    ] = "3,0.5d",
+    power: Annotated[float, typer.Option(help="Probability of finding it.")] = 0.8,
+    level: Level = 0.95,
+) -> None:
+    """How many items, clusters and words does a study need?"""
+    pilots = list(results.gather(folders or ()))
+    options.Resampling(level=level)
+    amounts = options.amounts(detect, "detect")
+    frame = sample_size.needs(pilots, amounts, power=power, level=level)
+    for unit, part in frame.groupby("unit", sort=False):
+        head = f"To detect {amounts[str(unit)]:g} {unit} with power {power:g}"
+        console.print(f"\n[bold]{escape(head)}[/]")
+        terminal.print_frame(console, part.dropna(axis=1, how="all").drop(columns="unit").round(2))

@@ -1,0 +1,74 @@
+"""The command `reliability`: can the score be relied on?"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli import interrupts
+from unmask.cli.lazy import lazy
+from unmask.cli.options import (
+    RESULTS,
+    Cache,
+    Fast,
+    Force,
+    Level,
+    Measures,
+    Models,
+    Out,
+    Seed,
+    Tokens,
+    made_console,
+    split,
+)
+from unmask.cli.study_options import named_models, study_options
+
+if TYPE_CHECKING:
+    from unmask.cli import terminal
+    from unmask.flow import evaluate
+    from unmask.reports import files
+    from unmask.reports.html import study_page
+    from unmask.studies import reliability as study
+else:
+    terminal = lazy("unmask.cli.terminal")
+    evaluate = lazy("unmask.flow.evaluate")
+    files = lazy("unmask.reports.files")
+    study_page = lazy("unmask.reports.html.study_page")
+    study = lazy("unmask.studies.reliability")
+
+console = made_console()
+
+
+def reliability(
+    context: typer.Context,
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="Models, or checkpoints of one."),
+    ] = None,
+    model: Models = None,
+    measure: Measures = None,
+    data: Annotated[
+        str, typer.Option("-d", "--data", help="A set of sentence pairs.")
+    ] = "bundled-pairs",
+    out: Out = None,
+    force: Force = False,
+    tokens: Tokens = "auto",
+    fast: Fast = True,
+    cache: Cache = True,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
+    names, measures = named_models(model, given), split(measure, study.MEASURES)
+    with files.target(out, RESULTS / "reliability", force=force) as folder:
+        keeps = interrupts.answering(cache, models=names)
+        with keeps, terminal.bars(console) as progress:
+            chosen = study_options(context, progress)
+            loaded = [evaluate.loaded(m, chosen) for m in names]
+            written, apart = study.reliability(loaded, chosen, measures=measures, data=data)
+        study_page.write(written, folder)
+        files.put_csv(folder / "disagree.csv", apart.assign(data=data))
+    shown = [t for t in written.tables if t.name != "items-all"]
+    terminal.print_study(console, study_page.Study(written.title, shown), folder)
+    note = f"{len(apart)} items disagree with the rest; leave them out with --exclude"
+    console.print(escape(f"{note} {folder / 'disagree.csv'}"), soft_wrap=True)

@@ -1,0 +1,54 @@
+"""The command `report`: the page of one run or of several."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli import pages
+from unmask.cli.lazy import lazy
+from unmask.cli.options import Folders, Open, made_console
+from unmask.errors import UnmaskError
+from unmask.support.registry import unknown
+
+if TYPE_CHECKING:
+    from unmask.reports import files, formats, results
+else:
+    files = lazy("unmask.reports.files")
+    formats = lazy("unmask.reports.formats")
+    results = lazy("unmask.reports.results")
+
+console = made_console()
+FORMS = ("html", "md", "tex", "hub")
+
+
+def report(
+    folders: Folders,
+    form: Annotated[
+        str, typer.Option("--format", help="html, md (a model card's section), tex or hub.")
+    ] = "html",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder (html) or file (others).")
+    ] = None,
+    hub: Annotated[
+        bool, typer.Option("--hub", help="The model hub's YAML; as --format hub.")
+    ] = False,
+    show: Open = False,
+) -> None:
+    """Write the page of one run or of several side by side, or the results in another format."""
+    form = "hub" if hub else form
+    if form not in FORMS:
+        raise UnmaskError(unknown("format", form, FORMS))
+    loaded = results.gather(folders)
+    if form != "html":
+        text = formats.FORMATS[form](loaded)
+        if out is None:
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            files.put(out, text)
+        return
+    folder = out or folders[0]
+    files.make_folder(folder)
+    path = pages.write(pages.with_differences(loaded), folder, show)
+    console.print(f"Page: [bold]{escape(str(path))}[/]")

@@ -1,0 +1,72 @@
+"""The command `reproduce`: a paper, published and measured side by side."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unmask.cli import interrupts
+from unmask.cli.lazy import lazy
+from unmask.cli.options import (
+    RESULTS,
+    Address,
+    Cache,
+    Engine,
+    Fast,
+    Force,
+    Level,
+    Models,
+    Out,
+    Seed,
+    Tokens,
+    Workers,
+    made_console,
+    split,
+)
+from unmask.cli.study_options import study_options
+
+if TYPE_CHECKING:
+    from unmask.cli import terminal
+    from unmask.reports import files, results
+    from unmask.studies.papers import reproduce as papers
+    from unmask.studies.papers import request
+else:
+    terminal = lazy("unmask.cli.terminal")
+    files = lazy("unmask.reports.files")
+    results = lazy("unmask.reports.results")
+    papers = lazy("unmask.studies.papers.reproduce")
+    request = lazy("unmask.studies.papers.request")
+
+console = made_console()
+
+
+def reproduce(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
+    model: Models = None,
+    out: Out = None,
+    force: Force = False,
+    quick: Annotated[bool, typer.Option(help="Use a declared sub-sample of the items.")] = False,
+    corpus: Annotated[
+        list[str] | None, typer.Option(help="Corpus files for word frequencies (kaneko2022).")
+    ] = None,
+    contexts: Annotated[
+        str | None, typer.Option(help="Store of natural contexts (husse2022).")
+    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    tokens: Tokens = "auto",
+    fast: Fast = True,
+    cache: Cache = True,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Reproduce a paper's tables and figures: published and measured values side by side."""
+    _ = papers.PAPERS[paper]
+    with files.target(out, RESULTS / paper, force=force) as folder:
+        keeps = interrupts.answering(cache, models=model or ())
+        with keeps, terminal.bars(console) as progress:
+            chosen = study_options(context, progress)
+            asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
+            study = papers.reproduce(paper, split(model), folder, asked)
+        terminal.print_study(console, study, folder)

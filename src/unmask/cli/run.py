@@ -1,0 +1,186 @@
+"""The command `run`: measure."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli import interrupts, pages
+from unmask.cli.lazy import lazy
+from unmask.cli.options import (
+    RESULTS,
+    Address,
+    ByCategory,
+    Cache,
+    Contexts,
+    Data,
+    Device,
+    Dtype,
+    Encoding,
+    Engine,
+    Exclude,
+    ExcludeFlagged,
+    Fast,
+    Force,
+    InJson,
+    Layer,
+    Level,
+    Limit,
+    Load,
+    Measures,
+    Models,
+    Open,
+    Out,
+    Pool,
+    Quiet,
+    Random,
+    Recheck,
+    Samples,
+    Seed,
+    Threshold,
+    Tokens,
+    Workers,
+    made_console,
+    split,
+    token_budget,
+)
+from unmask.errors import UnmaskError
+
+if TYPE_CHECKING:
+    import json
+
+    from unmask import api, measures, types
+    from unmask.cli import terminal
+    from unmask.reports import files, results
+    from unmask.studies import study_file
+else:
+    json = lazy("json")
+    api = lazy("unmask.api")
+    measures = lazy("unmask.measures")
+    types = lazy("unmask.types")
+    terminal = lazy("unmask.cli.terminal")
+    files = lazy("unmask.reports.files")
+    results = lazy("unmask.reports.results")
+    study_file = lazy("unmask.studies.study_file")
+
+console = made_console()
+NOW = "%Y-%m-%d-%H%M%S"  # how a folder of results is named
+
+
+def run(
+    context: typer.Context,
+    model: Models = None,
+    measure: Measures = None,
+    data: Data = None,
+    config: Annotated[
+        Path | None, typer.Option("-c", "--config", help="A study in TOML; options given here win.")
+    ] = None,
+    save_config: Annotated[
+        Path | None, typer.Option(help="Write this study to a file and run nothing.")
+    ] = None,
+    out: Out = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    in_json: InJson = False,
+    by_category: ByCategory = False,
+    limit: Limit = None,
+    dtype: Dtype = "float32",
+    device: Device = None,
+    load: Load = None,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    tokens: Tokens = "auto",
+    pool: Pool = None,
+    layer: Layer = None,
+    contexts: Contexts = None,
+    samples: Samples = None,
+    exclude_flagged: ExcludeFlagged = False,
+    exclude: Exclude = None,
+    encoding: Encoding = None,
+    random: Random = "targets",
+    matters: Threshold = "3,0.2d",
+    recheck: Recheck = True,
+    fast: Fast = True,
+    cache: Cache = True,
+    no_tokens: Annotated[
+        bool, typer.Option("--no-tokens", help="Do not keep the score of every token.")
+    ] = False,
+    show: Open = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Measure bias. Without arguments: the bundled model, the bundled data, the standard suite."""
+    study = _study(context, config)
+    if save_config is not None:
+        _save(study, save_config, force)
+        return
+    names = (study.models, study.measures or None, study.data or None)
+    with files.target(out, RESULTS, force=force, timed=NOW) as folder:
+        chosen = study.options
+        keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
+        with keeps, terminal.shown(console, quiet or in_json) as progress:
+            measured = api.run(*names, **chosen, progress=progress)
+        finish(measured, folder, study.toml(), quiet, in_json, by_category, show)
+
+
+def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile":
+    """What to run: the file's study, and what was given on the command line in place of it."""
+    base = study_file.read(config) if config is not None else study_file.StudyFile()
+    sources = {k: context.get_parameter_source(k) for k in context.params}
+    given = {
+        k: v for k, v in context.params.items() if getattr(sources[k], "name", "") != "DEFAULT"
+    }
+    chosen = {"seed": 0, "level": 0.95, "cache": True, "keep": ("tokens",), **base.options}
+    chosen |= {k: v for k, v in given.items() if k in study_file.OPTIONS}
+    if "tokens" in given:
+        chosen["tokens"] = token_budget(given["tokens"])
+    if given.get("no_tokens"):
+        chosen["keep"] = ()
+    if chosen.get("exclude") is not None:
+        chosen["exclude"] = str(chosen["exclude"])
+    models = split(given.get("model"), base.models or ("bundled",))
+    measures_ = split(given.get("measure"), base.measures)
+    data = split(given.get("data"), base.data)
+    return study_file.StudyFile(tuple(models), tuple(measures_), tuple(data), chosen)
+
+
+def _save(study: "study_file.StudyFile", path: Path, force: bool) -> None:
+    for name in study.measures:
+        measures.find(name)
+    if path.exists() and not force:
+        raise UnmaskError(f"{str(path)!r} already exists; give another name, or --force.")
+    files.put(path, study.toml())
+    console.print(f"Study: [bold]{escape(str(path))}[/]", soft_wrap=True)
+
+
+def finish(
+    measured: "types.Results",
+    folder: Path,
+    study: str,
+    quiet: bool,
+    in_json: bool,
+    by_category: bool,
+    show: bool = False,
+) -> None:
+    """Save results with the study that made them, and show them as was asked."""
+    results.save(measured, folder, results.command_line())
+    if study:
+        files.put(folder / study_file.NAME, study)
+    if not quiet and not in_json:
+        terminal.print_results(console, measured, by_category)
+    page = pages.write(pages.with_differences(measured), folder, show)
+    if in_json:
+        content = json.loads((folder / results.RESULTS).read_text("utf-8"))
+        print(json.dumps({"folder": str(folder), **content}, indent=1))
+    elif quiet:
+        print(folder)
+    else:
+        console.print(f"Results and all items: [bold]{escape(str(folder))}[/]", soft_wrap=True)
+        console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
+    if measured.lost:
+        lost = measured.lost
+        print(f"unmask: {len(lost)} models failed: {', '.join(lost)}.", file=sys.stderr)
+        raise typer.Exit(1)

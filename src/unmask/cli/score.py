@@ -1,0 +1,65 @@
+"""The command `score`: analyse sentence scores computed elsewhere."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import (
+    RESULTS,
+    ByCategory,
+    Force,
+    InJson,
+    Level,
+    Open,
+    Out,
+    Quiet,
+    Seed,
+    Threshold,
+    made_console,
+)
+from unmask.cli.run import NOW, finish
+
+if TYPE_CHECKING:
+    from unmask import options, types
+    from unmask.flow import external_scores
+    from unmask.reports import files
+else:
+    options = lazy("unmask.options")
+    types = lazy("unmask.types")
+    external_scores = lazy("unmask.flow.external_scores")
+    files = lazy("unmask.reports.files")
+
+console = made_console()
+
+
+def score(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON, CSV, JSON lines or parquet with id and score; or a harness log."
+        ),
+    ],
+    data: Annotated[str, typer.Option("-d", "--data", help="The data set that was scored.")],
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", help="Name of the model; default: the file's.")
+    ] = None,
+    out: Out = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    in_json: InJson = False,
+    by_category: ByCategory = True,
+    matters: Threshold = "3,0.2d",
+    show: Open = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Analyse sentence scores computed elsewhere: the same statistics, page and files as `run`."""
+    resampling = options.Resampling(seed=seed, level=level)
+    least = options.matters(matters)
+    with files.target(out, RESULTS, force=force, timed=NOW) as folder:
+        result = external_scores.score_file(
+            file, data, name=model, resampling=resampling, least=least
+        )
+        finish(types.Results([result]), folder, "", quiet, in_json, by_category, show)
