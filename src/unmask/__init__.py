@@ -45,7 +45,7 @@ _HOME = {
     "watch": "extend.training",
 }
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = sorted(_HOME)  # noqa: PLE0605
 
 

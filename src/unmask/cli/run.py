@@ -112,7 +112,7 @@ def run(
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
-    """Measure bias. Without arguments: the bundled model, the bundled data, the standard suite."""
+    """Measure bias in models; without arguments, in the bundled one with the standard suite."""
     study = _study(context, config)
     if save_config is not None:
         _save(study, save_config, force)

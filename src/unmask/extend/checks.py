@@ -1,11 +1,20 @@
-"""Is a measure or a data set complete? The test that our own rows pass, for users' rows too."""
+"""Is a measure, a data set or a model complete? The tests that ours pass, for users' own too."""
+
+from typing import get_args
+
+import numpy as np
 
 from unmask.data.cards import Card
 from unmask.errors import UnmaskError
 from unmask.measures import Association, Likelihood, Measure
+from unmask.models.protocol import Abilities, Model
+from unmask.queries import EACH, LATER, RowQueries
 from unmask.reports.cite import entries, references
-from unmask.text.contexts import TEMPLATES, WordTest
-from unmask.types import Dataset, Stimuli
+from unmask.support.registry import unknown
+from unmask.text.contexts import TEMPLATES, Mention, Wanted, WordTest
+from unmask.types import Dataset, Kind, Stimuli, Text
+
+TINY = 1e-3  # what rounding may leave above 0
 
 
 def check_measure(row: Measure) -> None:
@@ -14,7 +23,7 @@ def check_measure(row: Measure) -> None:
     The rest of its card it checks itself when it is made.
     """
     if not isinstance(row, Likelihood | Association):
-        raise UnmaskError(f"{row!r:.60} is no measure; make a Likelihood or an Association.")
+        raise UnmaskError(f"{row!r:.60} is not a measure; make a Likelihood or an Association.")
     lacks = _unresolved(row.cite, row.bibtex)
     if isinstance(row, Likelihood):
         wrong = [kind for kind in row.prior if kind not in row.plans]
@@ -37,6 +46,70 @@ def check_data(data: Dataset | Stimuli | WordTest | Card) -> None:
         odd = sorted({f for f in test.forms.values() if f not in TEMPLATES})
         lacks = [f"templates for the form {form!r}" for form in odd]
         _complain(test.name, lacks + _unresolved((test.source,), "", allowed=("user",)))
+
+
+SENTENCES = ("The nurse was late.", "The engineer said that she was tired.")
+
+
+def check_model(model: Model) -> None:
+    """Raise one sentence that names what a model lacks or does wrong; see `unmask.Model`.
+
+    Its fields are looked at, and what it says it can do is tried on two sentences: queries are
+    answered with log-probabilities in their order, words with one finite vector each.
+    """
+    name = str(getattr(model, "name", model))
+    fields = ("name", "kind", "family", "abilities", "provenance", "budget", "engine", "vectors")
+    _complain(name, [f for f in (*fields, "finer", "close") if not hasattr(model, f)])
+    if not isinstance(model.abilities, Abilities):
+        raise UnmaskError(f"the abilities of {name!r} are not an unmask.Abilities; make them one.")
+    if model.kind not in get_args(Kind):
+        raise UnmaskError(f"{name!r}: {unknown('kind', str(model.kind), get_args(Kind))}")
+    if not (model.abilities.streams or model.abilities.pools):
+        raise UnmaskError(f"{name!r} can do nothing: give its abilities streams, or pools.")
+    if model.abilities.streams:
+        _check_answers(model)
+    if model.abilities.pools:
+        _check_vectors(model)
+
+
+def _check_answers(model: Model) -> None:
+    """Ask for each token in two sentences, as the kind of model answers it."""
+    texts = [Text(sentence) for sentence in SENTENCES]
+    encoded = model.codec.encode_texts(texts, [("", "", "")] * len(texts))
+    asks = []
+    for sentence in encoded:
+        places = tuple(i for i in sentence.content if i > 0)
+        hidden = LATER if model.kind == "causal" else EACH
+        gold = tuple(sentence.ids[i] for i in places)
+        asks.append(RowQueries(sentence.ids, places, gold, hidden))
+    count = sum(len(ask.at) for ask in asks)
+    engine = model.engine(model.abilities.streams[0], budget=model.budget("auto"))
+    logp = np.asarray(engine.ask(asks, [False] * len(asks)).logp)
+    if logp.shape != (count,):
+        raise UnmaskError(
+            f"{model.name!r} gives {logp.shape} answers to {count} queries; give one for each, in "
+            "their order."
+        )
+    if not np.isfinite(logp).all() or (logp > TINY).any():
+        raise UnmaskError(
+            f"{model.name!r} gives log-probabilities that are not numbers of at most 0."
+        )
+
+
+def _check_vectors(model: Model) -> None:
+    """Embed a word in each of two sentences."""
+    engine = model.vectors(budget=model.budget("auto"))
+    mentions = [Mention(s, (4, s.index(" ", 4))) for s in SENTENCES]
+    words = [m.text[slice(*m.span)] for m in mentions]
+    if not {*words} <= engine.has(words):
+        return  # a file of vectors need not have them
+    pool = model.abilities.pools[0]
+    vectors = np.asarray(engine.embed([Wanted(m, pool) for m in mentions]))
+    if vectors.ndim != 2 or len(vectors) != len(words) or not np.isfinite(vectors).all():
+        raise UnmaskError(
+            f"{model.name!r} gives vectors of the shape {vectors.shape} for {len(words)} words; "
+            "give one finite vector for each."
+        )
 
 
 def _unresolved(cite: tuple[str, ...], bibtex: str, allowed: tuple[str, ...] = ()) -> list[str]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,6 +49,16 @@ def runs_of(given: Any) -> list[Run]:
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")
     return runs
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """The former name of `runs_of`; `compare` takes folders itself."""
+    warnings.warn(
+        "read_runs is now runs_of, and compare takes folders; the old name works until 0.3.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return runs_of(folders)
 
 
 def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
