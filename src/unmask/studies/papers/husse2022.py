@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +21,9 @@ from unmask.reports.html.study_page import Study, Table
 from unmask.studies.papers import husse2022_figures as figures
 from unmask.studies.papers import husse2022_printed as printed
 from unmask.studies.papers import husse2022_tables as tables
-from unmask.studies.papers.husse2022_printed import LPBS_MODEL, MAIN, column
-from unmask.studies.papers.husse2022_tables import KEY, METHODS
-from unmask.studies.papers.published_tables import by_tags, frame, row
+from unmask.studies.papers.husse2022_printed import MAIN
+from unmask.studies.papers.husse2022_tables import KEY
+from unmask.studies.papers.paper_table import by_tags
 from unmask.studies.papers.request import Request
 from unmask.text.contexts import Contexts, Source, WordTest, source
 from unmask.types import Stimuli
@@ -237,102 +237,24 @@ class _Clock:
 
 
 def _tables(
-    models: Sequence[Model], results: tables.Results, timing: list[dict[str, Any]], comparable: bool
+    models: Sequence[Model], results: tables.Results, timing: list[dict[str, Any]], full: bool
 ) -> list[Table]:
     values = published("husse2022")
-    kinds = {m.name: m.kind for m in models}
-    names = list(kinds)
+    run = tables.Run({m.name: m.kind for m in models}, results, full)
     return [
         printed.table1(values),
         printed.table2(values),
-        *tables.table3(kinds, results, comparable),
-        tables.table4(names, results, values, comparable),
-        tables.table5(names, results, values),
-        tables.table6(names, results, values, comparable),
-        *_runtimes(values, timing),
+        *tables.of_all_models(3, run),
+        *tables.table4(run, values),
+        *tables.table5(run, values),
+        *tables.table6(run, values),
+        *tables.runtimes(values, timing),
         printed.table9(values),
         printed.table10(values),
-        *tables.table11(kinds, results, comparable),
-        *tables.table12(kinds, results, comparable),
-        *tables.table13(kinds, results, comparable),
-        tables.table14(names, results, values),
-        *_released(kinds, results, comparable),
+        *(table for number in (11, 12, 13) for table in tables.of_all_models(number, run)),
+        *tables.table14(run, values),
+        *tables.released(run),
     ]
-
-
-def _runtimes(values: Any, timing: Sequence[Mapping[str, Any]]) -> list[Table]:
-    labels = list(values["models"])
-    out = []
-    for number, test in ((7, "C1"), (8, "C6")):
-        stated = values[f"table{number}"]
-        rows: list[dict[str, Any]] = []
-        for method in METHODS:
-            line = {
-                "method": method,
-                **{f"published {k}": v for k, v in zip(labels, stated[method], strict=True)},
-            }
-            mine = [t for t in timing if (t["test"], t["method"]) == (test, method)]
-            for t in mine:
-                line |= {f"{t['model']} {k}": t[k] for k in ("model's seconds", "method's seconds")}
-            rows.append(line)
-        note = (
-            "Published: means of ten runs on one CPU; those of the cosine methods leave out the "
-            "making of embeddings, which is in our 'model's seconds'. Ours is one run."
-        )
-        out.append(
-            Table(
-                f"table{number}",
-                f"Table {number}: runtimes on {test} in seconds",
-                frame(rows),
-                note,
-            )
-        )
-    return out
-
-
-def _released(kinds: Mapping[str, str], results: tables.Results, comparable: bool) -> list[Table]:
-    """The release's own sentences: what the paper's own models should give to the last digit."""
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & (every.sets == "full") & (every.context == "template")]
-    keys = ["method", "test", "model", "level", "targets"]
-    stated = dict(zip(every[keys].itertuples(index=False, name=None), every.d, strict=True))
-    rows = []
-    for (model, method, _, level, context), result in results.items():
-        if context != "release":
-            continue
-        label = column(model, kinds[model], method)
-        tags = result.spec.tags
-        wanted = (
-            method,
-            tags["concept"],
-            label or "bert",
-            "" if method == "LPBS" else level,
-            tags["named"],
-        )
-        value = stated.get(wanted)
-        line = {"test": tags["concept"], "method": method, "level": level, "model": model}
-        line_ = row(
-            line,
-            None if value is None else float(value),
-            result.overall,
-            same=comparable and label is not None,
-            digits=4,
-        )
-        rows.append(
-            line_
-            | {
-                "published for": label or f"bert ({LPBS_MODEL})"
-                if method == "LPBS"
-                else label or "bert"
-            }
-        )
-    if not rows:
-        return []
-    note = (
-        "The release's words in the release's sentences, read as its code reads them; published "
-        "values are those of its result files, to four digits."
-    )
-    return [Table("release", "The release's own sentences", frame(rows), note, 4)]
 
 
 def _figures(models: Sequence[Model], results: tables.Results, request: Request) -> list[Figure]:

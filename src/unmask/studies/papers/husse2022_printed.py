@@ -8,7 +8,7 @@ import pandas as pd
 from unmask.data.packaged import published
 from unmask.data.wordsets import chosen, stimuli
 from unmask.reports.html.study_page import Table
-from unmask.studies.papers.published_tables import frame, signed
+from unmask.studies.papers.paper_table import frame
 
 TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
 # The paper's main table takes names where a test has them, terms for diseases and disability.
@@ -74,11 +74,6 @@ def printed(table: int, test: str, method: str, model: str, choice: str, **relea
         return Printed(value)
     differs = abs(d - value) > 0.0051
     return Printed(value, p is not None and p < SIGNIFICANT, d if differs else None)
-
-
-def star(number: Printed) -> str:
-    """A number as the paper prints it, starred where it is bold."""
-    return signed(number.value, number.significant)
 
 
 def table1(values: Any) -> Table:

@@ -1,11 +1,13 @@
-"""Mind Your Bias (Husse and Spitz 2022): the tables, from results that are there already."""
+"""Mind Your Bias (Husse and Spitz 2022): its tables, from results that are there already."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from unmask.data.packaged import published
 from unmask.data.wordsets import chosen
 from unmask.reports.html.study_page import Table
 from unmask.stats.agreement import correlation
@@ -18,9 +20,8 @@ from unmask.studies.papers.husse2022_printed import (
     Printed,
     column,
     printed,
-    star,
 )
-from unmask.studies.papers.published_tables import frame, row
+from unmask.studies.papers.paper_table import PaperTable, frame, row, signed
 from unmask.types import Estimate, Result
 
 METHODS = {
@@ -39,6 +40,8 @@ NATURAL = (
     "The paper's CEAT is on Reddit comments: ours stands beside it where natural contexts were "
     "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12."
 )
+STAR = "As the paper prints it; a star is bold there (p < 0.01), by the p of the release."
+ORIG = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
 # The tags by which the tables read results: `level` holds the sets for LPBS.
 KEY = ("model", "method", "test", "level", "context")
 Results = Mapping[tuple[Any, ...], Result]
@@ -56,91 +59,34 @@ class Cell(NamedTuple):
     context: str
 
 
-def _overall(results: Results, *key: str) -> Estimate | None:
-    result = results.get(key)
-    return result.overall if result else None
+class Run(NamedTuple):
+    """The models of this run with their kinds, its results, and whether they are comparable."""
+
+    kinds: Mapping[str, str]
+    results: Results
+    comparable: bool
+
+    def overall(self, *key: str) -> Estimate | None:
+        """The estimate under a key, if there is one."""
+        result = self.results.get(key)
+        return result.overall if result else None
 
 
-def _lines(
-    cells: Sequence[Cell], kinds: Mapping[str, str], results: Results, comparable: bool
-) -> pd.DataFrame:
-    """The long table: each of the paper's cells, with the model that belongs beside it or none.
+# ---------------------------------------------------------------- Tables 3, 11, 12 and 13
 
-    `kinds` are the models of this run. Those that are not the paper's get lines of their own.
+
+class Layout(NamedTuple):
+    """A table of all models: its title, its places in order, and the choice that columns show.
+
+    `places` gives for a test, a method and a model the cells of all choices.
     """
-    rows = []
-    for place in dict.fromkeys(tuple(c.keys.values()) for c in cells):
-        here = [c for c in cells if tuple(c.keys.values()) == place]
-        beside = {m: column(m, kind, here[0].method) for m, kind in kinds.items()}
-        for c in here:
-            own = next((m for m, label in beside.items() if label == c.model), None)
-            rows += _line(c, own, COLUMNS[c.model], results, comparable)
-        for m, label in beside.items():
-            if label is None:
-                rows += _line(here[0]._replace(number=Printed()), m, m, results, False)
-    return frame(rows)
 
-
-def _line(
-    cell: Cell, model: str | None, label: str, results: Results, comparable: bool
-) -> list[dict[str, Any]]:
-    key = (model, cell.method, cell.name, cell.level, cell.context)
-    result = results.get(key) if model is not None else None
-    if result is None and cell.number.value is None:
-        return []
-    line = row(
-        {**cell.keys, "model": label},
-        cell.number.value,
-        result.overall if result else None,
-        same=comparable,
-    )
-    bold = {True: "yes", False: "no", None: ""}[cell.number.significant]
-    line |= {"bold there": bold, "in the release": cell.number.release}
-    if result is not None:
-        line |= {
-            "p": result.overall.p,
-            "words lost": result.coverage.items - result.coverage.scored,
-        }
-    return [line]
-
-
-def _wide(
-    cells: Sequence[Cell], names: Sequence[str], results: Results, index: Sequence[str], choice: str
-) -> pd.DataFrame:
-    """The table in the paper's shape, bold as a star, with a column for each model of this run."""
-    rows: dict[tuple[str, ...], dict[str, str]] = {}
-    for c in cells:
-        line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
-        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = star(c.number)
-    for c in cells:
-        line = rows[tuple(c.keys[k] for k in index)]
-        for m in names:
-            estimate = _overall(results, m, c.method, c.name, c.level, c.context)
-            if estimate is not None:
-                line[f"{m} {c.keys[choice]}"] = f"{estimate.value:.2f}"
-    table = pd.DataFrame(list(rows.values())).fillna("")
-    choices = list(dict.fromkeys(c.keys[choice] for c in cells))
-    heads = [f"{name} {c}" for name in (*COLUMNS.values(), *names) for c in choices]
-    return table[[*index, *(h for h in heads if h in table)]]
-
-
-def _both(
-    name: str,
-    title: str,
-    note: str,
-    cells: Sequence[Cell],
-    names: Mapping[str, str],
-    results: Results,
-    index: Sequence[str],
-    choice: str,
-    comparable: bool,
-) -> list[Table]:
-    shape = "As the paper prints it; a star is bold there (p < 0.01), by the p of the release."
-    wide = _wide(cells, list(names), results, index, choice)
-    return [
-        Table(name, title, _lines(cells, names, results, comparable), note),
-        Table(f"{name}-printed", f"{title}, in the paper's shape", wide, shape),
-    ]
+    title: str
+    note: str
+    order: tuple[str, str]
+    methods: Iterable[str]
+    choice: str
+    places: Callable[[str, str, str], Iterator[Cell]]
 
 
 def _context(method: str) -> tuple[str, str]:
@@ -148,129 +94,143 @@ def _context(method: str) -> tuple[str, str]:
     return ("natural", "reddit") if method == "CEAT" else ("template", "template")
 
 
-def table3(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
-    """Replication: three methods on eight tests, the original scores beside the paper's."""
+def _replication(test: str, method: str, model: str) -> Iterator[Cell]:
+    (key, level), (ours, theirs) = METHODS[method], _context(method)
+    for choice, measured in (("orig", "none"), ("ours", key)):
+        where = {"context": theirs, "level": level, "targets": NAMED[test]}
+        number = printed(3, test, method, model, choice, **where)
+        keys = {"method": method, "test": test, "which": choice}
+        if number.value is not None:
+            yield Cell(keys, model, number, MAIN[test], measured, level, ours)
 
-    def cells() -> Iterator[Cell]:
-        for method, test, model in _product(("s-SEAT", "w-SEAT", "CEAT"), MAIN, COLUMNS):
-            key, level = METHODS[method]
-            ours, theirs = _context(method)
-            where = {"context": theirs, "level": level, "targets": NAMED[test]}
-            for choice in ("orig", "ours"):
-                number = printed(3, test, method, model, choice, **where)
-                if number.value is None:
-                    continue
-                keys = {"method": method, "test": test, "which": choice}
-                method_here = key if choice == "ours" else "none"
-                yield Cell(keys, model, number, MAIN[test], method_here, level, ours)
 
-    note = f"'orig' is what the methods' authors report. {NATURAL} {SHRINKS}"
-    index = ("method", "test")
-    return _both(
-        "table3",
+def _names_or_terms(test: str, method: str, model: str) -> Iterator[Cell]:
+    (key, level), (ours, theirs) = METHODS[method], _context(method)
+    for named in ("names", "terms"):
+        tests = chosen(concept=test, named=named, size="full", edition="")
+        where = {"context": theirs, "level": "" if key == "LPBS" else level}
+        number = printed(11, test, method, model, named, targets=named, **where)
+        keys = {"test": test, "method": method, "targets": named}
+        if tests and number.value is not None:
+            yield Cell(keys, model, number, tests[0].name, key, level, ours)
+
+
+def _templates_or_corpus(test: str, method: str, model: str) -> Iterator[Cell]:
+    key, level = METHODS[method]
+    for context, theirs in (("template", "template"), ("natural", "reddit")):
+        where = {"level": "" if key == "LPBS" else level, "targets": NAMED[test]}
+        number = printed(12, test, method, model, theirs, context=theirs, **where)
+        keys = {"test": test, "method": method, "context": context}
+        if number.value is not None or (model == "bert" and theirs != "template"):
+            yield Cell(keys, model, number, MAIN[test], key, level, context)
+
+
+def _encoding_levels(test: str, method: str, model: str) -> Iterator[Cell]:
+    ours, theirs = _context(method)
+    for level in LEVELS:
+        where = {"context": theirs, "level": level, "targets": NAMED[test]}
+        number = printed(13, test, method, model, level, **where)
+        keys = {"test": test, "method": method, "level": level}
+        if number.value is not None:
+            yield Cell(keys, model, number, MAIN[test], method, level, ours)
+
+
+BY_TEST = ("test", "method")
+LAYOUTS = {
+    3: Layout(
         "Table 3: replication",
-        note,
-        list(cells()),
-        names,
-        results,
-        index,
+        f"'orig' is what the methods' authors report. {NATURAL} {SHRINKS}",
+        ("method", "test"),
+        ("s-SEAT", "w-SEAT", "CEAT"),
         "which",
-        comparable,
-    )
-
-
-def table11(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
-    """Names or group terms."""
-
-    def cells() -> Iterator[Cell]:
-        for test, method, model in _product(MAIN, METHODS, COLUMNS):
-            key, level = METHODS[method]
-            ours, theirs = _context(method)
-            for named in ("names", "terms"):
-                tests = chosen(concept=test, named=named, size="full", edition="")
-                where = {"context": theirs, "level": "" if key == "LPBS" else level}
-                number = printed(11, test, method, model, named, targets=named, **where)
-                if tests and number.value is not None:
-                    keys = {"test": test, "method": method, "targets": named}
-                    yield Cell(keys, model, number, tests[0].name, key, level, ours)
-
-    index = ("test", "method")
-    return _both(
-        "table11",
-        "Table 11: names or group terms",
-        NATURAL,
-        list(cells()),
-        names,
-        results,
-        index,
-        "targets",
-        comparable,
-    )
-
-
-def table12(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
-    """Template or natural sentences."""
-
-    def cells() -> Iterator[Cell]:
-        for test, method, model in _product(MAIN, METHODS, COLUMNS):
-            key, level = METHODS[method]
-            for context, theirs in (("template", "template"), ("natural", "reddit")):
-                where = {"level": "" if key == "LPBS" else level, "targets": NAMED[test]}
-                number = printed(12, test, method, model, theirs, context=theirs, **where)
-                if number.value is None and (model != "bert" or theirs == "template"):
-                    continue
-                keys = {"test": test, "method": method, "context": context}
-                yield Cell(keys, model, number, MAIN[test], key, level, context)
-
-    note = (
+        _replication,
+    ),
+    11: Layout(
+        "Table 11: names or group terms", NATURAL, BY_TEST, METHODS, "targets", _names_or_terms
+    ),
+    12: Layout(
+        "Table 12: template or natural sentences",
         "The paper's natural sentences are Reddit comments, ours those of the store that was "
         "named; our templates are our own. Natural LPBS takes stored sentences in which a target "
-        "and an attribute meet. " + SHRINKS
-    )
-    return _both(
-        "table12",
-        "Table 12: template or natural sentences",
-        note,
-        list(cells()),
-        names,
-        results,
-        ("test", "method"),
+        "and an attribute meet. " + SHRINKS,
+        BY_TEST,
+        METHODS,
         "context",
-        comparable,
-    )
+        _templates_or_corpus,
+    ),
+    13: Layout(
+        "Table 13: encoding level", NATURAL, BY_TEST, ("SEAT", "CEAT"), "level", _encoding_levels
+    ),
+}
 
 
-def table13(names: Mapping[str, str], results: Results, comparable: bool) -> list[Table]:
-    """Encoding levels."""
-
-    def cells() -> Iterator[Cell]:
-        for test, key, model in _product(MAIN, ("SEAT", "CEAT"), COLUMNS):
-            ours, theirs = _context(key)
-            for level in LEVELS:
-                where = {"context": theirs, "level": level, "targets": NAMED[test]}
-                number = printed(13, test, key, model, level, **where)
-                if number.value is not None:
-                    keys = {"test": test, "method": key, "level": level}
-                    yield Cell(keys, model, number, MAIN[test], key, level, ours)
-
-    return _both(
-        "table13",
-        "Table 13: encoding level",
-        NATURAL,
-        list(cells()),
-        names,
-        results,
-        ("test", "method"),
-        "level",
-        comparable,
-    )
+def of_all_models(number: int, run: Run) -> list[Table]:
+    """Table 3, 11, 12 or 13: its lines, and the table in the paper's shape."""
+    layout = LAYOUTS[number]
+    outer = (MAIN, layout.methods) if layout.order == BY_TEST else (layout.methods, MAIN)
+    cells = []
+    for first, second, model in product(*outer, COLUMNS):
+        test, method = (first, second) if layout.order == BY_TEST else (second, first)
+        cells += list(layout.places(test, method, model))
+    rows, wide = _lines(cells, run), _wide(cells, run, layout.order, layout.choice)
+    table = PaperTable(f"table{number}", layout.title, rows, layout.note, in_print=wide, star=STAR)
+    return table.tables
 
 
-def _product(*some: Any) -> Iterator[tuple[str, ...]]:
-    out: list[tuple[str, ...]] = [()]
-    for values in some:
-        out = [(*head, v) for head in out for v in values]
-    return iter(out)
+def _lines(cells: Sequence[Cell], run: Run) -> list[dict[str, Any]]:
+    """Each of the paper's cells, with the model that belongs beside it or none.
+
+    Models of this run that are not the paper's get lines of their own.
+    """
+    rows = []
+    for place in dict.fromkeys(tuple(c.keys.values()) for c in cells):
+        here = [c for c in cells if tuple(c.keys.values()) == place]
+        beside = {m: column(m, kind, here[0].method) for m, kind in run.kinds.items()}
+        for c in here:
+            own = next((m for m, label in beside.items() if label == c.model), None)
+            rows += _line(c, own, COLUMNS[c.model], run, run.comparable)
+        for m, label in beside.items():
+            if label is None:
+                rows += _line(here[0]._replace(number=Printed()), m, m, run, False)
+    return rows
+
+
+def _line(
+    cell: Cell, model: str | None, label: str, run: Run, comparable: bool
+) -> list[dict[str, Any]]:
+    key = (model, cell.method, cell.name, cell.level, cell.context)
+    result = run.results.get(key) if model is not None else None
+    if result is None and cell.number.value is None:
+        return []
+    estimate = result.overall if result else None
+    keys = {**cell.keys, "model": label}
+    line = row(keys, cell.number.value, estimate, same=comparable)
+    bold = {True: "yes", False: "no", None: ""}[cell.number.significant]
+    line |= {"bold there": bold, "in the release": cell.number.release}
+    if result is not None:
+        lost = result.coverage.items - result.coverage.scored
+        line |= {"p": result.overall.p, "words lost": lost}
+    return [line]
+
+
+def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) -> pd.DataFrame:
+    """The table in the paper's shape, bold as a star, with a column for each model of this run."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for c in cells:
+        line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
+        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = signed(c.number.value, c.number.significant)
+    for c, m in product(cells, run.kinds):
+        estimate = run.overall(m, c.method, c.name, c.level, c.context)
+        if estimate is not None:
+            line = rows[tuple(c.keys[k] for k in index)]
+            line[f"{m} {c.keys[choice]}"] = f"{estimate.value:.2f}"
+    table = pd.DataFrame(list(rows.values())).fillna("")
+    choices = list(dict.fromkeys(c.keys[choice] for c in cells))
+    heads = [f"{name} {c}" for name in (*COLUMNS.values(), *run.kinds) for c in choices]
+    return table[[*index, *(h for h in heads if h in table)]]
+
+
+# ---------------------------------------------------------------- Tables 4, 5, 6 and 14
 
 
 def _smallest(test: str) -> str:
@@ -284,47 +244,43 @@ def _of_size(test: str, size: str) -> str:
     return _smallest(test) if size == "simplified" else MAIN[test]
 
 
-def table4(names: Sequence[str], results: Results, values: Any, comparable: bool) -> Table:
+def table4(run: Run, values: Any) -> list[Table]:
     """LPBS with simplified, reduced and full sets."""
     rows = []
     for test, stated in values["table4"].items():
-        for i, size in enumerate(SIZES):
+        for (i, size), m in product(enumerate(SIZES), run.kinds or [LPBS_MODEL]):
             original = values["table4 orig"].get(test) if size == "simplified" else None
-            for m in names or [LPBS_MODEL]:
-                estimate = _overall(results, m, "LPBS", _of_size(test, size), size, "template")
-                keys = {"test": test, "sets": size, "model": m, "orig": original}
-                rows.append(row(keys, stated[i], estimate, same=comparable and m == LPBS_MODEL))
-    note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
+            estimate = run.overall(m, "LPBS", _of_size(test, size), size, "template")
+            keys = {"test": test, "sets": size, "model": m, "orig": original}
+            rows.append(row(keys, stated[i], estimate, same=run.comparable and m == LPBS_MODEL))
     title = "Table 4: LPBS with simplified, reduced and full sets"
-    return Table("table4", title, frame(rows), note)
+    return PaperTable("table4", title, rows, ORIG).tables
 
 
-def table5(names: Sequence[str], results: Results, values: Any) -> Table:
+def table5(run: Run, values: Any) -> list[Table]:
     """Correlations between methods over tests, all and significant ones."""
     rows = []
+    heads = [f"published {c}" for c in values["table5"]["columns"]]
     for pair, stated in values["table5"].items():
         if pair == "columns":
             continue
-        line: dict[str, Any] = {"methods": pair}
-        line |= {
-            f"published {c}": v for c, v in zip(values["table5"]["columns"], stated, strict=True)
-        }
-        for m in names:
-            line |= _correlated(m, [METHODS[p] for p in pair.split(" | ")], results)
+        line: dict[str, Any] = {"methods": pair, **dict(zip(heads, stated, strict=True))}
+        for m in run.kinds:
+            line |= _correlated(m, [METHODS[p] for p in pair.split(" | ")], run)
         rows.append(line)
     note = (
         "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
         "sentences in the paper, here on templates."
     )
-    return Table("table5", "Table 5: correlations between methods", frame(rows), note)
+    return PaperTable("table5", "Table 5: correlations between methods", rows, note).tables
 
 
-def _correlated(model: str, methods: Any, results: Results) -> dict[str, Any]:
+def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
     pairs = [
-        [results.get((model, key, n, level, "template")) for key, level in methods]
+        [run.overall(model, key, n, level, "template") for key, level in methods]
         for n in MAIN.values()
     ]
-    both = [(a.overall, b.overall) for a, b in pairs if a and b]
+    both = [(a, b) for a, b in pairs if a and b]
     sure = [(a, b) for a, b in both if (a.p or 0) < SIGNIFICANT and (b.p or 0) < SIGNIFICANT]
     line: dict[str, Any] = {}
     for label, kept in (("all", both), ("sig.", sure)):
@@ -336,39 +292,90 @@ def _correlated(model: str, methods: Any, results: Results) -> dict[str, Any]:
     return line
 
 
-def table6(names: Sequence[str], results: Results, values: Any, comparable: bool) -> Table:
+def table6(run: Run, values: Any) -> list[Table]:
     """Nouns or adjectives as LPBS' attributes."""
     rows = []
     for test, stated in values["table6"].items():
-        for m in names or [LPBS_MODEL]:
-            same = comparable and m == LPBS_MODEL
-            for method, which in (("LPBS", "adjective"), ("LPBS nouns", "noun")):
-                estimate = _overall(results, m, method, _smallest(test), "simplified", "template")
-                original = stated["original noun"] if which == "noun" else None
-                keys = {"test": test, "attributes": which, "model": m, "orig": original}
-                rows.append(row(keys, stated[which], estimate, same=same))
-    note = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
-    return Table("table6", "Table 6: nouns or adjectives as attributes", frame(rows), note)
+        for m, (method, which) in product(
+            run.kinds or [LPBS_MODEL], (("LPBS", "adjective"), ("LPBS nouns", "noun"))
+        ):
+            estimate = run.overall(m, method, _smallest(test), "simplified", "template")
+            original = stated["original noun"] if which == "noun" else None
+            keys = {"test": test, "attributes": which, "model": m, "orig": original}
+            same = run.comparable and m == LPBS_MODEL
+            rows.append(row(keys, stated[which], estimate, same=same))
+    title = "Table 6: nouns or adjectives as attributes"
+    return PaperTable("table6", title, rows, ORIG).tables
 
 
-def table14(names: Sequence[str], results: Results, values: Any) -> Table:
+def table14(run: Run, values: Any) -> list[Table]:
     """Cosine or probability, by size of the sets; natural sentences where there are any."""
     rows = []
-    natural = any(key[-1] == "natural" for key in results)
+    natural = any(key[-1] == "natural" for key in run.results)
     context = "natural" if natural else "template"
-    for test, stated in values["table14"].items():
-        if test == "columns":
-            continue
-        for i, size in enumerate(SIZES):
-            base, method = _of_size(test, size), "CEAT" if size == "full" else f"CEAT {size}"
-            for m in names or ["bert-base-cased"]:
-                pair = (
-                    ("cosine", stated[i], (m, method, base, "word-average", context)),
-                    ("probability", stated[3 + i], (m, "CEAT-LPBS", base, size, context)),
-                )
-                for metric, value, key in pair:
-                    shown = m if names or metric == "cosine" else LPBS_MODEL
-                    keys = {"test": test, "sets": size, "metric": metric, "model": shown}
-                    rows.append(row(keys, value, _overall(results, *key), same=False))
+    tests = {k: v for k, v in values["table14"].items() if k != "columns"}
+    for (test, stated), (i, size) in product(tests.items(), enumerate(SIZES)):
+        base, method = _of_size(test, size), "CEAT" if size == "full" else f"CEAT {size}"
+        for m in run.kinds or ["bert-base-cased"]:
+            pair = (
+                ("cosine", stated[i], (m, method, base, "word-average", context)),
+                ("probability", stated[3 + i], (m, "CEAT-LPBS", base, size, context)),
+            )
+            for metric, value, key in pair:
+                shown = m if run.kinds or metric == "cosine" else LPBS_MODEL
+                keys = {"test": test, "sets": size, "metric": metric, "model": shown}
+                rows.append(row(keys, value, run.overall(*key), same=False))
     note = f"Published for BERT on Reddit; ours on {context} sentences. {SHRINKS}"
-    return Table("table14", "Table 14: cosine or probability", frame(rows), note)
+    return PaperTable("table14", "Table 14: cosine or probability", rows, note).tables
+
+
+# ---------------------------------------------------------------- runtimes, and the release
+
+
+def runtimes(values: Any, timing: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Tables 7 and 8."""
+    labels = [f"published {name}" for name in values["models"]]
+    note = (
+        "Published: means of ten runs on one CPU; those of the cosine methods leave out the "
+        "making of embeddings, which is in our 'model's seconds'. Ours is one run."
+    )
+    out = []
+    for number, test in ((7, "C1"), (8, "C6")):
+        rows: list[dict[str, Any]] = []
+        for method in METHODS:
+            stated = values[f"table{number}"][method]
+            line = {"method": method, **dict(zip(labels, stated, strict=True))}
+            for t in (t for t in timing if (t["test"], t["method"]) == (test, method)):
+                line |= {f"{t['model']} {k}": t[k] for k in ("model's seconds", "method's seconds")}
+            rows.append(line)
+        title = f"Table {number}: runtimes on {test} in seconds"
+        out.append(Table(f"table{number}", title, frame(rows), note))
+    return out
+
+
+def released(run: Run) -> list[Table]:
+    """The release's own sentences: what the paper's own models should give to the last digit."""
+    every = published("husse2022.csv")
+    every = every[(every.note == "") & (every.sets == "full") & (every.context == "template")]
+    keys = ["method", "test", "model", "level", "targets"]
+    stated = dict(zip(every[keys].itertuples(index=False, name=None), every.d, strict=True))
+    rows = []
+    for (model, method, _, level, context), result in run.results.items():
+        if context != "release":
+            continue
+        label, tags = column(model, run.kinds[model], method), result.spec.tags
+        where = "" if method == "LPBS" else level
+        value = stated.get((method, tags["concept"], label or "bert", where, tags["named"]))
+        value = None if value is None else float(value)
+        line = {"test": tags["concept"], "method": method, "level": level, "model": model}
+        same = run.comparable and label is not None
+        other = f"bert ({LPBS_MODEL})" if method == "LPBS" else "bert"
+        rows.append(
+            row(line, value, result.overall, same=same, digits=4)
+            | {"published for": label or other}
+        )
+    note = (
+        "The release's words in the release's sentences, read as its code reads them; published "
+        "values are those of its result files, to four digits."
+    )
+    return [Table("release", "The release's own sentences", frame(rows), note, 4)] if rows else []

@@ -22,7 +22,7 @@ from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.stats.comparison import exact_mcnemar
 from unmask.studies import frequency
 from unmask.studies.compare import wide
-from unmask.studies.papers.published_tables import Found, by_tags, deviation, frame, in_shape, row
+from unmask.studies.papers.paper_table import Found, PaperTable, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request
 from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset, Result
 
@@ -106,10 +106,8 @@ def run(models: Sequence[Model], request: Request) -> Study:
     tables = [
         _table1(names, results, values, comparable),
         _table2(request.corpus, values),
-        three := _table3(names, results, values, comparable),
-        in_shape(three, "model", ["measure", "group"]),
-        four := _table4(names, results, values, comparable),
-        in_shape(four, "model", ["data", "control"]),
+        *_table3(names, results, values, comparable),
+        *_table4(names, results, values, comparable),
         _table5(names, results, values, comparable),
         *_as_printed(names, results, values),
     ]
@@ -184,7 +182,7 @@ def _table1(models: Sequence[str], results: Found, values: Any, comparable: bool
         "StereoSet's unrelated sentences do not count. McNemar on the tokens that both measures "
         "ask for; the paper's mark is its own test at p < 0.01."
     )
-    return Table("table1", "Table 1: token prediction accuracy", frame(rows), note)
+    return PaperTable("table1", "Table 1: token prediction accuracy", rows, note).tables[0]
 
 
 def token_mcnemar(first: Result, second: Result) -> float:
@@ -221,7 +219,7 @@ def _table2(corpus: Sequence[str], values: Any) -> Table:
     return Table("table2", "Table 2: frequency ranks by group", frame(rows), note)
 
 
-def _table3(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
+def _table3(models: Sequence[str], results: Found, values: Any, comparable: bool) -> list[Table]:
     rows = []
     for label, hub in _names(models, values).items():
         names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
@@ -239,10 +237,11 @@ def _table3(models: Sequence[str], results: Found, values: Any, comparable: bool
             keys = {"model": label, "measure": m, "group": "|difference|"}
             rows.append(keys | {"published": stated[2], "measured": gap})
     note = "All tokens masked, against none masked."
-    return Table("table3", "Table 3: advantaged and disadvantaged groups", frame(rows), note)
+    title, columns = "Table 3: advantaged and disadvantaged groups", ("measure", "group")
+    return PaperTable("table3", title, rows, note, index="model", columns=columns).tables
 
 
-def _table4(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
+def _table4(models: Sequence[str], results: Found, values: Any, comparable: bool) -> list[Table]:
     columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
     rows = []
     for label, hub in _names(models, values).items():
@@ -267,7 +266,8 @@ def _table4(models: Sequence[str], results: Found, values: Any, comparable: bool
         "beside it; 'unrelated' counts the unrelated sentence alone. McNemar pairs each token with "
         "itself in another place."
     )
-    return Table("table4", "Table 4: shuffled and unrelated", frame(rows), note)
+    title, shown = "Table 4: shuffled and unrelated", ("data", "control")
+    return PaperTable("table4", title, rows, note, index="model", columns=shown).tables
 
 
 def _table5(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
@@ -279,7 +279,7 @@ def _table5(models: Sequence[str], results: Found, values: Any, comparable: bool
             stated = _at(values["table5"].get(label), i)
             keys = {"model": label, "measure": m, "data": d}
             rows.append(row(keys, stated, result.overall if result else None, same=comparable))
-    return Table("table5", "Table 5: bias scores", frame(rows))
+    return PaperTable("table5", "Table 5: bias scores", rows).tables[0]
 
 
 def _as_printed(models: Sequence[str], results: Found, values: Any) -> list[Table]:

@@ -18,7 +18,7 @@ from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, correlations
-from unmask.studies.papers.published_tables import Found, by_tags, deviation, frame, row
+from unmask.studies.papers.paper_table import Found, PaperTable, by_tags, deviation, frame, row
 from unmask.studies.papers.request import Request
 from unmask.types import Dataset, Estimate, Result
 
@@ -198,7 +198,7 @@ def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]], comparabl
             estimate = scores.get(model, {}).get(column)
             rows.append(row(keys, stated, estimate, same=comparable, digits=DIGITS))
     note = "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms."
-    return Table("table4", "Table 4: bias scores", frame(rows), note, DIGITS)
+    return PaperTable("table4", "Table 4: bias scores", rows, note, DIGITS).tables[0]
 
 
 def _as_printed(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Table:

@@ -1,6 +1,7 @@
-"""Published values beside measured ones: the lines of a paper's tables."""
+"""A paper's table: published values beside measured ones, as lines and in the shape of print."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -9,6 +10,46 @@ from unmask.reports.html.study_page import Table
 from unmask.types import Estimate, Result
 
 Found = dict[tuple[Any, ...], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table of a paper.
+
+    `rows` are its lines, made by `row`: published, measured, interval, agreement. In print its rows
+    are told apart by `index` and its columns by `columns`: then it is also shown in that shape, or
+    as `in_print`, where the paper's own form is another. `star` says which test makes a star.
+    """
+
+    name: str
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    note: str = ""
+    digits: int = 2
+    index: str = ""
+    columns: tuple[str, ...] = ()
+    in_print: pd.DataFrame | None = None
+    star: str = ""
+
+    @property
+    def tables(self) -> list[Table]:
+        """The lines, and the table in the paper's shape where that is another."""
+        lines = Table(self.name, self.title, frame(self.rows), self.note, self.digits)
+        wide = self._pivoted(lines.frame) if self.index else self.in_print
+        if wide is None:
+            return [lines]
+        title = f"{self.title}, in the paper's shape"
+        return [lines, Table(f"{self.name}-printed", title, wide, self.star, self.digits)]
+
+    def _pivoted(self, lines: pd.DataFrame) -> pd.DataFrame:
+        """The published value where there is one, else ours."""
+        value = lines.published.astype(float)
+        if "measured" in lines:
+            value = value.fillna(lines.measured)
+        heads = lines[list(self.columns)].astype(str).agg(", ".join, axis=1)
+        parts = pd.DataFrame({self.index: lines[self.index], "head": heads, "value": value})
+        wide = parts.pivot_table(index=self.index, columns="head", values="value", sort=False)
+        return wide.reset_index().rename_axis(columns=None)
 
 
 def by_tags(results: Iterable[Result], *tags: str) -> Found:
@@ -32,7 +73,8 @@ def row(
     out = {**keys, "published": value}
     if estimate is None:
         return out
-    out |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+    out |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high}
+    out |= {"n": estimate.n}
     if value is None or not same:
         return out
     exact = round(estimate.value, digits) == round(value, digits)
@@ -65,16 +107,3 @@ def signed(value: float | None, significant: bool | None = None, digits: int = 2
     if value is None or value != value:
         return ""
     return f"{value:.{digits}f}" + ("*" if significant else "")
-
-
-def in_shape(table: Table, index: str, columns: Sequence[str]) -> Table:
-    """A long table in the paper's shape: the published value where there is one, else ours."""
-    long = table.frame
-    value = long.published.astype(float)
-    if "measured" in long:
-        value = value.fillna(long.measured)
-    heads = long[list(columns)].astype(str).agg(", ".join, axis=1)
-    wide = pd.DataFrame({index: long[index], "head": heads, "value": value})
-    table_wide = wide.pivot_table(index=index, columns="head", values="value", sort=False)
-    title = f"{table.title}, in the paper's shape"
-    return Table(f"{table.name}-printed", title, table_wide.reset_index().rename_axis(columns=None))
