@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test test-all fuzz lint bench docs pretrain-check served-check clean
+.PHONY: run test test-all fuzz lint bench mutants docs pretrain-check served-check clean
 
 run: $(READY)
 	$(BIN)/unmask run
@@ -29,8 +29,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY)
-	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+bench: $(READY)  # SIZE=--small for a quick look
+	for file in $(filter-out benchmarks/sizes.py,$(wildcard benchmarks/*.py)); do \
+		echo "== $$file" && $(BIN)/python $$file $(SIZE) || exit 1; done
+
+mutants: $(READY)  # breaks stats, measures and flow on purpose: which changes do the tests notice?
+	$(BIN)/python tools/mutants.py
 
 docs: $(READY)
 	$(BIN)/mkdocs build --strict

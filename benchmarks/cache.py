@@ -10,7 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from sizes import SMALL
 from unmask.api import evaluate_specs
+from unmask.data.catalogue import limited
 from unmask.data.packaged import bundled_pairs
 from unmask.models.answer_cache import Answers, Store, opened
 from unmask.models.transformers.model import load
@@ -34,7 +36,8 @@ def main():
 
     Answers.recall, Answers.note = timed(Answers.recall), timed(Answers.note)
     Store.close = timed(Store.close)  # flushes on the way are within note
-    model, data = load("bundled"), bundled_pairs()
+    model = load("bundled")
+    data = limited(bundled_pairs(), 6 if SMALL else 10**6)
     specs = [Spec(model, m, data) for m in MEASURES]
     with tempfile.TemporaryDirectory() as folder:
         for name in ("empty", "full"):

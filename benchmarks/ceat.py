@@ -12,7 +12,9 @@ import time
 
 import numpy as np
 
-from unmask.stats.effects import ceat_samples, draw_indices, random_effects, sampled_sums
+from sizes import SMALL
+from unmask.stats.ceat import ceat_samples, draw_indices, random_effects
+from unmask.stats.effects import sampled_sums
 
 
 def cosine(u, v):
@@ -77,6 +79,6 @@ def permutation(draws, sub):
 
 
 if __name__ == "__main__":
-    contexts = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    ceat(10_000, contexts, 20)
-    permutation(100_000, 20_000)
+    contexts = int(sys.argv[1]) if len(sys.argv) > 1 else 20 if SMALL else 1000
+    ceat(100 if SMALL else 10_000, contexts, 5 if SMALL else 20)
+    permutation(1_000 if SMALL else 100_000, 200 if SMALL else 20_000)

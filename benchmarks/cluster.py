@@ -10,12 +10,12 @@ import sys
 import time
 
 import torch
-from ray.cluster_utils import Cluster
 
+from sizes import SMALL, needs
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
 from unmask.measures import find
-from unmask.models.ray.load_remote import load_remote
+from unmask.models.ray.remote_model import load_remote
 from unmask.models.transformers.model import load
 from unmask.options import Spec
 
@@ -29,6 +29,9 @@ def timed(model, data):
 
 
 def main(items: int) -> None:
+    needs("ray")
+    from ray.cluster_utils import Cluster
+
     torch.set_num_threads(1)
     data = catalogue.limited(catalogue.sentences("bundled-pairs"), items)
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
@@ -47,4 +50,4 @@ def main(items: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4 if SMALL else 60)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from sizes import SMALL
 from unmask.corpus.harvest import harvest, plan_for
 from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
@@ -77,7 +78,7 @@ def main():
             tests.append(test)
             words |= new
     plan = plan_for(tests, keep=1000)
-    size = 60_000_000
+    size = 300_000 if SMALL else 60_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.jsonl"
         made(path, size)

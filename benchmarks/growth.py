@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from sizes import SMALL
+
 WORDS = 2000
 
 
@@ -83,7 +85,7 @@ def one(count):
 
 
 def main():
-    sizes = [int(a) for a in sys.argv[1:]] or [1_000, 10_000, 100_000]
+    sizes = [int(a) for a in sys.argv[1:]] or ([100] if SMALL else [1_000, 10_000, 100_000])
     if len(sizes) == 1:
         one(sizes[0])
         return

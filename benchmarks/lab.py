@@ -11,9 +11,12 @@ import time
 
 import torch
 
+from sizes import SMALL
 from unmask.lab import nets
 from unmask.lab.language import corpus
 from unmask.lab.world import Plant
+
+SENTENCES = 200 if SMALL else 4000
 
 
 def seconds(plants: list[Plant], texts: list, how: nets.Training, kind: str) -> float:
@@ -41,11 +44,11 @@ def rate(size: int = 1536, times: int = 8) -> float:
 
 def main() -> None:
     """Both ways, for masked and causal models."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 8
-    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 12
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2 if SMALL else 8
+    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 2 if SMALL else 12
     plants = [Plant(1.0, 1, seed) for seed in range(count)]
-    texts = [corpus(p, 4000) for p in plants]
-    how = nets.Training(steps=steps, rows=128, sentences=4000)
+    texts = [corpus(p, SENTENCES) for p in plants]
+    how = nets.Training(steps=steps, rows=128, sentences=SENTENCES)
     for kind in ("masked", "causal"):
         together = seconds(plants, texts, how, kind)
         apart = sum(seconds([p], [t], how, kind) for p, t in zip(plants, texts, strict=True))

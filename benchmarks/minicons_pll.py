@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+from sizes import SMALL, needs
+
 SIZES = (1, 8, 32)
 ROUNDS = 3
 
@@ -92,10 +94,11 @@ def run(job, plain):
 
 
 def main():
-    plain = dict(os.environ)  # importing unmask sets how torch keeps memory, for its own process
+    needs("minicons")
+    plain = dict(os.environ)  # loading a model sets how torch keeps memory, for its own process
     import unmask
 
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 4 if SMALL else 200
     folder = Path(unmask.__file__).parent / "models" / "bundled_model"
     strings = [t.string for i in items(count) for t in i.texts.values()]
     given = {"folder": str(folder), "strings": strings}

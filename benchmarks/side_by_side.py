@@ -14,13 +14,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from sizes import SMALL
+
 ROOT = Path(__file__).parents[1]
+FEWER = ["-x", "aul", "-d", "bundled-pairs", "--limit", "4"] if SMALL else []
 
 
 def seconds(source, out, *options, **environment):
     start = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "unmask", "run", "--out", str(out), *options],
+        [sys.executable, "-m", "unmask", "run", "--out", str(out), *FEWER, *options],
         check=True,
         capture_output=True,
         env={**os.environ, "PYTHONPATH": str(source), **environment},
@@ -29,7 +32,8 @@ def seconds(source, out, *options, **environment):
 
 
 def main():
-    commit, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1 if SMALL else 3
     times = {"then": [], "now, no cache": [], "now, empty cache": [], "now, from the cache": []}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 
-ROUNDS = 15
+from sizes import SMALL
+
+ROUNDS = 1 if SMALL else 15
 HEAVY = ("torch", "transformers", "pandas", "numpy", "scipy", "statsmodels")
 
 

@@ -20,9 +20,10 @@ import torch
 import transformers
 from torch.profiler import ProfilerActivity, profile
 
+from sizes import SMALL
 from unmask.data import catalogue
 from unmask.flow import evaluate as flow
-from unmask.flow import reduce, run_likelihood
+from unmask.flow import results, run_likelihood
 from unmask.models.transformers.model import wrap
 from unmask.options import Options, Spec
 
@@ -72,19 +73,20 @@ def parts(model, options):
 
         return call
 
-    before = run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, reduce.result
+    before = run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, results.result
     run_likelihood._planned = wrapped("planning", before[0])
     run_likelihood.begin = wrapped("sending", before[1])
     run_likelihood._reduced = wrapped("waiting", before[2])
-    reduce.result = wrapped("statistics", before[3])
+    results.result = wrapped("statistics", before[3])
     try:
         with timed(times, "whole"):
             with timed(times, "reading"):
                 sets = [catalogue.resolve(d)[0] for d in DATA]
+                sets = [catalogue.limited(d, 6) for d in sets] if SMALL else sets
             specs = [Spec(model, m, d) for d in sets for m in MEASURES]
             found = flow.evaluate(specs, options)
     finally:
-        run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, reduce.result = (
+        run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, results.result = (
             before
         )
     return times, found
@@ -121,9 +123,12 @@ def preferences(found):
 
 
 def main():
+    if "UNMASK_DATA" not in os.environ:
+        print("skipped: UNMASK_DATA names no folder with CrowS-Pairs, StereoSet and a tokenizer")
+        return
     given = [a for a in sys.argv[1:] if "=" not in a]
     tokens = {a.split("=")[0]: int(a.split("=")[1]) for a in sys.argv[1:] if "=" in a}
-    size, dtypes = (given or ["base"])[0], given[1:] or ["float32"]
+    size, dtypes = (given or ["tiny" if SMALL else "base"])[0], given[1:] or ["float32"]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     machine = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
     plain = Options(**tokens, recheck=False)

@@ -413,7 +413,7 @@ def test_a_model_that_is_spread_over_devices_has_the_same_numbers(tmp_path, monk
     assert spread[0].provenance["model"]["weights"] == plain[0].provenance["model"]["weights"]
     with pytest.raises(unmask.UnmaskError, match="8bit"):
         unmask.run(str(tmp_path), "ll", load="3bit")
-    monkeypatch.setattr("unmask.models.transformers.model.find_spec", lambda name: None)
+    monkeypatch.setattr("unmask.models.transformers.files.find_spec", lambda name: None)
     with pytest.raises(unmask.ModelError, match=r"unmask\[large\]"):
         unmask.run(str(tmp_path), "ll", "bundled-pairs", load="8bit")
 

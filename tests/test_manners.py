@@ -17,12 +17,12 @@ import torch
 import transformers
 import typer
 from rich.console import Console
-from unmask.cli.arguments import WIDE
-from unmask.cli.helping import SECTIONS
+from unmask.cli.options import WIDE
+from unmask.cli.help import SECTIONS
 
 import unmask
 from conftest import hears_interruptions, invoke, tiny
-from unmask.cli import fitting, terminal
+from unmask.cli import tables, terminal
 from unmask.cli.main import app
 from unmask.data import catalogue
 from unmask.errors import NotApplicable
@@ -244,12 +244,12 @@ def test_tables_fit_without_cutting_words(width):
 
 
 def test_names_break_at_their_marks_only():
-    found = fitting.broken("bundled-pairs:40-of-356", 14).split("\n")
+    found = tables.broken("bundled-pairs:40-of-356", 14).split("\n")
     assert found == ["bundled-pairs:", "40-of-356"]
     heads = [Cell("data", True), Cell("score", False), Cell("acc.", False)]
     rows = [[Cell("a-long-name", True), Cell("50.0", False), Cell("9 %", False)]]
-    assert fitting.fitted(heads, rows, 40)[2] == []
-    kept, cells, gone = fitting.fitted(heads, rows, 17)
+    assert tables.fitted(heads, rows, 40)[2] == []
+    kept, cells, gone = tables.fitted(heads, rows, 17)
     assert ([c.text for c in kept], gone) == (["data", "score"], ["acc."])
     assert cells[0][0].text == "a-long-name"
 

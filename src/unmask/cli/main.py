@@ -29,11 +29,10 @@ from unmask.cli.vary import vary
 from unmask.errors import UnmaskError, UnmaskWarning
 
 if TYPE_CHECKING:
-    import unmask as package
     from unmask.reports import files
 else:
-    package = lazy("unmask")
     files = lazy("unmask.reports.files")
+package = lazy("unmask")
 
 app = typer.Typer(
     name="unmask",
