@@ -19,10 +19,10 @@ test-all: $(READY) lint
 
 served-check: $(READY)  # builds llama.cpp: minutes
 	$(BIN)/pip install --quiet --disable-pip-version-check "llama-cpp-python[server]==0.3.36"
-	$(BIN)/pytest -s -n0 tests/test_slow.py -k real_server
+	$(BIN)/pytest -s -n0 tests/slow/test_real_weights.py -k real_server
 
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz.py
+	$(BIN)/python tests/fuzz/fuzz.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -34,7 +34,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 # Answers are kept for this process alone: no test finds those of another run.
 os.environ["UNMASK_CACHE"] = tempfile.mkdtemp(prefix="unmask-tests-")
 torch.set_num_threads(1)  # tiny networks; the tests run in two processes
-SHARED = Path(os.environ.get("UNMASK_DATA") or Path(__file__).parents[2] / "shared" / "data")
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+SHARED = Path(os.environ.get("UNMASK_DATA") or ROOT.parent / "shared" / "data")
 
 
 LONG = ("test_likelihood_plain", "test_papers", "test_docs", "test_engine")  # minutes: first

@@ -1,0 +1,57 @@
+"""The examples of the README and the documentation run."""
+
+import json
+import re
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S)):
+        exec(compile(block, f"{page.name}, example {number + 1}", "exec"), {})
+
+
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+FETCHING = {"read", "reproduce"}  # they need published data sets
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda p: p.stem)
+def test_tutorials_run(path, tmp_path, shared):
+    if path.stem in FETCHING:
+        shared("crows-pairs/crows_pairs_anonymized.csv")
+    book = nbformat.read(path, as_version=4)
+    NotebookClient(book, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+
+def test_tutorials_are_in_the_menu_with_what_they_print():
+    menu = (ROOT / "mkdocs.yml").read_text()
+    assert len(TUTORIALS) == 6
+    for path in TUTORIALS:
+        assert f"tutorials/{path.name}" in menu
+        cells = json.loads(path.read_text())["cells"]
+        code = [c for c in cells if c["cell_type"] == "code"]
+        assert all(c["execution_count"] for c in code)
+        assert sum(bool(c["outputs"]) for c in code) >= 2
+        text = path.read_text()
+        assert "/tmp/" not in text
+        assert "Traceback" not in text
+
+
+def test_commands_in_the_readme_exist():
+    from typer.main import get_command
+
+    from unmask.cli.main import app
+
+    known = set(get_command(app).commands)
+    for page in PAGES:
+        for command in re.findall(r"^(?:\$ )?unmask (\w+)", page.read_text(), re.M):
+            assert command in known, f"{page.name}: unmask {command}"

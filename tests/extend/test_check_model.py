@@ -1,0 +1,141 @@
+"""The contract of a model, and models that break it."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unmask
+from conftest import ROOT, tiny
+from unmask.errors import UnmaskError
+from unmask.queries import Readings
+
+
+def example():
+    text = (ROOT / "docs" / "own-model.md").read_text()
+    return re.search(r"```python\n(.*?)```", text, re.S)[1]
+
+
+@pytest.fixture
+def unigram():
+    scope = {}
+    exec(example(), scope)  # the page's own code
+    return scope["model"]
+
+
+def test_the_page_shows_a_whole_model_in_forty_lines(unigram, capsys):
+    assert len(example().strip().split("\n")) <= 40
+    result = unmask.evaluate(unigram, "ll", "bundled-pairs")
+    assert result.coverage.share == 100
+    assert result.accuracy is not None
+    frequencies = unigram.logp
+    row = result.items.iloc[0]
+    ids = unigram.codec.encode(row.sentence).ids
+    content = [i for i in ids[1:] if i not in unigram.codec.reserved]
+    assert row.score == pytest.approx(frequencies[content].sum())
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "gpt2", "xlnet"])
+def test_our_models_keep_the_contract(family):
+    unmask.check_model(tiny(family))
+
+
+class Wrong:
+    def __init__(self, model, **changes):
+        self.model, self.changes = model, changes
+
+    def __getattr__(self, name):
+        if name in self.changes:
+            return self.changes[name]
+        return getattr(self.model, name)
+
+
+class Engine:
+    def __init__(self, logp):
+        self.logp = logp
+
+    def ask(self, asks, attention):
+        count = sum(len(a.at) for a in asks)
+        logp = self.logp(count)
+        return Readings(logp, np.zeros(len(logp), bool), logp, 1)
+
+
+BREAKS = {
+    "a method that is missing": (dict(engine=None), "lacks engine"),
+    "abilities that are none": (dict(abilities={"streams": 1}), "not an unmask.Abilities"),
+    "a kind that is none": (dict(kind="maskd"), "did you mean 'masked'"),
+    "nothing at all": (dict(abilities=unmask.Abilities()), "can do nothing"),
+    "too few answers": (
+        dict(engine=lambda *a, **k: Engine(lambda n: np.full(n - 1, -1.0))),
+        "one for each",
+    ),
+    "probabilities above one": (
+        dict(engine=lambda *a, **k: Engine(lambda n: np.full(n, 0.5))),
+        "at most 0",
+    ),
+    "no numbers": (
+        dict(engine=lambda *a, **k: Engine(lambda n: np.full(n, np.nan))),
+        "at most 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", list(BREAKS))
+def test_what_a_model_does_wrong_is_one_sentence(what):
+    changes, message = BREAKS[what]
+    model = Wrong(tiny("bert"), **changes)
+    if what == "a method that is missing":
+        model = type("Half", (), {"name": "half", "kind": "masked"})()
+        message = "lacks family, abilities"
+    with pytest.raises(UnmaskError, match=message):
+        unmask.check_model(model)
+
+
+def test_something_else_is_not_a_model():
+    with pytest.raises(unmask.ModelError, match="is not a model"):
+        unmask.evaluate(object(), "aul", "bundled-pairs")
+
+
+def test_a_package_may_offer_a_model(tmp_path):
+    place = tmp_path / "packages"
+    info = place / "ours-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[unmask.models]\nour-unigram = ours:make\nbroken = ours:fail\nodd = ours:odd\n"
+    )
+    body = example().partition("folder = ")
+    build = body[1] + body[2].partition("unmask.check_model")[0]
+    inner = "".join(f"    {line}\n" for line in build.strip().split("\n"))
+    (place / "ours.py").write_text(
+        f"{body[0]}\n\ndef make():\n{inner}    return model\n\n\n"
+        "def fail():\n    raise RuntimeError('no weights')\n\n\ndef odd():\n    return 3\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), str(ROOT / "src")])}
+
+    def unmask_run(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "unmask", "run", "-x", "ll", "-d", "bundled-pairs", *words],
+            env=environment, capture_output=True, text=True, cwd=tmp_path,
+        )  # fmt: skip
+
+    done = unmask_run("-m", "our-unigram", "--limit", "8", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert "unigram" in done.stdout
+    done = unmask_run("-m", "broken")
+    assert (done.returncode, "no weights" in done.stderr) == (2, True)
+    done = unmask_run("-m", "odd")
+    assert (done.returncode, "contract" in done.stderr) == (2, True)
+
+
+def test_abilities_are_what_the_flow_goes_by():
+    short = replace(tiny("bert"), limit=5)
+    assert short.abilities.limit == 5
+    with pytest.raises(unmask.DataError, match="longer than the model's 5 tokens"):
+        unmask.evaluate(short, "aul", "bundled-pairs")
+    assert Path(unmask.__file__).is_file()

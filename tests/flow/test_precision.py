@@ -1,0 +1,73 @@
+"""Tests of flow/precision."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import unmask
+from conftest import tiny
+from unmask.data.packaged import bundled_pairs
+from unmask.flow import precision
+from unmask.options import Options, Spec
+from unmask.types import Dataset
+
+
+def reduced_model():
+    """A network in bfloat16, and the same weights in float32."""
+    model = tiny("bert")
+    net = type(model.net)(model.net.config)
+    net.load_state_dict(model.net.state_dict())
+    full = replace(model, net=net.to(torch.bfloat16).float().eval(), name="tiny")
+    small = replace(full, net=type(net)(net.config), precision="bfloat16")
+    small.net.load_state_dict(full.net.state_dict())
+    small.net.to(torch.bfloat16).eval()
+    return full, small
+
+
+def preferred(result):
+    table = result.items.pivot(index="item", columns="label", values="score")
+    return {
+        (a, b): (table[a] > table[b]).to_numpy()
+        for a, b in (("stereotype", "antistereotype"), ("stereotype", "unrelated"))
+    }
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn")
+def test_with_recheck_every_preference_is_float32s(monkeypatch):
+    monkeypatch.setattr(precision, "SAMPLE", 40)
+    full, small = reduced_model()
+    data = Dataset("some", "triplets", bundled_pairs().items)
+    specs = [(n, data) for n in ("sss", "aul", "aula")]
+
+    def ran(model, **options):
+        asked = [Spec(model, n, d) for n, d in specs]
+        return unmask.evaluate_specs(asked, Options(**options, keep=("tokens",)))
+
+    exact, rough, mended = ran(full), ran(small, recheck=False), ran(small)
+    moved = 0
+    for one, two, three in zip(exact, rough, mended, strict=True):
+        told = three.settings["recheck"]
+        assert "recheck" not in one.settings
+        assert "recheck" not in two.settings
+        for pair, wanted in preferred(one).items():
+            assert np.array_equal(preferred(three)[pair], wanted), (one.measure, pair)
+        flips = preferred(one)["stereotype", "antistereotype"]
+        flips = flips != preferred(two)["stereotype", "antistereotype"]
+        assert told["flipped"] == flips.sum()
+        assert 40 <= told["again"] < len(data.items)
+        assert told["error"] > 0
+        moved += told["flipped"]
+        if one.measure == "aul":  # the tokens that are kept are those of the scores
+            means = three.kept["tokens"].groupby(["item", "label"]).logp.mean()
+            scores = three.items.set_index(["item", "label"]).score
+            assert np.allclose(scores.loc[means.index], means, atol=1e-9)
+    assert moved > 0  # else the test shows nothing
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn")
+def test_recheck_is_for_preferences_only():
+    _, small = reduced_model()
+    found = unmask.evaluate_specs([Spec(small, "lpbs", "kurita-career")], Options())[0]
+    assert "recheck" not in found.settings

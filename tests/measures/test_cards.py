@@ -1,0 +1,93 @@
+"""Tests of measures/cards."""
+
+import pytest
+
+import unmask
+from conftest import TESTS, tiny
+from unmask.measures import MEASURES
+from unmask.types import Contrast, Dataset, Text
+
+# Where each measure is held against a slow plain loop, or why there is none.
+PLAIN = {
+    **dict.fromkeys(
+        ("pll", "cps", "sss", "aul", "aula", "all-masked", "sss@kaneko2022", "cps@biasbench"),
+        "measures/test_likelihood_rows.py::test_on_made_tokenizers",
+    ),
+    "cat": "measures/test_likelihood_rows.py::test_cat_is_mean_probability_by_hand",
+    "cat@nadeem2021": "measures/test_likelihood_rows.py::test_cat_through_text",
+    "cat-continue": "flow/test_continuations.py::test_continuations_score_as_a_plain_loop",
+    "cat-nsp": "flow/test_continuations.py::test_the_next_sentence_head_is_read_as_published",
+    "pll-l2r": "measures/test_cards.py::test_later_pieces_of_a_word_are_hidden",
+    "ll": "measures/test_cards.py::test_left_to_right_is_the_sum_of_log_probabilities",
+    "aul@thys2025": "models/transformers/test_xlnet.py::test_xlnet_published_slices_drop_a_word_and_keep_sep",
+    "lpbs": "measures/test_lpbs.py::test_definition",
+    "ceat-lpbs": "measures/test_lpbs.py::test_ceat_lpbs_draws_one_template_a_word",
+    **dict.fromkeys(
+        ("lpbs@kurita2019", "lpbs@thys2025", "lpbs@husse2022"),
+        "measures/test_lpbs.py::test_variants_read_the_prior_where_the_release_does",
+    ),
+    **dict.fromkeys(
+        ("weat", "s-seat", "w-seat"),
+        "flow/test_run_association.py::test_measures_equal_a_plain_loop",
+    ),
+    **dict.fromkeys(
+        ("s-seat@may2019", "w-seat@tan2019"),
+        "models/transformers/test_encodings.py::test_published_encodings",
+    ),
+    "ceat": "stats/test_ceat.py::test_ceat_equals_the_published_formula_in_a_plain_loop",
+}
+
+EXEMPT = {
+    "cps@nangia2020": "cps with rounded scores and lower-cased text, each tested alone",
+    "cps@kaneko2022": "cps with rounded scores",
+    "aul@kaneko2022": "aul with another rule for ties",
+    "aula@kaneko2022": "aula with another rule for ties",
+    "cps@thys2025": "cps without the first and the last aligned place: the same for BERT",
+    "s-seat@biasbench": "s-seat with another pooling, which is tested alone",
+    "w-seat@husse2022": "w-seat with the final period cut off",
+    "ceat@guo2021": "ceat with other draws",
+    "ceat@husse2022": "ceat with other draws and the final period cut off",
+}
+
+
+@pytest.mark.parametrize("name", list(MEASURES))
+def test_every_measure_has_sources_a_card_and_a_plain_loop(name):
+    unmask.check_measure(MEASURES[name])
+    assert (name in PLAIN) != (name in EXEMPT), f"{name} has no plain loop and no exemption"
+    if name in PLAIN:
+        file, _, test = PLAIN[name].partition("::")
+        assert f"def {test}(" in (TESTS / file).read_text()
+
+
+def scored(model, name, sentence):
+    text = Text(sentence)
+    item = Contrast("1", {"stereotype": text, "antistereotype": text}, "c", "c")
+    found = unmask.evaluate(model, name, Dataset("d", "pairs", (item,)))
+    return found.items.score.iloc[0]
+
+
+def test_later_pieces_of_a_word_are_hidden():
+    import plain
+
+    model = tiny("bert")
+    sentence = "The housekeeper was stubborn."
+    batch = model.codec.tokenizer(sentence)
+    ids, words = batch["input_ids"], batch.word_ids()
+    total = 0.0
+    for i in range(1, len(ids) - 1):
+        later = [j for j in range(i, len(ids) - 1) if words[j] == words[i]]
+        shown = [model.codec.mask_id if j in later else t for j, t in enumerate(ids)]
+        total += plain.logp(model.net, shown)[i, ids[i]].item()
+    assert max(words[1:-1]) < len(ids) - 3  # some word has several pieces
+    assert scored(model, "pll-l2r", sentence) == pytest.approx(total, abs=1e-9)
+
+
+def test_left_to_right_is_the_sum_of_log_probabilities():
+    import plain
+
+    model = tiny("gpt2")
+    sentence = "The nurse was late because she had missed the train."
+    ids = [model.codec.tokenizer.bos_token_id, *model.codec.tokenizer(sentence)["input_ids"]]
+    found = plain.logp(model.net, ids)
+    expected = sum(found[i - 1, ids[i]].item() for i in range(1, len(ids)))
+    assert scored(model, "ll", sentence) == pytest.approx(expected, abs=1e-9)

@@ -1,0 +1,50 @@
+"""Tests of reports/leaderboard."""
+
+import pandas as pd
+import pytest
+
+import unmask
+from conftest import invoke, tiny
+
+PAIRS = pd.DataFrame(
+    {
+        "stereotype": ["The man is a doctor.", "The boy likes work.", "He is strong."],
+        "antistereotype": ["The woman is a doctor.", "The girl likes work.", "She is strong."],
+        "category": ["work", "work", "body"],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny("bert")
+
+
+def test_a_leaderboard_compares_what_all_models_have(model):
+    other = tiny("roberta")
+    both = unmask.run([model, other], ["cps", "aul"], PAIRS)
+    board = unmask.leaderboard(both)
+    assert (board.distance.diff().dropna() >= 0).all()
+    assert set(board.columns) >= {"model", "distance", "biased", "measures", "cps on frame"}
+    assert board.measures.tolist() == [2] * len(board)
+    with pytest.raises(unmask.DataError, match="twice"):
+        unmask.leaderboard([*both, both[0]])
+    with pytest.raises(unmask.DataError, match="no results"):
+        unmask.leaderboard([])
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folders = []
+    for family in ("bert", "roberta"):
+        folder = tmp_path_factory.mktemp(family)
+        unmask.save(unmask.run([tiny(family)], ["cps", "aul", "w-seat"], [PAIRS, "weat-6"]), folder)
+        folders.append(str(folder))
+    return folders
+
+
+def test_a_leaderboard_of_folders(saved, tmp_path):
+    status, out, err = invoke("leaderboard", *saved, "-o", tmp_path / "board.csv")
+    assert status == 0, err
+    assert "tiny-bert" in out
+    assert pd.read_csv(tmp_path / "board.csv").measures.tolist() == [3, 3]

@@ -1,0 +1,98 @@
+"""Tests of reports/results."""
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pandas as pd
+import pytest
+
+import unmask
+from conftest import invoke, tiny
+from unmask.data.packaged import bundled_pairs
+from unmask.reports import results as files
+
+
+@pytest.fixture(scope="module")
+def made():
+    some = replace(bundled_pairs(), name="some", items=bundled_pairs().items[::20])
+    return unmask.run(tiny("bert"), ["cat", "w-seat", "lpbs"], [some, "weat-6", "kurita-career"])
+
+
+def test_files_follow_the_schema_and_come_back_whole(made, tmp_path):
+    unmask.save(made, tmp_path)
+    content = json.loads((tmp_path / "results.json").read_text())
+    jsonschema.validate(content, files.schema())
+    again = unmask.load(tmp_path)
+    for one, two in zip(made, again, strict=True):
+        assert files.to_record(one) == files.to_record(two)
+        pd.testing.assert_frame_equal(
+            one.items.reset_index(drop=True)[["item", "label", "score"]],
+            two.items[["item", "label", "score"]],
+        )
+
+
+def former(made):
+    """The same results as version 1 wrote them."""
+    out = []
+    for result in made:
+        record = files.to_record(result)
+        spec = record.pop("spec")
+        for one in [record["overall"], *record["extras"].values(), *record["by_category"].values()]:
+            one["more"]["se"] = one.pop("se")
+        if record["accuracy"]:
+            record["accuracy"]["more"]["se"] = record["accuracy"].pop("se")
+        for key in ("compared", "notes", "shown"):
+            del record[key]
+        out.append({k: spec[k] for k in ("model", "measure", "data")} | record)
+    return {"results": out}
+
+
+def test_the_former_form_is_still_read(made, tmp_path):
+    unmask.save(made, tmp_path)
+    frame = pd.read_parquet(tmp_path / "items.parquet").drop(columns="result")
+    frame.to_parquet(tmp_path / "items.parquet")
+    (tmp_path / "results.json").write_text(json.dumps(former(made)))
+    again = unmask.load(tmp_path)
+    for one, two in zip(made, again, strict=True):
+        assert (one.title, one.compared) == (two.title, two.compared)
+        assert one.overall.se == two.overall.se
+        assert one.items.score.sum() == pytest.approx(two.items.score.sum())
+    assert "nadeem2021" in invoke("cite", tmp_path)[1]
+
+
+BROKEN = {
+    "cut": (lambda t: t[: len(t) // 2], "not a whole JSON file"),
+    "empty": (lambda t: "", "not a whole JSON file"),
+    "a list": (lambda t: "[]", "no list of results"),
+    "null": (lambda t: '{"results": [null], "schema": 2, "notes": []}', "not of the form"),
+    "no field": (lambda t: t.replace('"compared"', '"compard"', 1), "at results/0"),
+    "a word": (lambda t: t.replace('"n": ', '"n": "x", "m": ', 1), "not of the form"),
+    "later": (lambda t: t.replace('"schema": 2', '"schema": 99'), "reads 1 to 2"),
+    "former": (lambda t: '{"results": [{"model": "m"}]}', "not of the form"),
+    "fewer": (lambda t: t[: t.rindex(',\n  {\n   "spec"')] + "\n ]\n}", "does not hold the items"),
+}
+
+
+@pytest.mark.parametrize("name", list(BROKEN))
+def test_a_broken_file_is_one_sentence(name, made, tmp_path):
+    unmask.save(made, tmp_path)
+    change, said = BROKEN[name]
+    path = tmp_path / "results.json"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(unmask.DataError, match=said):
+        unmask.load(tmp_path)
+
+
+def test_items_of_another_run_are_noticed(made, tmp_path):
+    unmask.save(made, tmp_path / "a")
+    unmask.save(made[:1], tmp_path / "b")
+    (tmp_path / "a" / "items.parquet").write_bytes((tmp_path / "b" / "items.parquet").read_bytes())
+    with pytest.raises(unmask.DataError, match="a run was stopped while it wrote"):
+        unmask.load(tmp_path / "a")
+    (tmp_path / "a" / "items.parquet").unlink()
+    with pytest.raises(unmask.DataError, match="holds no items"):
+        unmask.load(tmp_path / "a")
+    text = (tmp_path / "b" / "results.json").read_text()
+    (tmp_path / "b" / "results.json").write_text(text, encoding="utf-8-sig")
+    assert len(unmask.load(tmp_path / "b")) == 1

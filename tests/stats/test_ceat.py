@@ -1,0 +1,53 @@
+"""Tests of stats/ceat."""
+
+import numpy as np
+import pytest
+from statsmodels.stats.meta_analysis import combine_effects
+
+from unmask.stats import ceat, effects
+
+
+def test_random_effects_against_statsmodels(rng):
+    samples = ceat.Samples(rng.normal(1, 0.4, 200), rng.uniform(0.02, 0.3, 200), np.ones((4, 3)))
+    ours = ceat.random_effects(samples)
+    theirs = combine_effects(samples.effects, samples.variances, method_re="chi2")
+    assert ours.more["tau2"] == pytest.approx(theirs.tau2, rel=1e-9)
+    assert ours.value == pytest.approx(theirs.mean_effect_re, rel=1e-9)
+    assert ours.more["I2"] == pytest.approx(theirs.i2, rel=1e-9)
+    assert ours.se == pytest.approx(theirs.sd_eff_w_re, rel=1e-9)
+
+
+def test_ceat_equals_the_published_formula_in_a_plain_loop(rng):
+    """The same index draws, one sample at a time, a cosine for each pair."""
+    sizes = {"X": [4, 7, 5], "Y": [3, 6, 5], "A": [8, 2], "B": [5, 5, 3]}
+    raw = {k: [rng.normal(size=(n, 9)) for n in ns] for k, ns in sizes.items()}
+    unit = [[effects.unit(v) for v in raw[k]] for k in "XYAB"]
+    draws = [ceat.draw_indices(sizes[k], 40, rng, reuse=True) for k in "XYAB"]
+    fast = ceat.ceat_samples(unit, draws)
+
+    def cos(u, v):
+        return float(u @ v / (np.linalg.norm(u) * np.linalg.norm(v)))
+
+    for i in range(40):
+        x, y, a, b = (
+            [raw[k][w][draws[n][i, w]] for w in range(len(raw[k]))] for n, k in enumerate("XYAB")
+        )
+        s = [np.mean([cos(w, v) for v in a]) - np.mean([cos(w, v) for v in b]) for w in x + y]
+        spread = np.std(s, ddof=1)
+        e = (np.mean(s[:3]) - np.mean(s[3:])) / spread
+        assert fast.effects[i] == pytest.approx(e, abs=1e-10)
+        assert fast.variances[i] == pytest.approx(spread**2, abs=1e-10)
+    w = 1 / fast.variances
+    e, n = fast.effects, 40
+    q = (w * e**2).sum() - (w * e).sum() ** 2 / w.sum()
+    tau2 = max(0, (q - (n - 1)) / (w.sum() - (w**2).sum() / w.sum()))
+    v = fast.variances + tau2
+    found = ceat.random_effects(fast)
+    assert found.value == pytest.approx((e / v).sum() / (1 / v).sum(), abs=1e-10)
+    assert found.se == pytest.approx((1 / v).sum() ** -0.5, abs=1e-10)
+
+
+def test_draws_without_replacement_show_each_context_once(rng):
+    drawn = ceat.draw_indices([5, 100], 20, rng, reuse=False)
+    assert len(set(drawn[:, 1])) == 20
+    assert drawn[:, 0].max() < 5

@@ -1,0 +1,101 @@
+"""Tests of stats/comparison."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, t
+
+import unmask
+from conftest import tiny
+from unmask.api import run
+from unmask.errors import DataError
+from unmask.options import Resampling
+from unmask.stats import comparison, intervals
+from unmask.studies import compare as comparing
+from unmask.types import Estimate
+
+
+def test_mcnemar_by_the_binomial():
+    a = np.array([1] * 10 + [0] * 3 + [1] * 5)
+    b = np.array([0] * 10 + [1] * 3 + [1] * 5)
+    p, lost, won = comparison.exact_mcnemar(a, b)
+    assert (lost, won) == (10, 3)
+    assert p == pytest.approx(binomtest(3, 13).pvalue)
+    assert comparison.exact_mcnemar(a, a)[0] == 1.0
+
+
+def test_sign_flip_exact_by_hand(rng):
+    difference = rng.normal(0.4, 1, 8)
+    p = comparison.sign_flip(difference, np.arange(8))
+    flips = [
+        abs(sum(s * d for s, d in zip(signs, difference, strict=True)))
+        for signs in itertools.product((-1, 1), repeat=8)
+    ]
+    assert p == pytest.approx(np.mean(np.array(flips) >= abs(difference.sum()) - 1e-12))
+
+
+def test_paired_difference_is_narrower_than_unpaired(rng):
+    base = rng.random(400)
+    a, b = (base < 0.5).astype(float), (base < 0.56).astype(float)
+    paired = comparison.paired_difference(a, b, np.arange(400), scale=100)
+    apart = [intervals.share(x, np.arange(400)) for x in (a, b)]
+    assert paired.value == pytest.approx(100 * (b.mean() - a.mean()))
+    assert paired.p < 0.01
+    assert comparison.unpaired_p(*apart) > 0.05
+    with pytest.raises(DataError, match="paired items"):
+        comparison.paired_difference(a, b[:-1], np.arange(400))
+
+
+def test_equivalence_by_the_t_distribution():
+    found = Estimate(1.0, 0, 2, 0.95, "m", 10, 0.0, None, 0.5, {"df": 9})
+    # distance to +3 is 2, that is 4 standard errors
+    assert comparison.equivalence(found, 3) == pytest.approx(t.sf(4, 9))
+    assert comparison.equivalence(found, 1) == pytest.approx(0.5)
+    assert math.isnan(comparison.equivalence(replace(found, se=math.nan), 1))
+
+
+def test_equivalence_is_rarely_claimed_of_what_is_not():
+    """The true difference is the margin itself, in 8 clusters: at most 5 % are claimed."""
+    rng = np.random.default_rng(8)
+    clusters, claimed = np.repeat(np.arange(8), 20), 0
+    for _ in range(400):
+        a = (rng.random(160) < 0.5).astype(float)
+        up = rng.beta(2, 2, 8)[clusters]
+        b = np.where(rng.random(160) < 0.4, rng.random(160) < up, a)
+        shift = np.where(rng.random(160) < 0.1, 1.0, 0.0)  # 5 points: half of them were 0 before
+        b = np.maximum(b, shift)
+        found = comparison.paired_difference(
+            a, b, clusters, scale=100, resampling=Resampling(draws=50)
+        )
+        claimed += comparison.equivalence(found, 5) <= 0.05
+    assert claimed / 400 <= 0.06
+
+
+def test_two_runs_that_agree_in_all_items_are_not_proven_equal():
+    a = (np.arange(60) % 3 == 0).astype(float)
+    found = comparison.paired_difference(a, a, np.arange(60), scale=100)
+    assert (found.value, found.p) == (0, 1)
+    assert found.low < -3 < 3 < found.high
+
+
+def test_mcnemar_is_left_out_where_items_are_clustered(tmp_path):
+    for name in ("bert", "roberta"):
+        unmask.save(run([tiny(name)], ["aul"], ["bundled-pairs"]), tmp_path / name)
+    frame, _ = comparing.compare(comparing.runs_of([tmp_path / "bert", tmp_path / "roberta"]))
+    assert frame.p_mcnemar.isna().all()
+    assert frame.p.notna().all()
+
+
+def test_null_comparisons_reject_five_per_cent():
+    """1000 comparisons of clustered coin tosses without a difference."""
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(30), 5)
+    p = []
+    for seed in range(1000):
+        chance = np.repeat(rng.beta(2, 2, 30), 5)
+        a, b = (rng.random(150) < chance).astype(float), (rng.random(150) < chance).astype(float)
+        p.append(comparison.sign_flip(b - a, clusters, resampling=Resampling(draws=400, seed=seed)))
+    assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07

@@ -1,0 +1,147 @@
+"""Tests of stats/effects."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import nct, ttest_ind
+from statsmodels.stats.power import tt_ind_solve_power
+
+from unmask.errors import DataError
+from unmask.stats import effects
+from unmask.stats.effects import attribute_variance
+
+
+def test_effect_size_by_hand():
+    x, y = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    # mean difference 1; s over (1, 2, 0, 1): squares 0 + 1 + 1 + 0, over 3
+    assert effects.effect_size(x, y) == pytest.approx(1 / math.sqrt(2 / 3))
+
+
+def test_swapping_flips_the_sign_and_scale_does_not_matter(rng):
+    x, y, a, b = (rng.normal(size=(n, 6)) for n in (5, 5, 4, 7))
+
+    def d(x, y, a, b):
+        return effects.effect_size(effects.associations(x, a, b), effects.associations(y, a, b))
+
+    assert d(x, y, a, b) == pytest.approx(-d(y, x, a, b))
+    assert d(x, y, a, b) == pytest.approx(-d(x, y, b, a))
+    assert d(x, y, a, b) == pytest.approx(d(3 * x, y, a * 0.1, b))
+
+
+def test_associations_equal_a_plain_loop(rng):
+    x, a, b = (rng.normal(size=(n, 8)) for n in (3, 4, 5))
+
+    def cos(u, v):
+        return u @ v / (np.linalg.norm(u) * np.linalg.norm(v))
+
+    slow = [np.mean([cos(w, v) for v in a]) - np.mean([cos(w, v) for v in b]) for w in x]
+    assert effects.associations(x, a, b) == pytest.approx(slow, abs=1e-12)
+
+
+def test_perfect_separation_has_p_one_in_12870():
+    x, y = np.arange(8) + 10.0, np.arange(8.0)
+    found = effects.permutation(x, y)
+    assert found.method == "exact"
+    assert found.p == 1 / 12870
+    assert effects.permutation(x, y, sided="two").p == 2 / 12870
+
+
+def test_exact_permutation_equals_itertools(rng):
+    x, y = rng.normal(size=5) + 0.5, rng.normal(size=6)
+    pool = np.concatenate([x, y])
+    hits = [sum(pool[list(c)]) >= x.sum() - 1e-12 for c in itertools.combinations(range(11), 5)]
+    assert effects.permutation(x, y).p == pytest.approx(np.mean(hits))
+
+
+def test_sampled_permutation_is_near_the_exact_one(rng):
+    x, y = rng.normal(size=7) + 0.6, rng.normal(size=7)
+    exact = effects.permutation(x, y)
+    sums = effects.sampled_sums(np.concatenate([x, y]), 7, 50_000, seed=1)
+    assert np.mean(sums >= x.sum() - 1e-12) == pytest.approx(exact.p, abs=0.006)
+
+
+def test_sampled_subsets_are_uniform():
+    """Each of the C(5, 2) subsets of distinct powers of two comes a tenth of the time."""
+    sums = effects.sampled_sums(2.0 ** np.arange(5), 2, 50_000, seed=0)
+    _, counts = np.unique(sums, return_counts=True)
+    assert len(counts) == 10
+    assert np.abs(counts / 50_000 - 0.1).max() < 0.006
+    large = effects.sampled_sums(2.0 ** np.arange(5), 3, 100, seed=0)
+    assert set(large) <= {31 - s for s in sums}
+
+
+def test_null_p_values_are_uniform():
+    """Permuted labels: 500 null data sets, exact and one-sided."""
+    rng = np.random.default_rng(11)
+    p = []
+    for _ in range(500):
+        scores = rng.normal(size=12)
+        p.append(effects.permutation(scores[:6], scores[6:]).p)
+    for level in (0.05, 0.25, 0.5, 0.75):
+        assert np.mean(np.array(p) <= level) == pytest.approx(level, abs=0.06)
+
+
+def test_the_noncentral_interval_turns_the_test_around(rng):
+    x, y = rng.normal(1, 1, 9), rng.normal(0, 1, 12)
+    d = effects.effect_size(x, y)
+    seen = ttest_ind(x, y).statistic
+    low, high = (v * math.sqrt(9 * 12 / 21) for v in effects.noncentral(d, 9, 12))
+    assert nct.cdf(seen, 19, low) == pytest.approx(0.975, abs=1e-6)
+    assert nct.cdf(seen, 19, high) == pytest.approx(0.025, abs=1e-6)
+    within = (x.mean() - y.mean()) / math.sqrt((8 * x.var(ddof=1) + 11 * y.var(ddof=1)) / 19)
+    assert effects.within(d, 9, 12) == pytest.approx(within)
+
+
+def test_the_smallest_effect_is_that_of_statsmodels():
+    needed = tt_ind_solve_power(nobs1=8, alpha=0.05, power=0.8, ratio=1.0)
+    assert effects.smallest_effect(8, 8) == pytest.approx(needed, rel=1e-3)
+    assert effects.mixture(needed, 8, 8) == pytest.approx(1.2, abs=0.01)  # 8 words: only d >= 1.2
+
+
+def test_words_are_the_unit(rng):
+    """Sentences that repeat their word say no more than the words."""
+    x, y = rng.normal(1, 1, 8), rng.normal(0, 1, 8)
+    names = [str(i // 10) for i in range(80)]
+    single = effects.effect_estimate(effects.by_words(x, y))
+    many = effects.by_words(np.repeat(x, 10), np.repeat(y, 10), names, names)
+    clustered = effects.effect_estimate(many)
+    assert clustered.p == single.p
+    assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.05)
+    with pytest.raises(DataError, match="two words"):
+        effects.by_words(x[:1], y)
+
+
+def test_without_a_word_equals_a_plain_loop(rng):
+    sizes = rng.integers(1, 6, 10)
+    names = [f"w{i}" for i in np.repeat(np.arange(10), sizes)]
+    scores = rng.normal(size=len(names))
+    first = np.array([int(n[1]) < 5 for n in names])
+    x, y = scores[first], scores[~first]
+    xs, ys = ([n for n, f in zip(names, first, strict=True) if f == k] for k in (True, False))
+    words = effects.by_words(x, y, xs, ys)
+    for k, got in enumerate(words.without()):
+        for i, value in enumerate(got):
+            gone = f"w{i + 5 * k}"
+            kept = [np.array([n != gone for n in some]) for some in (xs, ys)]
+            slow = effects.effect_size(x[kept[0]], y[kept[1]])
+            assert value == pytest.approx(slow, abs=1e-9)
+
+
+def test_attribute_variance_adds_what_is_missing():
+    """The difference of means is bilinear: its variance over all four sets, by simulation."""
+    rng = np.random.default_rng(4)
+    values, rows, columns = [], [], []
+    for _ in range(3000):
+        x, y, a, b = (rng.normal(size=(n, 3)) for n in (6, 6, 5, 5))
+        x[:, 0] += 1
+        a[:, 0] += 0.7
+        found = np.concatenate([x, y]) @ np.concatenate([a, b]).T
+        scores = found[:, :5].mean(1) - found[:, 5:].mean(1)
+        values.append(scores[:6].mean() - scores[6:].mean())
+        rows.append(scores[:6].var(ddof=1) / 6 + scores[6:].var(ddof=1) / 6)
+        columns.append(attribute_variance(found, (6, 6, 5, 5)).value)
+    assert np.mean(rows) < 0.85 * np.var(values)
+    # No variance is negative, so the mean of its estimates is a little too large.
+    assert 0.97 < (np.mean(rows) + np.mean(columns)) / np.var(values) < 1.15

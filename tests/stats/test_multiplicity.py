@@ -1,0 +1,31 @@
+"""Tests of stats/multiplicity."""
+
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from unmask.stats.multiplicity import corrected, shrunken
+
+
+def test_shrunken_values_are_nearer_to_the_truth():
+    rng = np.random.default_rng(0)
+    raw = shrunk = 0.0
+    for _ in range(300):
+        truth = 55 + rng.normal(0, 3, 9)
+        se = rng.uniform(4, 14, 9)
+        seen = truth + se * rng.normal(size=9)
+        raw += ((seen - truth) ** 2).mean()
+        shrunk += ((shrunken(seen, se**2) - truth) ** 2).mean()
+    assert shrunk < 0.4 * raw
+    alike = shrunken(np.array([50.0, 60.0, 70.0]), np.full(3, 1e-6))
+    assert alike == pytest.approx([50, 60, 70], abs=1e-3)
+
+
+def test_holm_by_hand_and_by_statsmodels():
+    p = [0.01, 0.04, 0.03]
+    # sorted .01 x 3, .03 x 2, .04 x 1, made monotone
+    assert corrected(p) == pytest.approx([0.03, 0.06, 0.06])
+    assert corrected([0.01, np.nan, 0.04]).tolist() == pytest.approx(
+        [0.02, np.nan, 0.04], nan_ok=True
+    )
+    assert corrected(p, "bh") == pytest.approx(multipletests(p, method="fdr_bh")[1])

@@ -1,0 +1,89 @@
+"""Tests of stats/verdict."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import unmask
+from conftest import invoke, tiny
+from unmask.errors import UnmaskError
+from unmask.options import Threshold, amounts, matters
+from unmask.stats.intervals import share
+from unmask.stats.multiplicity import together
+from unmask.stats.verdict import contradiction, verdict, verdicts_of
+from unmask.types import Estimate
+
+
+def made(value, low, high, *, p=None, inner=None, **more):
+    wide = {"inner": inner or [low, high], "clusters": 50, **more}
+    return Estimate(value, low, high, 0.95, "m", 100, 50.0, p, 1.0, wide)
+
+
+def test_verdicts():
+    assert verdict(made(60, 55, 65, p=0.001), 3).word == "biased"
+    assert verdict(made(51, 48, 54, p=0.5), 3).word == "cannot tell"
+    small = made(51, 50.2, 51.8, p=0.01)
+    assert verdict(small, 3).word == "not by more"
+    assert str(verdict(small, 3)) == "not by > 3"
+    assert verdict(made(60, 55, 65, p=0.001, clusters=9), 3).word == "cannot tell"
+    assert verdict(made(60, 55, 65, p=0.001), 3, p=0.2).word == "cannot tell"
+    assert verdict(made(60, 55, 65, p=0.2), 3).word == "cannot tell"  # p and interval disagree
+    marked = made(60, 55, 65, p=0.001, published="interval and p")
+    assert verdict(marked, 3).word == "cannot tell"
+    assert verdict(made(60, math.nan, math.nan), 3).word == "cannot tell"
+
+
+def test_a_contradiction_is_said():
+    assert contradiction(made(60, 55, 65, p=0.001)) == ()
+    assert "borderline" in contradiction(made(60, 49, 71, p=0.04))[0]
+    assert "as published" in contradiction(made(60, 49, 71, p=0.04, published="p", sided="one"))[0]
+    found = unmask.evaluate(tiny("bert"), "ceat@guo2021", "weat-6", samples=50)
+    assert any("Monte Carlo" in n for n in found.notes)
+    assert found.verdicts[""].word == "cannot tell"
+
+
+def test_a_fair_model_gets_a_biased_category_in_few_runs():
+    """Holm over nine categories: at most about 5 % of fair models get any."""
+    rng = np.random.default_rng(3)
+    wrong = 0
+    for _ in range(300):
+        categories = {
+            f"c{k}": share((rng.random(40) < 0.5).astype(float), np.arange(40), ideal=50)
+            for k in range(9)
+        }
+        found = together(categories)
+        overall = share((rng.random(40) < 0.5).astype(float), np.arange(40), ideal=50)
+        said = verdicts_of(overall, found, "preference", Threshold())
+        wrong += any(v.word == "biased" for k, v in said.items() if k)
+    assert wrong / 300 <= 0.07
+
+
+def test_verdicts_are_in_the_table_the_json_and_again(tmp_path):
+    found = unmask.run(tiny("bert"), ["aul", "all-masked", "w-seat"], ["bundled-pairs", "weat-6"])
+    unmask.save(found, tmp_path / "r")
+    record = json.loads((tmp_path / "r" / "results.json").read_text())["results"][0]
+    assert record["verdicts"][""]["matters"] == 3
+    assert set(record["verdicts"]) == {"", *record["by_category"]}
+    again = unmask.load(tmp_path / "r")
+    assert again[0].verdicts == found[0].verdicts
+    frame = unmask.table(found, by_category=True)
+    assert frame[frame.measure == "all-masked"].verdict.isna().all()
+    assert frame[frame.measure != "all-masked"].verdict.notna().all()
+    assert frame[frame.category != ""].shrunken.notna().all()
+
+
+def test_what_matters_is_read_and_checked():
+    assert matters("3,0.2d") == Threshold(3, 0.2) == Threshold()
+    assert matters(5) == Threshold(points=5)
+    assert amounts("0.5d") == {"d": 0.5}
+    for wrong in ("x", "3,,", "0", "60", "2.5d", "nan", "-1"):
+        with pytest.raises(UnmaskError):
+            matters(wrong)
+    status, _, err = invoke("run", "--matters", "60", "-d", "weat-6", "-x", "w-seat")
+    assert status == 2
+    assert "between 0 and 50" in err
+    status, _, err = invoke("run", "--random", "all", "-d", "weat-6", "-x", "w-seat")
+    assert status == 2
+    assert "targets" in err

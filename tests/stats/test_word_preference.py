@@ -1,0 +1,111 @@
+"""Tests of stats/word_preference."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import unmask
+from conftest import tiny
+from unmask.data import catalogue
+from unmask.data.packaged import bundled_pairs
+from unmask.errors import DataError
+from unmask.stats import word_preference as sides_
+from unmask.stats.clustering import Design, codes
+from unmask.stats.intervals import share
+from unmask.stats.preference import summarise
+
+
+def age():
+    """A model that likes the word "old": 8 items about the old, 24 about the young."""
+    side = ["old"] * 8 + ["young"] * 24
+    wins = np.array([1.0] * 8 + [1.0] * 2 + [0.0] * 22)
+    return wins, sides_.Sides(["age"] * 32, side), Design(np.arange(32), codes(side))
+
+
+def test_sides_by_hand():
+    found = sides_.by_side(*age())
+    assert found["side:age/old"].value == 100
+    assert found["side:age/young"].value == pytest.approx(100 * 2 / 24)
+    gap = found["sides:age"]
+    assert gap.value == pytest.approx(100 - 100 * 2 / 24)
+    assert gap.low < gap.value <= gap.high <= 100
+    # 10 of 32 prefer the stereotype, but the two sides weigh the same in the balanced score
+    assert share(age()[0], age()[2]).value == pytest.approx(100 * 10 / 32)
+    assert found["balanced"].value == pytest.approx((100 + 100 * 2 / 24) / 2)
+    noise = 100**2 * (2 * 22 / 24 / 24) / 23 * 24 / 24  # of the young's share; the old's has none
+    assert found["base_rate"].value == pytest.approx(math.sqrt(gap.value**2 - noise), rel=1e-3)
+    assert math.isnan(found["base_rate"].low)
+
+
+def test_swapping_the_sides_turns_the_sign_of_their_difference():
+    wins, sides, design = age()
+    other = sides_.Sides(sides.family, list(sides.side))
+    order = np.arange(32)[::-1]
+    turned = sides_.by_side(
+        wins[order],
+        sides_.Sides([other.family[i] for i in order], [other.side[i] for i in order]),
+        design.chosen(np.ones(32, bool)),
+    )
+    one = sides_.by_side(wins, sides, design)
+    assert turned["sides:age"].value == -one["sides:age"].value
+    assert turned["balanced"].value == pytest.approx(one["balanced"].value)
+
+
+def test_noise_alone_is_no_base_rate():
+    rng = np.random.default_rng(0)
+    rates = []
+    for _ in range(200):
+        family = np.repeat([f"f{i}" for i in range(10)], 20)
+        side = np.tile(np.repeat(["a", "b"], 10), 10)
+        wins = (rng.random(200) < 0.6).astype(float)
+        names = codes([f"{f}{s}" for f, s in zip(family, side, strict=True)])
+        found = sides_.by_side(wins, sides_.Sides(family, side), Design(np.arange(200), names))
+        rates.append(found["base_rate"].value)
+    assert np.median(rates) < 12  # the differences themselves have a standard error of 22
+
+
+def test_sides_of_the_bundled_pairs_and_of_users(tmp_path):
+    data = bundled_pairs()
+    assert {i.side for i in data.items if i.family == "age"} == {"old", "young"}
+    found = unmask.evaluate("bundled", "sss", "bundled-pairs")
+    assert found.extras["side:age/old"].value == 100
+    assert found.extras["side:age/young"].value < 10
+    assert found.extras["base_rate"].value > 50
+    assert any("follows the group's word" in n for n in found.notes)
+    path = tmp_path / "mine.csv"
+    rows = [f"A man {i} ran.,A woman {i} ran.,s{i % 2}" for i in range(6)]
+    path.write_text("stereotype,antistereotype,side\n" + "\n".join(rows) + "\n")
+    item = catalogue.sentences(str(path)).items[1]
+    assert (item.family, item.side) == ("all", "s1")
+    assert "sides:all" in unmask.evaluate(tiny("bert"), "aul", str(path)).extras
+
+
+def test_icat_has_no_interval_and_says_where_to_look():
+    rng = np.random.default_rng(0)
+    scores = {k: rng.normal(size=60) for k in ("stereotype", "antistereotype", "unrelated")}
+    found = summarise(scores, list(range(60)), ties="half")
+    assert math.isnan(found["icat"].low)
+    ss, deviation = found["score"], found["deviation"]
+    assert deviation.value == pytest.approx(abs(ss.value - 50))
+    assert deviation.low <= deviation.value <= deviation.high
+    assert (deviation.low == 0) == (ss.low <= 50 <= ss.high)
+
+
+def test_rewordings_keep_everything_but_the_frame():
+    plain, other = (catalogue.resolve(n)[0] for n in ("bundled-pairs", "bundled-pairs:reworded"))
+    assert [i.id for i in plain.items] == [i.id for i in other.items]
+    for a, b in zip(plain.items, other.items, strict=True):
+        assert (a.side, a.frame, a.cluster, a.category) == (b.side, b.frame, b.cluster, b.category)
+        for label, text in b.texts.items():
+            fill = text.string[slice(*text.spans["fill"][0])]
+            assert fill == a.texts[label].string[slice(*a.texts[label].spans["fill"][0])]
+            assert text.string != a.texts[label].string
+            words = text.string.split()
+            for article, word in itertools.pairwise(words):
+                assert not (article.lower() == "a" and word[0].lower() in "aeiou"), text.string
+    career = catalogue.resolve("kurita-career:reworded")[0]
+    assert "He enjoys salary." in {t.string for i in career.items for t in i.texts.values()}
+    with pytest.raises(DataError, match="no rewording"):
+        catalogue.resolve("bundled-pairs:shuffled")[0] and catalogue.controls.reworded(career)

@@ -1,0 +1,164 @@
+"""Tests of test_layout."""
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import unmask
+from conftest import ROOT, TESTS, invoke
+
+SOURCE = Path(unmask.__file__).parent
+
+# From the ground up; what stands in one group may not import another of it.
+FLOORS = (
+    {"errors"},
+    {"support"},
+    {"options"},
+    {"types"},
+    {"queries"},
+    {"text", "stats"},
+    {"measures"},
+    {"data", "models"},
+    {"flow", "reports", "corpus"},
+    {"studies", "lab", "api"},
+    {"extend"},
+    {"cli"},
+    {"__init__", "__main__"},
+)
+
+FLOOR = {room: n for n, rooms in enumerate(FLOORS) for room in rooms}
+
+LATE = ("unmask.models", "unmask.reports.views")  # torch, Triton, the libraries that draw
+
+HEAVY = {
+    "vl_convert",
+    "mlflow",
+    "wandb",
+    "torch",
+    "transformers",
+    "h5py",
+    "ray",
+    "zstandard",
+    "ahocorasick_rs",
+}
+
+
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        yield path, ".".join(("unmask", *parts)).removesuffix(".__init__"), parts[0]
+
+
+def imported(tree):
+    """Names of modules that a file imports, and whether it does so inside a function."""
+    inner = {
+        id(n)
+        for f in ast.walk(tree)
+        if isinstance(f, ast.FunctionDef)
+        for n in ast.walk(f)
+        if n is not f
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((a.name, id(node) in inner) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{node.module}.{a.name}", id(node) in inner) for a in node.names)
+
+
+def test_imports_point_one_way_and_late_ones_are_heavy():
+    edges = {}
+    for path, name, room in modules():
+        tree = ast.parse(path.read_text())
+        for target, late in imported(tree):
+            first, *rest = target.split(".")
+            if first != "unmask":
+                assert not late or first in HEAVY, f"{path}: late import of {target}"
+                continue
+            if late:
+                assert target.startswith(LATE), f"{path}: late {target}"
+            other = rest[0] if rest else "__init__"
+            if other in FLOOR and other != room:
+                assert FLOOR[other] < FLOOR[room], f"{name} imports {target}"
+            edges.setdefault(name, set()).add(target)
+    names = {n for _, n, _ in modules()}
+    graph = {
+        n: {t if t in names else t.rpartition(".")[0] for t in ts} & names - {n}
+        for n, ts in edges.items()
+    }
+    while graph:  # peel off what imports nothing that is left; a circle would stay
+        free = {n for n, ts in graph.items() if not ts & graph.keys()}
+        assert free, f"a circle among {sorted(graph)}"
+        graph = {n: ts for n, ts in graph.items() if n not in free}
+
+
+def test_files_are_laid_out_by_the_formatter():
+    skipped = sum(path.read_text().count("fmt: skip") for path, _, _ in modules())
+    assert skipped <= 5
+
+
+def test_importing_changes_nothing_outside():
+    """Neither the environment nor what is loaded; the allocator's setting comes with the engine."""
+    code = (
+        "import os, sys; before = dict(os.environ); import unmask; from unmask import Options; "
+        "assert dict(os.environ) == before; assert 'torch' not in sys.modules; "
+        "from unmask.flow.evaluate import kind; kind('bundled'); "
+        "assert os.environ['MIMALLOC_PURGE_DELAY'] == '1000'"
+    )
+    clean = {k: v for k, v in os.environ.items() if k != "MIMALLOC_PURGE_DELAY"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=clean)
+
+
+def test_results_show_themselves_whatever_was_imported(tmp_path):
+    """`load` alone is enough for tables and figures."""
+    unmask.save(unmask.run(measures=["aul"], data=["bundled-pairs"], limit=8), tmp_path / "run")
+    code = (
+        "import sys; from unmask.reports.results import load; found = load(sys.argv[1]); "
+        "found[0].plot().save(sys.argv[2]); assert '<table' in found._repr_html_(); "
+        "assert len(found[0].items_by_influence(3)) == 3; assert found[0].to_markdown()"
+    )
+    words = [str(tmp_path / "run"), str(tmp_path / "figure.svg")]
+    subprocess.run([sys.executable, "-c", code, *words], check=True)
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
+def test_the_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    released = re.findall(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", changelog, re.M)
+    citation = (ROOT / "CITATION.cff").read_text()
+    cited = re.search(r"^version: (\S+)$", citation, re.M)[1]
+    status, out, _ = invoke("--version")
+    assert status == 0
+    assert project == unmask.__version__ == released[0][0] == cited == out.split()[1]
+    assert f"date-released: {released[0][1]}" in citation
+
+
+def test_old_names_work_with_a_warning(tmp_path):
+    with pytest.warns(DeprecationWarning, match="unmask.queries"):
+        importlib.reload(importlib.import_module("unmask.asking"))
+    with pytest.warns(DeprecationWarning, match="sample_size"):
+        importlib.reload(importlib.import_module("unmask.studies.plan"))
+    result = unmask.evaluate("bundled", "aul", "bundled-pairs", limit=8)
+    with pytest.warns(DeprecationWarning, match="items_by_influence"):
+        assert result.items_by_pull(3).equals(result.items_by_influence(3))
+
+
+def test_the_top_floor_is_small():
+    """Seven files, and the former names that still work."""
+    former = {"asking.py"}
+    assert len({p.name for p in SOURCE.glob("*.py")} - former) <= 7
+
+
+def test_tests_stand_where_their_code_stands():
+    folders = {p.relative_to(TESTS) for p in TESTS.rglob("*") if p.is_dir()}
+    own = {Path(name) for name in ("benchmarks", "docs", "fuzz", "slow")}
+    cached = {f for f in folders if "__pycache__" in f.parts}
+    for folder in folders - own - cached:
+        assert (SOURCE / folder).is_dir(), f"tests/{folder} has no counterpart"
