@@ -23,6 +23,7 @@ FLOORS = (
     {"options"},
     {"types"},
     {"queries"},
+    {"asking"},  # a former name
     {"text", "stats"},
     {"measures"},
     {"data", "models"},

@@ -66,20 +66,20 @@ class Engine:
 
 
 BREAKS = {
-    "a method that is missing": (dict(engine=None), "lacks engine"),
-    "abilities that are none": (dict(abilities={"streams": 1}), "not an unmask.Abilities"),
-    "a kind that is none": (dict(kind="maskd"), "did you mean 'masked'"),
-    "nothing at all": (dict(abilities=unmask.Abilities()), "can do nothing"),
+    "a method that is missing": ({"engine": None}, "lacks engine"),
+    "abilities that are none": ({"abilities": {"streams": 1}}, "not an unmask.Abilities"),
+    "a kind that is none": ({"kind": "maskd"}, "did you mean 'masked'"),
+    "nothing at all": ({"abilities": unmask.Abilities()}, "can do nothing"),
     "too few answers": (
-        dict(engine=lambda *a, **k: Engine(lambda n: np.full(n - 1, -1.0))),
+        {"engine": lambda *a, **k: Engine(lambda n: np.full(n - 1, -1.0))},
         "one for each",
     ),
     "probabilities above one": (
-        dict(engine=lambda *a, **k: Engine(lambda n: np.full(n, 0.5))),
+        {"engine": lambda *a, **k: Engine(lambda n: np.full(n, 0.5))},
         "at most 0",
     ),
     "no numbers": (
-        dict(engine=lambda *a, **k: Engine(lambda n: np.full(n, np.nan))),
+        {"engine": lambda *a, **k: Engine(lambda n: np.full(n, np.nan))},
         "at most 0",
     ),
 }

@@ -19,7 +19,8 @@ PLAIN = {
     "cat-nsp": "flow/test_continuations.py::test_the_next_sentence_head_is_read_as_published",
     "pll-l2r": "measures/test_cards.py::test_later_pieces_of_a_word_are_hidden",
     "ll": "measures/test_cards.py::test_left_to_right_is_the_sum_of_log_probabilities",
-    "aul@thys2025": "models/transformers/test_xlnet.py::test_xlnet_published_slices_drop_a_word_and_keep_sep",
+    "aul@thys2025": "models/transformers/test_xlnet.py::"
+    "test_xlnet_published_slices_drop_a_word_and_keep_sep",
     "lpbs": "measures/test_lpbs.py::test_definition",
     "ceat-lpbs": "measures/test_lpbs.py::test_ceat_lpbs_draws_one_template_a_word",
     **dict.fromkeys(

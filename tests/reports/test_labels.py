@@ -25,17 +25,17 @@ def names(folders):
 
 def test_the_shortest_name_that_tells_a_run_apart(runs):
     a, b, c, d = runs
-    assert names([a, d]) == ["tiny bert", "tiny roberta"]
-    assert names([a, c]) == ["tiny bert (mine)", "tiny bert (other)"]
-    assert names([a, b]) == [f"tiny bert ({a})", f"tiny bert ({b})"]
-    assert names([a, a]) == ["tiny bert (run 1)", "tiny bert (run 2)"]
-    assert names([a, c, d]) == ["tiny bert (mine)", "tiny bert (other)", "tiny roberta"]
+    assert names([a, d]) == ["tiny-bert", "tiny-roberta"]
+    assert names([a, c]) == ["tiny-bert (mine)", "tiny-bert (other)"]
+    assert names([a, b]) == [f"tiny-bert ({a})", f"tiny-bert ({b})"]
+    assert names([a, a]) == ["tiny-bert (run 1)", "tiny-bert (run 2)"]
+    assert names([a, c, d]) == ["tiny-bert (mine)", "tiny-bert (other)", "tiny-roberta"]
 
 
 def test_every_command_uses_these_names(runs, tmp_path):
     a, b, *_ = runs
     frame, _ = unmask.compare([a, b])
-    expected = [f"tiny bert ({a})", f"tiny bert ({b})"]
+    expected = [f"tiny-bert ({a})", f"tiny-bert ({b})"]
     assert [frame["first"][0], frame["second"][0]] == expected
     assert list(unmask.leaderboard([a, b]).model) == expected
     status, out, err = invoke("leaderboard", a, b)
@@ -53,13 +53,13 @@ def test_every_command_uses_these_names(runs, tmp_path):
 
 def test_results_in_memory_are_numbered(runs):
     one, two = unmask.load(runs[0]), unmask.load(runs[1])
-    assert gather([one, two]).models == ["tiny bert (run 1)", "tiny bert (run 2)"]
-    assert gather([*one, *unmask.load(runs[3])]).models == ["tiny bert", "tiny roberta"]
+    assert gather([one, two]).models == ["tiny-bert (run 1)", "tiny-bert (run 2)"]
+    assert gather([*one, *unmask.load(runs[3])]).models == ["tiny-bert", "tiny-roberta"]
 
 
 def test_results_are_selected_by_name(runs):
     every = gather(runs)
-    assert {r.model for r in every.select(models=["tiny roberta"])} == {"tiny roberta"}
+    assert {r.model for r in every.select(models=["tiny-roberta"])} == {"tiny-roberta"}
     assert len(every.select(measures=["aul"])) == len(every)
     with pytest.raises(unmask.NameUnknown, match="did you mean 'aul'"):
         every.select(measures=["aulx"])

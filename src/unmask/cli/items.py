@@ -51,7 +51,8 @@ def items(
         console.print(f"Items: [bold]{escape(str(out))}[/]", soft_wrap=True)
         return
     for result, frame in frames:
-        console.print(f"\n[bold]{escape(f'{result.title}, {result.model}')}[/]")
+        title = escape(f"{result.title}, {result.model}")
+        console.print(f"\n[bold]{title}[/]", soft_wrap=True)
         if by_category:
             frame = frame.groupby("category", sort=True).head(top).sort_values("category")
         terminal.print_influences(console, frame if by_category else frame.head(top))
