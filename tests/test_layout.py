@@ -85,6 +85,8 @@ def test_imports_point_one_way_and_late_ones_are_heavy():
             if late:
                 assert target.startswith(LATE), f"{path}: late {target}"
             other = rest[0] if rest else "__init__"
+            if (name, rest[:2]) == ("unmask.types", ["reports", "views"]) and late:
+                continue  # the one arrow upwards: a result shows itself, by what draws results
             if other in FLOOR and other != room:
                 assert FLOOR[other] < FLOOR[room], f"{name} imports {target}"
             edges.setdefault(name, set()).add(target)
