@@ -1,5 +1,7 @@
 """The one switch: with the fast paths and without them, the same numbers."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def test_the_plain_path_gives_the_same_numbers(measure, monkeypatch):
 
 
 def test_the_switch_turns_every_path_off():
-    net = tiny("bert").net.float()
+    net = copy.deepcopy(tiny("bert").net).float()
     on, off = (fast_paths(net, "float32", enabled) for enabled in (True, False))
     assert on.encoder is not None
     assert off == FastPaths(queue=off.queue)
@@ -33,7 +35,7 @@ def test_the_switch_turns_every_path_off():
 def test_a_network_that_is_not_to_be_fast_is_left_as_it_is():
     strides = {}
     for fast in (True, False):
-        model = load("bundled", fast=fast)
+        model = load("bundled", device="cpu", fast=fast)
         linear = model.net.bert.encoder.layer[0].intermediate.dense
         strides[fast] = linear.weight.is_contiguous()
     assert strides == {True: False, False: True}
