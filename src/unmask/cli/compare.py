@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from unmask.cli import options as shared
 from unmask.cli import pages
 from unmask.cli.lazy import lazy
-from unmask.cli.options import Folders, Force, Level, Seed, made_console
 
 if TYPE_CHECKING:
     from unmask import options
@@ -24,11 +24,11 @@ else:
     result_figures = lazy("unmask.reports.figures.result_figures")
     comparison = lazy("unmask.studies.compare")
 
-console = made_console()
+console = shared.made_console()
 
 
 def compare(
-    folders: Folders,
+    folders: shared.Folders,
     margin: Annotated[
         str | None,
         typer.Option(help="Test equivalence within this margin: points, d, or both: 3,0.2d."),
@@ -37,9 +37,9 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
     ] = None,
-    force: Force = False,
-    level: Level = 0.95,
-    seed: Seed = 0,
+    force: shared.Force = False,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
 ) -> None:
     """Compare two or more runs on the same items: paired differences, tests, changed items."""
     resampling = options.Resampling(seed=seed, level=level)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import CsvOut, Data, Folders, Measures, made_console, split
 from unmask.errors import UnmaskError
 from unmask.support.registry import unknown
 
@@ -22,24 +22,24 @@ else:
     influence = lazy("unmask.reports.influence")
     results = lazy("unmask.reports.results")
 
-console = made_console()
+console = shared.made_console()
 
 
 def items(
-    folders: Folders,
-    measure: Measures = None,
-    data: Data = None,
+    folders: shared.Folders,
+    measure: shared.Measures = None,
+    data: shared.Data = None,
     category: Annotated[str | None, typer.Option(help="One category only.")] = None,
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Show the top items of each category.")
     ] = False,
     top: Annotated[int, typer.Option(help="How many items to show, the most influential.")] = 5,
-    out: CsvOut = None,
+    out: shared.CsvOut = None,
 ) -> None:
     """Show the items that drive each score, with their sentences."""
     if top < 1:
         raise UnmaskError(f"--top is {top}; give a whole number of at least 1.")
-    loaded = results.gather(folders).select(measures=split(measure), data=split(data))
+    loaded = results.gather(folders).select(measures=shared.split(measure), data=shared.split(data))
     frames = [(r, influence.by_influence(r)) for r in loaded]
     frames = [(r, f[f.category == category] if category else f) for r, f in frames]
     if category and all(f.empty for _, f in frames):

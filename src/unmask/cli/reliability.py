@@ -6,21 +6,8 @@ import typer
 from rich.markup import escape
 
 from unmask.cli import interrupts
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import (
-    RESULTS,
-    Cache,
-    Fast,
-    Force,
-    Level,
-    Measures,
-    Models,
-    Out,
-    Seed,
-    Tokens,
-    made_console,
-    split,
-)
 from unmask.cli.study_options import named_models, study_options
 
 if TYPE_CHECKING:
@@ -36,7 +23,7 @@ else:
     study_page = lazy("unmask.reports.html.study_page")
     study = lazy("unmask.studies.reliability")
 
-console = made_console()
+console = shared.made_console()
 
 
 def reliability(
@@ -45,22 +32,22 @@ def reliability(
         list[str] | None,
         typer.Argument(metavar="[MODEL]...", help="Models, or checkpoints of one."),
     ] = None,
-    model: Models = None,
-    measure: Measures = None,
+    model: shared.Models = None,
+    measure: shared.Measures = None,
     data: Annotated[
         str, typer.Option("-d", "--data", help="A set of sentence pairs.")
     ] = "bundled-pairs",
-    out: Out = None,
-    force: Force = False,
-    tokens: Tokens = "auto",
-    fast: Fast = True,
-    cache: Cache = True,
-    level: Level = 0.95,
-    seed: Seed = 0,
+    out: shared.Out = None,
+    force: shared.Force = False,
+    tokens: shared.Tokens = "auto",
+    fast: shared.Fast = True,
+    cache: shared.Cache = True,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
 ) -> None:
     """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
-    names, measures = named_models(model, given), split(measure, study.MEASURES)
-    with files.target(out, RESULTS / "reliability", force=force) as folder:
+    names, measures = named_models(model, given), shared.split(measure, study.MEASURES)
+    with files.target(out, shared.RESULTS / "reliability", force=force) as folder:
         keeps = interrupts.answering(cache, models=names)
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)

@@ -5,23 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmask.cli import interrupts
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import (
-    RESULTS,
-    Address,
-    Cache,
-    Engine,
-    Fast,
-    Force,
-    Level,
-    Models,
-    Out,
-    Seed,
-    Tokens,
-    Workers,
-    made_console,
-    split,
-)
 from unmask.cli.study_options import study_options
 
 if TYPE_CHECKING:
@@ -36,15 +21,15 @@ else:
     papers = lazy("unmask.studies.papers.reproduce")
     request = lazy("unmask.studies.papers.request")
 
-console = made_console()
+console = shared.made_console()
 
 
 def reproduce(
     context: typer.Context,
     paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
-    model: Models = None,
-    out: Out = None,
-    force: Force = False,
+    model: shared.Models = None,
+    out: shared.Out = None,
+    force: shared.Force = False,
     quick: Annotated[bool, typer.Option(help="Use a declared sub-sample of the items.")] = False,
     corpus: Annotated[
         list[str] | None, typer.Option(help="Corpus files for word frequencies (kaneko2022).")
@@ -52,21 +37,21 @@ def reproduce(
     contexts: Annotated[
         str | None, typer.Option(help="Store of natural contexts (husse2022).")
     ] = None,
-    engine: Engine = "local",
-    address: Address = None,
-    workers: Workers = None,
-    tokens: Tokens = "auto",
-    fast: Fast = True,
-    cache: Cache = True,
-    level: Level = 0.95,
-    seed: Seed = 0,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
+    tokens: shared.Tokens = "auto",
+    fast: shared.Fast = True,
+    cache: shared.Cache = True,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
 ) -> None:
     """Reproduce a paper's tables and figures: published and measured values side by side."""
     _ = papers.PAPERS[paper]
-    with files.target(out, RESULTS / paper, force=force) as folder:
+    with files.target(out, shared.RESULTS / paper, force=force) as folder:
         keeps = interrupts.answering(cache, models=model or ())
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)
             asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
-            study = papers.reproduce(paper, split(model), folder, asked)
+            study = papers.reproduce(paper, shared.split(model), folder, asked)
         terminal.print_study(console, study, folder)

@@ -8,44 +8,8 @@ import typer
 from rich.markup import escape
 
 from unmask.cli import interrupts, pages
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import (
-    RESULTS,
-    Address,
-    ByCategory,
-    Cache,
-    Contexts,
-    Data,
-    Device,
-    Dtype,
-    Encoding,
-    Engine,
-    Exclude,
-    ExcludeFlagged,
-    Fast,
-    Force,
-    InJson,
-    Layer,
-    Level,
-    Limit,
-    Load,
-    Measures,
-    Models,
-    Open,
-    Out,
-    Pool,
-    Quiet,
-    Random,
-    Recheck,
-    Samples,
-    Seed,
-    Threshold,
-    Tokens,
-    Workers,
-    made_console,
-    split,
-    token_budget,
-)
 from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
@@ -65,52 +29,52 @@ else:
     results = lazy("unmask.reports.results")
     study_file = lazy("unmask.studies.study_file")
 
-console = made_console()
+console = shared.made_console()
 NOW = "%Y-%m-%d-%H%M%S"  # how a folder of results is named
 
 
 def run(
     context: typer.Context,
-    model: Models = None,
-    measure: Measures = None,
-    data: Data = None,
+    model: shared.Models = None,
+    measure: shared.Measures = None,
+    data: shared.Data = None,
     config: Annotated[
         Path | None, typer.Option("-c", "--config", help="A study in TOML; options given here win.")
     ] = None,
     save_config: Annotated[
         Path | None, typer.Option(help="Write this study to a file and run nothing.")
     ] = None,
-    out: Out = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    in_json: InJson = False,
-    by_category: ByCategory = False,
-    limit: Limit = None,
-    dtype: Dtype = "float32",
-    device: Device = None,
-    load: Load = None,
-    engine: Engine = "local",
-    address: Address = None,
-    workers: Workers = None,
-    tokens: Tokens = "auto",
-    pool: Pool = None,
-    layer: Layer = None,
-    contexts: Contexts = None,
-    samples: Samples = None,
-    exclude_flagged: ExcludeFlagged = False,
-    exclude: Exclude = None,
-    encoding: Encoding = None,
-    random: Random = "targets",
-    matters: Threshold = "3,0.2d",
-    recheck: Recheck = True,
-    fast: Fast = True,
-    cache: Cache = True,
+    out: shared.Out = None,
+    force: shared.Force = False,
+    quiet: shared.Quiet = False,
+    in_json: shared.InJson = False,
+    by_category: shared.ByCategory = False,
+    limit: shared.Limit = None,
+    dtype: shared.Dtype = "float32",
+    device: shared.Device = None,
+    load: shared.Load = None,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
+    tokens: shared.Tokens = "auto",
+    pool: shared.Pool = None,
+    layer: shared.Layer = None,
+    contexts: shared.Contexts = None,
+    samples: shared.Samples = None,
+    exclude_flagged: shared.ExcludeFlagged = False,
+    exclude: shared.Exclude = None,
+    encoding: shared.Encoding = None,
+    random: shared.Random = "targets",
+    matters: shared.Threshold = "3,0.2d",
+    recheck: shared.Recheck = True,
+    fast: shared.Fast = True,
+    cache: shared.Cache = True,
     no_tokens: Annotated[
         bool, typer.Option("--no-tokens", help="Do not keep the score of every token.")
     ] = False,
-    show: Open = False,
-    level: Level = 0.95,
-    seed: Seed = 0,
+    show: shared.Open = False,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
 ) -> None:
     """Measure bias in models; without arguments, in the bundled one with the standard suite."""
     study = _study(context, config)
@@ -118,7 +82,7 @@ def run(
         _save(study, save_config, force)
         return
     names = (study.models, study.measures or None, study.data or None)
-    with files.target(out, RESULTS, force=force, timed=NOW) as folder:
+    with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
         chosen = study.options
         keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
@@ -136,14 +100,14 @@ def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile
     chosen = {"seed": 0, "level": 0.95, "cache": True, "keep": ("tokens",), **base.options}
     chosen |= {k: v for k, v in given.items() if k in study_file.OPTIONS}
     if "tokens" in given:
-        chosen["tokens"] = token_budget(given["tokens"])
+        chosen["tokens"] = shared.token_budget(given["tokens"])
     if given.get("no_tokens"):
         chosen["keep"] = ()
     if chosen.get("exclude") is not None:
         chosen["exclude"] = str(chosen["exclude"])
-    models = split(given.get("model"), base.models or ("bundled",))
-    measures_ = split(given.get("measure"), base.measures)
-    data = split(given.get("data"), base.data)
+    models = shared.split(given.get("model"), base.models or ("bundled",))
+    measures_ = shared.split(given.get("measure"), base.measures)
+    data = shared.split(given.get("data"), base.data)
     return study_file.StudyFile(tuple(models), tuple(measures_), tuple(data), chosen)
 
 

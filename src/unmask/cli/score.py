@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import (
-    RESULTS,
-    ByCategory,
-    Force,
-    InJson,
-    Level,
-    Open,
-    Out,
-    Quiet,
-    Seed,
-    Threshold,
-    made_console,
-)
 from unmask.cli.run import NOW, finish
 
 if TYPE_CHECKING:
@@ -31,7 +19,7 @@ else:
     external_scores = lazy("unmask.flow.external_scores")
     files = lazy("unmask.reports.files")
 
-console = made_console()
+console = shared.made_console()
 
 
 def score(
@@ -45,20 +33,20 @@ def score(
     model: Annotated[
         str | None, typer.Option("-m", "--model", help="Name of the model; default: the file's.")
     ] = None,
-    out: Out = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    in_json: InJson = False,
-    by_category: ByCategory = True,
-    matters: Threshold = "3,0.2d",
-    show: Open = False,
-    level: Level = 0.95,
-    seed: Seed = 0,
+    out: shared.Out = None,
+    force: shared.Force = False,
+    quiet: shared.Quiet = False,
+    in_json: shared.InJson = False,
+    by_category: shared.ByCategory = True,
+    matters: shared.Threshold = "3,0.2d",
+    show: shared.Open = False,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
 ) -> None:
     """Analyse sentence scores computed elsewhere: the same statistics, page and files as `run`."""
     resampling = options.Resampling(seed=seed, level=level)
     least = options.matters(matters)
-    with files.target(out, RESULTS, force=force, timed=NOW) as folder:
+    with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
         result = external_scores.score_file(
             file, data, name=model, resampling=resampling, least=least
         )

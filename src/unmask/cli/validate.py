@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 
 from unmask.cli import interrupts
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import RESULTS, Address, Engine, Force, Out, Seed, made_console, split
 from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ else:
     files = lazy("unmask.reports.files")
     study_page = lazy("unmask.reports.html.study_page")
 
-console = made_console()
+console = shared.made_console()
 PRINTED = ("models", "ruler", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")
 
 
@@ -51,19 +51,19 @@ def validate(
         list[str] | None, typer.Option("-x", "--measure", help="Measures; default all.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
-    out: Out = None,
-    force: Force = False,
+    out: shared.Out = None,
+    force: shared.Force = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
-    engine: Engine = "local",
-    address: Address = None,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
     workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
-    seed: Seed = 0,
+    seed: shared.Seed = 0,
 ) -> None:
     """Plant a known bias in small models, and see which measures find it."""
     grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
     options.Options(engine=engine, address=address)
     device = grids.usable(device)
-    usual = RESULTS / ("validate-quick" if quick else "validate")
+    usual = shared.RESULTS / ("validate-quick" if quick else "validate")
     with files.target(out or usual, usual, force=force) as folder:
         keeps = interrupts.telling(interrupts.TRAINED)
         on = connect.started(address) if engine == "ray" else None
@@ -94,12 +94,12 @@ def _grid(
 ) -> "grids.Grid":
     """The quick or the standard grid, with what was given in place of its own."""
     base = grids.QUICK if quick else grids.STANDARD
-    given: dict[str, Any] = {"tier": tier, "measures": tuple(split(measure))}
+    given: dict[str, Any] = {"tier": tier, "measures": tuple(shared.split(measure))}
     if tier == "bundled":
         given |= {"training": finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
     given |= {"thetas": _numbers("theta", theta)} if theta is not None else {}
     given |= {"rhos": _numbers("rho", rho)} if rho is not None else {}
-    given |= {"kinds": tuple(split(kind))} if kind is not None else {}
+    given |= {"kinds": tuple(shared.split(kind))} if kind is not None else {}
     given |= {k: v for k, v in (("seeds", seeds), ("nulls", nulls)) if v is not None}
     if steps is not None:
         given["training"] = replace(given.get("training", base.training), steps=steps)
@@ -108,7 +108,7 @@ def _grid(
 
 def _numbers(name: str, given: list[str]) -> tuple[float, ...]:
     out = []
-    for text in split(given):
+    for text in shared.split(given):
         try:
             out.append(float(text))
         except ValueError as error:

@@ -6,23 +6,8 @@ import typer
 from rich.markup import escape
 
 from unmask.cli import interrupts
+from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
-from unmask.cli.options import (
-    RESULTS,
-    Address,
-    Cache,
-    Engine,
-    Fast,
-    Force,
-    Level,
-    Models,
-    Out,
-    Seed,
-    Tokens,
-    Workers,
-    made_console,
-    split,
-)
 from unmask.cli.study_options import named_models, study_options
 from unmask.errors import UnmaskError
 
@@ -39,39 +24,39 @@ else:
     study_page = lazy("unmask.reports.html.study_page")
     sweep = lazy("unmask.studies.multiverse.sweep")
 
-console = made_console()
+console = shared.made_console()
 
 
 def vary(
     context: typer.Context,
     given: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model.")] = None,
-    model: Models = None,
+    model: shared.Models = None,
     concept: Annotated[
         list[str] | None,
         typer.Option(help="Concepts of husse2022: c1, c3, c6, c9, dis, occ, i1, i2."),
     ] = None,
     data: Annotated[list[str] | None, typer.Option("-d", "--data", help="Sentence sets.")] = None,
     contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
-    out: Out = None,
-    force: Force = False,
-    engine: Engine = "local",
-    address: Address = None,
-    workers: Workers = None,
-    tokens: Tokens = "auto",
-    fast: Fast = True,
-    cache: Cache = True,
-    level: Level = 0.95,
-    seed: Seed = 0,
+    out: shared.Out = None,
+    force: shared.Force = False,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
+    tokens: shared.Tokens = "auto",
+    fast: shared.Fast = True,
+    cache: shared.Cache = True,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
 ) -> None:
     """Sweep the design choices: how far does the score move, and what moves it?"""
     name, *others = named_models(model, [given] if given else None)
     if others:
         raise UnmaskError(f"one model is varied at a time, and {1 + len(others)} were given.")
-    with files.target(out, RESULTS / "vary", force=force) as folder:
+    with files.target(out, shared.RESULTS / "vary", force=force) as folder:
         keeps = interrupts.answering(cache, models=[name])
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)
-            concepts, sets = split(concept, ("c6",)), split(data, ("bundled-pairs",))
+            concepts, sets = shared.split(concept, ("c6",)), shared.split(data, ("bundled-pairs",))
             loaded = evaluate.loaded(name, chosen)
             study = sweep.study(loaded, chosen, concepts=concepts, data=sets, store=contexts)
         study_page.write(study, folder)

@@ -21,12 +21,11 @@ from unmask.reports.html import study_page as pages
 from unmask.studies import frequency
 from unmask.studies.papers import (
     husse2022,
-    husse2022_printed,
     husse2022_tables,
     kaneko2022,
     paper_table,
 )
-from unmask.studies.papers.husse2022_printed import MAIN
+from unmask.studies.papers.husse2022_tables import MAIN
 from unmask.studies.papers.reproduce import MODELS
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
@@ -347,28 +346,55 @@ def test_husse_on_a_tiny_model(tmp_path, store, shared):
 
 
 def test_husse_sets_each_model_beside_its_own_column():
-    assert husse2022_printed.column("gpt2", "causal", "CEAT") == "gpt2"
-    assert husse2022_printed.column("bert-base-cased", "masked", "SEAT") == "bert"
-    assert husse2022_printed.column("bert-base-cased", "masked", "LPBS") is None
-    assert husse2022_printed.column("bert-base-uncased", "masked", "LPBS") == "bert"
-    assert husse2022_printed.column("x.json+y.hdf5", "elmo", "CEAT") == "elmo"
-    assert husse2022_printed.column("bundled", "masked", "CEAT") is None
+    assert husse2022_tables.column("gpt2", "causal", "CEAT") == "gpt2"
+    assert husse2022_tables.column("bert-base-cased", "masked", "SEAT") == "bert"
+    assert husse2022_tables.column("bert-base-cased", "masked", "LPBS") is None
+    assert husse2022_tables.column("bert-base-uncased", "masked", "LPBS") == "bert"
+    assert husse2022_tables.column("x.json+y.hdf5", "elmo", "CEAT") == "elmo"
+    assert husse2022_tables.column("bundled", "masked", "CEAT") is None
 
 
 def test_husse_prints_the_papers_digits_and_notes_the_release():
-    where = {"context": "template", "level": "word-average", "targets": "names"}
-    found = husse2022_printed.printed(12, "Occ", "CEAT", "bert", "template", **where)
-    assert (found.value, found.release) == (0.69, 0.6596)
-    found = husse2022_printed.printed(12, "C3", "CEAT", "gpt2", "template", **where)
-    assert (found.value, found.release) == (0.55, 0.5724)
-    reddit = {**where, "context": "reddit", "level": "word-average"}
-    found = husse2022_printed.printed(11, "C3", "CEAT", "bert", "names", **reddit)
-    assert (found.value, found.significant, found.release) == (0.20, True, None)
+    def cell(number, model, **keys):
+        (one,) = [
+            c
+            for c in husse2022_tables.cells(number)
+            if c.model == model and keys.items() <= c.keys.items()
+        ]
+        return one
+
+    found = cell(12, "bert", test="Occ", method="CEAT", context="template")
+    assert (found.printed, found.release) == (0.69, 0.6596)
+    found = cell(12, "gpt2", test="C3", method="CEAT", context="template")
+    assert (found.printed, found.release) == (0.55, 0.5724)
+    found = cell(11, "bert", test="C3", method="CEAT", targets="names")
+    assert (found.printed, found.bold, found.release) == (0.20, True, None)
+
+
+def test_what_is_noted_of_the_release_is_what_its_files_say():
+    """Bold and differing numbers, from the result files, for every printed number of ours."""
+    every = published("husse2022.csv")
+    every = every[(every.note == "") & (every.sets == "full")]
+    keys = ["method", "test", "model", "context", "level", "targets"]
+    rows = zip(every[keys].itertuples(index=False, name=None), every.d, every.p, strict=True)
+    release = {key: (d, p) for key, d, p in rows}
+    for number in (3, 11, 12, 13):
+        for c in husse2022_tables.cells(number):
+            if c.printed is None or c.keys.get("which") == "orig":
+                continue
+            method, test, level, context = c.key
+            words = stimuli()[test]
+            where = "reddit" if context == "natural" else "template"
+            key = (method, words.concept, c.model, where, "" if method == "LPBS" else level)
+            d, p = release[(*key, words.named)]
+            assert c.bold == (p < 0.01)
+            assert c.release == (None if abs(d - c.printed) <= 0.0051 else d)
 
 
 def test_every_printed_value_is_in_the_release_or_noted():
     """892 numbers of Tables 3, 11, 12 and 13 against the result files: 16 differ."""
     rows = published("husse2022_printed.csv")
+    rows = rows[rows.printed.notna()]
     assert rows.groupby("table").size().to_dict() == {3: 161, 11: 192, 12: 251, 13: 288}
     every = published("husse2022.csv")
     keys = ["method", "test", "model", "sets", "metric", "context", "level", "targets", "note"]
@@ -410,7 +436,7 @@ def test_table_10_names_word_tests_that_exist():
     rows = published("husse2022")["table10"]
     assert len(rows) == 28
     assert {n for r in rows for n in r[5]} <= set(stimuli())
-    assert {r[0] for r in rows if r[4]} == set(husse2022_printed.TESTS) - {"Dis"}
+    assert {r[0] for r in rows if r[4]} == set(husse2022_tables.TESTS) - {"Dis"}
     assert sum(r[3] for r in rows) == 49
 
 

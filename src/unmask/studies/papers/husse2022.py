@@ -19,10 +19,8 @@ from unmask.options import Options, Spec
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.studies.papers import husse2022_figures as figures
-from unmask.studies.papers import husse2022_printed as printed
 from unmask.studies.papers import husse2022_tables as tables
-from unmask.studies.papers.husse2022_printed import MAIN
-from unmask.studies.papers.husse2022_tables import KEY
+from unmask.studies.papers.husse2022_tables import KEY, MAIN
 from unmask.studies.papers.paper_table import by_tags
 from unmask.studies.papers.request import Request
 from unmask.text.contexts import Contexts, Source, WordTest, source
@@ -241,16 +239,17 @@ def _tables(
 ) -> list[Table]:
     values = published("husse2022")
     run = tables.Run({m.name: m.kind for m in models}, results, full)
+    plain = tables.described(values)
     return [
-        printed.table1(values),
-        printed.table2(values),
+        plain[1],
+        plain[2],
         *tables.of_all_models(3, run),
         *tables.table4(run, values),
         *tables.table5(run, values),
         *tables.table6(run, values),
         *tables.runtimes(values, timing),
-        printed.table9(values),
-        printed.table10(values),
+        plain[9],
+        plain[10],
         *(table for number in (11, 12, 13) for table in tables.of_all_models(number, run)),
         *tables.table14(run, values),
         *tables.released(run),

@@ -15,8 +15,14 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
-from unmask.studies.papers.husse2022_printed import COLUMNS, MAIN, SIGNIFICANT
-from unmask.studies.papers.husse2022_tables import METHODS, SIZES, Results
+from unmask.studies.papers.husse2022_tables import (
+    COLUMNS,
+    MAIN,
+    METHODS,
+    SIGNIFICANT,
+    SIZES,
+    Results,
+)
 from unmask.text.contexts import Contexts, Mention, Source, WordTest, source
 from unmask.types import Estimate, Stimuli
 

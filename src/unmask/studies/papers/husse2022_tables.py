@@ -1,6 +1,6 @@
 """Mind Your Bias (Husse and Spitz 2022): its tables, from results that are there already."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -8,29 +8,32 @@ import numpy as np
 import pandas as pd
 
 from unmask.data.packaged import published
-from unmask.data.wordsets import chosen
+from unmask.data.wordsets import chosen, stimuli
 from unmask.reports.html.study_page import Table
 from unmask.stats.agreement import correlation
-from unmask.studies.papers.husse2022_printed import (
-    COLUMNS,
-    LPBS_MODEL,
-    MAIN,
-    NAMED,
-    SIGNIFICANT,
-    Printed,
-    column,
-    printed,
-)
 from unmask.studies.papers.paper_table import PaperTable, frame, row, signed
 from unmask.types import Estimate, Result
 
+TESTS = ("C1", "C3", "C6", "C9", "Dis", "Occ", "I1", "I2")
+# The paper's main table takes names where a test has them, terms for diseases and disability.
+NAMED = {t: "terms" if t in ("C9", "Dis") else "names" for t in TESTS}
+MAIN = {t: chosen(concept=t, named=n, size="full", edition="")[0].name for t, n in NAMED.items()}
+COLUMNS = {"elmo": "ELMo", "bert": "BERT", "gpt2": "GPT-2", "opt": "OPT", "bloom": "BLOOM"}
+HUB = {
+    "bert-base-cased": "bert",
+    "gpt2": "gpt2",
+    "facebook/opt-125m": "opt",
+    "bigscience/bloom-560m": "bloom",
+}
+LPBS_MODEL = "bert-base-uncased"  # the model of the paper's LPBS scores
+SIGNIFICANT = 0.01  # what is bold in the paper
+CONTEXTS = {"reddit": "natural"}  # of the paper, and what stands for them here
 METHODS = {
     "s-SEAT": ("SEAT", "sent"),
     "w-SEAT": ("SEAT", "word-average"),
     "CEAT": ("CEAT", "word-average"),
     "LPBS": ("LPBS", "full"),
 }
-LEVELS = ("sent", "word-average", "word-start", "word-end")
 SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
     "The interval of CEAT is that of a mean over samples: it shrinks with their number and "
@@ -48,15 +51,18 @@ Results = Mapping[tuple[Any, ...], Result]
 
 
 class Cell(NamedTuple):
-    """A place of a table: what it is about, the paper's number, and where ours is found."""
+    """A place of a table: what it is about, the paper's number, and where ours is found.
+
+    `bold` says whether it is significant there; bold is lost in the text of the paper and taken
+    from the p of the release, whose number is in `release` where it differs from the printed one.
+    """
 
     keys: dict[str, str]
     model: str
-    number: Printed
-    name: str
-    method: str
-    level: str
-    context: str
+    printed: float | None
+    bold: bool | None
+    release: float | None
+    key: tuple[str, ...]
 
 
 class Run(NamedTuple):
@@ -72,109 +78,90 @@ class Run(NamedTuple):
         return result.overall if result else None
 
 
+def column(model: str, kind: str, method: str) -> str | None:
+    """The paper's column that a model belongs beside, if it is the paper's own model."""
+    if method == "LPBS":
+        return "bert" if model == LPBS_MODEL else None
+    return "elmo" if kind == "elmo" else HUB.get(model)
+
+
+# ---------------------------------------------------------------- tables without scores
+
+
+def described(values: Any) -> dict[int, Table]:
+    """Tables 1, 2, 9 and 10: word sets, parameters, models and tests of the literature."""
+    sizes = []
+    for test, (targets, attributes) in values["table1"].items():
+        words = stimuli()[MAIN[test]]
+        sets = (next(iter(side.values())) for side in (words.targets, words.attributes))
+        ours = [sum(words.forms[w] != "plural" for w in some) for some in sets]
+        line = {"test": test, "published targets": targets, "ours": ours[0]}
+        sizes.append(line | {"published attributes": attributes, "ours ": ours[1]})
+    heads = ("test", "source", "bias", "used by", "in the paper", "here")
+    tests = [
+        dict(zip(heads, (t, s, b, "\u2713" * n, "\u2713" * bool(u), ", ".join(w)), strict=True))
+        for t, s, b, n, u, w in values["table10"]
+    ]
+    frames = {1: frame(sizes), 10: frame(tests)} | {
+        n: pd.DataFrame(values[f"table{n}"]["rows"], columns=values[f"table{n}"]["columns"])
+        for n in (2, 9)
+    }
+    return {
+        n: Table(
+            f"table{n}", f"Table {n}: {values['titles'][str(n)]}", made, values["notes"][str(n)]
+        )
+        for n, made in frames.items()
+    }
+
+
 # ---------------------------------------------------------------- Tables 3, 11, 12 and 13
 
-
-class Layout(NamedTuple):
-    """A table of all models: its title, its places in order, and the choice that columns show.
-
-    `places` gives for a test, a method and a model the cells of all choices.
-    """
-
-    title: str
-    note: str
-    order: tuple[str, str]
-    methods: Iterable[str]
-    choice: str
-    places: Callable[[str, str, str], Iterator[Cell]]
-
-
-def _context(method: str) -> tuple[str, str]:
-    """Where the paper's main tables meet words: in our results, and in the release."""
-    return ("natural", "reddit") if method == "CEAT" else ("template", "template")
-
-
-def _replication(test: str, method: str, model: str) -> Iterator[Cell]:
-    (key, level), (ours, theirs) = METHODS[method], _context(method)
-    for choice, measured in (("orig", "none"), ("ours", key)):
-        where = {"context": theirs, "level": level, "targets": NAMED[test]}
-        number = printed(3, test, method, model, choice, **where)
-        keys = {"method": method, "test": test, "which": choice}
-        if number.value is not None:
-            yield Cell(keys, model, number, MAIN[test], measured, level, ours)
-
-
-def _names_or_terms(test: str, method: str, model: str) -> Iterator[Cell]:
-    (key, level), (ours, theirs) = METHODS[method], _context(method)
-    for named in ("names", "terms"):
-        tests = chosen(concept=test, named=named, size="full", edition="")
-        where = {"context": theirs, "level": "" if key == "LPBS" else level}
-        number = printed(11, test, method, model, named, targets=named, **where)
-        keys = {"test": test, "method": method, "targets": named}
-        if tests and number.value is not None:
-            yield Cell(keys, model, number, tests[0].name, key, level, ours)
-
-
-def _templates_or_corpus(test: str, method: str, model: str) -> Iterator[Cell]:
-    key, level = METHODS[method]
-    for context, theirs in (("template", "template"), ("natural", "reddit")):
-        where = {"level": "" if key == "LPBS" else level, "targets": NAMED[test]}
-        number = printed(12, test, method, model, theirs, context=theirs, **where)
-        keys = {"test": test, "method": method, "context": context}
-        if number.value is not None or (model == "bert" and theirs != "template"):
-            yield Cell(keys, model, number, MAIN[test], key, level, context)
-
-
-def _encoding_levels(test: str, method: str, model: str) -> Iterator[Cell]:
-    ours, theirs = _context(method)
-    for level in LEVELS:
-        where = {"context": theirs, "level": level, "targets": NAMED[test]}
-        number = printed(13, test, method, model, level, **where)
-        keys = {"test": test, "method": method, "level": level}
-        if number.value is not None:
-            yield Cell(keys, model, number, MAIN[test], method, level, ours)
-
-
-BY_TEST = ("test", "method")
-LAYOUTS = {
-    3: Layout(
+# Number: title, note, the keys of a row in print, and the choice that its columns show.
+OF_ALL_MODELS = {
+    3: (
         "Table 3: replication",
         f"'orig' is what the methods' authors report. {NATURAL} {SHRINKS}",
         ("method", "test"),
-        ("s-SEAT", "w-SEAT", "CEAT"),
         "which",
-        _replication,
     ),
-    11: Layout(
-        "Table 11: names or group terms", NATURAL, BY_TEST, METHODS, "targets", _names_or_terms
-    ),
-    12: Layout(
+    11: ("Table 11: names or group terms", NATURAL, ("test", "method"), "targets"),
+    12: (
         "Table 12: template or natural sentences",
         "The paper's natural sentences are Reddit comments, ours those of the store that was "
         "named; our templates are our own. Natural LPBS takes stored sentences in which a target "
         "and an attribute meet. " + SHRINKS,
-        BY_TEST,
-        METHODS,
+        ("test", "method"),
         "context",
-        _templates_or_corpus,
     ),
-    13: Layout(
-        "Table 13: encoding level", NATURAL, BY_TEST, ("SEAT", "CEAT"), "level", _encoding_levels
-    ),
+    13: ("Table 13: encoding level", NATURAL, ("test", "method"), "level"),
 }
+
+
+def cells(number: int) -> list[Cell]:
+    """The cells of Table 3, 11, 12 or 13, in the order of print."""
+    _, _, index, choice = OF_ALL_MODELS[number]
+    every = published("husse2022_printed.csv")
+    every = every[every.table == number].astype(object).where(every.notna(), None)
+    return [
+        Cell(
+            {**{k: r[k] for k in index}, choice: CONTEXTS.get(r["choice"], r["choice"])},
+            r["model"],
+            r["printed"],
+            None if r["bold"] is None else bool(r["bold"]),
+            r["release"],
+            tuple(r[f"our_{k}"] for k in KEY[1:]),
+        )
+        for r in every.to_dict("records")
+    ]
 
 
 def of_all_models(number: int, run: Run) -> list[Table]:
     """Table 3, 11, 12 or 13: its lines, and the table in the paper's shape."""
-    layout = LAYOUTS[number]
-    outer = (MAIN, layout.methods) if layout.order == BY_TEST else (layout.methods, MAIN)
-    cells = []
-    for first, second, model in product(*outer, COLUMNS):
-        test, method = (first, second) if layout.order == BY_TEST else (second, first)
-        cells += list(layout.places(test, method, model))
-    rows, wide = _lines(cells, run), _wide(cells, run, layout.order, layout.choice)
-    table = PaperTable(f"table{number}", layout.title, rows, layout.note, in_print=wide, star=STAR)
-    return table.tables
+    title, note, index, choice = OF_ALL_MODELS[number]
+    every = cells(number)
+    wide = _wide(every, run, index, choice)
+    rows = _lines(every, run)
+    return PaperTable(f"table{number}", title, rows, note, in_print=wide, star=STAR).tables
 
 
 def _lines(cells: Sequence[Cell], run: Run) -> list[dict[str, Any]]:
@@ -185,28 +172,29 @@ def _lines(cells: Sequence[Cell], run: Run) -> list[dict[str, Any]]:
     rows = []
     for place in dict.fromkeys(tuple(c.keys.values()) for c in cells):
         here = [c for c in cells if tuple(c.keys.values()) == place]
-        beside = {m: column(m, kind, here[0].method) for m, kind in run.kinds.items()}
+        beside = {m: column(m, kind, here[0].key[0]) for m, kind in run.kinds.items()}
         for c in here:
             own = next((m for m, label in beside.items() if label == c.model), None)
             rows += _line(c, own, COLUMNS[c.model], run, run.comparable)
         for m, label in beside.items():
             if label is None:
-                rows += _line(here[0]._replace(number=Printed()), m, m, run, False)
+                rows += _line(
+                    here[0]._replace(printed=None, bold=None, release=None), m, m, run, False
+                )
     return rows
 
 
 def _line(
     cell: Cell, model: str | None, label: str, run: Run, comparable: bool
 ) -> list[dict[str, Any]]:
-    key = (model, cell.method, cell.name, cell.level, cell.context)
-    result = run.results.get(key) if model is not None else None
-    if result is None and cell.number.value is None:
+    result = run.results.get((model, *cell.key)) if model is not None else None
+    if result is None and cell.printed is None:
         return []
     estimate = result.overall if result else None
     keys = {**cell.keys, "model": label}
-    line = row(keys, cell.number.value, estimate, same=comparable)
-    bold = {True: "yes", False: "no", None: ""}[cell.number.significant]
-    line |= {"bold there": bold, "in the release": cell.number.release}
+    line = row(keys, cell.printed, estimate, same=comparable)
+    bold = {True: "yes", False: "no", None: ""}[cell.bold]
+    line |= {"bold there": bold, "in the release": cell.release}
     if result is not None:
         lost = result.coverage.items - result.coverage.scored
         line |= {"p": result.overall.p, "words lost": lost}
@@ -218,9 +206,9 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for c in cells:
         line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
-        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = signed(c.number.value, c.number.significant)
+        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = signed(c.printed, c.bold)
     for c, m in product(cells, run.kinds):
-        estimate = run.overall(m, c.method, c.name, c.level, c.context)
+        estimate = run.overall(m, *c.key)
         if estimate is not None:
             line = rows[tuple(c.keys[k] for k in index)]
             line[f"{m} {c.keys[choice]}"] = f"{estimate.value:.2f}"

@@ -12,7 +12,7 @@ from unmask.models.protocol import Model
 from unmask.reports.html.study_page import Study, write
 from unmask.reports.results import save
 from unmask.studies.papers import husse2022, kaneko2022, thys2025
-from unmask.studies.papers.husse2022_printed import HUB, LPBS_MODEL
+from unmask.studies.papers.husse2022_tables import HUB, LPBS_MODEL
 from unmask.studies.papers.request import Request
 from unmask.support.registry import Registry
 
