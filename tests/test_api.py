@@ -77,10 +77,10 @@ def test_a_frame_and_a_file_of_pairs_give_the_same(model, tmp_path):
     [
         (PAIRS.drop(columns="stereotype"), "no column 'stereotype'"),
         (PAIRS.head(0), "no rows"),
-        (PAIRS.assign(stereotype=[1, 2, 3]), "which is no text"),
+        (PAIRS.assign(stereotype=[1, 2, 3]), "which is not text"),
         (PAIRS.assign(stereotype=None), "is empty"),
-        (3, "is no data"),
-        ((model, "x"), "is no data"),
+        (3, "is not data"),
+        ((model, "x"), "is not data"),
     ],
 )
 def test_data_that_are_none_are_one_sentence(model, data, said):

@@ -1,6 +1,6 @@
 """The exceptions of unmask.
 
-    UnmaskError              anything a user can mend; the command line prints it, exit status 2
+    UnmaskError              anything a user can fix; the command line prints it, exit status 2
     ├── NameUnknown          a model, measure, data set or column that does not exist
     ├── DataError            a file that is missing, empty, or not of the expected form
     ├── ModelError           a model that cannot be loaded or gives no numbers
@@ -11,7 +11,7 @@ Each message is one sentence that says what was given, what is allowed and what 
 
 
 class UnmaskError(Exception):
-    """Anything the user can mend."""
+    """Anything the user can fix."""
 
 
 class NameUnknown(UnmaskError):

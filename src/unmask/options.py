@@ -242,7 +242,7 @@ class Options:
         for name in self.keep:
             _one_of("keep", name, KEEP)
         if not callable(self.progress):
-            raise UnmaskError("progress is no function; give progress(model, done, total).")
+            raise UnmaskError("progress is not a function; give progress(model, done, total).")
 
     @property
     def least(self) -> Threshold:

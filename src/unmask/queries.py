@@ -118,14 +118,14 @@ def all_fit(asks: Sequence[RowQueries]) -> bool:
 
 
 def ranges(starts: Ints, counts: Ints) -> Ints:
-    """start, start + 1, ... for each start, so many as its count: one flat array."""
+    """start, start + 1, ... for each start, as many as its count: one flat array."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(starts - np.concatenate([[0], ends[:-1]]), counts)
 
 
 def sums(values: NDArray[Any], counts: Ints) -> Any:
-    """The sums of neighbouring values, so many as each count says; 0 where that is none."""
+    """The sums of neighbouring values, as many as each count says; 0 for none."""
     out = np.zeros(len(counts), np.asarray(values).dtype)
     some = counts > 0
     if some.any():

@@ -31,13 +31,13 @@ class Text:
 
     def __post_init__(self) -> None:
         if not isinstance(self.string, str):
-            raise DataError(f"a sentence is {self.string!r:.40}, which is no text; give a string.")
+            raise DataError(f"a sentence is {self.string!r:.40}, which is not text; give a string.")
         if not self.string.strip():
             raise DataError("a sentence is empty; remove it or fill it in.")
         if not self.string.isascii() and any("\ud800" <= c <= "\udfff" for c in self.string):
             raise DataError(
                 f"the sentence {self.string[:40]!a} holds half a character (a lone surrogate); "
-                "mend it."
+                "fix it."
             )
         for name, spans in self.spans.items():
             try:
@@ -47,7 +47,7 @@ class Text:
                     f"the spans {name!r} are {spans!r:.40}; give a tuple of (start, end) pairs."
                 ) from error
             if wrong:
-                raise DataError(f"the span {name!r} lies outside of {self.string!r}.")
+                raise DataError(f"the span {name!r} lies outside {self.string!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Stimuli:
     def __post_init__(self) -> None:
         for side in (self.targets, self.attributes):
             if not isinstance(side, Mapping):
-                raise DataError(f"{self.name}: {side!r:.40} is no mapping of labels to words.")
+                raise DataError(f"{self.name}: {side!r:.40} is not a mapping of labels to words.")
             for label, words in side.items():
                 if isinstance(words, str) or not all(isinstance(w, str) and w for w in words):
                     raise DataError(
@@ -157,7 +157,7 @@ def _check_template(name: str, item: Contrast) -> None:
     sides = {label[:2] for label in item.texts}
     if sides != {"x:", "y:"} or item.side not in ("A", "B"):
         raise DataError(
-            f"item {item.id!r} of {name!r} is no filled template: its labels must start with x: "
+            f"item {item.id!r} of {name!r} is not a filled template: its labels must start with x: "
             "and y:, with some of each, and its side must be A or B."
         )
 
@@ -182,13 +182,13 @@ class Dataset:
                 f"{', '.join(SHAPES)}."
             )
         if not isinstance(self.items, Sequence) or not isinstance(self.about, Mapping):
-            raise DataError(f"the items of {self.name!r} are no tuple, or its about no mapping.")
+            raise DataError(f"the items of {self.name!r} must be a tuple, and its about a mapping.")
         if not self.items:
             raise DataError(f"the data set {self.name!r} has no items; give a file with some.")
         needed = LABELS.get(self.shape, ())
         for item in self.items:
             if not isinstance(item, Contrast):
-                raise DataError(f"{self.name!r} holds {item!r:.40}, which is no Contrast.")
+                raise DataError(f"{self.name!r} holds {item!r:.40}, which is not a Contrast.")
             if missing := [k for k in needed if k not in item.texts]:
                 raise DataError(
                     f"item {item.id!r} of {self.name!r} has no {' and no '.join(missing)}; "

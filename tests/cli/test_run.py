@@ -136,7 +136,7 @@ def test_bad_files(tmp_path, pairs, broken):
     scores.write_text("id,score\nx,1\n")
     check(["score", scores, "-d", "bundled-pairs"], "no id in")
     scores.write_text("id,score\nx,one\n")
-    check(["score", scores, "-d", "bundled-pairs"], "no number")
+    check(["score", scores, "-d", "bundled-pairs"], "not a number")
 
 
 def test_a_tokenizer_without_offsets_is_refused():

@@ -43,8 +43,8 @@ def test_csv_that_would_be_misread_is_refused_with_its_line(tmp_path):
 def test_json_lines_that_are_no_rows(tmp_path):
     path = tmp_path / "p.jsonl"
     for line, said in (
-        ("null", "line 1 is no object"),
-        ('{"stereotype": 3, "antistereotype": "x"}', "no text"),
+        ("null", "line 1 is not an object"),
+        ('{"stereotype": 3, "antistereotype": "x"}', "not text"),
         ('{"stereotype": "a \\ud83d", "antistereotype": "x"}', "half a character"),
         ('{"stereotype": NaN, "antistereotype": "x"}', "is empty"),
     ):

@@ -111,7 +111,7 @@ def test_bad_files_are_named(tmp_path):
 
 def test_unmask_data_must_be_a_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("UNMASK_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match="no folder"):
+    with pytest.raises(DataError, match="not a folder"):
         catalogue.sentences("crows-pairs")
 
 

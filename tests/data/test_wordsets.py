@@ -136,7 +136,7 @@ def test_a_users_word_test_in_json(tmp_path):
     letters = {**given, "targets": {"a": "nurse", "b": ["judge", "sailor"]}}
     for wrong in ({"targets": {"a": ["nurse"]}}, same, letters):
         path.write_text(json.dumps(wrong))
-        with pytest.raises(DataError, match="is no word test"):
+        with pytest.raises(DataError, match="is not a word test"):
             evaluate("bundled", "w-seat", str(path))
     with pytest.raises(DataError, match="there is no file"):
         evaluate("bundled", "w-seat", str(tmp_path / "none.json"))

@@ -66,7 +66,7 @@ Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser."
 Folder = Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]
 Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
 
-WIDE = 10_000  # columns of what is no terminal: nothing is folded there
+WIDE = 10_000  # columns of what is not a terminal: nothing is folded there
 RESULTS = Path("unmask-results")
 
 

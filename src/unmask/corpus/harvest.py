@@ -293,11 +293,11 @@ def harvest(
 
 
 def window(sentence: str, start: int, end: int, words: int) -> tuple[str, int, int]:
-    """Cut a sentence to so many words on each side of the stimulus (4 gives 4 + 1 + 4)."""
+    """Cut a sentence to a number of words on each side of the stimulus (4 gives 4 + 1 + 4)."""
     before, inside, after = sentence[:start], sentence[start:end], sentence[end:]
     left = re.findall(r"\S+\s*", before)[-words:] if words else []
     right = re.findall(r"\s*\S+", after)[:words] if words else []
-    # What is glued to the stimulus (a quote, a comma) is no word of its own.
+    # What is glued to the stimulus (a quote, a comma) is not a word of its own.
     head = "".join(left)
     text = head + inside + "".join(right)
     return text, len(head), len(head) + len(inside)

@@ -51,7 +51,7 @@ def renamed(data: Data, name: str) -> Data:
 
 
 def limited(data: Data, most: int) -> Data:
-    """At most so many items of a sentence set, evenly spread over it; its name says so.
+    """At most `most` items of a sentence set, evenly spread over it; its name says so.
 
     One of each stretch, drawn at random, and the same every time: with a fixed step a set whose
     sides take turns would lose one of them.
@@ -122,7 +122,7 @@ def _rows(data: Any) -> Dataset:
     frame = data.to_pandas() if hasattr(data, "to_pandas") else data
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
-            f"{data!r:.40} is no data; give a name, a path, a Dataset, Stimuli or a frame of pairs."
+            f"{data!r:.40} is not data; give a name, a path, a Dataset, Stimuli or a frame."
         )
     missing = [c for c in ("stereotype", "antistereotype") if c not in frame]
     if missing or not len(frame):

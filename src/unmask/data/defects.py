@@ -106,7 +106,7 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
         flags.append("empty difference")
     if max(map(_regions, changed)) > 1:
         flags.append("several changes")
-    # A capital at the start of a sentence is no mismatch.
+    # A capital at the start of a sentence is not a mismatch.
     words = zip(one[1:], two[1:], strict=False)
     if any(a != b and a.lower() == b.lower() for a, b in words):
         flags.append("case")

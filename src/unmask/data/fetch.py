@@ -84,7 +84,7 @@ def local_copy(card: Card) -> Path | None:
         return None
     if not Path(folder).is_dir():
         raise DataError(
-            f"UNMASK_DATA is {folder!r}, which is no folder; set it to one or unset it."
+            f"UNMASK_DATA is {folder!r}, which is not a folder; set it to one or unset it."
         )
     candidates = (Path(folder) / p for p in (card.path, *card.alias))
     return next((p for p in candidates if p.is_file()), None)

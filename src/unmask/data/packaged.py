@@ -25,7 +25,9 @@ def published(name: str) -> Any:
         text = folder.joinpath(name).read_text("utf-8")
         # Only numbers may be missing; an empty note or level is a value.
         header = text.partition("\n")[0].strip().split(",")
-        missing = {name: ["nan", ""] for name in ("d", "p") if name in header}
+        missing = {
+            name: ["nan", ""] for name in ("d", "p", "printed", "release", "bold") if name in header
+        }
         return pd.read_csv(StringIO(text), keep_default_na=False, na_values=missing)
     return json.loads(folder.joinpath(f"{name}.json").read_text("utf-8"))
 

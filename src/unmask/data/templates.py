@@ -12,7 +12,7 @@ from unmask.text.roles import find_word
 from unmask.types import Contrast, Dataset, Stimuli, Text
 
 # Templates by grammatical form of the target, for attributes that are adjectives, things one may
-# like, or occupations (Husse and Spitz 2022, with the articles mended).
+# like, or occupations (Husse and Spitz 2022, with the articles corrected).
 _ADJECTIVE = {
     "name": ("{target} is {attribute}.",),
     "singular": ("the {target} is {attribute}.",),

@@ -72,15 +72,15 @@ def read_stimuli(path: Path) -> Stimuli:
             raise ValueError("a label stands for a target set and an attribute set")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
-            f"{path} is no word test ({error}); it needs 'targets' and 'attributes', each with two "
-            "labelled lists of words."
+            f"{path} is not a word test ({error}); it needs 'targets' and 'attributes', each with "
+            "two labelled lists of words."
         ) from error
     return Stimuli(str(content.get("name") or path.stem), sides[0], sides[1])
 
 
 def _given(words: Any) -> tuple[str, ...]:
     if not isinstance(words, list) or not all(isinstance(w, str) and w.strip() for w in words):
-        raise ValueError(f"{words!r:.40} is no list of words")
+        raise ValueError(f"{words!r:.40} is not a list of words")
     return tuple(words)
 
 

@@ -1,4 +1,4 @@
-"""Bias during training: scores of a model every so many steps, where the trainer logs."""
+"""Bias during training: scores of a model every N steps, where the trainer logs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from unmask.options import Options
 def watch(
     trainer: Any, measures: Any = None, data: Any = None, *, every: int = 500, **options: Any
 ) -> "Watch":
-    """Measure the model of a `transformers.Trainer` every so many steps, and at the end.
+    """Measure the model of a `transformers.Trainer` every `every` steps, and at the end.
 
     The scores go to `trainer.log`, and so to its history and wherever else it reports: as
     `unmask/MEASURE on DATA`, with `/low` and `/high`. Measures, data and options as in
@@ -22,7 +22,7 @@ def watch(
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise UnmaskError(f"every is {every!r}; give a whole number of steps of at least 1.")
     if not hasattr(trainer, "add_callback"):
-        raise UnmaskError(f"{trainer!r:.40} is no trainer; give a transformers.Trainer.")
+        raise UnmaskError(f"{trainer!r:.40} is not a trainer; give a transformers.Trainer.")
     if getattr(trainer, "processing_class", None) is None:
         raise UnmaskError("the trainer has no tokenizer; give it one as its processing_class.")
     Options(**options)
@@ -42,7 +42,7 @@ class Watch(transformers.TrainerCallback):
         self.scores: dict[int, Any] = {}
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Measure every so many steps."""
+        """Measure every `every` steps."""
         if state.global_step % self._every == 0:
             self._measure(state)
 

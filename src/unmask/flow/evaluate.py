@@ -66,7 +66,7 @@ def evaluate(
 def _done(
     model: str | int, specs: Mapping[int, Spec], options: Options, failed: Failed, among: int
 ) -> dict[int, Result]:
-    """The results of one model; where it fails, that is told, and costs no other model."""
+    """The results of one model; where it fails, that is reported, and costs no other model."""
     results: dict[int, Result] = {}
     reported: set[int] = set()
     own: Model | None = None
@@ -147,9 +147,9 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
 
 
 def loaded(name: str, options: Options, among: int = 1) -> Model:
-    """A model by its name, in the precision and on the device of some options; it is told of.
+    """A model by its name, in the precision and on the device of the options, with progress.
 
-    `among` so many models a cluster is shared.
+    A cluster is shared `among` that many models.
     """
     keep_freed_memory()
     from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
@@ -181,7 +181,7 @@ def kind(model: Any) -> Kind:
 
 
 def look_up(models: Iterable[Any]) -> None:
-    """Refuse a name that is no model's: before another model has worked for hours."""
+    """Refuse a name that is not a model's: before another model has worked for hours."""
     for model in models:
         if isinstance(model, str):
             kind(model)

@@ -168,7 +168,7 @@ def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
             scores[name] = float(row["score"])
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"{path}, row {number} has a score that is no number ({error}); mend that row."
+                f"{path}, row {number} has a score that is not a number ({error}); fix that row."
             ) from error
     if not scores:
         raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")

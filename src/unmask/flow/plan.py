@@ -153,7 +153,7 @@ def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
 def _broken(measure: Likelihood, error: Exception) -> DataError:
     """Whatever a user's plan does wrong, in one sentence."""
     problem = f"{type(error).__name__}: {error}"
-    return DataError(f"the plan of {measure.name!r} fails ({problem}); mend it.")
+    return DataError(f"the plan of {measure.name!r} fails ({problem}); fix it.")
 
 
 def _unmarked(sentences: Iterable[Encoded], needs: tuple[str, ...]) -> str:

@@ -133,7 +133,7 @@ def _unsure(
         mine = scored[p]
         margins = _margins(group.data, mine.score)
         out |= (np.abs(margins) <= SAFE * errors[p]).any(1)
-        # A score that the reduced precision lost is no decision either.
+        # A score that the reduced precision lost is not a decision either.
         counts = np.array([len(item.texts) for item in group.data.items], np.int64)
         lost = sums((~np.isfinite(mine.score)).astype(np.int64), counts) > 0
         out |= lost & [item.id not in mine.reasons for item in group.data.items]

@@ -25,7 +25,7 @@ def bar(model: Model, options: Options) -> Callable[[int, int], None]:
 class Meter:
     """Rows done, and how many there will be: what is planned so far tells of the rest.
 
-    An engine calls it with no rows when it takes on so many in all, and then with the rows done.
+    An engine calls it with no rows when it takes on `total` in all, and then with the rows done.
     """
 
     def __init__(self, model: Model, options: Options, sentences: int) -> None:
@@ -33,11 +33,11 @@ class Meter:
         self.sentences, self.read, self.rows, self.total = sentences, 0, 0, 0
 
     def planned(self, sentences: int) -> None:
-        """So many more sentences have been planned."""
+        """Note that more sentences have been planned."""
         self.read += sentences
 
     def __call__(self, rows: int, total: int) -> None:
-        """So many rows are done, or, with none, so many more will be."""
+        """Report rows that are done or, with none, how many more there will be."""
         self.rows += rows
         self.total += 0 if rows else total
         expected = round(self.total * self.sentences / max(self.read, 1))

@@ -124,7 +124,7 @@ def _scores(measure: Likelihood, readings: Readings, model: Model) -> Any:
         raise
     except Exception as error:
         raise DataError(
-            f"the reduction of {measure.name!r} fails ({type(error).__name__}: {error}); mend it."
+            f"the reduction of {measure.name!r} fails ({type(error).__name__}: {error}); fix it."
         ) from error
 
 

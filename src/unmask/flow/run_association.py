@@ -54,7 +54,7 @@ def run(
 ) -> Iterator[tuple[int, Result]]:
     """Results of association measures, by the place of their spec; sentences are shared.
 
-    What cannot be prepared or scored is told to `failed`, and the rest goes on.
+    What cannot be prepared or scored is reported to `failed`, and the rest goes on.
     """
     engine: Vectors = model.vectors(
         budget=model.budget(options.tokens), store=options.store, progress=bar(model, options)

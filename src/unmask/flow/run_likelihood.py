@@ -61,7 +61,7 @@ def run(
     """Results of likelihood measures, by the place of their spec.
 
     Measures that ask the same of the same data share one plan, and all share their rows. What
-    cannot be planned or scored is told to `failed`, and the rest goes on.
+    cannot be planned or scored is reported to `failed`, and the rest goes on.
     """
     wrong: dict[int, UnmaskError] = {}
     groups = _grouped(model, specs)
@@ -232,7 +232,7 @@ def engines(
 ) -> dict[str, LogProbs]:
     """The model's engine for each stream; with a store, a killed run goes on where it was.
 
-    A stream that the model does not have is told to `wrong`, and costs no other measure.
+    A stream that the model does not have is reported to `wrong`, and costs no other measure.
     """
     settings = {"budget": model.budget(options.tokens), "store": options.store}
     out: dict[str, LogProbs] = {}

@@ -144,7 +144,7 @@ def corpus(plant: Plant, count: int, draw: int = 0) -> dict[int, Rows]:
 
 
 def _filled(pattern: Pattern, count: int, rng: Any) -> Rows:
-    """So many rows of a pattern, its slots filled by their weights."""
+    """Some rows of a pattern, its slots filled by their weights."""
     edges = np.cumsum(pattern.weights.ravel())
     cells = np.searchsorted(edges, rng.random(count) * edges[-1], side="right")
     which = np.divmod(np.minimum(cells, len(edges) - 1), pattern.weights.shape[1])

@@ -33,7 +33,7 @@ PAD, UNKNOWN, CLS, SEP, MASK = range(len(SPECIALS))
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How the models are trained: steps of so many rows a model, on so many sentences."""
+    """How the models are trained: steps, rows per step, and sentences."""
 
     steps: int = 2500
     rows: int = 256

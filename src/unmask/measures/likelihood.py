@@ -21,7 +21,7 @@ class Likelihood:
     are the shapes of data that it takes.
     `compare`: `preference` counts the items whose stereotypical sentence scores higher;
     `log-odds` compares two sides of targets and gives an effect size over two attribute sets; with
-    `samples`, that of each of so many draws of one template a word, combined by random effects.
+    `samples`, that of each of `samples` draws of one template a word, combined by random effects.
     `average`: `micro` over items or `macro` over clusters (target terms).
     `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`, or `kept` with
     what the reduction makes of nothing (published code). `rounds`: the kinds of model whose scores

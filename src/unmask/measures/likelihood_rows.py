@@ -146,7 +146,7 @@ PLL_L2R = replace(
     formula="sum over tokens w of log p(w | sentence without w and later pieces)",
     plans=_both(plans.within_word),
     cite=("kauf2023",),
-    criticism="Mends the pieces' effect of pll; still favours short sentences.",
+    criticism="Corrects the pieces' effect of pll; still favours short sentences.",
 )
 CPS_NANGIA2020 = variant(
     CPS,
@@ -234,7 +234,7 @@ AULA = replace(
     formula="mean over tokens w of attention(w) log p(w | whole sentence)",
     reduce=attended,
     attention=True,
-    criticism="Attention is no proven measure of importance; the weights of a "
+    criticism="Attention is not a proven measure of importance; the weights of a "
     "sentence do not add up to one.",
 )
 AULA_KANEKO2022 = variant(

@@ -86,14 +86,14 @@ class Store:
         return file
 
     def _anew(self, error: Exception) -> sqlite3.Connection | None:
-        """Set a file aside that is no answer cache, and begin another."""
+        """Set a file aside that is not an answer cache, and begin another."""
         aside = self.path.with_name(f"{self.path.name}.{int(time.time())}.aside")
         for ending in ("", "-wal", "-shm"):
             part = self.path.with_name(self.path.name + ending)
             if part.exists():
                 part.replace(aside.with_name(aside.name + ending))
         self.said.append(
-            f"{self.path} is no whole cache of answers ({error}); it is set aside as {aside.name}."
+            f"{self.path} is not a whole answer cache ({error}); it is set aside as {aside.name}."
         )
         return self._opened()
 

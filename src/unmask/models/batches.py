@@ -36,7 +36,7 @@ A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 
 def budget_for(tokens: int | str, free: int | None) -> Budget:
-    """The budget of a device with so many `free` bytes (None: a CPU); a number fixes the tokens."""
+    """The budget of a device with `free` bytes (None: a CPU); a number fixes the tokens."""
     usual = Budget()
     if free is None:
         return usual if isinstance(tokens, str) else Budget(tokens)

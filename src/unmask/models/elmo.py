@@ -278,7 +278,7 @@ def _network(options: Path, weights: Path, rows: int) -> Elmo:
     try:
         return Elmo(json.loads(options.read_text()), rows)
     except (KeyError, ValueError, TypeError) as error:
-        raise ModelError(f"{options} is no options file of ELMo ({error}).") from error
+        raise ModelError(f"{options} is not an options file of ELMo ({error}).") from error
 
 
 def check_elmo(options: Path, weights: Path) -> None:

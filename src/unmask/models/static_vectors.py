@@ -122,7 +122,7 @@ class StaticVectors:
             vector = np.full(self.dimensions, np.nan)
         if len(vector) != self.dimensions or not np.isfinite(vector).all():
             raise ModelError(
-                f"{self.name!r}, line {line} has no {self.dimensions} finite numbers; mend or "
+                f"{self.name!r}, line {line} has no {self.dimensions} finite numbers; fix or "
                 "fetch the file again."
             )
         return vector
@@ -169,7 +169,7 @@ def open_static(name: str) -> StaticVectors:
         dimensions, binary = len(head) - 1, False
     if dimensions < 2 or not (header or _numbers(head[1:])):
         raise ModelError(
-            f"{name!r} is no vectors file: a line should hold a word and its numbers, or the "
+            f"{name!r} is not a vectors file: a line should hold a word and its numbers, or the "
             "first line the number of words and of dimensions."
         )
     digest = hashlib.blake2b(first + second, digest_size=16).hexdigest()

@@ -229,7 +229,7 @@ COMPARISON: Sequence[Column] = (
 
 
 def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
-    """A column for each of a frame's, numbers with so many decimals."""
+    """A column for each of a frame's, numbers with `digits` decimals."""
 
     def shown(value: Any, row: Row) -> str:
         rounded = isinstance(value, float) and not missing(value) and abs(value) >= 1e-3

@@ -25,7 +25,7 @@ def escape(text: str) -> str:
 
 
 class _Count(ProgressColumn):
-    """So many of so many of a unit; nothing where they are not counted."""
+    """Done and total of a unit; nothing where they are not counted."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()

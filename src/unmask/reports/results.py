@@ -205,7 +205,7 @@ def _run_names(
 
 def _path(folder: Any) -> Path:
     if not isinstance(folder, str | Path):
-        raise DataError(f"{folder!r:.40} is no folder; give its path.")
+        raise DataError(f"{folder!r:.40} is not a folder; give its path.")
     return Path(folder)
 
 

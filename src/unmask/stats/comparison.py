@@ -119,7 +119,7 @@ def exact_mcnemar(first: Floats, second: Floats) -> tuple[float, int, int]:
 
 
 def equivalence(difference: Estimate, margin: float) -> float:
-    """TOST: p that the true difference lies outside of plus or minus `margin`.
+    """TOST: p that the true difference lies outside plus or minus `margin`.
 
     t with the degrees of freedom of the difference; without an error there is no test. Of yes-no
     answers at least `margin` must have changed for the difference to be that large, and the error

@@ -104,7 +104,7 @@ class ShareVariance(NamedTuple):
         return max(0.0, min(p, middle - reach)), min(1.0, max(p, middle + reach))
 
     def tail(self, null: float) -> float:
-        """The one-sided p of the score test that Wilson's interval turns around."""
+        """The one-sided p of the score test that Wilson's interval inverts."""
         scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
         away = abs(self.share - null)
         return max(beyond(away / math.sqrt(v.value * scale), v.df) for v in self.parts)
@@ -167,7 +167,7 @@ def share(
     """The percentage of `wins` (1, 0, or a half for a tie) with all that belongs to it.
 
     Wilson's interval with n over the design effect and t with the clusters' degrees of freedom;
-    p against the ideal turns the same interval around. `more`: clusters, df, design effect, and
+    p against the ideal inverts the same interval. `more`: clusters, df, design effect, and
     the smallest difference from the ideal that the items could have detected.
     """
     wins, design = _counted(wins, as_design(clusters))

@@ -11,7 +11,7 @@ LARGEST_STUDY = 100_000  # words or clusters that a study may be asked for
 
 
 def likeness(design_effect: float, crowd: float) -> float:
-    """The intraclass correlation behind a design effect with so many items a cluster."""
+    """The intraclass correlation behind a design effect, given the items per cluster."""
     return max(0.0, (design_effect - 1) / (crowd - 1)) if crowd > 1 else 0.0
 
 

@@ -20,7 +20,7 @@ def needs(
     power: float = 0.8,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """For each result what it has, and what it needs to detect so many `points` or so large a `d`.
+    """For each result what it has, and what it needs to detect `points` or an effect of `d`.
 
     Without a result in a unit, what independent items or words would need.
     """

@@ -73,7 +73,7 @@ def read(path: Path) -> StudyFile:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{path} is not TOML ({error}); mend that line.") from error
+        raise DataError(f"{path} is not TOML ({error}); fix that line.") from error
     for name in content:
         if name not in (*LISTS, "options"):
             raise DataError(f"{path}: {unknown('key', name, (*LISTS, 'options'))}")

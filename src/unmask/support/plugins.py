@@ -39,5 +39,5 @@ class EntryPoints(Iterable[str]):
         except Exception as error:  # a package of others may fail in any way
             raise UnmaskError(
                 f"{name!r} of the package {self.package(name)!r} cannot be loaded "
-                f"({type(error).__name__}: {error}); mend or remove that package."
+                f"({type(error).__name__}: {error}); fix or remove that package."
             ) from error

@@ -77,7 +77,7 @@ class Mention:
     def __post_init__(self) -> None:
         start, end = self.span
         if not 0 <= start < end <= len(self.text):
-            raise DataError(f"the span {self.span} lies outside of {self.text!r}.")
+            raise DataError(f"the span {self.span} lies outside {self.text!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +181,13 @@ def stored(path: Path) -> Source:
             stimulus = str(row["stimulus"])
         except (LookupError, TypeError, ValueError, OverflowError, DataError) as error:
             raise DataError(
-                f"{path}, row {number + 1} is no context ({error}); it has stimulus, sentence and "
-                "span (or start and end)."
+                f"{path}, row {number + 1} is not a context ({error}); it needs stimulus, sentence "
+                "and span (or start and end)."
             ) from error
         spot = mention.text[slice(*mention.span)]
         if _folded(spot) != _folded(stimulus):
             raise DataError(
-                f"{path}, row {number + 1}: the span of {stimulus!r} points at {spot!r}; mend it."
+                f"{path}, row {number + 1}: the span of {stimulus!r} points at {spot!r}; fix it."
             )
         mentions.setdefault(stimulus, []).append(mention)
 
@@ -216,7 +216,7 @@ def _rows(path: Path) -> Iterable[Mapping[str, Any]]:
         lines = path.read_text("utf-8").split("\n")
         return [json.loads(line) for line in lines if line.strip()]
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no context store ({error}); build it again.") from error
+        raise DataError(f"{path} is not a context store ({error}); build it again.") from error
 
 
 def given(

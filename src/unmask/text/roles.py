@@ -111,7 +111,7 @@ def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, .
 
 
 def _plain(places: tuple[int, ...], specials: frozenset[int]) -> tuple[int, ...]:
-    """Those that are no special tokens; most often the first and the last are, or none."""
+    """Those that are not special tokens; most often the first and the last are, or none."""
     if specials.isdisjoint(places):
         return places
     if specials == {places[0], places[-1]}:

@@ -94,7 +94,7 @@ def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
                 if member.filename.startswith("samples/"):
                     yield json.loads(_unpacked(packed, raw, member))
     except (zipfile.BadZipFile, json.JSONDecodeError, struct.error) as error:
-        raise DataError(f"{path} is no whole log of inspect ({error}).") from error
+        raise DataError(f"{path} is not a whole log of inspect ({error}).") from error
 
 
 def _unpacked(packed: zipfile.ZipFile, raw: Any, member: zipfile.ZipInfo) -> bytes:

@@ -2,7 +2,7 @@
 
 A word file has `targ1`, `targ2`, `attr1` and `attr2`, each with lists of singular, plural and
 adjective forms. `template_single` has one slot a sentence (TTT or AAA), `template_double` both.
-Articles are not mended ("a ant"), and a sentence may start with a small letter.
+Articles are not corrected ("a ant"), and a sentence may start with a small letter.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

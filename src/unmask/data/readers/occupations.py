@@ -64,7 +64,7 @@ def _parallel(pro: Path) -> list[tuple[str, str]]:
 
 
 def _unlike(pro: str, anti: str) -> str:
-    """Why two lines are no pair that differs in its pronouns only, or nothing."""
+    """Why two lines are not a pair that differs in its pronouns only, or nothing."""
     one, two = (_WORD.findall(line) for line in (pro, anti))
     changed = [{a.lower(), b.lower()} for a, b in zip(one, two, strict=False) if a != b]
     if len(one) != len(two) or not all(words <= _PRONOUNS for words in changed):

@@ -75,7 +75,7 @@ def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {number} is not JSON: {error}.") from error
         if not isinstance(row, dict):
-            raise DataError(f"{path}, line {number} is no object but {line.strip()[:30]!r}.")
+            raise DataError(f"{path}, line {number} is not an object but {line.strip()[:30]!r}.")
         rows.append(row)
     return rows
 

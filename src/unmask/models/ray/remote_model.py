@@ -146,7 +146,7 @@ def load_remote(
     workers: int | None = None,
     among: int = 1,
 ) -> Remote:
-    """A transformer on the workers of a Ray cluster, which is shared among so many models."""
+    """A transformer on the workers of a Ray cluster, which is shared `among` several models."""
     known = without_weights(name)
     codec = TokenizerCodec(known.tokenizer(), known.kind, name)
     place = known.source if Path(known.source).exists() else name

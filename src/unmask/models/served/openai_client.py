@@ -44,7 +44,7 @@ class Server:
         if parts.username or parts.password:
             raise ModelError(f"the address holds a password; put the key into {KEY} instead.")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ModelError(f"{self.base!r} is no address; give http://HOST:PORT/v1#MODEL.")
+            raise ModelError(f"{self.base!r} is not an address; give http://HOST:PORT/v1#MODEL.")
 
     def models(self) -> list[Mapping[str, Any]]:
         """What the server says it holds."""
@@ -145,7 +145,7 @@ class Server:
                 asked = error.headers.get("Retry-After", "")
                 pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
             except (InvalidURL, UnicodeError) as error:
-                raise ModelError(f"{self.base!r} is no address ({error}).") from None
+                raise ModelError(f"{self.base!r} is not an address ({error}).") from None
             except HTTPException as error:  # an answer that breaks off, or is none
                 if number == TRIES - 1:
                     what = type(error).__name__
@@ -197,7 +197,7 @@ class Server:
     def _silent(self, reason: Any, late: bool) -> str:
         if late:
             return f"{self.base} did not answer within {self.timeout:g} s; raise {PATIENCE}."
-        return f"no server answers at {self.base} ({reason}); start it, or mend the address."
+        return f"no server answers at {self.base} ({reason}); start it, or correct the address."
 
 
 def _echoed(text: str, prompt: str) -> bool:

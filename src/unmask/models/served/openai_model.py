@@ -75,7 +75,7 @@ def _check_places(codec: "ServedCodec") -> bool:
         raise ModelError(
             f"the log-probabilities of {codec.server.base} stand at the wrong place: what is most "
             "probable somewhere depends on the word there (llama-cpp-python does so, its issue "
-            "1983); use another server, or mend it."
+            "1983); use another server, or fix it."
         )
     return bool(seen)
 

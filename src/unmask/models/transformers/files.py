@@ -184,7 +184,7 @@ def _not_found(name: str, error: BaseException) -> str:
         else "no hub answers"
     )
     guess = "" if name.partition("@")[0] in KNOWN else f"; {unknown('model', name, KNOWN)}"
-    message = f"cannot find the model {name!r}: it is no local folder, and {where}{guess}"
+    message = f"cannot find the model {name!r}: it is not a local folder, and {where}{guess}"
     return message if message.endswith((".", "?")) else message + "."
 
 

@@ -1,4 +1,4 @@
-"""What is done inside of a network: which states its head sees, and the attention it pays."""
+"""What is done inside a network: which states its head sees, and the attention it pays."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

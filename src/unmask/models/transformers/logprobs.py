@@ -121,7 +121,7 @@ def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
 
 
 def readings(out: Floats, rows: int) -> Readings:
-    """Answers [3, questions] as readings; those that are no numbers are refused."""
+    """Answers [3, questions] as readings; those that are not numbers are refused."""
     if not np.isfinite(out[0]).all():
         raise ModelError(
             "the model gives probabilities that are not numbers; its weights or its dtype "

@@ -69,7 +69,7 @@ def count(net: Any) -> int:
 
 
 def checked_hash(net: Any, name: str) -> str:
-    """A hash of all weights by name, shape and bytes; those that are no numbers are refused.
+    """A hash of all weights by name, shape and bytes; those that are not numbers are refused.
 
     Pieces are looked at side by side (SHA-256, which processors do themselves), and their hashes
     are hashed in order: all cores work, and no more than a few pieces are copied.

@@ -115,7 +115,7 @@ def specified(values: pd.DataFrame, **parts: Any) -> Spec:
 
 
 def palette(count: int) -> list[str]:
-    """So many colours, none twice: Okabe and Ito's, then hues between them in two shades."""
+    """Distinct colours: Okabe and Ito's, then hues between them in two shades."""
     colours_rgb = [
         colorsys.hls_to_rgb((k * 0.381966) % 1, 0.36 + 0.22 * (k % 2), 0.75)
         for k in range(max(count - len(PALETTE), 0))

@@ -16,7 +16,7 @@ from unmask.types import Result
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a study: a frame under a title, numbers with so many digits."""
+    """A table of a study: a frame under a title, numbers with `digits` decimals."""
 
     name: str
     title: str

@@ -151,7 +151,7 @@ def windows(model: Model, contexts: str, options: Options) -> Figure:
 
 
 def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec]:
-    """LPBS on stored sentences whose target and attribute are at most so many words apart."""
+    """LPBS on stored sentences whose target and attribute are at most a number of words apart."""
     out: list[Spec] = []
     if model.kind not in ("masked", "causal", "permutation"):
         return out
@@ -166,7 +166,7 @@ def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec
 
 
 def _cut_to(stored: Source, size: int, most: int = 50) -> Source:
-    """The sentences of a store, at most so many a word, with so many words on each side."""
+    """The sentences of a store, at most `most` a word, cut to `size` words on each side."""
 
     def contexts(test: Stimuli) -> Contexts:
         return {w: tuple(_cut(m, size) for m in ms[:most]) for w, ms in stored.of(test).items()}
