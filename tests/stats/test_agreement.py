@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, spearmanr, t
 
 from unmask.errors import DataError
 from unmask.stats import agreement
@@ -100,3 +100,118 @@ def test_reliability_by_hand(rng):
     assert agreement.test_retest([np.arange(5), np.arange(5) * 2.0]) == pytest.approx(1)
     with pytest.raises(DataError):
         agreement.split_half(models[:, :2])
+
+
+def plain_delong(labels, scores):
+    """The area and DeLong's variance, pair by pair."""
+    positive, negative = scores[labels > 0], scores[labels <= 0]
+    wins = np.array([[(p > n) + 0.5 * (p == n) for n in negative] for p in positive])
+    m, n = wins.shape
+    rows, columns = wins.mean(1), wins.mean(0)
+    return wins.mean(), rows.var(ddof=1) / m + columns.var(ddof=1) / n, rows, columns
+
+
+def test_the_interval_of_an_area_is_delongs_on_the_logit_scale(rng):
+    labels = (rng.random(60) < 0.4).astype(float)
+    scores = rng.normal(size=60) + labels
+    area, variance, _, _ = plain_delong(labels, scores)
+    found = agreement.auc(labels, scores)
+    assert found.value == pytest.approx(area)
+    assert found.se == pytest.approx(math.sqrt(variance))
+    reach = norm.ppf(0.975) * math.sqrt(variance) / (area * (1 - area))
+    bounds = [1 / (1 + math.exp(-(math.log(area / (1 - area)) + s * reach))) for s in (-1, 1)]
+    assert (found.low, found.high) == pytest.approx(tuple(bounds))
+    assert found.n == 60
+    assert found.more["positives"] == labels.sum()
+    rank = mannwhitneyu(scores[labels > 0], scores[labels <= 0])
+    assert found.p == pytest.approx(rank.pvalue)
+
+
+def test_an_area_over_clusters_adds_up_what_they_pull(rng):
+    labels = (rng.random(48) < 0.5).astype(float)
+    scores = rng.normal(size=48) + 0.8 * labels
+    clusters = np.repeat(np.arange(12), 4)
+    area, _, rows, columns = plain_delong(labels, scores)
+    pulls = np.zeros(48)
+    m, n = len(rows), len(columns)
+    pulls[labels > 0] = (rows - rows.mean()) / math.sqrt(m * (m - 1))
+    pulls[labels <= 0] = (columns - columns.mean()) / math.sqrt(n * (n - 1))
+    sums = np.array([pulls[clusters == c].sum() for c in range(12)])
+    variance = float((sums**2).sum()) * 12 / 11
+    found = agreement.auc(labels, scores, clusters)
+    assert found.se == pytest.approx(math.sqrt(variance))
+    assert found.p == pytest.approx(2 * t.sf(abs(area - 0.5) / math.sqrt(variance), 11))
+    reach = t.ppf(0.975, 11) * math.sqrt(variance) / (area * (1 - area))
+    low = 1 / (1 + math.exp(-(math.log(area / (1 - area)) - reach)))
+    assert found.low == pytest.approx(low)
+    few = agreement.auc(labels, scores, np.zeros(48))
+    assert few.p is None
+    assert math.isnan(few.low)
+
+
+def test_the_difference_of_two_areas_is_paired(rng):
+    labels = (rng.random(50) < 0.5).astype(float)
+    one, two = rng.normal(size=50) + labels, rng.normal(size=50) + 0.3 * labels
+    first, second = plain_delong(labels, one), plain_delong(labels, two)
+    rows, columns = second[2] - first[2], second[3] - first[3]
+    variance = rows.var(ddof=1) / len(rows) + columns.var(ddof=1) / len(columns)
+    found = agreement.auc_difference(labels, one, two)
+    value = second[0] - first[0]
+    assert found.value == pytest.approx(value)
+    assert found.se == pytest.approx(math.sqrt(variance))
+    assert found.p == pytest.approx(2 * norm.sf(abs(value) / math.sqrt(variance)))
+    reach = norm.ppf(0.975) * math.sqrt(variance)
+    assert (found.low, found.high) == pytest.approx((value - reach, value + reach))
+    same = agreement.auc_difference(labels, one, one)
+    assert (same.value, same.p) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("value", [0.8, 1.0])
+def test_newcombes_bounds_solve_his_equation(value):
+    labels = np.array([1.0] * 6 + [0.0] * 8)
+    scores = np.arange(14.0)[::-1].copy()
+    found = agreement.auc(labels, scores)
+    assert found.value == 1.0
+    low = found.low
+    more = (1 - low) / (2 - low) + low / (1 + low)
+    variance = low * (1 - low) * (1 + (7 - 1) * more) / 48
+    assert (1 - low) ** 2 == pytest.approx(norm.ppf(0.975) ** 2 * variance)
+    assert found.high == 1.0
+    assert found.method == "Newcombe"
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+def test_the_interval_of_a_correlation_is_fishers(kind, rng):
+    x = rng.normal(size=30)
+    y = x + rng.normal(size=30)
+    a, b = (x, y) if kind == "pearson" else (rankdata(x), rankdata(y))
+    r = np.corrcoef(a, b)[0, 1]
+    se = math.sqrt((1 + r**2 / 2 if kind == "spearman" else 1) / 27)
+    found = agreement.correlation(x, y, kind)
+    bounds = [math.tanh(math.atanh(r) + s * norm.ppf(0.975) * se) for s in (-1, 1)]
+    assert found.value == pytest.approx(r)
+    assert (found.low, found.high) == pytest.approx(tuple(bounds))
+    assert found.p == pytest.approx(pearsonr(a, b).pvalue)
+
+
+def test_stepping_up_is_spearman_and_browns():
+    assert agreement.stepped_up([0.5, 0.7], 10).value == pytest.approx(2 * 0.6 / 1.6)
+    assert agreement.stepped_up([-0.5, -0.7], 10).value == pytest.approx(-2 * 0.6 / 1.6)
+    assert agreement.stepped_up([0.5, 0.7], 10).more["splits"] == 2
+
+
+def test_alpha_and_retest_by_hand(rng):
+    scores = rng.normal(size=(12, 4)) + rng.normal(size=(12, 1))
+    variances = [scores[:, k].var(ddof=1) for k in range(4)]
+    expected = 4 / 3 * (1 - sum(variances) / scores.sum(1).var(ddof=1))
+    assert agreement.cronbach(scores) == pytest.approx(expected)
+    three = [scores[:, k] for k in range(3)]
+    pairs = [np.corrcoef(three[a], three[b])[0, 1] for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert agreement.test_retest(three) == pytest.approx(np.mean(pairs))
+
+
+def test_the_points_of_a_roc_curve_by_hand():
+    found = agreement.roc(np.array([1, 0, 1, 0, 0]), np.array([3.0, 2.0, 2.0, 1.0, 0.0]))
+    assert found.false.tolist() == pytest.approx([0, 0, 1 / 3, 2 / 3, 1])
+    assert found.true.tolist() == pytest.approx([0, 0.5, 1, 1, 1])
+    assert found.threshold.tolist()[1:] == [3, 2, 1, 0]

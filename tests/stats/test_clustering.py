@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t
 from statsmodels.regression.linear_model import OLS
 
 from unmask.stats import intervals
@@ -41,11 +42,20 @@ def test_two_ways_of_clustering_by_hand(rng):
         sums = [pulls[units == u].sum() for u in set(units)]
         return len(sums) / (len(sums) - 1) * sum(s**2 for s in sums)
 
-    expected = one_way(words) + one_way(frames) - one_way(words * 5 + frames)
+    by_word, by_frame = one_way(words), one_way(frames)
+    both = by_word + by_frame - one_way(words * 5 + frames)
     found = Design(words, crossed=frames).variance(pulls)
-    # frames that differ more than words alone do are what decides, with their 4 degrees of freedom
-    assert found.value == pytest.approx(expected) or found.value == pytest.approx(one_way(frames))
-    assert found.df >= 4 - 1e-9
+    # Frames differ by far the most: with their 4 degrees of freedom they reach farthest.
+    reach = {
+        (by_word, 11.0): t.ppf(0.975, 11) ** 2 * by_word,
+        (by_frame, 4.0): t.ppf(0.975, 4) ** 2 * by_frame,
+    }
+    if both > max(by_word, by_frame):
+        df = (by_word + by_frame) ** 2 / (by_word**2 / 11 + by_frame**2 / 4)
+        reach[both, df] = t.ppf(0.975, df) ** 2 * both
+    value, df = max(reach, key=reach.get)
+    assert found.value == pytest.approx(value)
+    assert found.df == pytest.approx(df)
     words_only = Design(words).variance(pulls)
     assert found.value > words_only.value
 
@@ -82,3 +92,70 @@ def test_names_become_numbers_in_their_order(names):
     found = codes(names)
     assert found.dtype == np.int64
     assert np.array_equal(found, np.unique(np.asarray(names), return_inverse=True)[1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_two_way_variance_is_the_widest_of_three(seed):
+    """Words, frames, and their sum less what both count (Cameron, Gelbach and Miller 2011)."""
+    rng = np.random.default_rng(seed)
+    words, frames = np.repeat(np.arange(9), 6), np.tile(np.arange(6), 9)
+    spread = rng.choice([0.1, 1.0, 2.0], size=2)
+    values = rng.normal(size=54) + spread[0] * rng.normal(size=9)[words]
+    values = values + spread[1] * rng.normal(size=6)[frames]
+    pulls = (values - values.mean()) / 54
+
+    def one_way(units, count):
+        sums = np.array([pulls[units == u].sum() for u in range(count)])
+        return count / (count - 1) * float(((sums - sums.mean()) ** 2).sum())
+
+    parts = [(one_way(words, 9), 8.0), (one_way(frames, 6), 5.0)]
+    (a, m), (b, n) = parts
+    inside = float((pulls**2).sum()) * 54 / 53 - 54 / 53 * pulls.sum() ** 2 / 54
+    if a + b - inside > max(a, b):
+        parts.append((a + b - inside, (a + b) ** 2 / (a**2 / m + b**2 / n)))
+    value, df = max(parts, key=lambda part: t.ppf(0.975, part[1]) ** 2 * part[0])
+    found = Design(words, crossed=frames).variance(pulls)
+    assert (found.value, found.df) == (pytest.approx(value), pytest.approx(df))
+
+
+def test_crossing_with_one_frame_changes_nothing(rng):
+    words = np.repeat(np.arange(6), 3)
+    pulls = rng.normal(size=18)
+    alone = Design(words).variance(pulls)
+    assert Design(words, crossed=np.zeros(18, int)).variance(pulls) == alone
+    assert Design(np.zeros(18, int)).variance(pulls).df == 0
+
+
+def test_unequal_weights_by_the_formula(rng):
+    """CR2 for a weighted mean: a cluster's pull over 1 - its share; df from the shares."""
+    clusters = np.array([0] * 5 + [1] * 2 + [2] + [3] * 4)
+    weight = rng.random(12)
+    weight /= weight.sum()
+    pulls = rng.normal(size=12)
+    share = np.array([weight[clusters == c].sum() for c in range(4)])
+    totals = np.array([pulls[clusters == c].sum() for c in range(4)])
+    expected = float(((totals - totals.sum() * share) ** 2 / (1 - share)).sum())
+    found = Design(clusters).variance(pulls, weight)
+    assert found.value == pytest.approx(expected)
+    assert found.df == pytest.approx(max(1 / (share**2).sum() - 1, 1.0))
+
+
+def test_units_alone_in_their_stratum_share_one(rng):
+    clusters, strata = np.arange(5), np.array([0, 0, 0, 1, 2])
+    pulls = rng.normal(size=5)
+    first = pulls[:3] - pulls[:3].mean()
+    alone = pulls[3:] - pulls[3:].mean()
+    expected = 3 / 2 * float((first**2).sum()) + 2 * float((alone**2).sum())
+    found = Design(clusters, strata).variance(pulls)
+    assert found.value == pytest.approx(expected)
+    assert found.df == pytest.approx(3)
+    # One alone joins the largest.
+    joined = Design(np.arange(4), np.array([0, 0, 0, 1])).variance(pulls[:4])
+    middle = pulls[:4] - pulls[:4].mean()
+    assert joined.value == pytest.approx(4 / 3 * float((middle**2).sum()))
+
+
+def test_a_cluster_in_two_strata_counts_without_strata(rng):
+    clusters, strata = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 0, 1, 1])
+    pulls = rng.normal(size=6)
+    assert Design(clusters, strata).variance(pulls) == Design(clusters).variance(pulls)

@@ -99,3 +99,50 @@ def test_null_comparisons_reject_five_per_cent():
         a, b = (rng.random(150) < chance).astype(float), (rng.random(150) < chance).astype(float)
         p.append(comparison.sign_flip(b - a, clusters, resampling=Resampling(draws=400, seed=seed)))
     assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07
+
+
+def test_equivalence_of_shares_uses_the_error_that_the_margin_implies():
+    found = Estimate(
+        1.0, -2, 4, 0.95, "m", 200, 0.0, 0.5, 1.5, {"df": 30.0, "changed": (0.02, 100.0)}
+    )
+    spread = max(0.02 - 0.01**2, 1 / 200)
+    se = 1.5 * math.sqrt(max(1.0, (max(0.02, 0.03) - 0.03**2) / spread))
+    expected = max(t.sf((3 + 1) / se, 30), t.sf((3 - 1) / se, 30))
+    assert comparison.equivalence(found, 3) == pytest.approx(expected)
+    plain = replace(found, more={"df": 30.0})
+    expected = max(t.sf(4 / 1.5, 30), t.sf(2 / 1.5, 30))
+    assert comparison.equivalence(plain, 3) == pytest.approx(expected)
+    assert math.isnan(comparison.equivalence(replace(found, se=0.0), 3))
+
+
+def test_two_runs_that_hardly_differ_have_a_least_error():
+    """Bonett and Price's two more changed items, in plain arithmetic."""
+    first, second = np.ones(50), np.ones(50)
+    second[:3] = 0
+    found = comparison.paired_difference(first, second, np.arange(50), scale=100.0)
+    lost, won = 4, 1
+    changed, gap = (lost + won) / 52, (won - lost) / 52
+    assert found.se >= 100 * math.sqrt((changed - gap**2) / 50) - 1e-9
+    assert found.value == pytest.approx(-6)
+    assert found.more["changed"] == (pytest.approx(0.06), 100.0)
+
+
+def test_the_unpaired_z_test_by_hand():
+    one = Estimate(50.0, 40, 60, 0.95, "m", 10, 50.0, None, 3.0)
+    two = Estimate(58.0, 40, 60, 0.95, "m", 10, 50.0, None, 4.0)
+    from scipy.stats import norm
+
+    assert comparison.unpaired_p(one, two) == pytest.approx(2 * norm.sf(8 / 5))
+    assert comparison.unpaired_p(replace(one, se=0.0), replace(two, se=0.0)) == 1.0
+
+
+def test_the_difference_of_effects_is_the_jackknife():
+    rng = np.random.default_rng(0)
+    first, second = ([rng.normal(size=6), rng.normal(size=5)] for _ in range(2))
+    found = comparison.effect_difference((0.4, 0.9), first, second)
+    changes = [b - a for a, b in zip(first, second, strict=True)]
+    variance = sum((len(c) - 1) / len(c) * ((c - c.mean()) ** 2).sum() for c in changes)
+    assert found.value == pytest.approx(0.5)
+    assert found.se == pytest.approx(math.sqrt(variance))
+    assert found.more["df"] == 9
+    assert found.p == pytest.approx(2 * t.sf(0.5 / math.sqrt(variance), 9))

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import nct, ttest_ind
+from scipy.stats import nct, t, ttest_ind
 from statsmodels.stats.power import tt_ind_solve_power
 
 from unmask.errors import DataError
@@ -145,3 +145,93 @@ def test_attribute_variance_adds_what_is_missing():
     assert np.mean(rows) < 0.85 * np.var(values)
     # No variance is negative, so the mean of its estimates is a little too large.
     assert 0.97 < (np.mean(rows) + np.mean(columns)) / np.var(values) < 1.15
+
+
+def sentences(rng, words, most=5):
+    """Scores of some words, several sentences each, and the word of each score."""
+    names = [f"w{k}" for k in range(words) for _ in range(rng.integers(1, most))]
+    return rng.normal(size=len(names)) + rng.normal(size=words)[[int(n[1:]) for n in names]], names
+
+
+def test_what_is_kept_of_words_by_a_plain_loop(rng):
+    (x, xs), (y, ys) = sentences(rng, 6), sentences(rng, 5)
+    x = x + 0.8
+    found = effects.by_words(x, y, xs, ys)
+    both = np.concatenate([x, y])
+    assert found.value == pytest.approx((x.mean() - y.mean()) / both.std(ddof=1))
+    assert found.spread == pytest.approx(both.std(ddof=1))
+    assert found.sizes == (len(x), len(y))
+    means = [[np.mean([v for v, w in zip(*h, strict=True) if w == n]) for n in dict.fromkeys(h[1])]
+             for h in ((x, xs), (y, ys))]  # fmt: skip
+    assert [m.tolist() for m in found.means] == [pytest.approx(m) for m in means]
+    over_words = sum(np.var(m) * len(m) for m in means) / (len(means[0]) + len(means[1]) - 2)
+    over_all = (x.var(ddof=1) * (len(x) - 1) + y.var(ddof=1) * (len(y) - 1)) / (len(both) - 2)
+    ratio = math.sqrt(over_words / over_all) if over_words < over_all else 1.0
+    assert found.ratio == pytest.approx(ratio)
+    for side, (scores, words) in enumerate(((x, xs), (y, ys))):
+        for k, name in enumerate(dict.fromkeys(words)):
+            kept = np.array([v for v, w in zip(scores, words, strict=True) if w != name])
+            one, two = (kept, y) if side == 0 else (x, kept)
+            spread = np.concatenate([one, two]).std(ddof=1)
+            expected = (one.mean() - two.mean()) / spread
+            assert found.without()[side][k] == pytest.approx(expected)
+
+
+def test_the_jackknife_by_hand(rng):
+    parts = [rng.normal(size=7), rng.normal(size=4)]
+    expected = sum((len(p) - 1) / len(p) * ((p - p.mean()) ** 2).sum() for p in parts)
+    assert effects.jackknife(parts) == pytest.approx(expected)
+
+
+def test_the_interval_reaches_as_far_as_the_wider_of_two(rng):
+    """The noncentral t's in units of sentences, or the jackknife's; no farther than d can go."""
+    (x, xs), (y, ys) = sentences(rng, 9), sentences(rng, 9)
+    words = effects.by_words(x + 1.2, y, xs, ys)
+    found = effects.effect_estimate(words)
+    own = math.sqrt(effects.jackknife(words.without()))
+    reach = t.ppf(0.975, 16) * own
+    seen = effects.effect_size(*words.means)
+    points = (effects.within(seen, 9, 9), *effects.noncentral(seen, 9, 9))
+    middle, low, high = (effects.mixture(words.ratio * v, *words.sizes) for v in points)
+    most = max(abs(words.value), (len(x) + len(y)) / math.sqrt(len(x) * len(y)))
+    bounds = (
+        max(-most, min(words.value - reach, low + words.value - middle)),
+        min(most, max(words.value + reach, high + words.value - middle)),
+    )
+    assert (found.low, found.high) == pytest.approx(bounds)
+    assert found.se == pytest.approx(own)
+    assert found.more["df"] == 16
+    assert found.n == 18
+
+
+def test_attribute_words_widen_the_interval_and_give_their_own_test(rng):
+    from unmask.stats.clustering import Variance
+
+    x, y = rng.normal(size=8) + 1, rng.normal(size=8)
+    words = effects.by_words(x, y)
+    plain = effects.effect_estimate(words)
+    other = Variance(0.04, 12.0)
+    found = effects.effect_estimate(words, attributes=other)
+    further = t.ppf(0.975, 12) * math.sqrt(0.04) / words.spread
+    assert words.value - found.low == pytest.approx(math.hypot(words.value - plain.low, further))
+    assert found.se == pytest.approx(math.hypot(plain.se, 0.2 / words.spread))
+    own = x.var(ddof=1) / 8 + y.var(ddof=1) / 8
+    df = (own + 0.04) ** 2 / (own**2 / 14 + 0.04**2 / 12)
+    gap = abs(x.mean() - y.mean())
+    assert found.p == pytest.approx(2 * t.sf(gap / math.sqrt(own + 0.04), df))
+    assert found.more["p_method"] == "t over the words of four sets"
+    reach = t.ppf(0.975, 12) + t.ppf(0.8, 12)
+    alone = effects.mixture(words.ratio * effects.smallest_effect(8, 8), 8, 8)
+    expected = math.hypot(alone, reach * 0.2 / words.spread)
+    assert found.more["detectable"] == pytest.approx(min(2.0, expected))
+
+
+def test_units_of_an_effect_turn_into_one_another():
+    for d, n, m in ((0.4, 8, 8), (-1.1, 5, 12), (1.5, 20, 6)):
+        total = n + m
+        r = d * math.sqrt(n * m / (total * (total - 1)))
+        expected = r / math.sqrt(1 - r**2) * math.sqrt((total - 2) * total / (n * m))
+        assert effects.within(d, n, m) == pytest.approx(expected)
+        share = n * m / total**2
+        assert effects.mixture(d, n, m) == pytest.approx(d / math.sqrt(1 + share * d**2))
+    assert math.isfinite(effects.within(9.0, 8, 8))

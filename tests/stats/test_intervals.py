@@ -96,3 +96,108 @@ def test_detectable_is_of_the_null():
     assert high.more["detectable"] == pytest.approx(even.more["detectable"], rel=0.02)
     # 2.8 standard errors of 2.5 points
     assert even.more["detectable"] == pytest.approx(2.8 * 2.5, rel=0.02)
+
+
+def plain_parts(values, weight, clusters, trials, strata=None):
+    """The variances behind a share, in plain loops: independent, over clusters, assumed."""
+    n, count = len(values), trials.sum()
+    share = sum(w * v for w, v in zip(weight, values, strict=True))
+    groups = np.zeros(n, int) if strata is None else strata
+    alone = 0.0
+    for i in range(n):
+        mine = groups == groups[i]
+        smooth = (sum((trials * values)[mine]) + 0.5) / (sum(trials[mine]) + 1)
+        alone += weight[i] ** 2 * smooth * (1 - smooth) / trials[i]
+    over = Design(clusters, strata).variance(weight * (values - share), weight)
+    sizes = np.array([np.sum(clusters == c) for c in range(clusters.max() + 1)])
+    sums = np.array([values[clusters == c].sum() for c in range(clusters.max() + 1)])
+    seen = min(np.sum(sums > 0), np.sum(sums < sizes))
+    few = seen < 10
+    parts = [(alone * (1.0 if few else 0.5), max(count - 1, 1))]
+    if over.df >= 1 and over.value > 0:
+        parts.append((over.value, over.df))
+    if few and over.df >= 1:
+        crowd = (sizes**2).sum() / sizes.sum()
+        parts.append((alone * (1 + (crowd - 1) * 0.15 * (1 - seen / 10)), over.df))
+    return share, parts
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.97])
+@pytest.mark.parametrize("clusters", [4, 9, 10, 30])
+def test_what_a_share_rests_on_by_a_plain_loop(rate, clusters):
+    rng = np.random.default_rng(clusters)
+    number = np.sort(rng.integers(clusters, size=5 * clusters))
+    number = np.unique(number, return_inverse=True)[1]
+    values = (rng.random(len(number)) < rate).astype(float)
+    values[0], values[-1] = 1 - values[0], values[-1]
+    trials = rng.integers(1, 4, len(values)).astype(float)
+    weight = np.full(len(values), 1 / len(values))
+    found = intervals.uncertain(values, weight, Design(number), trials)
+    share, parts = plain_parts(values, weight, number, trials)
+    assert found.share == pytest.approx(share)
+    count = trials.sum()
+    assert found.smooth == pytest.approx((share * count + 0.5) / (count + 1))
+    assert [tuple(p) for p in found.parts] == [pytest.approx(p) for p in parts]
+
+
+def test_wilson_its_test_and_what_it_detects_by_their_formulas():
+    from unmask.stats.clustering import Variance
+    from unmask.stats.intervals import ShareVariance
+
+    of = ShareVariance(0.62, 0.6, (Variance(0.0021, 12.0), Variance(0.0016, 4.0)))
+    z2 = max(t.ppf(0.975, 12) ** 2 * 0.0021, t.ppf(0.975, 4) ** 2 * 0.0016) / (0.6 * 0.4)
+    middle = (0.62 + z2 / 2) / (1 + z2)
+    reach = math.sqrt(z2) / (1 + z2) * math.sqrt(0.62 * 0.38 + z2 / 4)
+    assert of.wilson(0.95) == pytest.approx((middle - reach, middle + reach))
+    assert of.widest == Variance(0.0016, 4.0)
+    scale = 0.25 / 0.24
+    tails = [t.sf(0.12 / math.sqrt(v * scale), df) for v, df in of.parts]
+    assert of.tail(0.5) == pytest.approx(max(tails))
+    se = math.sqrt(0.0016 * scale)
+    assert of.detectable(0.5, 0.95) == pytest.approx((t.ppf(0.975, 4) + t.ppf(0.8, 4)) * se)
+
+
+def test_an_estimate_in_per_cent_says_what_it_rests_on():
+    rng = np.random.default_rng(3)
+    number = np.repeat(np.arange(15), 4)
+    wins = (rng.random(60) < 0.7).astype(float)
+    of = intervals.uncertain(wins, np.full(60, 1 / 60), Design(number), np.ones(60))
+    found = intervals.share(wins, number, ideal=50.0)
+    assert found.value == pytest.approx(100 * wins.mean())
+    assert (found.low, found.high) == pytest.approx(tuple(100 * b for b in of.wilson(0.95)))
+    assert found.more["inner"] == pytest.approx([100 * b for b in of.wilson(0.9)])
+    assert found.p == pytest.approx(min(1, 2 * of.tail(0.5)))
+    assert found.se == pytest.approx(100 * math.sqrt(of.widest.value))
+    inflated = of.widest.value * 60 / (of.smooth * (1 - of.smooth))
+    assert found.more["design_effect"] == pytest.approx(inflated)
+    assert found.more["detectable"] == pytest.approx(min(50, 100 * of.detectable(0.5, 0.95)))
+    assert (found.more["clusters"], found.n, found.method) == (15, 60, "Wilson over clusters")
+    assert intervals.share(wins, np.arange(60)).method == "Wilson"
+    alone = intervals.share(wins, np.zeros(60, int), ideal=50.0)
+    assert (alone.method, alone.p, alone.more["df"]) == ("one cluster", None, 0.0)
+    assert math.isnan(alone.low)
+    assert intervals.share(wins[:1], [0]).method == "one cluster"
+
+
+def test_a_ratio_of_tries_is_the_weighted_share():
+    hits, tries = np.array([1.0, 2.0, 0.0, 4.0]), np.array([2.0, 2.0, 3.0, 5.0])
+    found = intervals.ratio(hits, tries, list("abcd"))
+    assert found.value == pytest.approx(100 * 7 / 12)
+    of = intervals.uncertain(hits / tries, tries / 12, Design(np.arange(4)), tries)
+    assert (found.low, found.high) == pytest.approx(tuple(100 * b for b in of.wilson(0.95)))
+    assert (found.n, found.p, found.ideal) == (4, None, None)
+
+
+def test_students_interval_and_its_inner_one():
+    from unmask.stats.clustering import Variance
+
+    found = intervals.student(1.5, Variance(0.09, 7.0), 20, 8, ideal=1.0)
+    reach, inner = t.ppf(0.975, 7) * 0.3, t.ppf(0.95, 7) * 0.3
+    assert (found.low, found.high) == pytest.approx((1.5 - reach, 1.5 + reach))
+    assert found.more["inner"] == pytest.approx([1.5 - inner, 1.5 + inner])
+    assert found.p == pytest.approx(2 * t.sf(0.5 / 0.3, 7))
+    assert (found.se, found.n, found.more["clusters"]) == (pytest.approx(0.3), 20, 8)
+    empty = intervals.student(1.5, Variance(0.0, 7.0), 20, 8, ideal=1.0)
+    assert math.isnan(empty.low)
+    assert empty.p is None
+    assert math.isnan(intervals.student(1.5, Variance(0.09, 0.5), 20, 8).low)

@@ -1,10 +1,13 @@
 """Tests of stats/preference."""
 
+import math
+
 import numpy as np
 import pytest
 
 from unmask.errors import DataError
 from unmask.stats import intervals, preference
+from unmask.types import Estimate
 
 
 def test_nothing_is_an_error_never_50():
@@ -34,3 +37,30 @@ def test_stereoset_scores_by_hand():
     assert found["lms"].value == pytest.approx(100 * (0.75 + 1) / 2)
     assert found["icat"].value == pytest.approx(87.5 * 25 / 50)
     assert found["log_ratio"].value == pytest.approx(((1 - 1) / 2 + 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "value", "expected"),
+    [
+        (54, 66, 60, (10, 4, 16)),
+        (34, 46, 40, (10, 4, 16)),
+        (48, 60, 54, (4, 0, 10)),
+        (38, 52, 45, (5, 0, 12)),
+        (50, 60, 55, (5, 0, 10)),
+    ],
+)
+def test_the_deviation_has_the_interval_that_the_score_leaves_it(low, high, value, expected):
+    ss = Estimate(value, low, high, 0.95, "m", 10, 50.0, 0.2, 3.0)
+    found = preference.deviation(ss)
+    assert (found.value, found.low, found.high) == expected
+    assert (found.ideal, found.p, found.n, found.se) == (0.0, 0.2, 10, 3.0)
+
+
+def test_icat_by_hand():
+    assert preference.icat(np.array([50.0, 60.0, 30.0, 100.0]), np.array([90.0] * 4)).tolist() == (
+        [90.0, 72.0, 54.0, 0.0]
+    )
+    ss, lms = (Estimate(v, 1, 99, 0.95, "m", 10, 50.0) for v in (60.0, 80.0))
+    found = preference.icat_estimate(ss, lms)
+    assert (found.value, found.ideal) == (64.0, 100.0)
+    assert math.isnan(found.low)

@@ -87,3 +87,45 @@ def test_what_matters_is_read_and_checked():
     status, _, err = invoke("run", "--random", "all", "-d", "weat-6", "-x", "w-seat")
     assert status == 2
     assert "targets" in err
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "inner", "p", "word"),
+    [
+        (50.1, 60, (50.5, 59), 0.05, "biased"),  # p at the line counts
+        (50.1, 60, (50.5, 59), 0.0501, "cannot tell"),
+        (50.0, 60, (50.5, 59), 0.01, "cannot tell"),  # the ideal is at the edge
+        (40, 49.9, (41, 49), 0.01, "biased"),
+        (47.5, 52.5, (47.1, 52.9), 0.5, "not by more"),
+        (47.5, 52.5, (47.0, 52.9), 0.5, "cannot tell"),  # the margin itself is not within
+        (47.5, 52.5, (47.1, 53.0), 0.5, "cannot tell"),
+    ],
+)
+def test_verdicts_at_their_lines(low, high, inner, p, word):
+    value = (low + high) / 2
+    assert verdict(made(value, low, high, p=p, inner=list(inner)), 3).word == word
+
+
+@pytest.mark.parametrize(("words", "word"), [((5, 5), "biased"), ((5, 4), "cannot tell")])
+def test_five_words_a_side_are_needed(words, word):
+    assert verdict(made(60, 55, 65, p=0.001, words=list(words)), 3).word == word
+
+
+@pytest.mark.parametrize(("clusters", "word"), [(10, "biased"), (9, "cannot tell")])
+def test_ten_clusters_are_needed(clusters, word):
+    assert verdict(made(60, 55, 65, p=0.001, clusters=clusters), 3).word == word
+
+
+def test_the_reason_is_the_one_that_decided():
+    assert verdict(made(60, 55, 65, p=0.001, clusters=3), 3).why == "only 3 clusters"
+    assert "words a side" in verdict(made(60, 55, 65, p=0.001, words=[9, 2]), 3).why
+    assert "correction" in verdict(made(60, 55, 65, p=0.001), 3, p=0.2).why
+    assert verdict(made(60, 55, 65, p=0.2), 3).why == "p disagrees"
+    assert verdict(made(60, 55, 65, p=0.001), 3).matters == 3
+
+
+def test_the_unit_of_what_matters_is_the_measures():
+    threshold = Threshold(points=4, d=0.3)
+    for compared, least in (("preference", 4), ("log-odds", 0.3), ("association", 0.3)):
+        (found,) = verdicts_of(made(60, 55, 65, p=0.001), {}, compared, threshold).values()
+        assert found.matters == least

@@ -109,3 +109,62 @@ def test_rewordings_keep_everything_but_the_frame():
     assert "He enjoys salary." in {t.string for i in career.items for t in i.texts.values()}
     with pytest.raises(DataError, match="no rewording"):
         catalogue.resolve("bundled-pairs:shuffled")[0] and catalogue.controls.reworded(career)
+
+
+@pytest.mark.parametrize(
+    ("score", "rate", "follows"),
+    [
+        (52, None, False),
+        (52, 9.9, False),  # not notable
+        (52, 10.0, True),
+        (55, 10.0, False),  # half of it is not more than the distance from 50
+        (54.9, 10.0, True),
+        (45.1, 10.0, True),
+        (44, 10.0, False),
+        (70, 60.0, True),
+        (80, 60.0, False),
+    ],
+)
+def test_a_preference_follows_the_word_where_half_the_gap_exceeds_the_score(score, rate, follows):
+    nan = math.nan
+    estimate = unmask.Estimate(score, nan, nan, 0.95, "m", 10, 50.0)
+    base = None if rate is None else unmask.Estimate(rate, nan, nan, 0.95, "m", 10, 0.0)
+    assert sides_.follows_word(estimate, base) is follows
+
+
+def test_the_balanced_score_by_a_plain_loop():
+    """Families weigh as many items as they have, and their sides alike."""
+    rng = np.random.default_rng(1)
+    family = ["a"] * 12 + ["b"] * 6 + ["c"] * 4
+    side = ["x"] * 3 + ["y"] * 9 + ["x"] * 4 + ["y"] * 2 + ["x"] * 4
+    wins = (rng.random(22) < 0.6).astype(float)
+    cells = {}
+    for f, s, w in zip(family, side, wins, strict=True):
+        cells.setdefault(f, {}).setdefault(s, []).append(w)
+    expected = sum(
+        family.count(f) / 22 * np.mean([np.mean(v) for v in sides.values()])
+        for f, sides in cells.items()
+    )
+    sides = sides_.Sides(family, side)
+    design = Design(np.arange(22), codes([f + s for f, s in zip(family, side, strict=True)]))
+    found = sides_.balanced(wins, sides, design)
+    assert found.value == pytest.approx(100 * expected)
+    assert (found.n, found.ideal) == (22, 50.0)
+
+
+def test_the_gap_of_two_sides_is_newcombes():
+    found = sides_.by_side(*age())
+    one, two = found["side:age/old"], found["side:age/young"]
+    gap = found["sides:age"]
+    low = math.hypot(one.value - one.low, two.high - two.value)
+    high = math.hypot(one.high - one.value, two.value - two.low)
+    assert gap.low == pytest.approx(gap.value - low)
+    assert gap.high == pytest.approx(gap.value + high)
+    assert (gap.n, gap.se) == (32, pytest.approx(math.hypot(one.se, two.se)))
+
+
+def test_sides_are_known_where_every_item_has_one_and_a_family_has_two():
+    assert sides_.Sides(["a", "a"], ["x", "y"]).known
+    assert not sides_.Sides(["a", "a"], ["x", ""]).known
+    assert not sides_.Sides(["a", "b"], ["x", "y"]).known
+    assert not sides_.Sides(["a", "a"], ["x", "x"]).known
