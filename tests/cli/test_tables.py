@@ -10,7 +10,7 @@ from rich.console import Console
 
 import unmask
 from unmask.cli import tables, terminal
-from unmask.cli.options import WIDE
+from unmask.cli.options import PIPE_WIDTH
 from unmask.reports.columns import Cell
 
 
@@ -42,4 +42,4 @@ def test_piped_output_is_not_folded():
     out = subprocess.run(call, env=clean, capture_output=True, text=True, check=True).stdout
     (line,) = [x for x in out.splitlines() if "https" in x]
     assert line.rstrip().endswith("sent-weat6.jsonl")
-    assert WIDE > 1000
+    assert PIPE_WIDTH > 1000

@@ -30,7 +30,7 @@ def test_many_sentences_reduce_as_one_by_one(reduce):
 
 def test_a_reduction_that_fails_leaves_the_others_whole(monkeypatch):
     """Also where it fails in the first of several slices, and shares a plan with another."""
-    monkeypatch.setattr(run_likelihood, "USUAL", run_likelihood.Pace(7, 7, 0))
+    monkeypatch.setattr(run_likelihood, "CPU_PACE", run_likelihood.Pace(7, 7, 0))
 
     def bad(readings):
         raise ValueError("no")

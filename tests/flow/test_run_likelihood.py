@@ -19,7 +19,7 @@ def test_slices_change_nothing(family, monkeypatch):
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     specs = [Spec(tiny(family), n, data) for n in names]
     whole = unmask.evaluate_specs(specs)
-    monkeypatch.setattr(run_likelihood, "USUAL", run_likelihood.Pace(7, 7, 0))
+    monkeypatch.setattr(run_likelihood, "CPU_PACE", run_likelihood.Pace(7, 7, 0))
     told = []
     cut = unmask.evaluate_specs(
         specs, Options(keep=("tokens",), progress=lambda *args: told.append(args))

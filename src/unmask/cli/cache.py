@@ -23,7 +23,7 @@ MEGABYTE = 1e6
 @app.command()
 def info() -> None:
     """Where the cache is, how many rows it keeps, and how large it may grow."""
-    path = paths.cache_folder() / answers.NAME
+    path = paths.cache_folder() / answers.FILE_NAME
     count = size = 0
     if path.exists():
         with answers.opened(path) as store:

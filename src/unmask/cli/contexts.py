@@ -87,10 +87,12 @@ def contexts_info(
 
     counts = store.counts(folder)
     for name, count in sorted(counts.items()):
-        short = "" if count >= store.NEEDED else f"  [yellow]below {store.NEEDED}[/]"
+        short = (
+            "" if count >= store.ENOUGH_CONTEXTS else f"  [yellow]below {store.ENOUGH_CONTEXTS}[/]"
+        )
         console.print(f"{count:7d}  {escape(name)}{short}", highlight=False)
-    few = sum(c < store.NEEDED for c in counts.values())
-    console.print(f"{len(counts)} stimuli, {few} with fewer than {store.NEEDED} contexts")
+    few = sum(c < store.ENOUGH_CONTEXTS for c in counts.values())
+    console.print(f"{len(counts)} stimuli, {few} with fewer than {store.ENOUGH_CONTEXTS} contexts")
 
 
 @app.command("merge")

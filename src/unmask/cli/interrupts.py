@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 from unmask.errors import UnmaskError
 
-KEPT = "what the model has answered is kept, and the same command goes on"
-NOTHING = "nothing is kept, since --no-cache was given"
-TRAINED = "models that were trained and scored are kept, and the same command goes on"
-SERVED = "answers of a server are not kept: the same command asks it again"
-AGAIN = "answers of a GPU are not kept: the same command begins again"
+ANSWERS_KEPT = "what the model has answered is kept, and the same command goes on"
+NOTHING_KEPT = "nothing is kept, since --no-cache was given"
+MODELS_KEPT = "models that were trained and scored are kept, and the same command goes on"
+SERVER_NOT_KEPT = "answers of a server are not kept: the same command asks it again"
+GPU_NOT_KEPT = "answers of a GPU are not kept: the same command begins again"
 
 
 def on_termination() -> Any:
@@ -52,9 +52,9 @@ def answering(cache: bool, device: str | None = None, models: Sequence[str] = ()
     try:
         yield
     except KeyboardInterrupt as stop:
-        message = (AGAIN if _on_gpu(device) else KEPT) if cache else NOTHING
+        message = (GPU_NOT_KEPT if _on_gpu(device) else ANSWERS_KEPT) if cache else NOTHING_KEPT
         if any(m.startswith(("http://", "https://")) for m in models):
-            message = SERVED
+            message = SERVER_NOT_KEPT
         raise Stopped(f"stopped; {message}.") from stop
 
 

@@ -66,14 +66,14 @@ Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser."
 Folder = Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]
 Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
 
-WIDE = 10_000  # columns of what is not a terminal: nothing is folded there
+PIPE_WIDTH = 10_000  # columns of what is not a terminal: nothing is folded there
 RESULTS = Path("unmask-results")
 
 
 def made_console() -> Console:
     """A console as wide as the terminal; a pipe or a file has no width, unless COLUMNS is set."""
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(width=WIDE) if piped else Console()
+    return Console(width=PIPE_WIDTH) if piped else Console()
 
 
 def token_budget(text: str) -> int | str:

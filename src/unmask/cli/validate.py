@@ -65,7 +65,7 @@ def validate(
     device = grids.usable(device)
     usual = shared.RESULTS / ("validate-quick" if quick else "validate")
     with files.target(out or usual, usual, force=force) as folder:
-        keeps = interrupts.telling(interrupts.TRAINED)
+        keeps = interrupts.telling(interrupts.MODELS_KEPT)
         on = connect.started(address) if engine == "ray" else None
         with keeps, terminal.bars(console, "") as progress:
             frames = grids.run(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
-from unmask.corpus.readers import LARGEST, Broken, blocks, documents, is_json
+from unmask.corpus.readers import LARGEST_FILE, Broken, blocks, documents, is_json
 from unmask.corpus.sample import SCHEMA, Sample
 from unmask.errors import DataError
 from unmask.types import Stimuli
@@ -52,7 +52,7 @@ class Plan:
     keep: int = 10_000
     longest: int = 600
     seed: int = 0
-    most: int = LARGEST
+    most: int = LARGEST_FILE
 
     @property
     def keep_doubles(self) -> int:
@@ -60,7 +60,9 @@ class Plan:
         return max(1, self.keep // 100)
 
 
-def plan_for(tests: Iterable[Stimuli], *, keep: int, seed: int = 0, most: int = LARGEST) -> Plan:
+def plan_for(
+    tests: Iterable[Stimuli], *, keep: int, seed: int = 0, most: int = LARGEST_FILE
+) -> Plan:
     """All stimuli of some word tests; names are matched in case, other words are not."""
     tests = list(tests)
     words = {w: test.forms.get(w, "") for test in tests for ws in test.sets.values() for w in ws}

@@ -17,9 +17,9 @@ import pyarrow.json as pajson
 from unmask.errors import DataError
 
 BLOCK = 4 << 20
-PIECE = 1 << 18
+READ_BYTES = 1 << 18
 LINE = 64 << 20  # bytes of one line, at most
-LARGEST = 1 << 40  # bytes that one file may unpack to
+LARGEST_FILE = 1 << 40  # bytes that one file may unpack to
 GONE = ["[deleted]", "[removed]", ""]
 BOTS = ["AutoModerator"]
 BOT_SAYS = "i am a bot"
@@ -66,14 +66,14 @@ def _chunks(raw: IO[bytes], suffix: str) -> Iterator[bytes]:
         return
     opened: Any = _OPENERS.get(suffix, lambda raw: raw)(raw)
     # read1: of a file that is cut, what comes before the cut is given out.
-    while chunk := opened.read1(min(PIECE, BLOCK)):
+    while chunk := opened.read1(min(READ_BYTES, BLOCK)):
         yield chunk
 
 
 def blocks(
     path: Path,
     progress: Callable[[int], None] = lambda done: None,
-    most: int = LARGEST,
+    most: int = LARGEST_FILE,
 ) -> Iterator[bytes]:
     """Whole lines in blocks of about 4 MiB; `progress` gets the bytes read from disk so far.
 

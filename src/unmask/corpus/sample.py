@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-TOP = np.uint64(2**64 - 1)
+LARGEST_KEY = np.uint64(2**64 - 1)
 ROOM = 200_000  # rows that may wait before the sample is cut to size
 SCHEMA = pa.schema(
     [
@@ -47,7 +47,7 @@ class Sample:
         """The number of each name; new ones get the next."""
         numbers = np.array([self.names.setdefault(n, len(self.names)) for n in names], np.int64)
         new = len(self.names) - len(self.limit)
-        self.limit = np.concatenate([self.limit, np.full(new, TOP)])
+        self.limit = np.concatenate([self.limit, np.full(new, LARGEST_KEY)])
         return numbers
 
     def offer(

@@ -19,7 +19,7 @@ from unmask.corpus.sample import Sample
 from unmask.errors import DataError
 from unmask.models.ray.connect import started
 
-NEEDED = 8  # contexts that a stimulus should have
+ENOUGH_CONTEXTS = 8  # contexts that a stimulus should have
 FORMAT = 2  # raised when the hash or the reading changes: older parts are not reused
 STORE, DOUBLES, REPORT = "contexts.parquet", "doubles.parquet", "report.json"
 POSITION = "position"  # bytes of a file read so far, for the progress bar

@@ -18,7 +18,7 @@ from unmask.support.paths import cache_folder
 
 CHUNK = 1 << 16
 TRIES = 4
-LARGEST = 1 << 30  # bytes of one download
+LARGEST_DOWNLOAD = 1 << 30  # bytes of one download
 
 
 def download(
@@ -69,9 +69,9 @@ def _stream(url: str, part: Path, progress: Callable[[int, int], None]) -> None:
             while chunk := reply.read(CHUNK):
                 file.write(chunk)
                 done += len(chunk)
-                if done > LARGEST:
+                if done > LARGEST_DOWNLOAD:
                     raise DataError(
-                        f"what {url} sends is larger than {LARGEST:,} bytes; it was refused."
+                        f"{url} sends more than {LARGEST_DOWNLOAD:,} bytes; it was refused."
                     )
                 progress(done, total)
     if total and done < total:

@@ -14,7 +14,7 @@ from unmask.support.registry import unknown
 from unmask.text.contexts import TEMPLATES, Mention, Wanted, WordTest
 from unmask.types import Dataset, Kind, Stimuli, Text
 
-TINY = 1e-3  # what rounding may leave above 0
+LOGP_TOLERANCE = 1e-3  # what rounding may leave above 0
 
 
 def check_measure(row: Measure) -> None:
@@ -90,7 +90,7 @@ def _check_answers(model: Model) -> None:
             f"{model.name!r} gives {logp.shape} answers to {count} queries; give one for each, in "
             "their order."
         )
-    if not np.isfinite(logp).all() or (logp > TINY).any():
+    if not np.isfinite(logp).all() or (logp > LOGP_TOLERANCE).any():
         raise UnmaskError(
             f"{model.name!r} gives log-probabilities that are not numbers of at most 0."
         )

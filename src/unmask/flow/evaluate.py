@@ -23,13 +23,13 @@ from unmask.stats.verdict import corrected_verdicts
 from unmask.text import contexts
 from unmask.types import Kind, Result
 
-USUAL = Options()
-SIDE_BY_SIDE = 16  # models that a cluster runs at a time
+DEFAULT_OPTIONS = Options()
+MODELS_AT_A_TIME = 16  # models that a cluster runs at a time
 CHOICES = ("pool", "layer", "contexts", "samples")  # of a spec, where its measure takes them
 
 
 def evaluate(
-    specs: Sequence[Spec], options: Options = USUAL, failed: Failed = refuse
+    specs: Sequence[Spec], options: Options = DEFAULT_OPTIONS, failed: Failed = refuse
 ) -> list[Result]:
     """Results in the order of the specs; rows and sentences are shared within a model.
 
@@ -52,8 +52,8 @@ def evaluate(
     if len(by_model) > 1 and options.plans is None:
         options = replace(options, plans={})
     several = options.engine == "ray" and len(by_model) > 1
-    with ThreadPoolExecutor(SIDE_BY_SIDE) if several else nullcontext() as pool:
-        among = min(len(by_model), SIDE_BY_SIDE) if several else 1
+    with ThreadPoolExecutor(MODELS_AT_A_TIME) if several else nullcontext() as pool:
+        among = min(len(by_model), MODELS_AT_A_TIME) if several else 1
         jobs = [
             (model, {i: ready[i] for i in places}, options, failed, among)
             for model, places in by_model.items()

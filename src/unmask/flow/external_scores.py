@@ -16,7 +16,7 @@ from unmask.errors import DataError
 from unmask.flow.items import sentence_rows
 from unmask.flow.results import preferences
 from unmask.options import Resampling, Spec, Threshold
-from unmask.stats.intervals import USUAL
+from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
 from unmask.stats.verdict import verdicts_of
 from unmask.types import (
@@ -37,7 +37,7 @@ def score_file(
     data: str,
     *,
     name: str | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
     least: Threshold = Threshold(),
 ) -> Result:
     """A result from a file of sentence scores.

@@ -29,9 +29,9 @@ class Pace(NamedTuple):
     waiting: int
 
 
-USUAL = Pace(16_384, 16_384, 0)
+CPU_PACE = Pace(16_384, 16_384, 0)
 # Fewer, and very few at first: while a GPU works on some, the next are made ready.
-ON_GPU = Pace(4_096, 256, 2)
+GPU_PACE = Pace(4_096, 256, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +103,11 @@ def answered(
     if not groups:
         return {}
     if not on_gpu(model):
-        return _answered(model, groups, options, wrong, USUAL)
+        return _answered(model, groups, options, wrong, CPU_PACE)
     with gc_paused():  # a GPU would have to wait for it
         order = {id(g.data): _arranged(g.data, options.plans) for g in groups}
         moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
-        scored = _answered(model, moved, options, wrong, ON_GPU)
+        scored = _answered(model, moved, options, wrong, GPU_PACE)
     places = {p: order[id(g.data)] for g in groups for p in g.places if p in scored}
     return {p: reduce.put_back(scored[p], *places[p]) for p in places}
 
@@ -191,7 +191,7 @@ def _planned(
                 continue
             here = (id(whole), part.items[0].id, len(part.items))
             key = (*alike, *here, *group.measure.asks(model.kind))
-            small = len(whole.items) * len(whole.items[0].texts) <= USUAL.size
+            small = len(whole.items) * len(whole.items[0].texts) <= CPU_PACE.size
             shared = plans if plans is not None and tokenizer and small else {}
             try:
                 if key not in shared:

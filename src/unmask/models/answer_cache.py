@@ -25,11 +25,11 @@ from unmask.queries import Ints
 from unmask.support.paths import cache_folder
 from unmask.types import Floats
 
-NAME = "answers-1.sqlite"
+FILE_NAME = "answers-1.sqlite"
 MAGIC = "unmask answers 1"
-LIMIT = 2 * 2**30  # bytes, unless UNMASK_CACHE_SIZE says otherwise
-KEPT = 0.8  # of the limit, after the oldest rows have left
-OFTEN = 1.0  # seconds between two writes
+DEFAULT_LIMIT = 2 * 2**30  # bytes, unless UNMASK_CACHE_SIZE says otherwise
+SIZE_AFTER_TRIM = 0.8  # of the limit, after the oldest rows have left
+WRITE_INTERVAL = 1.0  # seconds between two writes
 DAY = 86_400
 RECORD = np.dtype([("place", "<i4"), ("gold", "<i4"), ("value", "<f8", (3,))])
 Key: TypeAlias = bytes
@@ -39,7 +39,7 @@ def limit() -> int:
     """The size that the cache is kept under, in bytes."""
     given = os.environ.get("UNMASK_CACHE_SIZE", "")
     if not given:
-        return LIMIT
+        return DEFAULT_LIMIT
     if not given.isdigit() or int(given) < 1:
         raise UnmaskError(f"UNMASK_CACHE_SIZE is {given!r}; give a number of bytes.")
     return int(given)
@@ -118,7 +118,7 @@ class Store:
         """Keep some values; they are written every second."""
         with self._lock:
             self._new.update(records)
-        if time.monotonic() - self._last > OFTEN:
+        if time.monotonic() - self._last > WRITE_INTERVAL:
             self.flush()
 
     def flush(self) -> None:
@@ -149,7 +149,7 @@ class Store:
         if self._file is None or self.size() <= limit():
             return
         with self._file:
-            share = 1 - KEPT * limit() / self.size()
+            share = 1 - SIZE_AFTER_TRIM * limit() / self.size()
             count = self._file.execute("SELECT count(*) FROM answers").fetchone()[0]
             gone = int(count * share) + 1
             self._file.execute(
@@ -181,7 +181,7 @@ class Store:
 @contextmanager
 def opened(path: Path | None = None) -> Iterator[Store]:
     """The store, written and closed at the end whatever happens."""
-    store = Store(path or cache_folder() / NAME)
+    store = Store(path or cache_folder() / FILE_NAME)
     try:
         yield store
     finally:
@@ -190,7 +190,7 @@ def opened(path: Path | None = None) -> Iterator[Store]:
 
 def clear(path: Path | None = None) -> int:
     """Remove the store; returns the bytes that it had."""
-    path = path or cache_folder() / NAME
+    path = path or cache_folder() / FILE_NAME
     size = 0
     for part in path.parent.glob(path.name + "*") if path.parent.is_dir() else ():
         size += part.stat().st_size

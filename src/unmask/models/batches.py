@@ -30,9 +30,9 @@ class Budget:
             raise ValueError("a budget must be at least 1")
 
 
-ON_GPU = 65_536  # padded tokens that keep a large GPU busy
-ENOUGH_ON_GPU = 16_384
-A_TOKEN = 200_000  # bytes that a token's states may take in a large network
+GPU_TOKENS = 65_536  # padded tokens that keep a large GPU busy
+GPU_FULL_SPEED = 16_384
+BYTES_A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 
 def budget_for(tokens: int | str, free: int | None) -> Budget:
@@ -42,8 +42,8 @@ def budget_for(tokens: int | str, free: int | None) -> Budget:
         return usual if isinstance(tokens, str) else Budget(tokens)
     room = max(usual.logits, free // 32)  # logits in float32, and their sums, in an eighth
     if isinstance(tokens, str):
-        tokens = max(usual.tokens, min(ON_GPU, free // (2 * A_TOKEN)))
-    return Budget(tokens, room, ENOUGH_ON_GPU, 1.0)
+        tokens = max(usual.tokens, min(GPU_TOKENS, free // (2 * BYTES_A_TOKEN)))
+    return Budget(tokens, room, GPU_FULL_SPEED, 1.0)
 
 
 def batches(

@@ -31,7 +31,7 @@ from unmask.types import Coverage, Estimate, Result, Results, Verdict
 RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
 SCHEMA = 2  # the version that is written; version 1 is read
 _UNSAVED = {"items", "kept"}
-NEEDED = {"model", "measure", "data", "item", "label", "sentence", "score"}
+ITEM_COLUMNS = {"model", "measure", "data", "item", "label", "sentence", "score"}
 
 
 def schema() -> dict[str, Any]:
@@ -128,7 +128,7 @@ def load(folder: Path | str) -> Results:
     content = _former(content, folder / RESULTS) if former else content
     _check(content, folder / RESULTS)
     frame = read_items(folder, content.get("items", {}).get("sha256"))
-    if lacking := NEEDED - set(frame.columns):
+    if lacking := ITEM_COLUMNS - set(frame.columns):
         raise DataError(f"{folder / ITEMS} has no column {', '.join(sorted(lacking))}; run again.")
     frame = _numbered(frame, content) if former else frame
     parts = dict(tuple(frame.groupby("result", sort=False))) if "result" in frame else {}

@@ -15,7 +15,7 @@ from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, t
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import codes
-from unmask.stats.intervals import USUAL
+from unmask.stats.intervals import DEFAULTS
 from unmask.types import Estimate, Floats
 
 
@@ -33,7 +33,7 @@ def auc(
     labels: Floats,
     scores: Floats,
     clusters: Sequence[Any] | NDArray[Any] | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """Area under the ROC curve; 0.5 is chance.
 
@@ -122,7 +122,7 @@ def auc_difference(
     first: Floats,
     second: Floats,
     clusters: Sequence[Any] | NDArray[Any] | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """AUC of `second` less that of `first` on the same items, by DeLong's paired test."""
     labels = np.asarray(labels, float)
@@ -153,12 +153,12 @@ def roc(labels: Floats, scores: Floats) -> pd.DataFrame:
     )
 
 
-FEWEST = {"pearson": 6, "spearman": 10}  # points below which no interval covers as it says
-EVERY = 7  # points of which all orders are tried
+MIN_POINTS = {"pearson": 6, "spearman": 10}  # points below which no interval covers as it says
+ALL_ORDERS_UP_TO = 7  # points of which all orders are tried
 
 
 def correlation(
-    x: Floats, y: Floats, kind: str = "pearson", resampling: Resampling = USUAL
+    x: Floats, y: Floats, kind: str = "pearson", resampling: Resampling = DEFAULTS
 ) -> Estimate:
     """Correlation with Fisher's interval (Bonett and Wright's for ranks); n says how little.
 
@@ -174,9 +174,9 @@ def correlation(
     if kind == "spearman":
         x, y = rankdata(x), rankdata(y)
     value = float(np.corrcoef(x, y)[0, 1])
-    p = _all_orders(x, y) if n <= EVERY else float(pearsonr(x, y).pvalue)
+    p = _all_orders(x, y) if n <= ALL_ORDERS_UP_TO else float(pearsonr(x, y).pvalue)
     p = max(p, 2 / math.factorial(min(n, 170)))  # of all orders at least two are as extreme
-    if n < FEWEST[kind] or abs(value) > 1 - 1e-12:
+    if n < MIN_POINTS[kind] or abs(value) > 1 - 1e-12:
         return Estimate(value, nan, nan, resampling.level, f"{kind}, no interval", n, 0.0, p)
     se = np.sqrt((1 + value**2 / 2 if kind == "spearman" else 1) / (n - 3))
     z = np.arctanh(np.clip(value, -0.9999999, 0.9999999))
@@ -205,7 +205,7 @@ def correlations(columns: Mapping[str, Floats], kind: str = "pearson") -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def split_half(scores: Floats, splits: int = 200, resampling: Resampling = USUAL) -> Estimate:
+def split_half(scores: Floats, splits: int = 200, resampling: Resampling = DEFAULTS) -> Estimate:
     """Split-half reliability with Spearman-Brown: items [n, k] scored under k conditions.
 
     Items are split at random; the k means of the halves are correlated, and the correlations'
@@ -229,7 +229,7 @@ def split_half(scores: Floats, splits: int = 200, resampling: Resampling = USUAL
     return stepped_up(halves, len(scores), resampling)
 
 
-def stepped_up(halves: Sequence[float], n: int, resampling: Resampling = USUAL) -> Estimate:
+def stepped_up(halves: Sequence[float], n: int, resampling: Resampling = DEFAULTS) -> Estimate:
     """Correlations of halves, averaged and stepped up to the whole length (Spearman-Brown)."""
     r, nan = float(np.mean(halves)), float("nan")
     value = float(np.sign(r) * 2 * abs(r) / (1 + abs(r)))

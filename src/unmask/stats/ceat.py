@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
 from unmask.stats.effects import Sided, Words, effect_estimate
-from unmask.stats.intervals import USUAL
+from unmask.stats.intervals import DEFAULTS
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
@@ -96,7 +96,7 @@ def _mean_drawn(words: Sequence[NDArray[Any]], drawn: NDArray[np.int64]) -> NDAr
 
 
 def random_effects(
-    samples: Samples, sided: Sided = "two", resampling: Resampling = USUAL
+    samples: Samples, sided: Sided = "two", resampling: Resampling = DEFAULTS
 ) -> Estimate:
     """The combined effect size of CEAT by DerSimonian and Laird (1986), as it was published.
 
@@ -135,7 +135,7 @@ def random_effects(
 
 
 def combined(
-    samples: Samples, n: int, attributes: Variance | None = None, resampling: Resampling = USUAL
+    samples: Samples, n: int, attributes: Variance | None = None, resampling: Resampling = DEFAULTS
 ) -> Estimate:
     """The combined effect size with its interval and p over words; the first n are X's.
 

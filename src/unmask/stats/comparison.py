@@ -13,7 +13,7 @@ from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, Variance, as_design
 from unmask.stats.effects import jackknife
-from unmask.stats.intervals import MIN_CLUSTERS, USUAL, student, weights
+from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights
 from unmask.stats.student_t import beyond
 from unmask.types import Estimate, Floats
 
@@ -25,7 +25,7 @@ def paired_difference(
     *,
     macro: bool = False,
     scale: float = 1.0,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """The mean of `second - first` over the same items, with Student's interval over clusters.
 
@@ -81,7 +81,7 @@ def sign_flip(
     clusters: Sequence[Any] | NDArray[Any],
     *,
     macro: bool = False,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> float:
     """Paired permutation test: signs flipped by cluster.
 
@@ -147,7 +147,7 @@ def effect_difference(
     values: tuple[float, float],
     first: Sequence[Floats],
     second: Sequence[Floats],
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """The second run's effect size less the first's, both by the measure's own statistic.
 

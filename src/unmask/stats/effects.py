@@ -19,12 +19,12 @@ from scipy.special import nctdtr
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
-from unmask.stats.intervals import USUAL
+from unmask.stats.intervals import DEFAULTS
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
 Sided = Literal["one", "two"]
-TINY = 1e-12  # cosines and log-odds are of order 1: a smaller spread is rounding
+ROUNDING = 1e-12  # cosines and log-odds are of order 1: a smaller spread is rounding
 
 
 def unit(vectors: Floats) -> Floats:
@@ -47,7 +47,7 @@ def associations(words: Floats, a: Floats, b: Floats) -> Floats:
 def effect_size(x: Floats, y: Floats) -> float:
     """d of the association scores of X and of Y."""
     spread = float(np.std(np.concatenate([x, y]), ddof=1))
-    if spread < TINY:
+    if spread < ROUNDING:
         raise DataError("all words are associated alike, so the effect size is 0 / 0.")
     return float((x.mean() - y.mean()) / spread)
 
@@ -66,7 +66,7 @@ def permutation(
     y: Floats,
     *,
     sided: Sided = "one",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Permutation:
     """Is the difference of means larger than under random splits of the same sizes?
 
@@ -161,7 +161,7 @@ def _effect(x: Floats, y: Floats) -> Floats:
     """d from count, sum and sum of squares of X and of Y [k, 3]."""
     both = x + y
     variance = (both[:, 2] - both[:, 1] ** 2 / both[:, 0]) / (both[:, 0] - 1)
-    variance = np.maximum(variance, TINY**2)
+    variance = np.maximum(variance, ROUNDING**2)
     return np.asarray((x[:, 1] / x[:, 0] - y[:, 1] / y[:, 0]) / np.sqrt(variance))
 
 
@@ -198,7 +198,7 @@ def effect_estimate(
     sided: Sided = "two",
     attributes: Variance | None = None,
     test: Permutation | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """d with its interval over words, and p by permutation of words.
 
@@ -291,7 +291,7 @@ def within(effect: float, n: int, m: int) -> float:
     return r * math.sqrt((total - 2) / (1 - r * r) * total / (n * m))
 
 
-def noncentral(effect: float, n: int, m: int, level: float = USUAL.level) -> tuple[float, float]:
+def noncentral(effect: float, n: int, m: int, level: float = DEFAULTS.level) -> tuple[float, float]:
     """The interval of the population's effect in units of the spread within sets.
 
     The t of two samples is noncentral, and its noncentrality is that effect times
@@ -323,7 +323,7 @@ def mixture(within: float, n: float, m: float) -> float:
 
 
 @cache
-def smallest_effect(n: int, m: int, level: float = USUAL.level, power: float = 0.8) -> float:
+def smallest_effect(n: int, m: int, level: float = DEFAULTS.level, power: float = 0.8) -> float:
     """The smallest effect, in units of the spread within sets, that n and m words detect."""
     df = n + m - 2
     bound = quantile((1 + level) / 2, df)

@@ -16,7 +16,7 @@ from unmask.stats.clustering import Design, Variance, as_design, widest
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
-USUAL = Resampling()
+DEFAULTS = Resampling()
 MIN_CLUSTERS = 10  # below this nothing is concluded from an interval
 # The intra-cluster correlation that is assumed where too few clusters allow an estimate.
 ASSUMED_CORRELATION = 0.15
@@ -37,7 +37,7 @@ def mean_estimate(
     *,
     ideal: float | None = None,
     macro: bool = False,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """A mean with Student's interval over clusters; NaN values do not count."""
     values, design = _counted(values, as_design(clusters))
@@ -54,7 +54,7 @@ def student(
     clusters: int,
     *,
     ideal: float | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
     method: str = "t over clusters",
 ) -> Estimate:
     """A value with Student's interval, and the p of the test against its ideal."""
@@ -161,7 +161,7 @@ def share(
     *,
     ideal: float | None = None,
     macro: bool = False,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
     trials: int = 1,
 ) -> Estimate:
     """The percentage of `wins` (1, 0, or a half for a tie) with all that belongs to it.
@@ -175,7 +175,9 @@ def share(
     return as_percentage(uncertainty, len(wins), design.count, ideal=ideal, resampling=resampling)
 
 
-def ratio(hits: Floats, tries: Floats, clusters: Any, resampling: Resampling = USUAL) -> Estimate:
+def ratio(
+    hits: Floats, tries: Floats, clusters: Any, resampling: Resampling = DEFAULTS
+) -> Estimate:
     """The percentage of all tries that hit; items have several each."""
     design = as_design(clusters)
     uncertainty = uncertain(hits / tries, tries / tries.sum(), design, tries)
@@ -188,7 +190,7 @@ def as_percentage(
     clusters: int,
     *,
     ideal: float | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """A share as an estimate in per cent."""
     if clusters < 2 <= n or n < 2:

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
 from unmask.stats.effects import by_words, effect_estimate, permutation
-from unmask.stats.intervals import USUAL, mean_estimate
+from unmask.stats.intervals import DEFAULTS, mean_estimate
 from unmask.types import Estimate, Floats
 
 
@@ -41,7 +41,7 @@ def summarise(
     *,
     samples: int = 0,
     published: bool = False,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> tuple[Estimate, dict[str, Estimate], Floats | None]:
     """The effect size between the two attribute sets, each set's mean, and the drawn effects.
 

@@ -8,7 +8,7 @@ import numpy as np
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, as_design
-from unmask.stats.intervals import USUAL, mean_estimate, share
+from unmask.stats.intervals import DEFAULTS, mean_estimate, share
 from unmask.stats.word_preference import Sides, by_side
 from unmask.types import Estimate, Floats
 
@@ -38,7 +38,7 @@ def summarise(
     ties: Ties = "strict",
     macro: bool = False,
     sides: Sides | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULTS,
 ) -> dict[str, Estimate]:
     """All estimates of a set of items: `score`, `log_ratio`, and what else the items allow.
 

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmask.options import Resampling
-from unmask.stats.intervals import USUAL
+from unmask.stats.intervals import DEFAULTS
 from unmask.types import Floats
 
 
 def joint_signs(
-    leads: Sequence[tuple[Floats, NDArray[np.int64]]], clusters: int, resampling: Resampling = USUAL
+    leads: Sequence[tuple[Floats, NDArray[np.int64]]],
+    clusters: int,
+    resampling: Resampling = DEFAULTS,
 ) -> float:
     """p of the median score: signs flipped by cluster in all specifications at once.
 
@@ -31,7 +33,7 @@ def joint_signs(
 
 
 def joint_words(
-    specifications: Sequence[tuple[Floats, int, Sequence[str]]], resampling: Resampling = USUAL
+    specifications: Sequence[tuple[Floats, int, Sequence[str]]], resampling: Resampling = DEFAULTS
 ) -> float:
     """p of the median d: words dealt to the two sets anew in all specifications at once.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design, codes
-from unmask.stats.intervals import USUAL, as_percentage, share, uncertain
+from unmask.stats.intervals import DEFAULTS, as_percentage, share, uncertain
 from unmask.types import Estimate, Floats
 
 
@@ -40,7 +40,7 @@ class Sides(NamedTuple):
 
 
 def by_side(
-    wins: Floats, sides: Sides, design: Design, resampling: Resampling = USUAL
+    wins: Floats, sides: Sides, design: Design, resampling: Resampling = DEFAULTS
 ) -> dict[str, Estimate]:
     """What the sides say: `balanced`, `base_rate`, `side:FAMILY/SIDE`, `sides:FAMILY`.
 
@@ -108,7 +108,7 @@ def _gap(first: Estimate, second: Estimate, resampling: Resampling) -> Estimate:
 
 
 def balanced(
-    wins: Floats, sides: Sides, design: Design, resampling: Resampling = USUAL
+    wins: Floats, sides: Sides, design: Design, resampling: Resampling = DEFAULTS
 ) -> Estimate:
     """The share with families weighing as many items as they have, and their sides alike."""
     family, side = codes(sides.family), codes(sides.side)

@@ -24,7 +24,7 @@ from unmask.stats.comparison import (
     paired_difference,
 )
 from unmask.stats.effects import Words, by_words
-from unmask.stats.intervals import USUAL
+from unmask.stats.intervals import DEFAULTS
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
@@ -119,7 +119,7 @@ def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
 
 
 def compare(
-    runs: Sequence[Any], *, margin: Any = None, resampling: Resampling = USUAL
+    runs: Sequence[Any], *, margin: Any = None, resampling: Resampling = DEFAULTS
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 

@@ -18,7 +18,7 @@ from unmask.flow import plan, reduce, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.models.fast import fp32_split, paths
 from unmask.models.fast.pass_queue import PassQueue, Started
-from unmask.models.fast.paths import AHEAD
+from unmask.models.fast.paths import PASSES_AHEAD
 from unmask.models.transformers import model as model_module
 from unmask.options import Options, Spec
 from unmask.types import Dataset
@@ -115,8 +115,8 @@ def test_the_pace_of_a_gpu_changes_nothing(family, monkeypatch):
     how = Options(keep=("tokens",), cache=False)
     whole = unmask.evaluate_specs(specs, how)
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(16, 4, 2))
-    monkeypatch.setattr(paths, "PassQueue", lambda most: PassQueue(AHEAD))
+    monkeypatch.setattr(run_likelihood, "GPU_PACE", run_likelihood.Pace(16, 4, 2))
+    monkeypatch.setattr(paths, "PassQueue", lambda most: PassQueue(PASSES_AHEAD))
     cut = unmask.evaluate_specs(specs, how)
     for one, two in zip(whole, cut, strict=True):
         assert np.allclose(one.items.score, two.items.score, atol=1e-5, equal_nan=True)
@@ -143,7 +143,7 @@ def test_long_items_come_first_and_are_put_back():
 
 def test_models_share_plans_at_the_pace_of_a_gpu(monkeypatch):
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(16, 4, 2))
+    monkeypatch.setattr(run_likelihood, "GPU_PACE", run_likelihood.Pace(16, 4, 2))
     made = []
     original = run_likelihood.plan
     monkeypatch.setattr(run_likelihood, "plan", lambda *a: made.append(a) or original(*a))
@@ -178,7 +178,7 @@ def test_slices_without_tokens_leave_the_types_of_kept_ones(monkeypatch):
     model, how = replace(tiny("bert"), limit=50), Options(keep=("tokens",), cache=False)
     (whole,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(run_likelihood, "ON_GPU", run_likelihood.Pace(6, 6, 2))
+    monkeypatch.setattr(run_likelihood, "GPU_PACE", run_likelihood.Pace(6, 6, 2))
     (cut,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
     assert whole.coverage.scored == 26
     assert cut.kept["tokens"].dtypes.equals(whole.kept["tokens"].dtypes)
@@ -242,7 +242,7 @@ def test_wide_sums_are_made_in_chunks():
     assert fp32_split.chunks_of(4096) == 4
     assert fp32_split.chunks_of(3072) == 3
     for columns in (1280, 1600, 2560, 5120, 6400, 11_008, 14_336, 28_672):  # of known networks
-        assert columns / fp32_split.chunks_of(columns) <= fp32_split.WIDE
+        assert columns / fp32_split.chunks_of(columns) <= fp32_split.CHUNK_TERMS
 
 
 @pytest.mark.parametrize("kind", ["linear", "convolution"])

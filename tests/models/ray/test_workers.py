@@ -20,7 +20,7 @@ import torch
 import unmask
 from conftest import invoke, tiny
 from unmask.lab import grid
-from unmask.models.answer_cache import NAME
+from unmask.models.answer_cache import FILE_NAME
 from unmask.models.ray.connect import started
 from unmask.models.ray.remote_model import Remote
 from unmask.models.ray.workers import Worker, Workers
@@ -316,9 +316,9 @@ def test_the_loss_of_the_head_costs_nothing_that_is_kept(tmp_path, monkeypatch):
 
 def answers_in(folder):
     """How many answers a cache holds."""
-    if not (folder / NAME).exists():
+    if not (folder / FILE_NAME).exists():
         return 0
-    with closing(sqlite3.connect(folder / NAME)) as file:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as file:
         return file.execute("SELECT count(*) FROM answers").fetchone()[0]
 
 

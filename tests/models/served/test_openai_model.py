@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from data_lines import inter
 
 import unmask
 from conftest import hears_interruptions, invoke, tiny
+from data_lines import inter
 from unmask.data.readers import stereoset
 from unmask.errors import ModelError
 from unmask.models.served import openai_client as http
@@ -145,7 +145,7 @@ def serving(**more):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(http.Server.__init__, "__defaults__", (8, 120.0, 0.01))
-    monkeypatch.delenv(http.KEY, raising=False)
+    monkeypatch.delenv(http.KEY_VARIABLE, raising=False)
 
 
 def test_a_served_model_has_the_numbers_of_the_model_itself():
@@ -186,7 +186,7 @@ def test_without_a_start_token_the_first_word_is_not_asked_for():
 
 
 def test_what_may_pass_is_tried_again_and_requests_run_side_by_side(monkeypatch):
-    monkeypatch.setenv(http.SIDE_BY_SIDE, "3")
+    monkeypatch.setenv(http.REQUESTS_VARIABLE, "3")
     faults = [429, 503, 500, 502]
     with serving(faults=faults, delay=0.03) as (there, name):
         found = unmask.evaluate(name, "ll", "bundled-pairs", limit=20)
@@ -196,7 +196,7 @@ def test_what_may_pass_is_tried_again_and_requests_run_side_by_side(monkeypatch)
 
 
 def test_a_request_that_takes_too_long_is_sent_again(monkeypatch):
-    monkeypatch.setenv(http.PATIENCE, "1")
+    monkeypatch.setenv(http.TIMEOUT_VARIABLE, "1")
     with serving(faults=["hang"]) as (there, name):
         assert load_served(name).limit == 127
         assert not there.faults
@@ -245,12 +245,12 @@ def test_an_address_without_a_server_and_wrong_addresses(tmp_path, monkeypatch):
         status, _, err = invoke("run", "-m", name, "-x", "w-seat", "-d", "weat-6")
         assert (status, "no word vectors" in err) == (2, True)
         assert invoke("run", "-m", name, "--dtype", "float16")[0] == 2
-    monkeypatch.setenv(http.SIDE_BY_SIDE, "many")
+    monkeypatch.setenv(http.REQUESTS_VARIABLE, "many")
     assert "UNMASK_REQUESTS" in said("http://127.0.0.1:9/v1#x")[2]
 
 
 def test_a_key_is_sent_and_never_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv(http.KEY, "secret-key-4711")
+    monkeypatch.setenv(http.KEY_VARIABLE, "secret-key-4711")
     with serving(need="secret-key-4711") as (there, name):
         args = ("-x", "ll", "-d", "bundled-pairs", "--limit", "4", "-o", tmp_path / "r")
         status, out, err = invoke("run", "-m", name, *args)

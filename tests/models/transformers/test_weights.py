@@ -34,7 +34,7 @@ def test_a_model_that_is_spread_over_devices_has_the_same_numbers(tmp_path, monk
 
 def test_the_hash_of_weights_is_of_names_shapes_and_values_alone(monkeypatch):
     net = copy.deepcopy(tiny("bert").net)
-    monkeypatch.setattr("unmask.models.transformers.weights.PIECE", 100)
+    monkeypatch.setattr("unmask.models.transformers.weights.HASH_PIECE", 100)
     found = checked_hash(net, "x")
     for threads in (1, 3, 16):
         monkeypatch.setattr("unmask.models.transformers.weights.THREADS", threads)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from unmask.errors import DataError
 
-LARGEST = 1 << 30  # bytes of a file of rows
+LARGEST_TABLE = 1 << 30  # bytes of a file of rows
 FIELD = 10_000_000  # characters of a field
 
 
@@ -27,10 +27,10 @@ def read_json(path: Path) -> Any:
 def decoded(path: Path, encoding: str | None = None) -> str:
     """The text of a file: UTF-8, or UTF-16 with its mark, unless an encoding is named."""
     data = path.read_bytes()
-    if len(data) > LARGEST:
+    if len(data) > LARGEST_TABLE:
         raise DataError(
-            f"{path} has {len(data):,} bytes; at most {LARGEST:,} are read: split it, or give it "
-            "as parquet."
+            f"{path} has {len(data):,} bytes; at most {LARGEST_TABLE:,} are read: split it, or "
+            "give it as parquet."
         )
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     chosen = encoding or ("utf-16" if marked else "utf-8-sig")

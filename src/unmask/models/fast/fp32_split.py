@@ -19,8 +19,8 @@ from transformers.pytorch_utils import Conv1D
 
 from unmask.models.transformers.weights import device_of
 
-TOP = 14  # the largest number of a row becomes 2**14 to 2**15; a half reaches to 2**16
-WIDE = 1024  # terms that tensor cores sum in one go
+TOP_EXPONENT = 14  # the largest number of a row becomes 2**14 to 2**15; a half reaches to 2**16
+CHUNK_TERMS = 1024  # terms that tensor cores sum in one go
 ALIGNED = 8  # columns of a product that runs at full speed are a multiple of this
 MIN_ROWS = 64  # rows for which it is not worth it
 
@@ -35,16 +35,18 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
     if x.is_cuda:
         from unmask.models.fast import fp32_split_triton  # Triton is there where CUDA is
 
-        halves: tuple[torch.Tensor, torch.Tensor] = fp32_split_triton.split(x, chunks, TOP, weight)
+        halves: tuple[torch.Tensor, torch.Tensor] = fp32_split_triton.split(
+            x, chunks, TOP_EXPONENT, weight
+        )
         return halves
-    exponent = torch.frexp(x.abs().amax(1)).exponent.clamp(min=TOP - 125) - 1
+    exponent = torch.frexp(x.abs().amax(1)).exponent.clamp(min=TOP_EXPONENT - 125) - 1
     one = torch.ones(len(x))
-    value = x * torch.ldexp(one, TOP - exponent)[:, None]
+    value = x * torch.ldexp(one, TOP_EXPONENT - exponent)[:, None]
     first = value.half()
     rest = (value - first).half()
     blocks = (first, rest, first) if weight else (rest, first, first)
     parts = torch.stack([b.view(len(x), chunks, -1) for b in blocks], 2)
-    return parts.flatten(1), torch.ldexp(one, exponent - TOP)
+    return parts.flatten(1), torch.ldexp(one, exponent - TOP_EXPONENT)
 
 
 def multiply(left: torch.Tensor, right: torch.Tensor, chunks: int) -> torch.Tensor:
@@ -105,7 +107,7 @@ class Weight:
 
 def chunks_of(columns: int) -> int:
     """How many chunks of equal size the terms of a sum are parted into."""
-    least = -(-columns // WIDE)
+    least = -(-columns // CHUNK_TERMS)
     fitting = (c for c in range(least, 4 * least) if columns % (c * ALIGNED) == 0)
     return next(fitting, 1)
 

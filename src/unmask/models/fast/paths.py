@@ -11,7 +11,9 @@ from unmask.models.fast.fp32_split import SplitProducts, split_products
 from unmask.models.fast.pass_queue import PassQueue
 from unmask.models.transformers.weights import device_of
 
-AHEAD = 8  # batches that a GPU has before it; more launches than a thousand would have to wait
+PASSES_AHEAD = (
+    8  # batches that a GPU has before it; more launches than a thousand would have to wait
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +35,5 @@ def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
     """The fast paths that a network can take; none unless they are `enabled`."""
     if not enabled:
         return FastPaths()
-    queue = PassQueue(AHEAD if device_of(net).type == "cuda" else 1)
+    queue = PassQueue(PASSES_AHEAD if device_of(net).type == "cuda" else 1)
     return FastPaths(encoder_of(net), split_products(net, precision), queue, True)

@@ -16,10 +16,10 @@ from safetensors import SafetensorError, safe_open
 from unmask.errors import ModelError, UnmaskError
 from unmask.models.transformers.model import load
 
-AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
-SHARE = 2  # CPUs of a worker without a GPU, where a node has so many
-REPLACED = 3  # last workers that may be lost with no answer between them
-START = 3600.0  # seconds that a worker may wait for its place, and load its model
+JOBS_AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
+CPUS_A_WORKER = 2  # CPUs of a worker without a GPU, where a node has so many
+MAX_REPLACEMENTS = 3  # last workers that may be lost with no answer between them
+START_TIMEOUT = 3600.0  # seconds that a worker may wait for its place, and load its model
 
 
 class Worker:
@@ -81,7 +81,7 @@ class Workers:
         self.replaced = 0  # last workers that were lost since the last answer
         gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
         cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
-        share = max(1, min([SHARE, *(c for c in cpus if c)]))
+        share = max(1, min([CPUS_A_WORKER, *(c for c in cpus if c)]))
         share = max(1, min(share, sum(cpus) // count)) if count else share
         self.needs: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": share}
         self.threads = share
@@ -110,9 +110,9 @@ class Workers:
         asked = {w.facts.remote(dtype): w for w in self.alive}
         died = ""
         while asked:
-            done, _ = self.ray.wait(list(asked), timeout=START)
+            done, _ = self.ray.wait(list(asked), timeout=START_TIMEOUT)
             if not done:
-                raise ModelError(f"no worker for {self.name!r} was placed in {START:g} s.")
+                raise ModelError(f"no worker for {self.name!r} was placed in {START_TIMEOUT:g} s.")
             worker = asked.pop(done[0])
             try:
                 facts: dict[str, Any] = self.ray.get(done[0])
@@ -170,7 +170,7 @@ class Workers:
         for _, worker in under_way.values():
             if worker in loads:
                 loads[worker] += 1
-        while waiting and min(loads.values()) < AHEAD:
+        while waiting and min(loads.values()) < JOBS_AHEAD:
             worker = min(loads, key=loads.__getitem__)
             number = waiting.popleft()
             under_way[getattr(worker, method).remote(*jobs[number])] = (number, worker)
@@ -182,7 +182,7 @@ class Workers:
             self.alive.remove(worker)
         if self.alive:
             return
-        if self.replaced == REPLACED:
+        if self.replaced == MAX_REPLACEMENTS:
             raise ModelError(
                 f"the workers of {self.name!r} die one after another: {_cause(error)}."
             )

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from unmask.errors import ModelError
 from unmask.support.registry import unknown
 
-KEY = "UNMASK_API_KEY"  # of a server; it goes into the headers of requests, nowhere else
-SIDE_BY_SIDE = "UNMASK_REQUESTS"  # how many requests may be under way
-PATIENCE = "UNMASK_TIMEOUT"  # seconds that a request may take
-AGAIN = {408, 425, 429, 500, 502, 503, 504}
+KEY_VARIABLE = "UNMASK_API_KEY"  # of a server; it goes into the headers of requests, nowhere else
+REQUESTS_VARIABLE = "UNMASK_REQUESTS"  # how many requests may be under way
+TIMEOUT_VARIABLE = "UNMASK_TIMEOUT"  # seconds that a request may take
+RETRY_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 TRIES = 6
-ITS_OWN = {400, 413, 414, 422}  # refusals of one prompt
+PROMPT_STATUSES = {400, 413, 414, 422}  # refusals of one prompt
 LONGEST_PAUSE = 30.0  # seconds, whatever a server asks for
 FIRST_PAUSE = 0.5  # seconds; doubled with every try
 
@@ -42,7 +42,9 @@ class Server:
     def __post_init__(self) -> None:
         parts = urlsplit(self.base)
         if parts.username or parts.password:
-            raise ModelError(f"the address holds a password; put the key into {KEY} instead.")
+            raise ModelError(
+                f"the address holds a password; put the key into {KEY_VARIABLE} instead."
+            )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ModelError(f"{self.base!r} is not an address; give http://HOST:PORT/v1#MODEL.")
 
@@ -139,8 +141,8 @@ class Server:
             except urllib.error.HTTPError as error:
                 message = self._refused(error)
                 error.close()
-                if error.code not in AGAIN or number == TRIES - 1:
-                    its_own = error.code in ITS_OWN and body is not None
+                if error.code not in RETRY_STATUSES or number == TRIES - 1:
+                    its_own = error.code in PROMPT_STATUSES and body is not None
                     raise (Refused if its_own else ModelError)(message) from None
                 asked = error.headers.get("Retry-After", "")
                 pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
@@ -163,7 +165,7 @@ class Server:
 
     def _once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         heads = {"Content-Type": "application/json", "User-Agent": "unmask"}
-        if key := os.environ.get(KEY):
+        if key := os.environ.get(KEY_VARIABLE):
             heads["Authorization"] = f"Bearer {key}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, data, heads)
@@ -181,7 +183,7 @@ class Server:
     def _refused(self, error: urllib.error.HTTPError) -> str:
         """Why a server refused, in one sentence, without anything that was sent to it."""
         if error.code in (401, 403):
-            return f"{self.base} refuses ({error.code}); set {KEY} to a key that it takes."
+            return f"{self.base} refuses ({error.code}); set {KEY_VARIABLE} to a key that it takes."
         if error.code == 404:
             return f"{self.base} has no such model or path (404); give http://HOST:PORT/v1#MODEL."
         message = error.read(2000).decode("utf-8", "replace")
@@ -191,12 +193,14 @@ class Server:
             message = str(inner.get("message", inner) if isinstance(inner, dict) else inner)
         except (ValueError, AttributeError):
             pass
-        tried = f" {TRIES} times" if error.code in AGAIN else ""
+        tried = f" {TRIES} times" if error.code in RETRY_STATUSES else ""
         return f"{self.base} refused{tried} with {error.code}: {' '.join(message.split())[:150]}"
 
     def _silent(self, reason: Any, late: bool) -> str:
         if late:
-            return f"{self.base} did not answer within {self.timeout:g} s; raise {PATIENCE}."
+            return (
+                f"{self.base} did not answer within {self.timeout:g} s; raise {TIMEOUT_VARIABLE}."
+            )
         return f"no server answers at {self.base} ({reason}); start it, or correct the address."
 
 
@@ -207,7 +211,9 @@ def _echoed(text: str, prompt: str) -> bool:
 
 def server(base: str) -> Server:
     """A server at an address, with limits from the environment."""
-    return Server(base.rstrip("/"), int(_number(SIDE_BY_SIDE, 8)), _number(PATIENCE, 120))
+    return Server(
+        base.rstrip("/"), int(_number(REQUESTS_VARIABLE, 8)), _number(TIMEOUT_VARIABLE, 120)
+    )
 
 
 def _number(name: str, usual: float) -> float:

@@ -15,7 +15,7 @@ from unmask.queries import LATER, Encoded, Query, Readings, RowQueries, row_quer
 from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
 
-START = "?start="
+START_MARK = "?start="
 Told = Callable[[str, int, int], None]
 
 
@@ -27,7 +27,7 @@ def is_served(name: str) -> bool:
 def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
     """The server, its record of the model, and the text that stands before every sentence."""
     base, _, rest = name.partition("#")
-    model, _, start = rest.partition(START)
+    model, _, start = rest.partition(START_MARK)
     there = server(base)
     return there, there.model(model), start
 
@@ -59,7 +59,7 @@ PROBES = (
     ("She is old", "She is red"),
     ("It can be", "It can go"),
 )
-NEAR = 0.02  # in log-probability: what batches and threads may change
+PROBE_TOLERANCE = 0.02  # in log-probability: what batches and threads may change
 
 
 def _check_places(codec: "ServedCodec") -> bool:
@@ -71,7 +71,7 @@ def _check_places(codec: "ServedCodec") -> bool:
         place = same.index(False) if False in same else 0
         if place and np.isfinite(one.best[place]) and np.isfinite(two.best[place]):
             seen.append(abs(one.best[place] - two.best[place]))
-    if seen and max(seen) > NEAR:
+    if seen and max(seen) > PROBE_TOLERANCE:
         raise ModelError(
             f"the log-probabilities of {codec.server.base} stand at the wrong place: what is most "
             "probable somewhere depends on the word there (llama-cpp-python does so, its issue "
@@ -102,7 +102,7 @@ class Echo:
     before: int
 
 
-NOTHING = Echo((), (), np.zeros(0), np.zeros(0), 0)
+EMPTY_ECHO = Echo((), (), np.zeros(0), np.zeros(0), 0)
 
 
 def _spelt(token: str) -> bool:
@@ -149,7 +149,7 @@ class ServedCodec:
         for string, choice in zip(new, sent, strict=True):
             if isinstance(choice, Refused):
                 self.refused[string] = str(choice)
-                self.known[string] = NOTHING
+                self.known[string] = EMPTY_ECHO
                 continue
             self.known[string] = echo = _read(choice, self.start, string)
             if not np.isfinite(echo.logp[1:]).all():
@@ -334,7 +334,7 @@ class Served:
         unseen = f"the weights were not seen: {self.codec.server.base} says what it holds"
         first = "" if self.started else (
             "; it puts nothing before a sentence, so the first token has no probability "
-            f"({START}<s> names a start token)"
+            f"({START_MARK}<s> names a start token)"
         )  # fmt: skip
         return (f"{unseen}{first}.",)
 

@@ -5,7 +5,7 @@ import socket
 from functools import cache
 from urllib.parse import urlsplit
 
-PATIENCE = 3.0  # seconds
+CONNECT_TIMEOUT = 3.0  # seconds
 
 
 @cache
@@ -18,7 +18,7 @@ def reachable() -> bool:
         return True  # a proxy answers for it
     port = address.port or (80 if address.scheme == "http" else 443)
     try:
-        with socket.create_connection((address.hostname or "", port), timeout=PATIENCE):
+        with socket.create_connection((address.hostname or "", port), timeout=CONNECT_TIMEOUT):
             return True
     except OSError:
         return False

@@ -12,7 +12,7 @@ import torch
 
 from unmask.errors import ModelError
 
-PIECE = 2**20  # weights that are looked at at a time
+HASH_PIECE = 2**20  # weights that are looked at at a time
 THREADS = min(16, os.cpu_count() or 1)
 # Weights that no measure reads.
 _HARMLESS = re.compile(r"(^|\.)pooler\.|position_ids$|inv_freq$|seq_relationship")
@@ -91,7 +91,7 @@ def checked_hash(net: Any, name: str) -> str:
     with ThreadPoolExecutor(THREADS) as pool:
         for key, value in weights(net):
             name_and_shape = f"{key}{tuple(value.shape)}{value.dtype}".encode()
-            for piece in value.contiguous().view(-1).split(PIECE):
+            for piece in value.contiguous().view(-1).split(HASH_PIECE):
                 waiting.append(
                     (key, name_and_shape, pool.submit(_looked_at, piece, key in parameters))
                 )
