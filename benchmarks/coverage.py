@@ -435,7 +435,7 @@ between {low:.1f} and {high:.1f} by chance.
 
 ## What to know
 
-- Where fewer than 10 clusters hold the rarer answer, a correlation of 0.15 within clusters is assumed
+- Where fewer than 10 clusters hold the rarer answer, a correlation of 0.15 in clusters is assumed
   rather than estimated: there intervals are wider than they need be, and hold more often.
 - Exponentially skewed scores with a large effect hold least often: a few words then carry d.
 - Below 6 points (10 for ranks) a correlation has no interval; icat has none at all, and so has a
