@@ -2,8 +2,9 @@
 
     python tools/same_numbers.py BASE [NEW] [--data FOLDER] [--only run,vary]
 
-Compares every estimate of `run`, `score` and `compare`, every item's score, and every cell of the
-tables of `vary` and of the three papers (quick, bundled model). Prints each number that differs.
+Compares every estimate of `run`, `score` (of the run's AUL) and `compare`, every item's score, and
+every cell of the tables of `vary` and of the three papers (quick, bundled model). Prints each
+number that differs.
 `results.json` may be of version 1 or 2. Takes about ten minutes a commit on two cores.
 """
 
@@ -25,6 +26,7 @@ JOBS = {
     "run": ["run", "--by-category"],
     "layer5": ["run", "-x", ASSOCIATION, "-d", SETS, "--layer", "5"],
     "pooled": ["run", "-x", ASSOCIATION, "-d", SETS, "--pool", "word-first"],
+    "score": ["score", "{run}/scores.csv", "-d", "bundled-pairs"],
     "compare": ["compare", "{layer5}", "{pooled}", "--margin", "2"],
     "vary": ["vary", "bundled"],
     "kaneko2022": ["reproduce", "kaneko2022", "-m", "bundled", "--quick"],
@@ -40,12 +42,22 @@ def run_jobs(commit: str, folder: Path, data: str, jobs: list[str]) -> None:
     settings = {"PYTHONPATH": str(tree / "src"), "UNMASK_DATA": data, "HF_HUB_OFFLINE": "1"}
     try:
         for name in jobs:
+            if name == "score":
+                write_scores(folder / "run")
             words = [w.format(**{j: folder / j for j in JOBS}) for w in JOBS[name]]
             command = [sys.executable, "-m", "unmask", *words, "-o", str(folder / name)]
             subprocess.run(command, check=True, env={**os.environ, **settings}, cwd=folder,
                            stdout=subprocess.DEVNULL)  # fmt: skip
     finally:
         subprocess.run(["git", "worktree", "remove", "--force", tree], check=True)
+
+
+def write_scores(run: Path) -> None:
+    """The sentence scores of a run's AUL as a file that `score` reads."""
+    items = pd.read_parquet(run / "items.parquet")
+    mine = items[(items.measure == "aul") & (items.data == "bundled-pairs")]
+    names = mine["item"] + "/" + mine["label"]
+    pd.DataFrame({"id": names, "score": mine.score}).to_csv(run / "scores.csv", index=False)
 
 
 def leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
