@@ -3,6 +3,9 @@
 import importlib
 from typing import Any
 
+from unmask.support import result_views
+from unmask.support.version import __version__ as __version__
+
 # Where each public name lives; imported at its first use, since pandas and torch are heavy.
 _HOME = {
     "ASSOCIATION": "measures",
@@ -45,7 +48,8 @@ _HOME = {
     "watch": "extend.training",
 }
 
-__version__ = "0.2.0"
+result_views.load = lambda: importlib.import_module("unmask.reports.views")
+
 __all__ = sorted(_HOME)  # noqa: PLE0605
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unmask.errors import DataError, NameUnknown
 from unmask.options import Spec
+from unmask.support import result_views
 from unmask.support.registry import unknown
 
 Span: TypeAlias = tuple[int, int]
@@ -285,9 +286,7 @@ Compared: TypeAlias = Literal["preference", "log-odds", "association"]
 
 def _views() -> Any:
     """How results show themselves: tables, figures and formats, loaded when one is asked for."""
-    from unmask.reports import views  # it imports these records, and the libraries that draw
-
-    return views
+    return result_views.load()
 
 
 @dataclass(frozen=True, slots=True)

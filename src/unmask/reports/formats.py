@@ -7,11 +7,11 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from unmask import __version__
 from unmask.reports import sentences
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.html.page import numbers
 from unmask.reports.templating import rendered
+from unmask.support.version import __version__
 from unmask.types import Result
 
 TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fill-mask"}

@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from unmask import __version__
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
 from unmask.reports.files import atomically, make_folder, put
+from unmask.support.version import __version__
 from unmask.types import Coverage, Estimate, Result, Results, Verdict
 
 RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
