@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from rich.console import Console
 
@@ -15,6 +15,7 @@ from unmask.flow.evaluate import CHOICES, kind
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.flow.fit import takes
 from unmask.measures import MEASURES, SUITES, Association, Measure, find
+from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
@@ -22,8 +23,12 @@ from unmask.stats.word_preference import follows_word
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
 
+# A name, a loaded model, or a network of transformers with its tokenizer.
+ModelLike: TypeAlias = str | Path | Model | tuple[Any, Any]
+Models: TypeAlias = ModelLike | Iterable[ModelLike]
 
-def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
+
+def evaluate(model: ModelLike, measure: Any, data: Any, **options: Any) -> Result:
     """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
     `model` is a name, a loaded model, or a network of transformers with its tokenizer,
@@ -41,7 +46,10 @@ def evaluate(model: Any, measure: Any, data: Any, **options: Any) -> Result:
 
 
 def run(
-    models: Any = ("bundled",), measures: Any = None, data: Any = None, **options: Any
+    models: Models = ("bundled",),
+    measures: Any = None,
+    data: Any = None,
+    **options: Any,
 ) -> Results:
     """All measures on all data that they fit, for all models.
 
@@ -54,7 +62,7 @@ def run(
         return _run(models, measures, data, chosen)
 
 
-def _run(models: Any, measures: Any, data: Any, options: Mapping[str, Any]) -> Results:
+def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -> Results:
     try:
         settings = Options(**options)
     except TypeError as error:
@@ -135,7 +143,7 @@ def _following(results: Sequence[Result]) -> list[str]:
     return notes
 
 
-def spec(model: Any, measure: Measure, data: Data, options: Options) -> Spec:
+def spec(model: str | Path | Model, measure: Measure, data: Data, options: Options) -> Spec:
     """A spec with the choices of some options, where they apply to the measure."""
     samples = options.samples if measure.samples else None
     if not isinstance(measure, Association):
@@ -165,19 +173,18 @@ def _is_pair(given: Any) -> bool:
     )
 
 
-def _loaded(model: Any, fast: bool) -> Any:
+def _loaded(model: ModelLike, fast: bool) -> str | Path | Model:
     """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
-    if not _is_pair(model):
-        return model
-    from unmask.models.transformers.model import (
-        in_memory,  # torch is heavy: only when a model is given
-    )
+    if not isinstance(model, tuple) or not _is_pair(model):
+        return cast("str | Path | Model", model)  # what is no model is refused when it is used
+    # torch is heavy: only when a network is given
+    from unmask.models.transformers.model import in_memory
 
     return in_memory(model[0], model[1], fast)
 
 
 @contextmanager
-def _resting(models: Any) -> Iterator[None]:
+def _resting(models: Models) -> Iterator[None]:
     """Networks in memory are measured as they are used, without dropout, and then trained on."""
     nets = [m[0] for m in _several(models) if _is_pair(m)]
     before = [net.training for net in nets]

@@ -215,3 +215,30 @@ def test_the_points_of_a_roc_curve_by_hand():
     assert found.false.tolist() == pytest.approx([0, 0, 1 / 3, 2 / 3, 1])
     assert found.true.tolist() == pytest.approx([0, 0.5, 1, 1, 1])
     assert found.threshold.tolist()[1:] == [3, 2, 1, 0]
+
+
+def test_scores_that_are_all_equal_have_newcombes_interval():
+    found = agreement.auc(np.array([1.0, 0, 1, 0, 1]), np.zeros(5))
+    assert (found.value, found.method) == (0.5, "Newcombe")
+    assert math.isnan(found.se)
+    assert 0 < found.low < 0.5 < found.high < 1
+
+
+def test_two_clusters_have_one_degree_of_freedom(rng):
+    labels = np.array([1.0, 0, 1, 0, 1, 0, 1, 0])
+    scores = rng.normal(size=8)
+    area, _, rows, columns = plain_delong(labels, scores)
+    pulls = np.zeros(8)
+    pulls[labels > 0] = (rows - rows.mean()) / math.sqrt(12)
+    pulls[labels <= 0] = (columns - columns.mean()) / math.sqrt(12)
+    halves = pulls[:4].sum(), pulls[4:].sum()
+    variance = 2 * (halves[0] ** 2 + halves[1] ** 2)
+    found = agreement.auc(labels, scores, np.repeat([0, 1], 4))
+    assert found.se == pytest.approx(math.sqrt(variance))
+    assert found.p == pytest.approx(2 * t.sf(abs(area - 0.5) / math.sqrt(variance), 1))
+
+
+@pytest.mark.parametrize(("n", "least"), [(8, 2 / 40320), (9, 2 / 362880)])
+def test_a_perfect_order_is_one_of_two_among_all(n, least):
+    x = np.arange(float(n))
+    assert agreement.correlation(x, 2 * x).p == pytest.approx(least)

@@ -159,3 +159,12 @@ def test_a_cluster_in_two_strata_counts_without_strata(rng):
     clusters, strata = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 0, 1, 1])
     pulls = rng.normal(size=6)
     assert Design(clusters, strata).variance(pulls) == Design(clusters).variance(pulls)
+
+
+def test_two_clusters_have_a_variance_and_one_has_none(rng):
+    pulls = rng.normal(size=6)
+    found = Design(np.repeat([0, 1], 3)).variance(pulls)
+    halves = pulls[:3].sum(), pulls[3:].sum()
+    assert found.value == pytest.approx((halves[0] - halves[1]) ** 2)
+    assert found.df == 1
+    assert np.isnan(Design(np.zeros(6, int)).variance(pulls).value)

@@ -122,7 +122,7 @@ def test_two_runs_that_hardly_differ_have_a_least_error():
     found = comparison.paired_difference(first, second, np.arange(50), scale=100.0)
     lost, won = 4, 1
     changed, gap = (lost + won) / 52, (won - lost) / 52
-    assert found.se >= 100 * math.sqrt((changed - gap**2) / 50) - 1e-9
+    assert found.se == pytest.approx(100 * math.sqrt((changed - gap**2) / 50))
     assert found.value == pytest.approx(-6)
     assert found.more["changed"] == (pytest.approx(0.06), 100.0)
 
@@ -146,3 +146,16 @@ def test_the_difference_of_effects_is_the_jackknife():
     assert found.se == pytest.approx(math.sqrt(variance))
     assert found.more["df"] == 9
     assert found.p == pytest.approx(2 * t.sf(0.5 / math.sqrt(variance), 9))
+
+
+def test_the_least_error_halves_where_enough_clusters_show_a_change():
+    first, second = np.ones(400), np.ones(400)
+    second[:8] = 0
+    few = comparison.paired_difference(first, second, np.arange(400))
+    changed, gap = 10 / 402, -8 / 402
+    assert few.se == pytest.approx(math.sqrt((changed - gap**2) / 400))
+    second[:12] = 0
+    many = comparison.paired_difference(first, second, np.arange(400))
+    own = (second - first).var(ddof=1) / 400
+    changed, gap = 14 / 402, -12 / 402
+    assert many.se == pytest.approx(math.sqrt(max(own, (changed - gap**2) / 400 / 2)))

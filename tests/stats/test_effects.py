@@ -235,3 +235,10 @@ def test_units_of_an_effect_turn_into_one_another():
         share = n * m / total**2
         assert effects.mixture(d, n, m) == pytest.approx(d / math.sqrt(1 + share * d**2))
     assert math.isfinite(effects.within(9.0, 8, 8))
+
+
+def test_an_effect_has_0_as_its_ideal_and_its_words_as_n(rng):
+    found = effects.effect_estimate(effects.by_words(rng.normal(size=7), rng.normal(size=6)))
+    assert (found.ideal, found.n, found.level) == (0.0, 13, 0.95)
+    assert found.more["words"] == [7, 6]
+    assert found.excludes_ideal == (found.low > 0 or found.high < 0)

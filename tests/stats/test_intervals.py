@@ -201,3 +201,12 @@ def test_students_interval_and_its_inner_one():
     assert math.isnan(empty.low)
     assert empty.p is None
     assert math.isnan(intervals.student(1.5, Variance(0.09, 0.5), 20, 8).low)
+
+
+def test_two_clusters_have_an_interval():
+    found = intervals.share(np.array([1, 1, 0, 1.0]), [0, 0, 1, 1], ideal=50.0)
+    assert found.method == "Wilson over clusters"
+    assert found.low < 75 < found.high
+    assert found.p is not None
+    pair = intervals.share(np.array([1, 0.0]), [0, 1], ideal=50.0)
+    assert (pair.method, pair.p) == ("Wilson", 1.0)

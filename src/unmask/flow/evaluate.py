@@ -170,7 +170,7 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
         options.progress(task, 1, 0)
 
 
-def kind(model: Any) -> Kind:
+def kind(model: str | Path | Model) -> Kind:
     """The kind of a model, loaded or given by its name; a name that is none is an error."""
     if not isinstance(model, str | Path):
         return model.kind
