@@ -39,12 +39,12 @@ ROOT = TESTS.parent
 SHARED = Path(os.environ.get("UNMASK_DATA") or ROOT.parent / "shared" / "data")
 
 
-LONG = ("test_likelihood_plain", "test_papers", "test_docs", "test_engine")  # minutes: first
+LONG = ("test_likelihood_rows", "test_papers", "test_docs", "test_lab", "test_page")  # first
 
 
 def pytest_collection_modifyitems(items):
     """Long tests begin, so that both processes end at the same time."""
-    items.sort(key=lambda item: item.module.__name__ not in LONG)
+    items.sort(key=lambda item: item.module.__name__.rpartition(".")[2] not in LONG)
 
 
 def shared_file(name: str) -> Path:

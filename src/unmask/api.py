@@ -135,7 +135,9 @@ def _following(results: Sequence[Result]) -> list[str]:
     for data, some in groups.items():
         rates = sorted(r.extras["base_rate"].value for r in some)
         names = ", ".join(dict.fromkeys(r.measure for r in some))
-        span = f"{rates[0]:.0f}" + (f" to {rates[-1]:.0f}" if len(rates) > 1 else "")
+        span = f"{rates[0]:.0f}" + (
+            f" to {rates[-1]:.0f}" if f"{rates[0]:.0f}" != f"{rates[-1]:.0f}" else ""
+        )
         notes.append(
             f"{data}: the two sides of a family differ by {span} points under {names}: there the "
             "preference follows the group's word more than the stereotype."

@@ -228,6 +228,12 @@ class Options:
             _whole("workers", self.workers, 1)
         if self.engine == "local" and (self.address is not None or self.workers is not None):
             raise UnmaskError("address and workers are of a Ray cluster; give engine ray too.")
+        if not isinstance(self.fast, bool):
+            raise UnmaskError(f"fast is {self.fast!r}; give True or False.")
+        if self.engine == "ray" and not self.fast:
+            raise UnmaskError(
+                "workers of a Ray cluster use the fast paths; leave out --no-fast, or --engine ray."
+            )
         if self.engine == "ray" and (self.load is not None or self.device == AUTO):
             raise UnmaskError(
                 "a worker of a Ray cluster holds a whole model as it is; leave out load and device "

@@ -16,6 +16,7 @@ NOTHING: frozenset[int] = frozenset()
 # What a question does not see, where one word says it: its own place, or that and all behind it.
 EACH: Literal["each"] = "each"
 LATER: Literal["later"] = "later"
+LOGP_TOLERANCE = 1e-3  # what rounding may leave above 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -412,7 +412,8 @@ class Results(Sequence[Result]):
     ) -> "Results":
         """The results of some models, measures or data sets; a name that none has is an error."""
         kept = list(self)
-        for name, wanted in (("model", models), ("measure", measures), ("data", data)):
+        for name, given in (("model", models), ("measure", measures), ("data", data)):
+            wanted = (given,) if isinstance(given, str) else tuple(given or ())
             known = list(dict.fromkeys(str(getattr(r, name)) for r in self))
             for one in wanted:
                 if one not in known:

@@ -139,3 +139,60 @@ def test_abilities_are_what_the_flow_goes_by():
     with pytest.raises(unmask.DataError, match="longer than the model's 5 tokens"):
         unmask.evaluate(short, "aul", "bundled-pairs")
     assert Path(unmask.__file__).is_file()
+
+
+def test_a_model_without_vectors_runs_the_suite_without_them(unigram):
+    found = unmask.run(unigram, limit=6)
+    assert {r.measure for r in found} == {"ll", "cat"}  # every word is as likely: no effect size
+    found = unmask.run(unigram, ["ll", "w-seat"], ["bundled-pairs", "weat-6"], limit=6)
+    assert [r.measure for r in found] == ["ll"]
+    assert any("needs word vectors" in note for note in found.notes)
+
+
+def test_a_stream_that_a_model_lacks_is_not_asked(unigram):
+    with pytest.raises(unmask.NotApplicable, match="stream 'written'"):
+        unmask.evaluate(unigram, "cat@nadeem2021", "bundled-pairs", limit=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"streams": "own"}, "streams is 'own'"),
+        ({"streams": ("zzz",)}, "unknown stream"),
+        ({"limit": None}, "longest row"),
+        ({"precision": "half"}, "unknown precision"),
+        ({"remarks": "text"}, "remarks"),
+        ({"layers": ("1",)}, "layers"),
+    ],
+)
+def test_abilities_check_themselves(given, message):
+    with pytest.raises(UnmaskError, match=message):
+        unmask.Abilities(**given)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [None, lambda: None, lambda *a, **k: None, lambda *a, **k: object(), 3],
+    ids=["none", "no keywords", "gives none", "cannot be asked", "no function"],
+)
+def test_an_engine_of_any_form_is_one_sentence(engine):
+    with pytest.raises(UnmaskError, match="fails when it is asked"):
+        unmask.check_model(Wrong(tiny("bert"), engine=engine))
+
+
+def test_answers_that_are_too_few_are_not_scored():
+    for logp, message in ((lambda n: np.full(n - 1, -1.0), "answers to"), (np.ones, "above 0")):
+        wrong = Wrong(tiny("bert"), engine=lambda *a, logp=logp, **k: Engine(logp))
+        with pytest.raises(unmask.ModelError, match=message):
+            unmask.evaluate(wrong, "aul", "bundled-pairs", limit=4)
+
+
+@pytest.mark.parametrize("given", [5, object(), [[]]])
+def test_what_is_not_a_model_is_one_sentence_without_measures_too(given):
+    with pytest.raises(unmask.ModelError, match="is not a model"):
+        unmask.run(given)
+
+
+def test_a_bare_network_is_told_what_is_missing():
+    with pytest.raises(unmask.ModelError, match=r"\(network, tokenizer\)"):
+        unmask.run(tiny("bert").net)

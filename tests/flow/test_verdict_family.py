@@ -52,3 +52,13 @@ def test_a_family_is_of_one_measure_under_the_same_choices(vectors):
     assert both[smaller].overall.more["p_holm"] == pytest.approx(
         min(1, 2 * apart[smaller].overall.p)
     )
+
+
+def test_a_test_that_is_given_twice_counts_once(vectors):
+    some = [unmask.Spec(vectors, "weat", t) for t in TESTS[:2]]
+    plain = unmask.evaluate_specs(some)
+    twice = unmask.evaluate_specs([some[0], *some])
+    assert [r.overall.more["p_holm"] for r in twice[1:]] == (
+        [r.overall.more["p_holm"] for r in plain]
+    )
+    assert twice[0].verdicts == twice[1].verdicts

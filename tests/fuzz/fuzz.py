@@ -1,6 +1,6 @@
 """Damaged and hostile inputs against every reader and command, in this process and seeded.
 
-    python tests/fuzz.py [--count 1600] [--seed 0]
+    python tests/fuzz/fuzz.py [--count 1600] [--seed 0]
 
 Each case is a valid file that was damaged, or a command with odd arguments. What may happen: it
 works, or one sentence (`UnmaskError`, exit status 2). What may not: any other exception, a crash,

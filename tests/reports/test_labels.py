@@ -1,5 +1,6 @@
 """Runs are told apart in one place, alike for every command."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,51 @@ def test_a_command_reads_a_folder_once(runs, tmp_path, monkeypatch):
     status, _, err = invoke("run", "-x", "aul", "-d", "bundled-pairs", "--limit", "4")
     assert status == 0, err
     assert len(read) == 2  # what was just measured is not read back
+
+
+def turned(result):
+    """The same result with the scores of its sentences turned around."""
+    return replace(result, items=result.items.assign(score=-result.items.score))
+
+
+def test_runs_keep_the_order_in_which_they_are_given(runs, tmp_path):
+    (one,) = unmask.load(runs[0])
+    other = turned(one)
+    for given in ([runs[0], other], [runs[0], [other]], [one, other], [[one], [other]]):
+        frame, _ = unmask.compare(given)
+        back, _ = unmask.compare(given[::-1])
+        assert frame.difference[0] == -back.difference[0] != 0
+        assert frame.a[0] == one.overall.value
+
+
+def test_results_of_one_model_given_twice_are_two_runs(runs):
+    (one,) = unmask.load(runs[0])
+    assert gather([one, turned(one)]).models == ["tiny-bert (run 1)", "tiny-bert (run 2)"]
+    assert gather(unmask.Results([one, turned(one)])).models == (
+        ["tiny-bert (run 1)", "tiny-bert (run 2)"]
+    )
+
+
+def test_folders_keep_their_names_beside_results_in_memory(runs):
+    (one,) = unmask.load(runs[0])
+    assert gather([one, runs[1], runs[2]]).models == (
+        ["tiny-bert (run 1)", "tiny-bert (mine)", "tiny-bert (other)"]
+    )
+
+
+def test_a_label_is_no_other_models_name(runs, tmp_path):
+    (one,) = unmask.load(runs[0])
+    named = replace(one, spec=replace(one.spec, model="tiny-bert (mine)"))
+    unmask.save(named, tmp_path / "odd")
+    found = gather([runs[0], runs[2], tmp_path / "odd"]).models
+    assert len(set(found)) == 3
+    assert found[2] == "tiny-bert (mine)"
+
+
+def test_a_page_is_made_of_whatever_is_gathered(runs, tmp_path):
+    for number, given in enumerate((runs[0], [runs[0], runs[1]], unmask.load(runs[0])[0])):
+        page = unmask.report(given, tmp_path / f"{number}.html")
+        assert page.stat().st_size > 10_000
+    for wrong in (5, None, [3]):
+        with pytest.raises(unmask.DataError, match="is not a result"):
+            unmask.report(wrong, tmp_path / "x.html")

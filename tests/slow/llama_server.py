@@ -1,6 +1,6 @@
 """llama-cpp-python's server with its log-probabilities at their places (its issue 1983 mended).
 
-python tests/llama_server.py MODEL.gguf PORT [--as-released]
+python tests/slow/llama_server.py MODEL.gguf PORT [--as-released]
 """
 
 import sys

@@ -9,6 +9,7 @@ from rich.markup import escape
 from unmask.cli import options as shared
 from unmask.cli import pages
 from unmask.cli.lazy import lazy
+from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
     from unmask import options
@@ -42,6 +43,8 @@ def compare(
     seed: shared.Seed = 0,
 ) -> None:
     """Compare two or more runs on the same items: paired differences, tests, changed items."""
+    if top < 0:
+        raise UnmaskError(f"--top is {top}; give a whole number of at least 0.")
     resampling = options.Resampling(seed=seed, level=level)
     loaded = results.gather(folders)
     frame, changed = comparison.compare(loaded, margin=margin, resampling=resampling)

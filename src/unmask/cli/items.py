@@ -28,7 +28,9 @@ console = shared.made_console()
 def items(
     folders: shared.Folders,
     measure: shared.Measures = None,
-    data: shared.Data = None,
+    data: Annotated[
+        list[str] | None, typer.Option("-d", "--data", help="Data sets of the run; commas.")
+    ] = None,
     category: Annotated[str | None, typer.Option(help="One category only.")] = None,
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Show the top items of each category.")

@@ -12,7 +12,7 @@ from unmask.data.controls import CONTROLS
 from unmask.data.packaged import published
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
-from unmask.models.names import KNOWN
+from unmask.models.names import ENTRY_POINTS, KNOWN
 from unmask.reports.cite import bibtex
 from unmask.support.registry import Registry
 from unmask.types import Stimuli
@@ -123,7 +123,8 @@ def _stimuli_card(console: Console, test: Stimuli) -> None:
 
 def models(console: Console, name: str | None) -> None:
     """Models known by name; any other name is looked for on the hub."""
-    known = Registry("model", KNOWN.items())
+    offered = {n: f"of the package {ENTRY_POINTS.package(n)}" for n in ENTRY_POINTS}
+    known = Registry("model", {**KNOWN, **offered}.items())
     print_lines(console, list(known.items()) if name is None else [(name, known[name])])
     if name is None:
         console.print("Any other name is a folder, a GGUF file or a model of the hub.", style="dim")

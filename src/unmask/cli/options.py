@@ -47,7 +47,8 @@ Models = Annotated[
         "-m",
         "--model",
         "--models",
-        help="Hub name, name@revision, folder, GGUF or vectors file, or 'bundled'; commas.",
+        help="Hub name, name@revision, folder, GGUF or vectors file, ELMo's two files, address of "
+        "a server, or 'bundled'; commas.",
     ),
 ]
 Measures = Annotated[
@@ -80,7 +81,7 @@ def token_budget(text: str) -> int | str:
     """A number of tokens, or `auto`."""
     if text == "auto":
         return text
-    if not text.isdigit():
+    if not text.isdecimal():
         raise UnmaskError(f"--tokens is {text!r}; give a whole number of at least 1, or auto.")
     return int(text)
 

@@ -30,7 +30,7 @@ def reliability(
     context: typer.Context,
     given: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="Models, or checkpoints of one."),
+        typer.Argument(metavar="MODEL", help="Models, or checkpoints of one."),
     ] = None,
     model: shared.Models = None,
     measure: shared.Measures = None,

@@ -1,20 +1,19 @@
 """Is a measure, a data set or a model complete? The tests that ours pass, for users' own too."""
 
+from collections.abc import Mapping
 from typing import get_args
 
 import numpy as np
 
 from unmask.data.cards import Card
 from unmask.errors import UnmaskError
-from unmask.measures import Association, Likelihood, Measure
+from unmask.measures import MEASURES, Association, Likelihood, Measure
 from unmask.models.protocol import Abilities, Model
-from unmask.queries import EACH, LATER, RowQueries
+from unmask.queries import EACH, LATER, LOGP_TOLERANCE, RowQueries
 from unmask.reports.cite import entries, references
 from unmask.support.registry import unknown
 from unmask.text.contexts import TEMPLATES, Mention, Wanted, WordTest
 from unmask.types import Dataset, Kind, Stimuli, Text
-
-LOGP_TOLERANCE = 1e-3  # what rounding may leave above 0
 
 
 def check_measure(row: Measure) -> None:
@@ -28,6 +27,8 @@ def check_measure(row: Measure) -> None:
     if isinstance(row, Likelihood):
         wrong = [kind for kind in row.prior if kind not in row.plans]
         lacks += [f"a plan for {kind}, which has a prior" for kind in wrong]
+    if row.variant_of and row.variant_of not in MEASURES:
+        lacks.append(f"a measure {row.variant_of!r} that it is a variant of")
     _complain(row.name, lacks)
 
 
@@ -58,6 +59,8 @@ def check_model(model: Model) -> None:
     answered with log-probabilities in their order, words with one finite vector each.
     """
     name = str(getattr(model, "name", model))
+    if isinstance(model, type):
+        raise UnmaskError(f"{name!r:.60} is a class; give an object of it.")
     fields = ("name", "kind", "family", "abilities", "provenance", "budget", "engine", "vectors")
     _complain(name, [f for f in (*fields, "finer", "close") if not hasattr(model, f)])
     if not isinstance(model.abilities, Abilities):
@@ -66,10 +69,18 @@ def check_model(model: Model) -> None:
         raise UnmaskError(f"{name!r}: {unknown('kind', str(model.kind), get_args(Kind))}")
     if not (model.abilities.streams or model.abilities.pools):
         raise UnmaskError(f"{name!r} can do nothing: give its abilities streams, or pools.")
-    if model.abilities.streams:
-        _check_answers(model)
-    if model.abilities.pools:
-        _check_vectors(model)
+    if not isinstance(model.name, str) or not isinstance(model.provenance, Mapping):
+        raise UnmaskError(f"{name!r}: its name must be text, and its provenance a mapping.")
+    try:
+        if model.abilities.streams:
+            _check_answers(model)
+        if model.abilities.pools:
+            _check_vectors(model)
+    except UnmaskError:
+        raise
+    except Exception as error:  # a model of others may fail in any way
+        problem = f"{type(error).__name__}: {error}"
+        raise UnmaskError(f"{name!r} fails when it is asked ({problem}).") from error
 
 
 def _check_answers(model: Model) -> None:
@@ -84,8 +95,10 @@ def _check_answers(model: Model) -> None:
         asks.append(RowQueries(sentence.ids, places, gold, hidden))
     count = sum(len(ask.at) for ask in asks)
     engine = model.engine(model.abilities.streams[0], budget=model.budget("auto"))
-    logp = np.asarray(engine.ask(asks, [False] * len(asks)).logp)
-    if logp.shape != (count,):
+    readings = engine.ask(asks, [False] * len(asks))
+    logp = np.asarray(readings.logp)
+    shapes = {np.shape(v) for v in (logp, readings.hit, readings.attention)}
+    if shapes != {(count,)}:
         raise UnmaskError(
             f"{model.name!r} gives {logp.shape} answers to {count} queries; give one for each, in "
             "their order."

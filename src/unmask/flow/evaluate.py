@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from unmask.data import catalogue
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError, UnmaskWarning
@@ -17,9 +17,11 @@ from unmask.flow.progress import Failed, refuse
 from unmask.measures import Association, find
 from unmask.models.answer_cache import opened
 from unmask.models.fast.allocator import keep_freed_memory
+from unmask.models.names import offered
 from unmask.models.protocol import Abilities, Model
-from unmask.options import Options, Spec
+from unmask.options import Options, Spec, named
 from unmask.stats.verdict import corrected_verdicts
+from unmask.support.registry import unknown
 from unmask.text import contexts
 from unmask.types import Kind, Result
 
@@ -88,7 +90,7 @@ def _done(
         for spec in (s for i, s in specs.items() if i not in results and id(s) not in reported):
             failed(spec, error)
     finally:
-        if own is not None:
+        if own is not None and not offered(model):
             own.close()
     return results
 
@@ -98,7 +100,7 @@ def _fitting(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:
     kept = {}
     for place, spec in specs.items():
         try:
-            check_fit(spec.measure, spec.data, spec.model.kind)
+            check_fit(spec.measure, spec.data, spec.model.kind, spec.model.abilities)
             kept[place] = spec
         except (DataError, NotApplicable) as error:
             failed(spec, error)
@@ -141,7 +143,7 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
     for place, spec in enumerate(specs):
         given = isinstance(spec.model, str | Path)
         if not given and not isinstance(getattr(spec.model, "abilities", None), Abilities):
-            raise ModelError(f"{spec.model!r:.40} is not a model; give a name or a loaded model.")
+            kind(spec.model)  # says what is wrong with it
         groups.setdefault(str(spec.model) if given else id(spec.model), []).append(place)
     return groups
 
@@ -173,6 +175,15 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
 def kind(model: str | Path | Model) -> Kind:
     """The kind of a model, loaded or given by its name; a name that is none is an error."""
     if not isinstance(model, str | Path):
+        if not isinstance(getattr(model, "abilities", None), Abilities):
+            raise ModelError(
+                f"{model!r:.40} is not a model; give a name, a loaded model, or a network with its "
+                "tokenizer: (network, tokenizer)."
+            )
+        if model.kind not in get_args(Kind):
+            raise ModelError(
+                f"{named(model)!r}: {unknown('kind', str(model.kind), get_args(Kind))}"
+            )
         return model.kind
     keep_freed_memory()
     from unmask.models.load import kind_named  # torch is heavy: only when a model is needed

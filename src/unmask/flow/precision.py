@@ -39,6 +39,8 @@ def checked(
     if not counted:
         return dict(scored)
     rungs = model.finer()
+    if not rungs:  # there is no finer one to hold it against
+        return dict(scored)
     quiet = replace(options, dtype="float32", plans=None)
     drawn = [_drawn(g.data, options.seed) for g in counted]
     exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})

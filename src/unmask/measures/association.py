@@ -57,6 +57,10 @@ class Association:
     def __post_init__(self) -> None:
         check_card(self)
         check_choices(self, CHOICES)
+        if not isinstance(self.pool, Mapping) or not isinstance(self.samples, int):
+            raise UnmaskError(
+                f"{self.name!r}: pool is a mapping of kinds to poolings, samples a whole number."
+            )
         for pool in self.pool.values():
             if pool not in POOLS:
                 raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")

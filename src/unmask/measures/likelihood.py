@@ -10,7 +10,8 @@ from unmask.errors import UnmaskError
 from unmask.measures.card import check_card, check_choices
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import Reduce, as_written
-from unmask.types import Compared, Floats, Kind
+from unmask.support.registry import choice
+from unmask.types import SHAPES, Compared, Floats, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,13 @@ class Likelihood:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 0):
                 raise UnmaskError(f"{self.name!r}: {name} is {value!r}; give a whole number.")
-        if (self.compare == "log-odds") != (self.shapes == ("templates",)):
+        if not isinstance(self.shapes, tuple) or not self.shapes or {*self.shapes} - {*SHAPES}:
+            raise UnmaskError(
+                f"{self.name!r}: shapes are {self.shapes!r:.40}; give a tuple of {choice(SHAPES)}."
+            )
+        if (self.compare == "log-odds") != ("templates" in self.shapes) or (
+            "templates" in self.shapes and len(self.shapes) > 1
+        ):
             raise UnmaskError(
                 f"{self.name!r}: log-odds are compared on templates, and only they; set shapes to "
                 "('templates',) with compare 'log-odds'."

@@ -200,7 +200,13 @@ def clear(path: Path | None = None) -> int:
 
 def salt(provenance: Mapping[str, Any], stream: str) -> str:
     """All that decides an answer: the streams of a permutation model differ, too."""
-    names = ("weights", "config", "tokenizer", "dtype")
+    names = (
+        "weights",
+        "config",
+        "tokenizer",
+        "dtype",
+        *(("path",) if "path" in provenance else ()),
+    )
     return repr([stream, *(provenance.get(k) for k in names)])
 
 

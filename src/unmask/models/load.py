@@ -1,6 +1,7 @@
 """Loading by the form of a name: a network, a vectors file, ELMo's files, a server, a package."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -70,10 +71,14 @@ def kind_named(name: str) -> Kind:
     return open_static(name).kind if form == "vectors" else without_weights(name).kind
 
 
+@cache
 def _offered(name: str) -> Model:
-    """A model of an installed package: the object, or what a function without arguments makes."""
+    """A model of an installed package: the object, or what a function without arguments makes.
+
+    It is made once in a process, and belongs to its package: a run does not close it.
+    """
     offered: Any = ENTRY_POINTS.load(name)
-    if not isinstance(getattr(offered, "abilities", None), Abilities):
+    if isinstance(offered, type) or not isinstance(getattr(offered, "abilities", None), Abilities):
         try:
             offered = offered()
         except Exception as error:  # a package of others may fail in any way
@@ -83,8 +88,8 @@ def _offered(name: str) -> Model:
             ) from error
     if not isinstance(getattr(offered, "abilities", None), Abilities):
         raise ModelError(
-            f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "
-            f"{type(offered).__name__}, which does not keep the contract of a model; see "
+            f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} does not keep "
+            f"the contract of a model (it is of the type {type(offered).__name__}); see "
             "unmask.check_model."
         )
     model: Model = offered

@@ -5,6 +5,12 @@ from unmask.support.plugins import EntryPoints
 BUNDLED = "bundled"
 ENTRY_POINTS = EntryPoints("unmask.models")
 
+
+def offered(name: str | int) -> bool:
+    """Whether an installed package offers a model of this name."""
+    return name in ENTRY_POINTS
+
+
 KNOWN = {
     BUNDLED: "a small uncased English BERT that comes with unmask; for first steps and tests",
     "bert-base-cased": "kaneko2022, thys2025, husse2022",

@@ -8,13 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from unmask.errors import UnmaskError
 from unmask.models.answer_cache import Store
 from unmask.models.batches import Budget, Progress
+from unmask.options import DTYPES
 from unmask.queries import LogProbs, TextCodec
+from unmask.support.registry import unknown
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
 NO_LIMIT = 10**9
+STREAMS = ("own", "written", "next")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,19 @@ class Abilities:
     precision: str = "float32"
     pipelined: bool = False
     remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in (("streams", str), ("pools", str), ("layers", int), ("remarks", str)):
+            value = getattr(self, name)
+            if not isinstance(value, tuple) or not all(isinstance(v, kind) for v in value):
+                raise UnmaskError(f"{name} is {value!r:.40}; give a tuple of {kind.__name__}.")
+        for stream in self.streams:
+            if stream not in STREAMS:
+                raise UnmaskError(unknown("stream", stream, STREAMS))
+        if not isinstance(self.limit, int) or self.limit < 1:
+            raise UnmaskError(f"limit is {self.limit!r}; give the longest row in tokens.")
+        if self.precision not in DTYPES:
+            raise UnmaskError(unknown("precision", str(self.precision), DTYPES))
 
 
 class Vectors(Protocol):

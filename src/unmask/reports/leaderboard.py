@@ -33,7 +33,8 @@ def leaderboard(results: Any) -> pd.DataFrame:
     if twice.any():
         row = frame[twice].iloc[0]
         raise DataError(
-            f"{row.model} was measured twice by {row.measure} on {row.data}; give one run a model."
+            f"{row.model} was measured twice by {row.measure} on {row.data}; give one run for "
+            "each model."
         )
     matters = {(r.model, r.title): v.matters for r in results if (v := r.verdicts.get(""))}
     kept = frame.assign(what=what)[what.isin(shared)]

@@ -14,7 +14,7 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 import numpy as np
@@ -152,55 +152,91 @@ def gather(given: Any) -> Results:
     """One `Results` from a folder, results in memory, or several of them, with models told apart.
 
     Each run gets the shortest name that tells it from the others: its model's; else with the
-    folder's name; else with its whole path; else with its number. Loose results are one run.
+    folder's name; else with its whole path; else with its number. Results in memory are runs in
+    their order: where a model was measured twice in the same way, another run begins.
     """
-    if isinstance(given, Result):
-        return Results([given])
     if isinstance(given, str | Path):
         return load(given)
-    if isinstance(given, Results):
-        return given
+    if isinstance(given, Result):
+        given = [given]
     if not isinstance(given, Iterable):
-        raise DataError(f"{given!r:.40} are not results; give some, or folders of them.")
-    parts = list(given)
-    loose = [part for part in parts if isinstance(part, Result)]
-    runs: list[tuple[Path | None, Results]] = [(None, Results(loose))] if loose else []
-    for part in parts:
-        if isinstance(part, str | Path):
-            runs.append((Path(part), load(part)))
-        elif not isinstance(part, Result):
-            runs.append((None, gather(part)))
-    return _told_apart(runs)
+        raise DataError(f"{given!r:.40} is not a result; give results, or folders of them.")
+    runs: list[_Run] = []
+    loose = False  # whether the last run is of results given one by one
+    for part in given:
+        if isinstance(part, Result):
+            runs += _runs_in_memory([part], runs.pop().results if loose and runs else ())
+        elif isinstance(part, str | Path):
+            runs.append(_Run(load(part), Path(part)))
+        else:
+            runs += _runs_in_memory(gather(part) if not isinstance(part, Results) else part)
+        loose = isinstance(part, Result)
+    notes = tuple(given.notes) if isinstance(given, Results) else ()
+    lost = given.lost if isinstance(given, Results) else ()
+    named = _told_apart(runs)
+    return Results(named, dict.fromkeys((*notes, *named.notes)), (*lost, *named.lost))
 
 
-def _told_apart(runs: Sequence[tuple[Path | None, Results]]) -> Results:
+class _Run(NamedTuple):
+    """The results of one run, and the folder that they are from."""
+
+    results: Results
+    folder: Path | None = None
+
+
+def _runs_in_memory(new: Iterable[Any], before: Sequence[Result] = ()) -> list[_Run]:
+    """Results as runs, the first of which goes on from `before`; each has a result but once."""
+    runs, seen = [list(before)], {_what(r) for r in before}
+    for r in new:
+        if not isinstance(r, Result):
+            raise DataError(f"{r!r:.40} is not a result; give results, or folders of them.")
+        if _what(r) in seen:
+            runs.append([])
+            seen = set()
+        runs[-1].append(r)
+        seen.add(_what(r))
+    notes = getattr(new, "notes", ())
+    return [_Run(Results(run, notes)) for run in runs if run]
+
+
+def _what(result: Result) -> tuple[str, ...]:
+    """What was measured: results that agree in this are of two runs."""
+    spec = result.spec
+    chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, sorted(spec.tags.items()))
+    return (result.model, result.measure, result.data, *map(str, chosen))
+
+
+def _told_apart(runs: Sequence[_Run]) -> Results:
     """The results of some runs as one, each model under a name of its own."""
-    places = [(model, n) for n, (_, results) in enumerate(runs) for model in results.models]
+    places = [(model, n) for n, run in enumerate(runs) for model in run.results.models]
     names: dict[tuple[str, int], str] = {}
     for model in dict.fromkeys(model for model, _ in places):
-        numbers = [n for name, n in places if name == model]
-        names |= {(model, n): name for n, name in _run_names(model, numbers, runs).items()}
+        mine = [n for name, n in places if name == model]
+        names |= _run_names(model, mine, runs, {*names.values(), *(m for m, _ in places)})
     every = [
         replace(r, spec=replace(r.spec, model=names[r.model, n]))
-        for n, (_, results) in enumerate(runs)
-        for r in results
+        for n, run in enumerate(runs)
+        for r in run.results
     ]
-    notes = dict.fromkeys(note for _, results in runs for note in results.notes)
-    return Results(every, notes, [model for _, results in runs for model in results.lost])
+    notes = dict.fromkeys(note for run in runs for note in run.results.notes)
+    return Results(every, notes, [model for run in runs for model in run.results.lost])
 
 
 def _run_names(
-    model: str, numbers: Sequence[int], runs: Sequence[tuple[Path | None, Results]]
-) -> dict[int, str]:
-    """The names of the runs of one model, by their numbers."""
+    model: str, numbers: Sequence[int], runs: Sequence[_Run], taken: set[str]
+) -> dict[tuple[str, int], str]:
+    """The names of the runs of one model; none that is `taken` by another."""
     if len(numbers) == 1:
-        return {numbers[0]: model}
-    folders = [runs[n][0] for n in numbers]
-    paths = [f for f in folders if f is not None]
-    for labels in ([p.resolve().name for p in paths], [str(p) for p in paths]):
-        if len(set(labels)) == len(numbers):
-            return {n: f"{model} ({label})" for n, label in zip(numbers, labels, strict=True)}
-    return {n: f"{model} (run {n + 1})" for n in numbers}
+        return {(model, numbers[0]): model}
+    folders = [runs[n].folder for n in numbers]
+    plain = [f"run {n + 1}" for n in numbers]
+    short = [p if f is None else f.resolve().name for f, p in zip(folders, plain, strict=True)]
+    whole = [p if f is None else str(f) for f, p in zip(folders, plain, strict=True)]
+    named = [[f"{model} ({label})" for label in labels] for labels in (short, whole, plain)]
+    for labels in named:
+        if len(set(labels)) == len(labels) and not taken & set(labels):
+            return dict(zip([(model, n) for n in numbers], labels, strict=True))
+    return {(model, n): f"{model} #{n + 1}" for n in numbers}
 
 
 def _path(folder: Any) -> Path:

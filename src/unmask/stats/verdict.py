@@ -42,8 +42,10 @@ def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Re
             families.setdefault((r.model, r.measure, *choices), []).append(place)
     out = list(results)
     for places in families.values():
-        p = corrected([results[i].overall.p or 0.0 for i in places])
-        for i, value in zip(places, p, strict=True):
+        tests = {results[i].data: results[i].overall.p or 0.0 for i in places}  # each counts once
+        p = dict(zip(tests, corrected(list(tests.values())), strict=True))
+        for i in places:
+            value = p[results[i].data]
             estimate = results[i].overall
             estimate = replace(estimate, more={**estimate.more, "p_holm": float(value)})
             mine = None if estimate.more.get("published") else float(value)

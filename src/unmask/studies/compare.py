@@ -42,9 +42,14 @@ def runs_of(given: Any) -> list[Run]:
     """One run for each model of some folders or results in memory, which are told apart."""
     if isinstance(given, str | Path | Result):
         raise UnmaskError("a comparison needs a list of runs; give folders or results in a list.")
-    if not isinstance(given, Results) and all(isinstance(g, Run) for g in given):
-        return list(given)
-    results = gather(given)
+    if not isinstance(given, Iterable):
+        raise UnmaskError(
+            f"{given!r:.40} is not a list of runs; give folders or results in a list."
+        )
+    parts = given if isinstance(given, Results) else list(given)
+    if parts and all(isinstance(g, Run) for g in parts):
+        return list(parts)
+    results = gather(parts)
     runs = [Run(name, _keyed(results.select(models=[name]))) for name in results.models]
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")

@@ -62,7 +62,7 @@ def neighbours(results: Any) -> pd.DataFrame:
 def _plain(measure: str) -> str:
     """The measure that a row is a variant of, or itself."""
     row = MEASURES.get(measure)
-    return row.variant_of or measure if row else measure
+    return (row.variant_of or measure) if row else measure.partition("@")[0]
 
 
 def _whole(data: str) -> str:

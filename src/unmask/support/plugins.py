@@ -1,4 +1,4 @@
-"""Measures and data of other packages, found through their entry points."""
+"""Measures, data and models of other packages, found through their entry points."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property

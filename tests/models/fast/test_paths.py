@@ -7,6 +7,7 @@ import pytest
 
 import unmask
 from conftest import tiny
+from unmask.models import answer_cache
 from unmask.models.fast import direct_layers
 from unmask.models.fast.paths import FastPaths, fast_paths
 from unmask.models.transformers.model import in_memory, load
@@ -42,3 +43,22 @@ def test_a_network_that_is_not_to_be_fast_is_left_as_it_is():
     again = in_memory(model.net, model.codec.tokenizer, fast=False)
     assert again.fast is False
     assert again.engine().fast.encoder is None
+
+
+def test_answers_of_the_two_paths_are_kept_apart():
+    fast, plain = (load("bundled", device="cpu", fast=on) for on in (True, False))
+    assert answer_cache.salt(fast.provenance, "own") != answer_cache.salt(plain.provenance, "own")
+    kept = [
+        unmask.evaluate("bundled", "aul", "bundled-pairs", limit=4, cache=True, fast=on)
+        for on in (True, False)
+    ]
+    assert kept[1].provenance["model"]["path"] == "plain"
+    assert "path" not in kept[0].provenance["model"]
+    assert not np.array_equal(kept[0].items.score, kept[1].items.score)  # rounded otherwise
+
+
+def test_workers_are_always_fast():
+    with pytest.raises(unmask.UnmaskError, match="--no-fast"):
+        unmask.Options(engine="ray", fast=False)
+    with pytest.raises(unmask.UnmaskError, match="True or False"):
+        unmask.Options(fast="no")

@@ -15,7 +15,7 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.names import BUNDLED, KNOWN
+from unmask.models.names import BUNDLED, ENTRY_POINTS, KNOWN
 from unmask.models.transformers import hub
 from unmask.support.registry import unknown
 from unmask.types import Kind
@@ -136,7 +136,9 @@ def source_of(name: str) -> tuple[str, dict[str, Any]]:
             )
         return name, options | {"local_files_only": True}
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix:
-        raise ModelError(f"there is no model folder {name!r}; {unknown('model', name, KNOWN)}")
+        raise ModelError(
+            f"there is no model folder {name!r}; {unknown('model', name, [*KNOWN, *ENTRY_POINTS])}"
+        )
     base, _, revision = name.partition("@")
     if "/" not in base and get_close_matches(base.lower(), [BUNDLED], cutoff=0.8):
         raise ModelError(f"{unknown('model', name, [BUNDLED])}")
@@ -183,9 +185,14 @@ def _not_found(name: str, error: BaseException) -> str:
         if hub.reachable()
         else "no hub answers"
     )
-    guess = "" if name.partition("@")[0] in KNOWN else f"; {unknown('model', name, KNOWN)}"
+    guess = "" if name.partition("@")[0] in KNOWN else f"; {_guess(name)}"
     message = f"cannot find the model {name!r}: it is not a local folder, and {where}{guess}"
     return message if message.endswith((".", "?")) else message + "."
+
+
+def _guess(name: str) -> str:
+    """The nearest names of known models, and of those that packages offer."""
+    return unknown("model", name, [*KNOWN, *ENTRY_POINTS])
 
 
 def first_sentence(error: BaseException) -> str:

@@ -263,6 +263,8 @@ def wrap(
         "tokenizer": describe(tokenizer),
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
     }
+    if not fast:
+        provenance["path"] = "plain"  # fast paths round otherwise, so answers are kept apart
     if fast and device.type == "cpu" and not hasattr(net, "hf_device_map"):
         lay_out(net)
     codec = TokenizerCodec(tokenizer, kind, name)

@@ -15,8 +15,9 @@ from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, ta
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import make_folder, put, visible
 from unmask.reports.html.explorer import explored
+from unmask.reports.results import gather
 from unmask.reports.templating import rendered
-from unmask.types import Result, Results
+from unmask.types import Result
 
 PAGE = "report.html"
 
@@ -138,20 +139,16 @@ def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]
     return list(out.items())
 
 
-def report(results: Sequence[Result] | Result, path: Path | str, title: str = "") -> Path:
-    """Write the page of some results; `path` is a file or a folder."""
-    results_given = Results([results]) if isinstance(results, Result) else results
-    if (
-        isinstance(results_given, str)
-        or not results_given
-        or not all(isinstance(r, Result) for r in results_given)
-    ):
+def report(results: Any, path: Path | str, title: str = "") -> Path:
+    """Write the page of results, of folders, or of several; `path` is a file or a folder."""
+    gathered = gather(results)
+    if not gathered:
         raise UnmaskError("there are no results to show; give what 'run' or 'load' returned.")
     target = Path(path)
     if target.suffix not in (".html", ".htm"):
         target = target / PAGE
     make_folder(target.parent)
-    write(page(results_given, title), target)
+    write(page(gathered, title), target)
     return target
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.data import catalogue
+from unmask.errors import NotApplicable, UnmaskError
 from unmask.flow.evaluate import evaluate
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
@@ -62,7 +63,10 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     """
     count = _Count(options)
     settings = replace(options, splits=0, progress=count)
-    results = evaluate(specs, settings, lambda spec, error: None)
+    failures: list[UnmaskError] = []
+    results = evaluate(specs, settings, lambda spec, error: failures.append(error))
+    if not results:
+        raise failures[0] if failures else NotApplicable("no specification applies to this model.")
     factors = tuple(specs[0].tags)
     frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in results])
     distinct = list({_identity(r): i for i, r in reversed(list(enumerate(results)))}.values())[::-1]
