@@ -122,7 +122,7 @@ def test_missing_words_are_named_counted_and_refused_below_two(vectors):
     with pytest.raises(NotApplicable, match="measures that do: weat"):
         evaluate(str(path), "w-seat", SMALL)
     path.write_text("no vectors here at all\nnone\n")
-    with pytest.raises(ModelError, match="no vectors file"):
+    with pytest.raises(ModelError, match="not a vectors file"):
         load_static(str(path))
 
 

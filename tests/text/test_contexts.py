@@ -132,7 +132,7 @@ def test_stored_and_given_contexts(tmp_path):
     found = contexts.stored(path).of(stimuli()["weat-1"])
     assert found == {"rose": (Mention("A rose is a rose.", (2, 6)),)}
     path.write_text(json.dumps({"stimulus": "rose", "sentence": "A rose."}))
-    with pytest.raises(DataError, match="row 1 is no context"):
+    with pytest.raises(DataError, match="row 1 is not a context"):
         contexts.stored(path)
     with pytest.raises(DataError, match="no context store"):
         contexts.stored(tmp_path / "nowhere")

@@ -243,7 +243,7 @@ def test_an_address_without_a_server_and_wrong_addresses(tmp_path, monkeypatch):
         status, _, err = invoke("run", "-m", name, "-x", "aul", "-d", "bundled-pairs")
         assert (status, "aul" in err) == (2, True)
         status, _, err = invoke("run", "-m", name, "-x", "w-seat", "-d", "weat-6")
-        assert (status, "no word vectors" in err) == (2, True)
+        assert (status, "needs word vectors" in err) == (2, True)
         assert invoke("run", "-m", name, "--dtype", "float16")[0] == 2
     monkeypatch.setenv(http.REQUESTS_VARIABLE, "many")
     assert "UNMASK_REQUESTS" in said("http://127.0.0.1:9/v1#x")[2]

@@ -132,7 +132,7 @@ def _user_item(
         if not isinstance(sentence, str):
             raise DataError(
                 f"{path}, row {number + 1}: the column {label!r} holds {sentence!r:.30}, which is "
-                "no text; put a sentence there."
+                "not text; put a sentence there."
             )
         fill = _given(row, f"{label}_fill")
         span = find_word(sentence, str(fill)) if fill is not None else None
