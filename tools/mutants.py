@@ -41,6 +41,7 @@ EQUIVALENT = {
     ("stats/effects.py", "reach = 10 +"): "the far end of a bracket",
     ("stats/effects.py", "block = max("): "how many draws are made at a time: the same draws",
     ("stats/agreement.py", 'return float("nan"), 0.0'): "NaN decides before df does",
+    ("measures/plans.py", '"target", (0,)'): "the token at a hidden place is not seen",
     ("stats/ceat.py", "block = 128"): "how many samples are computed at a time",
 }
 

@@ -1,0 +1,101 @@
+"""Plans by hand, on a sentence of six tokens, and what a row must say of itself."""
+
+from dataclasses import replace
+
+import pytest
+
+from unmask.errors import UnmaskError
+from unmask.measures import ASSOCIATION, LIKELIHOOD, plans
+from unmask.queries import EACH, LATER, NOTHING, Encoded
+
+IDS = (101, 7, 8, 9, 10, 102)
+SENTENCE = Encoded(
+    IDS,
+    frozenset((0, 5)),
+    {
+        "shared": (1, 4),
+        "changed": (2, 3),
+        "aligned": (0, 1, 4, 5),
+        "target": (1,),
+        "attribute": (3,),
+        "continuation": (3, 4),
+    },
+    words=(-1, 0, 1, 1, 2, -1),
+)
+
+
+def asked(plan):
+    (one,) = plan(SENTENCE, None)
+    assert one.row == IDS
+    assert one.gold == tuple(IDS[i] for i in one.at)
+    return one.at, one.hidden
+
+
+@pytest.mark.parametrize(
+    ("plan", "at", "hidden"),
+    [
+        (plans.each_content, (1, 2, 3, 4), EACH),
+        (plans.each_shared, (1, 4), EACH),
+        (plans.each_changed, (2, 3), EACH),
+        (plans.all_changed, (2, 3), (frozenset((2, 3)),)),
+        (plans.nothing, (1, 2, 3, 4), (NOTHING,)),
+        (plans.every_place, (0, 1, 2, 3, 4, 5), (NOTHING,)),
+        (plans.everything, (1, 2, 3, 4), (frozenset((1, 2, 3, 4)),)),
+        (plans.inner_places, (1, 2, 3, 4), (NOTHING,)),
+        (plans.inner_aligned, (1, 4), EACH),
+        (plans.left_to_right, (1, 2, 3, 4), LATER),
+        (plans.each_of_continuation, (3, 4), EACH),
+        (plans.continuation_left_to_right, (3, 4), LATER),
+        (plans.target, (1,), (frozenset((1,)),)),
+        (plans.target_alone, (1,), (frozenset((1, 3)),)),
+        (plans.causal_joint, (1, 2, 3), LATER),
+        (plans.causal_prior, (1, 2), LATER),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_a_plan_asks(plan, at, hidden):
+    assert asked(plan) == (at, hidden)
+
+
+def test_later_pieces_of_a_word_are_hidden_with_it():
+    at, hidden = asked(plans.within_word)
+    assert at == (1, 2, 3, 4)
+    assert hidden == tuple(map(frozenset, ((1,), (2, 3), (3,), (4,))))
+
+
+def test_crossed_queries_are_every_token_at_every_place():
+    (one,) = plans.all_changed_crossed(SENTENCE, None)
+    assert list(zip(one.at, one.gold, strict=True)) == [(2, 8), (2, 9), (3, 8), (3, 9)]
+
+
+def test_the_first_token_is_asked_after_the_start_token_alone():
+    first, rest = plans.left_to_right_apart(SENTENCE, None)
+    assert (first.row, first.at, first.gold) == ((101, 7), (1,), (7,))
+    assert (rest.row, rest.at, rest.gold) == (IDS[1:], (1, 2, 3), (8, 9, 10))
+
+
+def test_shuffled_tokens_keep_their_golds():
+    (one,) = plans.shuffled(SENTENCE, None)
+    assert sorted(one.at) == [1, 2, 3, 4]
+    assert one.gold == (7, 8, 9, 10)
+    assert [one.row[i] for i in one.at] == [7, 8, 9, 10]
+    assert (one.row[0], one.row[-1]) == (101, 102)
+
+
+def test_the_ideal_is_that_of_the_comparison():
+    assert {row.ideal for row in LIKELIHOOD.values() if row.compare == "preference"} == {50.0}
+    assert {row.ideal for row in LIKELIHOOD.values() if row.compare == "log-odds"} == {0.0}
+
+
+def test_samples_go_with_random_effects_alone():
+    for name, samples in (("weat", 1), ("ceat", 0)):
+        with pytest.raises(UnmaskError, match="samples go with random effects"):
+            replace(ASSOCIATION[name], samples=samples)
+
+
+@pytest.mark.parametrize(
+    "shapes", ["pairs", (), ("zz",), ("pairs", "templates"), ("templates",)], ids=str
+)
+def test_shapes_that_do_not_fit_are_refused(shapes):
+    with pytest.raises(UnmaskError, match="shapes"):
+        replace(LIKELIHOOD["aul"], name="mine", shapes=shapes)
