@@ -4,7 +4,6 @@ import re
 from collections import Counter
 
 from data_lines import CROWS
-
 from unmask.data import defects
 from unmask.data.packaged import bundled_pairs
 
