@@ -135,9 +135,7 @@ def _following(results: Sequence[Result]) -> list[str]:
     for data, some in groups.items():
         rates = sorted(r.extras["base_rate"].value for r in some)
         names = ", ".join(dict.fromkeys(r.measure for r in some))
-        span = f"{rates[0]:.0f}" + (
-            f" to {rates[-1]:.0f}" if f"{rates[0]:.0f}" != f"{rates[-1]:.0f}" else ""
-        )
+        span = " to ".join(dict.fromkeys(f"{rate:.0f}" for rate in (rates[0], rates[-1])))
         notes.append(
             f"{data}: the two sides of a family differ by {span} points under {names}: there the "
             "preference follows the group's word more than the stereotype."
@@ -178,7 +176,7 @@ def _is_pair(given: Any) -> bool:
 def _loaded(model: ModelLike, fast: bool) -> str | Path | Model:
     """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
     if not isinstance(model, tuple) or not _is_pair(model):
-        return cast("str | Path | Model", model)  # what is no model is refused when it is used
+        return cast("str | Path | Model", model)  # anything else is refused when it is used
     # torch is heavy: only when a network is given
     from unmask.models.transformers.model import in_memory
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unmask.errors import ModelError
 from unmask.types import Floats, Span, Text
 
 Hidden: TypeAlias = frozenset[int] | range
@@ -161,6 +162,18 @@ class Readings:
         """The mean of some values over each sentence's answers; NaN where nothing was asked."""
         size = np.asarray(len(self.logp) if self.counts is None else self.counts, float)
         return self.sum(values) / np.where(size > 0, size, np.nan)
+
+
+def check_readings(readings: Readings, count: int) -> None:
+    """Refuse answers that are not one log-probability, hit and attention for each query."""
+    shapes = {np.shape(v) for v in (readings.logp, readings.hit, readings.attention)}
+    if shapes != {(count,)}:
+        raise ModelError(
+            f"the model gives {np.size(readings.logp)} answers to {count} queries; it must give "
+            "one for each, in their order."
+        )
+    if count and not np.max(readings.logp) <= LOGP_TOLERANCE:
+        raise ModelError("the model gives log-probabilities that are not numbers of at most 0.")
 
 
 class LogProbs(Protocol):

@@ -9,7 +9,7 @@ from unmask.data.cards import Card
 from unmask.errors import UnmaskError
 from unmask.measures import MEASURES, Association, Likelihood, Measure
 from unmask.models.protocol import Abilities, Model
-from unmask.queries import EACH, LATER, LOGP_TOLERANCE, RowQueries
+from unmask.queries import EACH, LATER, RowQueries, check_readings
 from unmask.reports.cite import entries, references
 from unmask.support.registry import unknown
 from unmask.text.contexts import TEMPLATES, Mention, Wanted, WordTest
@@ -95,18 +95,7 @@ def _check_answers(model: Model) -> None:
         asks.append(RowQueries(sentence.ids, places, gold, hidden))
     count = sum(len(ask.at) for ask in asks)
     engine = model.engine(model.abilities.streams[0], budget=model.budget("auto"))
-    readings = engine.ask(asks, [False] * len(asks))
-    logp = np.asarray(readings.logp)
-    shapes = {np.shape(v) for v in (logp, readings.hit, readings.attention)}
-    if shapes != {(count,)}:
-        raise UnmaskError(
-            f"{model.name!r} gives {logp.shape} answers to {count} queries; give one for each, in "
-            "their order."
-        )
-    if not np.isfinite(logp).all() or (logp > LOGP_TOLERANCE).any():
-        raise UnmaskError(
-            f"{model.name!r} gives log-probabilities that are not numbers of at most 0."
-        )
+    check_readings(engine.ask(asks, [False] * len(asks)), count)
 
 
 def _check_vectors(model: Model) -> None:

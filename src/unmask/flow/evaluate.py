@@ -96,11 +96,11 @@ def _done(
 
 
 def _fitting(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:
-    """The specs whose measure fits the model and the data; the others are told to `failed`."""
+    """The specs whose measure fits the model and the data; the others are reported to `failed`."""
     kept = {}
     for place, spec in specs.items():
         try:
-            check_fit(spec.measure, spec.data, spec.model.kind, spec.model.abilities)
+            check_fit(spec.measure, spec.data, spec.model)
             kept[place] = spec
         except (DataError, NotApplicable) as error:
             failed(spec, error)
@@ -142,8 +142,8 @@ def _by_model(specs: Sequence[Spec]) -> dict[str | int, list[int]]:
     groups: dict[str | int, list[int]] = {}
     for place, spec in enumerate(specs):
         given = isinstance(spec.model, str | Path)
-        if not given and not isinstance(getattr(spec.model, "abilities", None), Abilities):
-            kind(spec.model)  # says what is wrong with it
+        if not given:
+            kind(spec.model)  # what is not a model is refused
         groups.setdefault(str(spec.model) if given else id(spec.model), []).append(place)
     return groups
 

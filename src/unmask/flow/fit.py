@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from unmask.data.catalogue import Data, shape
 from unmask.errors import DataError, NotApplicable
 from unmask.measures import MEASURES, Association, Likelihood, Measure
-from unmask.models.protocol import Abilities
+from unmask.models.protocol import Model
 from unmask.support.registry import choice
 from unmask.types import Dataset, Kind
 
@@ -24,22 +24,20 @@ def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
     return taken
 
 
-def check_fit(measure: Measure, data: Data, kind: Kind, can: Abilities | None = None) -> None:
-    """Refuse a measure on a model or on data that it does not fit; names those that do.
-
-    `can` are the abilities of the model, where it is at hand.
-    """
-    if kind not in measure.kinds:
-        raise NotApplicable(_wrong_kind(measure, kind))
+def check_fit(measure: Measure, data: Data, model: Model) -> None:
+    """Refuse a measure on a model or on data that it does not fit; names those that do."""
+    can = model.abilities
+    if model.kind not in measure.kinds:
+        raise NotApplicable(_wrong_kind(measure, model.kind))
     if not takes(measure, data):
         raise NotApplicable(_wrong_shape(measure, [data]))
-    if isinstance(measure, Association) and can is not None and not can.pools:
-        raise NotApplicable(f"{measure.name!r} needs word vectors, and this model has none.")
-    if isinstance(measure, Likelihood) and can is not None and measure.stream not in can.streams:
+    if isinstance(measure, Association) and not can.pools:
+        raise NotApplicable(f"{measure.name!r} needs word vectors; {model.name!r} has none.")
+    if isinstance(measure, Likelihood) and measure.stream not in can.streams:
         others = f"it answers {choice(can.streams)}" if can.streams else "it answers none"
         raise NotApplicable(
-            f"{measure.name!r} asks in the stream {measure.stream!r}, which this model does not "
-            f"have ({others})."
+            f"{measure.name!r} asks in the stream {measure.stream!r}, which {model.name!r} does "
+            f"not have ({others})."
         )
     if isinstance(data, Dataset) and len({item.id for item in data.items}) < len(data.items):
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")

@@ -58,7 +58,7 @@ def checked(
     for g, sample, runs_of in zip(counted, drawn, again, strict=True):
         for p in g.places:
             patched = _patched(g.data, now[p], exact[p], sample)
-            summary = _told(g.data, scored[p], patched, runs_of, first[p])
+            summary = _summary(g.data, scored[p], patched, runs_of, first[p])
             now[p] = replace(patched, checked=summary)
     return now
 
@@ -155,7 +155,7 @@ def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.boo
     return replace(scored, **columns, rows=scored.rows + full.rows, kept=kept)
 
 
-def _told(
+def _summary(
     data: Dataset, before: Scored, after: Scored, runs: NDArray[np.bool_], error: float
 ) -> dict[str, Any]:
     one, two = (np.sign(_margins(data, s.score)[:, 0]) for s in (before, after))

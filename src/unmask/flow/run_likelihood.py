@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
+from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import precision, reduce, results
 from unmask.flow.items import about_sentences
 from unmask.flow.plan import Cache, Planned, arranged, plan, slices
@@ -14,7 +14,7 @@ from unmask.flow.reduce import Scored
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
-from unmask.queries import LOGP_TOLERANCE, Ints, LogProbs, PipelinedLogProbs, Readings, RowQueries
+from unmask.queries import Ints, LogProbs, PipelinedLogProbs, Readings, RowQueries, check_readings
 from unmask.support.gc_pause import gc_paused
 from unmask.types import Dataset, Result
 
@@ -261,22 +261,13 @@ def begin(
         out: dict[int, Readings] = {}
         for chosen, answers in sent:
             readings, start = answers(), 0
-            _check_readings(readings, sum(planned[i].count for i in chosen))
+            check_readings(readings, sum(planned[i].count for i in chosen))
             for i in chosen:
                 out[i] = readings[start : start + planned[i].count]
                 start += planned[i].count
         return [out[i] for i in range(len(planned))]
 
     return finish
-
-
-def _check_readings(readings: Readings, count: int) -> None:
-    """Refuse answers that are not one log-probability for each query."""
-    sizes = {len(readings.logp), len(readings.hit), len(readings.attention)}
-    if sizes != {count}:
-        raise ModelError(f"the model gives {len(readings.logp)} answers to {count} queries.")
-    if count and not readings.logp.max() <= LOGP_TOLERANCE:
-        raise ModelError("the model gives log-probabilities above 0, or that are not numbers.")
 
 
 def _sent(

@@ -29,12 +29,12 @@ def train(
     total = len(plants) * training.steps
     for number, plant in enumerate(plants):
         before = number * training.steps
-        report = partial(_told, progress, before, total)
+        report = partial(_report, progress, before, total)
         models.append(_trained(plant, training, device, report))
     return {k: torch.stack([m[k] for m in models]) for k in models[0]}
 
 
-def _told(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+def _report(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
     progress(before + done, total)
 
 

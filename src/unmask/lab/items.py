@@ -20,7 +20,7 @@ from unmask.text.contexts import Contexts, Mention, Source, WordTest
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Stimuli, Text
 
 EACH = 12  # items of an attribute word
-IMBALANCE = 9  # so many times fewer items about the frequent group in `pairs-90`
+IMBALANCE = 9  # times fewer items about the frequent group in `pairs-90`
 NATURAL = 10  # natural contexts of a word
 FORM = {"occupation": "singular", "trait": "adjective", "family": "bare"}
 

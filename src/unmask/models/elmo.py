@@ -206,9 +206,8 @@ class ElmoModel:
         self,
         *,
         layer: int | None = None,
-        budget: Budget | None = None,
-        store: Any = None,
         progress: Progress = lambda rows, total: None,
+        **_: Any,
     ) -> "ElmoModel":
         """The same network, reading one layer and showing its progress."""
         return replace(self, layer="sum" if layer is None else layer, progress=progress)

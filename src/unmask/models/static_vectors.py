@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.batches import Budget, budget_for
 from unmask.models.protocol import Abilities
 from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
@@ -50,14 +50,7 @@ class StaticVectors:
     def close(self) -> None:
         """No file is held open."""
 
-    def vectors(
-        self,
-        *,
-        layer: int | None = None,
-        budget: Budget | None = None,
-        store: Any = None,
-        progress: Progress = lambda rows, total: None,
-    ) -> "StaticVectors":
+    def vectors(self, **_: Any) -> "StaticVectors":
         """It is its own engine: vectors are looked up."""
         return self
 

@@ -10,7 +10,7 @@ from unmask.types import Estimate, Floats
 
 
 def corrected(p: Sequence[float], method: Literal["holm", "bh"] = "holm") -> Floats:
-    """Corrected p-values of one family, in the given order; NaN is no test and stays NaN.
+    """Corrected p-values of one family, in the given order; NaN marks a missing test and stays NaN.
 
     By hand: statsmodels collects garbage at every call, which costs a third of a second.
     """

@@ -17,7 +17,7 @@ from unmask.errors import ModelError, UnmaskError
 from unmask.models.transformers.model import load
 
 JOBS_AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
-CPUS_A_WORKER = 2  # CPUs of a worker without a GPU, where a node has so many
+CPUS_A_WORKER = 2  # of a worker without a GPU, where a node has as many
 MAX_REPLACEMENTS = 3  # last workers that may be lost with no answer between them
 START_TIMEOUT = 3600.0  # seconds that a worker may wait for its place, and load its model
 

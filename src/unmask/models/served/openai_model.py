@@ -16,7 +16,7 @@ from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
 
 START_MARK = "?start="
-Told = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 def is_served(name: str) -> bool:
@@ -32,7 +32,7 @@ def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
     return there, there.model(model), start
 
 
-def load_served(name: str, progress: Told = lambda what, done, total: None) -> "Served":
+def load_served(name: str, progress: Progress = lambda what, done, total: None) -> "Served":
     """The model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
     there, record, start = served_record(name)
     codec = ServedCodec(there, str(record["id"]), name, start, progress)
@@ -119,8 +119,10 @@ class ServedCodec:
     unknown: int | None = None
     reserved: frozenset[int] = frozenset()
 
-    def __init__(self, there: Server, model: str, name: str, start: str, progress: Told) -> None:
-        self.server, self.model, self.name, self.start, self.told = (
+    def __init__(
+        self, there: Server, model: str, name: str, start: str, progress: Progress
+    ) -> None:
+        self.server, self.model, self.name, self.start, self.progress = (
             there,
             model,
             name,
@@ -144,7 +146,7 @@ class ServedCodec:
         new = list(dict.fromkeys(t.string for t in texts if t.string not in self.known))
         total = len(new)
         sent = self.server.echoes(
-            self.model, [self.start + s for s in new], lambda n: self.told(self.name, n, total)
+            self.model, [self.start + s for s in new], lambda n: self.progress(self.name, n, total)
         )
         for string, choice in zip(new, sent, strict=True):
             if isinstance(choice, Refused):
