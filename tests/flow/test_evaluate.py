@@ -8,7 +8,8 @@ import unmask
 from conftest import tiny
 from unmask.errors import ModelError
 from unmask.flow import run_likelihood
-from unmask.flow.evaluate import evaluate
+from unmask.flow.evaluate import evaluate, loaded
+from unmask.options import Options
 
 
 def test_what_a_model_cannot_do_is_told_once_and_costs_no_other(tmp_path):
@@ -51,3 +52,18 @@ def test_models_of_one_tokenizer_share_their_plans(monkeypatch):
     assert [r.overall for r in one] == [r.overall for r in two]
     alone = unmask.run(other, ["aul", "pll"], "bundled-pairs", limit=10)
     assert [r.overall for r in alone] == [r.overall for r in found if r.model == "tiny-roberta"]
+
+
+def test_only_a_network_goes_to_ray(monkeypatch, tmp_path):
+    """Word vectors and served models are asked from here whatever the engine is."""
+    loads = []
+    monkeypatch.setattr(
+        "unmask.models.ray.remote_model.load_remote", lambda *a, **k: loads.append("ray")
+    )
+    monkeypatch.setattr("unmask.models.load.load_any", lambda *a, **k: loads.append("here"))
+    vectors = tmp_path / "few.vec"
+    vectors.write_text("he 1 0\nshe 0 1\n")
+    loaded("bundled", Options(engine="ray"))
+    loaded(str(vectors), Options(engine="ray"))
+    loaded("bundled", Options())
+    assert loads == ["ray", "here", "here"]

@@ -1,6 +1,7 @@
 """Tests of flow/precision."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import unmask
 from conftest import tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import precision
+from unmask.flow.reduce import Scored
 from unmask.options import Options, Spec
-from unmask.types import Dataset
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
 
 def reduced_model():
@@ -71,3 +73,16 @@ def test_recheck_is_for_preferences_only():
     _, small = reduced_model()
     found = unmask.evaluate_specs([Spec(small, "lpbs", "kurita-career")], Options())[0]
     assert "recheck" not in found.settings
+
+
+def test_a_margin_is_safe_beyond_one_and_a_half_times_the_largest_error():
+    """`SAFE` stands in the docs: 1.2 errors are looked at again, 2 are not."""
+    data = bundled_pairs()
+    pairs = replace(data, items=data.items[:3])
+    columns = {STEREOTYPE: {0: 1.2, 1: 2.0, 2: -1.2}, ANTISTEREOTYPE: dict.fromkeys(range(3), 0.0)}
+    score = [columns[k].get(i, 99.0) if k in columns else 99.0 for i in range(3)
+             for k in pairs.items[i].texts]  # fmt: skip
+    size = np.zeros(len(score), np.int64)
+    scored = Scored(np.array(score), np.array(score), size, size, {}, 0, 0)
+    group = SimpleNamespace(data=pairs, places={0})
+    assert precision._unsure(group, {0: scored}, {0: 1.0}).tolist() == [True, False, True]

@@ -7,6 +7,7 @@ import pytest
 
 import unmask
 from conftest import tiny
+from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import run_likelihood
 from unmask.flow.evaluate import evaluate
@@ -44,3 +45,19 @@ def test_a_reduction_that_fails_leaves_the_others_whole(monkeypatch):
     assert len(failed) == 1
     whole = unmask.evaluate_specs(specs[1:])
     assert np.allclose(found[0].items.score, whole[0].items.score, atol=1e-5)
+
+
+@pytest.mark.parametrize("measure", ["aul", "aula", "sss", "pll", "lpbs", "lpbs@husse2022"])
+def test_kept_tokens_say_which_characters_were_read(measure):
+    """Also for a measure with a prior, whose questions stand between those of the value."""
+    model = tiny("bert")
+    whole = catalogue.resolve("kurita-career")[0] if "lpbs" in measure else bundled_pairs()
+    data = replace(whole, items=whole.items[:: 5 if "lpbs" in measure else 23])
+    result = unmask.evaluate_specs([Spec(model, measure, data)], Options(keep=("tokens",)))[0]
+    texts = {(i.id, label): t.string for i in data.items for label, t in i.texts.items()}
+    kept = result.kept["tokens"]
+    own_row = measure != "lpbs@husse2022"  # it writes one mask for all pieces of a word
+    assert ((kept.start >= 0) == own_row).all()
+    for row in kept[kept.start >= 0].itertuples():
+        written = texts[row.item, row.label][row.start : row.end].lower()
+        assert written == row.token.removeprefix("##"), row
