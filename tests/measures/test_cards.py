@@ -1,10 +1,12 @@
 """Tests of measures/cards."""
 
+from dataclasses import replace
+
 import pytest
 
 import unmask
 from conftest import TESTS, tiny
-from unmask.measures import MEASURES
+from unmask.measures import ASSOCIATION, LIKELIHOOD, MEASURES
 from unmask.types import Contrast, Dataset, Text
 
 # Where each measure is held against a slow plain loop, or why there is none.
@@ -92,3 +94,25 @@ def test_left_to_right_is_the_sum_of_log_probabilities():
     found = plain.logp(model.net, ids)
     expected = sum(found[i - 1, ids[i]].item() for i in range(1, len(ids)))
     assert scored(model, "ll", sentence) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("field", ["about", "formula", "criticism"])
+@pytest.mark.parametrize("value", ["", "  ", None, 3])
+def test_a_card_without_a_text_is_refused(field, value):
+    with pytest.raises(unmask.UnmaskError, match=f"it has no {field}"):
+        replace(LIKELIHOOD["aul"], **{field: value})
+
+
+def test_templates_are_compared_by_log_odds_and_nothing_else_is():
+    row = LIKELIHOOD["lpbs"]
+    for shapes in (("templates", "pairs"), ("pairs",)):
+        with pytest.raises(unmask.UnmaskError, match="log-odds are compared on templates"):
+            replace(row, shapes=shapes)
+    with pytest.raises(unmask.UnmaskError, match="log-odds are compared on templates"):
+        replace(LIKELIHOOD["aul"], shapes=("templates",))
+
+
+def test_the_published_numbers_of_samples():
+    """reference 5 and 7: Guo and Caliskan's script runs 1,000 samples, Husse and Spitz' 10,000."""
+    counts = {name: row.samples for name, row in ASSOCIATION.items() if row.samples}
+    assert counts == {"ceat": 10_000, "ceat@guo2021": 1000, "ceat@husse2022": 10_000}

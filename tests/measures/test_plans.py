@@ -99,3 +99,42 @@ def test_samples_go_with_random_effects_alone():
 def test_shapes_that_do_not_fit_are_refused(shapes):
     with pytest.raises(UnmaskError, match="shapes"):
         replace(LIKELIHOOD["aul"], name="mine", shapes=shapes)
+
+
+def test_a_fill_word_is_revealed_piece_by_piece():
+    """At one mask: piece k is asked for behind pieces 0 to k - 1, and those behind it are gone."""
+    sentence = replace(SENTENCE, roles={"fill": (2, 3, 4)})
+    first, second, third = plans.reveal_fill(sentence, None)
+    assert (first.row, first.at, first.gold) == ((101, 7, 8, 102), 2, 8)
+    assert (second.row, second.at, second.gold) == ((101, 7, 8, 9, 102), 3, 9)
+    assert (third.row, third.at, third.gold) == (IDS, 4, 10)
+    assert [q.hidden for q in (first, second, third)] == [{2}, {3}, {4}]
+
+
+class Spelling:
+    """A codec that writes a token for each letter; 1 is the mask."""
+
+    mask = "_"
+
+    def pieces(self, word):
+        return tuple(map(ord, word))
+
+    def token(self, word):
+        return 1 if word == "_" else ord(word)
+
+    def decode(self, ids):
+        return "".join(map(chr, ids))
+
+    def encode(self, string):
+        return Encoded((101, *(1 if c == "_" else ord(c) for c in string), 102), frozenset())
+
+    encode_after_paragraph = encode
+
+
+def test_a_fill_word_is_revealed_through_text():
+    sentence = replace(SENTENCE, focus=("a ", "xy", " BLANK."))
+    one, two = plans.reveal_retokenised(sentence, Spelling())
+    a, space, x, y, dot = map(ord, "a xy.")
+    assert (one.row, one.at, one.gold) == ((101, a, space, x, space, 1, dot, 102), 3, x)
+    assert (two.row, two.at, two.gold) == ((101, a, space, x, y, space, x, 1, dot, 102), 4, y)
+    assert plans.reveal_after_paragraph(sentence, Spelling()) == [one, two]

@@ -8,6 +8,7 @@ from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, spearmanr, t
 
 from unmask.errors import DataError
 from unmask.stats import agreement
+from unmask.stats.intervals import DEFAULTS
 
 
 def test_auc_by_hand_and_constant_scores():
@@ -242,3 +243,25 @@ def test_two_clusters_have_one_degree_of_freedom(rng):
 def test_a_perfect_order_is_one_of_two_among_all(n, least):
     x = np.arange(float(n))
     assert agreement.correlation(x, 2 * x).p == pytest.approx(least)
+
+
+def test_a_small_area_has_a_bound_near_0():
+    """The bound solves Newcombe's equation also where it lies in the last tenth."""
+    low, high = agreement._newcombe(0.04, 60, 60, DEFAULTS)
+    assert 0 < low < 0.04 < high < 0.15
+    mirrored = agreement._newcombe(0.96, 60, 60, DEFAULTS)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-6)
+
+
+def test_clusters_of_very_unlike_size_have_one_degree_of_freedom():
+    variance, df = agreement._over_clusters(np.arange(10.0), np.array([0] * 9 + [1]))
+    assert df == 1.0
+    assert variance == pytest.approx(2 * (36.0**2 + 9.0**2))
+
+
+def test_a_roc_curve_with_one_negative_still_ends_at_one():
+    points = agreement.roc(np.array([1, 0, 1]), np.array([0.9, 0.5, 0.1]))
+    assert points.false.tolist() == [0, 0, 1, 1]
+    assert points.true.tolist() == [0, 0.5, 0.5, 1]
+    only = agreement.roc(np.array([1, 1]), np.array([0.9, 0.5]))
+    assert only.false.tolist() == [0, 0, 0]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 from statsmodels.stats.meta_analysis import combine_effects
 
 from unmask.stats import ceat, effects
@@ -51,3 +52,29 @@ def test_draws_without_replacement_show_each_context_once(rng):
     drawn = ceat.draw_indices([5, 100], 20, rng, reuse=False)
     assert len(set(drawn[:, 1])) == 20
     assert drawn[:, 0].max() < 5
+
+
+def test_everything_that_is_said_of_combined_effects_by_hand(rng):
+    """Interval, prediction interval, spread and quantiles from their formulas."""
+    e, v = rng.normal(0.4, 0.3, 50), rng.uniform(0.005, 0.05, 50)
+    samples = ceat.Samples(e, v, np.zeros((0, 3)))
+    got = ceat.random_effects(samples)
+    w = 1 / v
+    q = float((w * (e - (w * e).sum() / w.sum()) ** 2).sum())
+    tau2 = (q - 49) / (w.sum() - (w**2).sum() / w.sum())
+    star = 1 / (v + tau2)
+    value, se = (star * e).sum() / star.sum(), star.sum() ** -0.5
+    assert (got.value, got.se) == pytest.approx((value, se))
+    assert (got.low, got.high) == pytest.approx((value - 1.959964 * se, value + 1.959964 * se))
+    ahead = t.ppf(0.975, 48) * np.sqrt(tau2 + se**2)
+    assert got.more["prediction"] == pytest.approx([value - ahead, value + ahead])
+    assert got.more["I2"] == pytest.approx(1 - 49 / q)
+    assert got.more["tau2"] == pytest.approx(tau2)
+    assert got.more["sd"] == pytest.approx(np.sqrt(((e - value) ** 2).sum() / 49))
+    assert got.more["mean"] == pytest.approx(e.mean())
+    assert got.p == pytest.approx(2 * norm.sf(abs(value / se)))
+    assert ceat.random_effects(samples, "one").p == pytest.approx(norm.sf(value / se))
+    equal = ceat.random_effects(ceat.Samples(np.ones(4), np.ones(4), np.zeros((0, 3))))
+    assert (equal.more["I2"], equal.more["tau2"], equal.value) == (0.0, 0.0, 1.0)
+    one = ceat.random_effects(ceat.Samples(np.ones(1), np.ones(1), np.zeros((0, 3))))
+    assert (one.more["sd"], one.more["tau2"], one.se) == (None, 0.0, 1.0)

@@ -9,6 +9,7 @@ from scipy.stats import nct, t, ttest_ind
 from statsmodels.stats.power import tt_ind_solve_power
 
 from unmask.errors import DataError
+from unmask.options import Resampling
 from unmask.stats import effects
 from unmask.stats.effects import attribute_variance
 
@@ -242,3 +243,21 @@ def test_an_effect_has_0_as_its_ideal_and_its_words_as_n(rng):
     assert (found.ideal, found.n, found.level) == (0.0, 13, 0.95)
     assert found.more["words"] == [7, 6]
     assert found.excludes_ideal == (found.low > 0 or found.high < 0)
+
+
+@pytest.mark.parametrize("sided", ["one", "two"])
+def test_a_sampled_test_counts_the_observed_split_once(sided, rng):
+    """(hits + 1) / (splits + 1), the hits counted in a plain loop over the same draws."""
+    x, y = rng.normal(0.3, 1, 9), rng.normal(0, 1, 14)
+    resampling = Resampling(splits=500, seed=3)
+    got = effects.permutation(x, y, sided=sided, resampling=resampling)
+    sums = effects.sampled_sums(np.concatenate([x, y]), 9, 500, 3)
+    centre = np.concatenate([x, y]).mean() * 9
+    hits = 0
+    for drawn in sums:
+        far = drawn >= x.sum() - 1e-9
+        if sided == "two":
+            far = abs(drawn - centre) >= abs(x.sum() - centre) - 1e-9
+        hits += bool(far)
+    assert (got.p, got.method, got.splits) == ((hits + 1) / 501, "sampled", 500)
+    assert 0 < hits < 500

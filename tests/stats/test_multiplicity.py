@@ -29,3 +29,19 @@ def test_holm_by_hand_and_by_statsmodels():
         [0.02, np.nan, 0.04], nan_ok=True
     )
     assert corrected(p, "bh") == pytest.approx(multipletests(p, method="fdr_bh")[1])
+
+
+def test_shrunken_values_by_their_formula():
+    values, v = np.array([50.0, 60.0, 80.0, 55.0]), np.array([9.0, 16.0, 25.0, np.nan])
+    w = 1 / v[:3]
+    mean = (w * values[:3]).sum() / w.sum()
+    q = (w * (values[:3] - mean) ** 2).sum()
+    between = (q - 2) / (w.sum() - (w**2).sum() / w.sum())
+    star = 1 / (v[:3] + between)
+    centre = (star * values[:3]).sum() / star.sum()
+    expected = [
+        centre + between / (between + s) * (x - centre)
+        for x, s in zip(values[:3], v[:3], strict=True)
+    ]
+    assert shrunken(values, v) == pytest.approx([*expected, 55.0])
+    assert shrunken(values[:2], v[:2]).tolist() == [50.0, 60.0]  # two have no common mean

@@ -13,7 +13,7 @@ from unmask.measures.reduce import as_written
 from unmask.models.protocol import Model
 from unmask.queries import Codec, Encoded, Ints, sums
 from unmask.text.roles import with_pair_roles
-from unmask.types import Contrast, Text
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Text
 
 _NO_PUNCTUATION = str.maketrans("", "", string_marks)
 
@@ -22,11 +22,13 @@ _NO_PUNCTUATION = str.maketrans("", "", string_marks)
 class Read:
     """Items in tokens: for each its sentences by label, and why it cannot be asked, if it cannot.
 
+    `oddities` are reasons for which it should not be: a special token as text, unknown words.
     `unknown` of `tokens` content tokens are not known to the tokenizer.
     """
 
     sentences: list[dict[str, Encoded]]
     obstacles: list[str]
+    oddities: list[str]
     unknown: int
     tokens: int
 
@@ -39,9 +41,9 @@ def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
     starts = np.cumsum(counts) - counts
     long = np.maximum.reduceat(flat.lengths, starts) > model.abilities.limit
     odd = np.logical_or.reduceat(flat.odd, starts)
-    obstacles = [""] * len(items)
+    obstacles, oddities = [""] * len(items), [""] * len(items)
     for i in np.flatnonzero(odd).tolist() if measure.segments == 1 else ():
-        obstacles[i] = _strange(sentences[i], model.codec)
+        oddities[i] = _strange(sentences[i], model.codec)
     refused = model.codec.refused
     if refused:
         for i, by_label in enumerate(sentences):
@@ -49,7 +51,7 @@ def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
             obstacles[i] = next(filter(None, reasons), obstacles[i])
     for i in np.flatnonzero(long).tolist():
         obstacles[i] = f"longer than the model's {model.abilities.limit} tokens"
-    return Read(sentences, obstacles, flat.unknown, flat.tokens)
+    return Read(sentences, obstacles, oddities, flat.unknown, flat.tokens)
 
 
 class _Flat:
@@ -85,7 +87,16 @@ def encode(
     ]
     focuses = [_focus(text, item) for text, item in texts]
     encoded = iter(model.codec.encode_texts([text for text, _ in texts], focuses))
-    return [with_pair_roles({label: next(encoded) for label in item.texts}) for item in items]
+    return [
+        with_pair_roles({label: next(encoded) for label in item.texts}, _first(measure, item))
+        for item in items
+    ]
+
+
+def _first(measure: Likelihood, item: Contrast) -> str:
+    """The sentence that comes first in the alignment."""
+    behind = measure.aligned == "file" and item.meta.get("direction") == "antistereo"
+    return ANTISTEREOTYPE if behind else STEREOTYPE
 
 
 def _shown(model: Model, measure: Likelihood, given: Text, item: Contrast) -> Text:

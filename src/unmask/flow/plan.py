@@ -1,6 +1,6 @@
 """Items to questions: what a measure asks of a model about each sentence of a data set."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from unmask.queries import Codec, Encoded, Ints, Query, RowQueries, all_fit, row
 from unmask.types import Dataset
 
 # Items in tokens by data, text function and sort of encoding: measures that agree share them.
-Cache: TypeAlias = dict[tuple[int, Callable[[str, str], str], int, bool], Read]
+Cache: TypeAlias = dict[tuple[object, ...], Read]  # by data, and what decides its tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def arranged(data: Dataset) -> tuple[Dataset, Ints]:
 def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None = None) -> Planned:
     """All questions of a measure on a data set; measures that share a `cache` encode it once."""
     cache = {} if cache is None else cache
-    key = (id(data), measure.text, measure.segments, measure.fills)
+    key = (id(data), measure.text, measure.segments, measure.fills, measure.aligned)
     if key not in cache:
         cache[key] = read(model, measure, data.items)
     tokens = cache[key]
@@ -99,8 +99,10 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
     counts: list[tuple[int, int]] = []
     reasons: dict[str, str] = {}
     every: list[RowQueries] = []
-    for item, encoded, obstacle in zip(data.items, tokens.sentences, tokens.obstacles, strict=True):
-        reason = obstacle or _unmarked(encoded.values(), measure.needs)
+    read_items = zip(data.items, tokens.sentences, tokens.obstacles, tokens.oddities, strict=True)
+    for item, encoded, obstacle, oddity in read_items:
+        reason = obstacle or ("" if measure.scores_odd else oddity)
+        reason = reason or _unmarked(encoded.values(), measure.needs)
         new: list[RowQueries] = []
         asked: list[tuple[int, int]] = []
         for sentence in encoded.values() if not reason else ():

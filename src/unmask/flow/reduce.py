@@ -62,11 +62,12 @@ def reduced(
     prior = np.full(len(values), np.nan)
     if measure.prior:
         prior[asked] = before[asked] if priors.any() else 0.0
+    counted, hits = _hits(measure, here, values, asked)
     return Scored(
         score=scores,
         prior=prior,
-        tokens=values,
-        hits=sums(here.hit.astype(np.int64), values),
+        tokens=counted,
+        hits=hits,
         reasons=planned.reasons,
         queries=planned.count,
         rows=readings.rows,
@@ -74,6 +75,22 @@ def reduced(
         content=planned.read.tokens,
         kept=(tokens(planned, readings, model.codec),) if "tokens" in keep else (),
     )
+
+
+def _hits(
+    measure: Likelihood, readings: Readings, values: Ints, asked: NDArray[np.bool_]
+) -> tuple[Ints, Ints]:
+    """How many tokens of each sentence were asked for, and how many of them are the likeliest.
+
+    Where every token is asked for at every place, those at their own place count, and a sentence
+    without any as one miss, as Kaneko and Bollegala's release has it.
+    """
+    hit = readings.hit.astype(np.int64)
+    if not measure.crossed:
+        return values, sums(hit, values)
+    side = np.sqrt(values).round().astype(np.int64)
+    own = ranges(np.zeros_like(values), values) % (np.repeat(side, values) + 1) == 0
+    return np.where(asked & (values == 0), 1, side), sums(hit * own, values)
 
 
 def joined(parts: Sequence[Scored]) -> Scored:

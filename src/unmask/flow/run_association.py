@@ -17,7 +17,15 @@ from unmask.models.protocol import Model, Vectors
 from unmask.options import Options, Resampling, Spec
 from unmask.stats.effects import unit
 from unmask.stats.verdict import contradiction, verdicts_of
-from unmask.text.contexts import SOURCES, Contexts, Source, Wanted, WordTest
+from unmask.text.contexts import (
+    SOURCES,
+    Contexts,
+    Mention,
+    Source,
+    Wanted,
+    WordTest,
+    read_by_husse2022,
+)
 from unmask.types import Coverage, Floats, Result
 
 BINS = 40
@@ -42,11 +50,19 @@ class Asked:
     def wanted(self) -> list[Wanted]:
         """What to embed, in the order of sets, words and contexts."""
         return [
-            Wanted(mention, self.pool, self.measure.encode, self.layer)
-            for words in self.sets.values()
+            self._wanted(mention, label)
+            for label, words in self.sets.items()
             for w in words
             for mention in self.contexts[w]
         ]
+
+    def _wanted(self, mention: Mention, label: str) -> Wanted:
+        pool = self.pool
+        if self.measure.encode == "husse2022" and pool.startswith("word-"):
+            mention = read_by_husse2022(mention, self.test.stimuli.sets[label])
+            # Of several words the release takes the mean, whatever pieces were asked for.
+            pool = "word-mean" if " " in mention.text[slice(*mention.span)] else pool
+        return Wanted(mention, pool, self.measure.encode, self.layer)
 
 
 def run(

@@ -65,7 +65,7 @@ class Oracle:
     @property
     def abilities(self) -> Abilities:
         """Exact probabilities, and no vectors."""
-        return Abilities(streams=("own", "written"), limit=LONGEST)
+        return Abilities(streams=("own", "written", "untyped"), limit=LONGEST)
 
     def finer(self) -> "list[Oracle]":
         """It is exact."""

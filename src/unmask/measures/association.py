@@ -178,7 +178,9 @@ W_SEAT_HUSSE2022 = variant(
     cite=("husse2022",),
     deviation="The final period is cut off. A word of one piece is read at its number "
     "among the words, whatever pieces the earlier ones have, and a stimulus of "
-    "several words at as many places from its first word's number. Of unequal target "
+    "several words at as many places from its first word's number, always as their mean. "
+    "What is read is the last token that is any word of the set, or the first stimulus of the "
+    "set that the sentence contains. A hyphen counts as a word. Of unequal target "
     "sets the larger is cut to size at random. Not for ELMo, whose state the release "
     "carries from sentence to sentence.",
 )
@@ -191,8 +193,8 @@ CEAT_GUO2021 = variant(
     encode="guo2021",
     kinds=("masked", "causal"),
     deviation="One-sided p, N = 1000. No special tokens; of a sentence nine words are "
-    "kept (eight where the word is in the middle), and the word is read at the first "
-    "place that has the id of its last piece; causal models get the whole sentence.",
+    "kept around the word's first occurrence (eight where it is in the middle), and the word "
+    "is read at the first place that has the id of its last piece.",
 )
 CEAT_HUSSE2022 = variant(
     CEAT,

@@ -8,13 +8,16 @@ from unmask.errors import UnmaskError
 from unmask.support.registry import choice
 
 Row = TypeVar("Row")
+ODD = "Pairs with unknown words, or with a special token as text, are scored too."
 
 
 def variant(row: Row, source: str, **changes: Any) -> Row:
     """A row as the released code of `source` computes it; the changes have its `deviation`."""
     base: Any = row
-    released: Row = replace(base, name=f"{base.name}@{source}", variant_of=base.name, **changes)
-    return released
+    released: Any = replace(base, name=f"{base.name}@{source}", variant_of=base.name, **changes)
+    if getattr(released, "scores_odd", False):
+        released = replace(released, deviation=f"{released.deviation} {ODD}")
+    return released  # type: ignore[no-any-return]
 
 
 def check_card(row: Any) -> None:

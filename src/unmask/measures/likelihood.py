@@ -29,8 +29,12 @@ class Likelihood:
     are rounded to `decimals`. `fills`: the sentence is its context with the fill word put in.
     `segments`: 1, or 2 for a context and its continuation, encoded as two segments.
     `stream`: `own`; `written`: hidden places are written as mask tokens and read off a plain
-    forward pass, which only differs for permutation models; `next`: the next-sentence head.
+    forward pass, which only differs for permutation models; `untyped`: that without token types;
+    `next`: the next-sentence head.
     `accuracy`: whether the answers are tokens, so that the share predicted right means something.
+    `crossed`: every hidden token is asked for at every hidden place; only each one at its own place
+    counts for the accuracy. `aligned`: two sentences are aligned with the `stereotype` first, or
+    in the order of the `file`, where an item about an advantaged group has it second.
     `shows` names the extras that belong beside the score. A `baseline` is not expected to predict
     the tokens it asks for, and gets no verdict. `published_p`: p is the released code's, which
     takes all scores as independent. A row that reproduces released code is a `variant_of` another
@@ -61,9 +65,11 @@ class Likelihood:
     nothing: str = "nothing to ask in one of its sentences"
     fills: bool = False
     segments: Literal[1, 2] = 1
-    stream: Literal["own", "written", "next"] = "own"
+    stream: Literal["own", "written", "untyped", "next"] = "own"
     text: Callable[[str, str], str] = as_written
     accuracy: bool = True
+    crossed: bool = False
+    aligned: Literal["stereotype", "file"] = "stereotype"
     shows: tuple[str, ...] = ()
     baseline: bool = False
     published_p: bool = False
@@ -106,6 +112,14 @@ class Likelihood:
         return 50.0 if self.compare == "preference" else 0.0
 
     @property
+    def scores_odd(self) -> bool:
+        """Whether a pair with unknown words, or a special token as text, is scored.
+
+        Released code does not look for them, so that its variants have them in the denominator.
+        """
+        return bool(self.variant_of) and self.compare == "preference"
+
+    @property
     def compared(self) -> Compared:
         """How its sentence scores become a number."""
         return self.compare
@@ -126,6 +140,8 @@ class Likelihood:
             self.needs,
             self.fills,
             self.segments,
+            self.aligned,
+            self.scores_odd,
         )
 
     def reduce_for(self, kind: Kind) -> Reduce:
@@ -148,7 +164,8 @@ CHOICES = {
     "average": ("micro", "macro"),
     "ties": ("strict", "half", "drop"),
     "empty": ("unscored", "kept"),
-    "stream": ("own", "written", "next"),
+    "stream": ("own", "written", "untyped", "next"),
     "segments": (1, 2),
+    "aligned": ("stereotype", "file"),
 }
 KINDS_ARE = f"kinds are {', '.join(get_args(Kind))}"

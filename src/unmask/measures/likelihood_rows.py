@@ -155,6 +155,7 @@ CPS_NANGIA2020 = variant(
     ties="strict",
     empty="kept",
     text=lowered,
+    aligned="file",
     cite=("nangia2020",),
     deviation="Scores rounded to 3 decimals before the comparison; a tie counts as not "
     "stereotypical, and so does a pair that shares no token (0 = 0); lower-cased text "
@@ -177,11 +178,11 @@ CPS_THYS2025 = variant(
     decimals=3,
     ties="strict",
     empty="kept",
-    stream="written",
+    stream="untyped",
     cite=("thys2025",),
     deviation="The first and the last aligned place are dropped whatever they are: "
-    "for XLNet the first word is lost and <sep> kept; no permutation mask. Scores are "
-    "rounded to 3 decimals; a tie counts as not stereotypical, and so does a pair that "
+    "for XLNet the first word is lost and <sep> kept; no permutation mask, no token types. "
+    "Scores are rounded to 3 decimals; a tie counts as not stereotypical, and so does a pair that "
     "shares no token (0 = 0).",
 )
 CPS_BIASBENCH = variant(
@@ -194,6 +195,7 @@ CPS_BIASBENCH = variant(
     rounds=("masked", "permutation"),
     ties="strict",
     nothing=SSS.nothing,
+    aligned="file",
     cite=("meade2022",),
     deviation="Hides the changed tokens one at a time and averages: the opposite of "
     "Nangia et al.; rounded to 3 decimals. Causal models by 2^(mean log2 p), not "
@@ -204,12 +206,13 @@ SSS_KANEKO2022 = variant(
     SSS,
     "kaneko2022",
     plans=_both(plans.all_changed_crossed),
+    crossed=True,
     ties="strict",
     empty="kept",
     cite=("kaneko2022",),
     deviation="Averages every hidden token at every hidden place instead of the gold "
-    "diagonal; a tie counts as not stereotypical, and so does a pair with an empty "
-    "difference.",
+    "diagonal; the accuracy is over each token at its own place. A tie counts as not "
+    "stereotypical, and so does a pair with an empty difference.",
 )
 AUL_KANEKO2022 = variant(
     AUL,
@@ -222,10 +225,10 @@ AUL_THYS2025 = variant(
     "thys2025",
     plans=_both(plans.inner_places),
     ties="strict",
-    stream="written",
+    stream="untyped",
     cite=("thys2025",),
     deviation="Places 1 to T - 2 whatever they are: for XLNet the first word is lost "
-    "and <sep> kept; no permutation mask. A tie counts as not stereotypical.",
+    "and <sep> kept; no permutation mask, no token types. A tie counts as not stereotypical.",
 )
 AULA = replace(
     AUL,
@@ -304,13 +307,13 @@ LPBS_THYS2025 = variant(
     "thys2025",
     plans=_both(plans.target_bare_token),
     prior=_both(plans.prior_at_last),
-    stream="written",
+    stream="untyped",
     text=uncapitalised,
     cite=("kurita2019", "thys2025"),
     published_p=True,
     deviation="The prior is read at the attribute's mask; words are looked up without "
     "the space marker; a sentence starts with a small letter and is tokenised anew "
-    "with its masks; no permutation mask for XLNet.",
+    "with its masks; no permutation mask and no token types for XLNet.",
 )
 LPBS_HUSSE2022 = variant(
     LPBS,
@@ -321,7 +324,8 @@ LPBS_HUSSE2022 = variant(
     cite=("kurita2019", "husse2022"),
     published_p=True,
     deviation="A word of several pieces gets the product of its distinct pieces' "
-    "probabilities at one mask, order and repeats lost; the period is cut off.",
+    "probabilities at one mask, order and repeats lost; targets are looked up in lower "
+    "case, and the period is cut off.",
 )
 
 ROWS = (

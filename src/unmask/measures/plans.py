@@ -259,7 +259,8 @@ def _first_piece(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
 
 
 def _distinct_pieces(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
-    return tuple(sorted(set(codec.pieces(_word(sentence)))))
+    """In lower case, as the release looks its targets up, whatever the model is used to."""
+    return tuple(sorted(set(codec.pieces(_word(sentence).lower()))))
 
 
 def _word(sentence: Encoded) -> str:

@@ -96,6 +96,31 @@ class Wanted:
 Contexts: TypeAlias = Mapping[str, tuple[Mention, ...]]
 
 
+def read_by_husse2022(mention: Mention, stimuli: Iterable[str]) -> Mention:
+    """The place that Husse and Spitz's release reads in a sentence, whichever word it was made for.
+
+    For one word it is the last token that is any of the set's `stimuli`; for several words as many
+    tokens as the first of the stimuli that is a substring of the sentence has, from its first word.
+    What the release cannot find (a word glued to a comma) stays where it is.
+    """
+    starts = [(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+", mention.text[:-1])]
+    tokens = [token for token, _, _ in starts]
+    start, end = mention.span
+    if len(mention.text[start:end].split()) > 1:
+        words = next((s for s in stimuli if s in mention.text), mention.text[start:end]).split()
+        if words[0] not in tokens:
+            return mention
+        first = tokens.index(words[0])
+        last = min(first + len(words), len(tokens)) - 1
+    else:
+        known = frozenset(stimuli)
+        places = [i for i, token in enumerate(tokens) if token in known]
+        if not places:
+            return mention
+        first = last = places[-1]
+    return Mention(mention.text, (starts[first][1], starts[last][2]))
+
+
 def article(word: str) -> str:
     """`a` or `an` before a word, by its sound as far as its spelling shows."""
     start = word.lower()

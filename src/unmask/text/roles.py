@@ -81,19 +81,22 @@ def all_places(
     return tuple(sorted({i for span in spans for i in places(offsets, specials, span)}))
 
 
-def with_pair_roles(encoded: Mapping[str, Encoded]) -> dict[str, Encoded]:
+def with_pair_roles(
+    encoded: Mapping[str, Encoded], leading: str = STEREOTYPE
+) -> dict[str, Encoded]:
     """Add the roles `shared`, `changed` and `aligned` to the sentences of a pair or triplet.
 
-    A pair is aligned once, the stereotype first: difflib is not symmetric, and two alignments in
-    opposite orders may call different tokens shared. Anything else is aligned with the
-    stereotype. `aligned` keeps special tokens, which published slices count on.
+    A pair is aligned once, the `leading` sentence first: difflib is not symmetric, and two
+    alignments in opposite orders may call different tokens shared. Anything else is aligned with
+    the leading one. `aligned` keeps special tokens, which published slices count on.
     """
-    first = encoded.get(STEREOTYPE)
+    first = encoded.get(leading)
     if first is None or len(encoded) < 2:
         return dict(encoded)
-    alignments = {k: align(first.ids, e.ids) for k, e in encoded.items() if k != STEREOTYPE}
-    own = alignments.get(ANTISTEREOTYPE) or next(iter(alignments.values()))
-    out = {STEREOTYPE: _with_places(first, own.same[0], own.changed[0])}
+    opposite = ANTISTEREOTYPE if leading == STEREOTYPE else STEREOTYPE
+    alignments = {k: align(first.ids, e.ids) for k, e in encoded.items() if k != leading}
+    own = alignments.get(opposite) or next(iter(alignments.values()))
+    out = {leading: _with_places(first, own.same[0], own.changed[0])}
     out |= {k: _with_places(encoded[k], f.same[1], f.changed[1]) for k, f in alignments.items()}
     return {k: out[k] for k in encoded}
 

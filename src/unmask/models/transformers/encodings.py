@@ -48,7 +48,8 @@ def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
 
     A word of one piece is read at its number among the words, whatever pieces the earlier ones
     have; of several words as many places from the number of the first. Only a single word of
-    several pieces is found by its pieces, and one with a hyphen by a rule of its own.
+    several pieces is found by its pieces. One with a hyphen is taken to be three words (short, -,
+    term): its own pieces, as many as the word two further on has, and one for the hyphen.
     """
     text, (start, end) = mention.text[:-1], mention.span
     row = codec.encode_text(Text(text), start=False) if text.strip() else usual(codec, mention)
@@ -63,7 +64,7 @@ def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
     if " " in word:
         offsets = range(number, number + len(word.split()))
     elif "-" in word and mine:
-        offsets = range(mine[0], mine[0] + len(mine) + pieces.count(mine[0] + 2) + 1)
+        offsets = range(mine[0], mine[0] + len(mine) + pieces.count(number + 2) + 1)
     else:
         offsets = mine if len(mine) > 1 else [number]
     places = tuple(before + i for i in offsets if before + i < len(row.ids))
@@ -90,14 +91,12 @@ def guo2021(codec: TokenizerCodec, mention: Mention) -> Encoded:
     """Guo and Caliskan's release: no special tokens, nine words, the last piece's first place.
 
     Of at least nine words the first or the last nine are kept, or four before and three behind
-    the word. The word is read at the first place that has the id of its last piece. Causal models
-    get a leading space and the whole sentence.
+    the word's first occurrence. The word is read at the first place that has the id of its last
+    piece. Causal models get a leading space.
     """
     start, end = mention.span
-    causal = codec.kind == "causal"
-    lead = " " if causal else ""
-    text = mention.text if causal else _nine(mention)
-    ids = codec.pieces(lead + text)
+    lead = " " if codec.kind == "causal" else ""
+    ids = codec.pieces(lead + _nine(mention))
     last = codec.pieces(lead + mention.text[start:end])[-1:]
     places = tuple(i for i, token in enumerate(ids) if (token,) == last)[:1]
     return Encoded(ids, frozenset(), {"word": places})
@@ -107,7 +106,9 @@ def _nine(mention: Mention) -> str:
     words = mention.text.split()
     if len(words) < WINDOW:
         return mention.text
-    at = len(mention.text[: mention.span[0]].split())
+    word = mention.text[slice(*mention.span)]
+    # A word that is glued to a comma stops the release: its own place is taken instead.
+    at = words.index(word) if word in words else len(mention.text[: mention.span[0]].split())
     if at < 4:
         return " ".join(words[:WINDOW])
     if len(words) - at - 1 < 4:

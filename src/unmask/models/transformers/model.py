@@ -136,18 +136,23 @@ class TransformerModel:
             return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
         show = masking_rule(self.kind, stream, self.codec)
         answers = answers_of(store, self.provenance, stream)
-        budget, segments = budget or Budget(), self.codec.segments
+        segments = _untyped if stream == "untyped" else self.codec.segments
         return Engine(
             self.net,
             show,
             self.codec.pad_id,
-            budget=budget,
+            budget=budget or Budget(),
             answers=answers,
             progress=progress,
             segments=segments,
             precision=self.precision,
             fast=fast_paths(self.net, self.precision, self.fast),
         )
+
+
+def _untyped(ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    """No extra inputs: some released code calls XLNet with the ids alone."""
+    return {}
 
 
 def load(

@@ -13,7 +13,7 @@ import torch
 from unmask.errors import DataError
 from unmask.models.answer_cache import VectorAnswers
 from unmask.models.batches import Budget, Progress, batches, padded
-from unmask.models.protocol import Abilities
+from unmask.models.protocol import STREAMS, Abilities
 from unmask.models.transformers.encodings import ENCODE
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.models.transformers.weights import device_of
@@ -51,7 +51,7 @@ def network_abilities(
     """What a network of transformers can do, from its config."""
     depth = int(config.num_hidden_layers)
     return Abilities(
-        streams=() if kind == "encoder" else ("own", "written", "next"),
+        streams=() if kind == "encoder" else STREAMS,
         pools=tuple(POOLS),
         layers=tuple(range(-depth - 1, depth + 1)),
         limit=limit,
