@@ -159,7 +159,7 @@ def test_a_served_model_has_the_numbers_of_the_model_itself():
         assert a.overall.value == pytest.approx(b.overall.value)
         assert np.allclose(a.items.score, b.items.score, atol=1e-9)
         assert a.accuracy.value == pytest.approx(b.accuracy.value)
-    assert len(prompts) == len(set(prompts))  # each sentence is sent once
+    assert len(prompts) == len(set(prompts)) + 1  # each is sent once, but one to see if it changes
     facts = found[0].provenance["model"]
     assert (facts["model"], facts["fingerprint"], facts["weights"]) == ("small", "fp_1", None)
     assert facts["says"]["owned_by"] == "us"
@@ -269,7 +269,7 @@ def test_tokens_are_matched_with_the_text():
     assert _placed({}, ["a", " b"], "<s>", "a b") == ([(0, 1), (1, 3)], 0)
     assert _placed({}, ["<s>", "a", " b"], "<s>", "a b") == ([(0, 3), (3, 4), (4, 6)], 3)
     marks = {"text_offset": [0, 1, 1, 2]}
-    assert _by_offsets(marks, ["a", "", "\ufffd", "b"], "aéb") == [(0, 1), (1, 1), (1, 2), (2, 3)]
+    assert _by_offsets(marks, ["a", "", "\ufffd", "b"], "aéb") == [(0, 1), (1, 2), (1, 2), (2, 3)]
     assert _by_offsets({"text_offset": [0, 1]}, ["q", "r"], "ab") is None
     assert _by_offsets({}, ["a"], "ab") is None
 
@@ -366,12 +366,190 @@ def test_an_interruption_does_not_wait_for_a_server_that_hangs(tmp_path):
 
 
 def test_a_server_cannot_make_us_wait_for_a_day(monkeypatch):
-    monkeypatch.setattr(http, "LONGEST_PAUSE", 0.01)
+    """It asks for more than we would wait: that is said at once."""
     real = Handler.reply
 
     def reply(self, status, content, **heads):
-        real(self, status, content, **({"Retry_After": "86400"} if heads else {}))
+        real(self, status, content, **({"Retry_After": "99999"} if heads else {}))
 
     monkeypatch.setattr(Handler, "reply", reply)
-    with serving(faults=[429] * 3) as (_, name):
+    began = time.monotonic()
+    with serving(faults=[429] * 3) as (_, name), pytest.raises(ModelError, match="wait 99999 s"):
+        load_served(name)
+    assert time.monotonic() - began < 5
+
+
+def moved(step, top=True):
+    """Log-probabilities that stand `step` places from where they belong."""
+
+    def spoil(made, prompt):
+        marks = made["choices"][0]["logprobs"]
+        for key in ("token_logprobs", "top_logprobs"):
+            values = marks[key][1:-1]
+            fill = values[:1]
+            turned = fill * step + values[:-step] if step > 0 else values[-step:] + fill * -step
+            marks[key] = [None, *turned, marks[key][-1]]
+        if not top:
+            marks["top_logprobs"] = None
+
+    return spoil
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("top", [True, False])
+def test_log_probabilities_at_the_wrong_place_are_refused(step, top, tmp_path, monkeypatch):
+    """Shifted to either side, and whether or not the server says what is most probable."""
+    monkeypatch.chdir(tmp_path)
+    status, _, err = said(spoil=moved(step, top))
+    assert (status, err.count("\n")) == (2, 1)
+    assert "stand at the wrong place" in err
+
+
+def test_a_server_without_top_log_probabilities_is_taken():
+    with serving(spoil=marks(top_logprobs=lambda v: None)) as (_, name):
+        assert load_served(name).provenance["places checked"]
+
+
+def test_values_above_the_best_and_values_that_change_are_refused():
+    with (
+        serving(spoil=marks(top_logprobs=lambda v: [{"x": -50.0}] * len(v))) as (_, name),
+        pytest.raises(ModelError, match="greater log-probability than the most probable"),
+    ):
+        load_served(name)
+    calls = []
+
+    def noisy(made, prompt):
+        calls.append(prompt)
+        found = made["choices"][0]["logprobs"]
+        again = 0.5 * (calls.count(prompt) - 1)
+        found["token_logprobs"] = [v if v is None else v - again for v in found["token_logprobs"]]
+
+    with serving(spoil=noisy) as (_, name), pytest.raises(ModelError, match="sent again"):
+        load_served(name)
+
+
+def test_a_first_character_of_several_tokens_keeps_all_of_them():
+    """Its parts have no spelling; none of them is a start token."""
+    tokens = ["\ufffd", "\ufffd", "\ufffd", " is", " late"]
+    text = "\u4e16 is late"
+    offsets = {"text_offset": [0, 0, 0, 1, 4]}
+    spans, shift = _placed(offsets, tokens, "", text)
+    assert (spans, shift) == ([(0, 1), (0, 1), (0, 1), (1, 4), (4, 9)], 0)
+    offsets = {"text_offset": [0, 3, 3, 3, 4, 7]}
+    spans, shift = _placed(offsets, ["<s>", *tokens], "<s>", text)
+    assert (sum(b <= shift for _, b in spans), shift) == (1, 3)
+
+
+def test_the_key_is_not_sent_on_to_another_server(monkeypatch):
+    monkeypatch.setenv(http.KEY_VARIABLE, "secret-key-4711")
+    with serving() as (other, elsewhere):
+        target = elsewhere.partition("#")[0]
+
+        def redirect(self):
+            self.reply(302, b"", Location=f"{target}/models")
+
+        with serving() as (_, name), monkeypatch.context() as patch:
+            real = Handler.do_GET
+
+            def get(self):
+                own = self.server.server_port != other.server_port
+                redirect(self) if own else real(self)
+
+            patch.setattr(Handler, "do_GET", get)
+            with pytest.raises(ModelError, match="which is not followed") as error:
+                load_served(name)
+        assert other.keys == []
+    assert "4711" not in str(error.value)
+
+
+def test_a_redirect_within_one_server_is_followed(monkeypatch):
+    real = Handler.do_GET
+
+    def get(self):
+        if self.path == "/v1/models":
+            self.reply(302, b"", Location="/v2/models")
+        else:
+            real(self)
+
+    monkeypatch.setattr(Handler, "do_GET", get)
+    with serving() as (_, name):
         assert load_served(name).limit == 127
+
+
+@pytest.mark.parametrize("key", ["secret\n4711", "secret 4711", "secret\u2028", "s\u00e9cret"])
+def test_a_key_that_cannot_be_sent_is_never_printed(key, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(http.KEY_VARIABLE, key)
+    status, out, err = said()
+    assert (status, err.count("\n")) == (2, 1)
+    assert "UNMASK_API_KEY holds" in err
+    assert "4711" not in out + err
+    assert "cret" not in out + err
+
+
+def test_a_server_that_repeats_the_key_does_not_get_it_printed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(http.KEY_VARIABLE, "secret-key-4711")
+    real = Handler.reply
+
+    def reply(self, status, content, **heads):
+        real(self, 418, {"error": {"message": "you sent secret-key-4711"}}, **heads)
+
+    monkeypatch.setattr(Handler, "reply", reply)
+    status, out, err = said()
+    assert status == 2
+    assert "you sent (the key)" in err
+    assert "4711" not in out + err
+
+
+def raw(*parts, pause=0.0):
+    """An answer in pieces, with a pause between them."""
+
+    def get(self):
+        for part in parts:
+            try:
+                self.wfile.write(part)
+            except OSError:
+                return
+            time.sleep(pause)
+
+    return get
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("get", "words"),
+    [
+        (raw(OK + b"\r\n", b"[" * 100_000), "does not answer in JSON"),
+        (raw(OK + b"\r\n" + b'{"data": ' + b"1" * 5000 + b"}"), "does not answer in JSON"),
+        (raw(OK + b"Content-Length: 500\r\n\r\n", *[b" "] * 90, pause=0.1), "within 1 s"),
+    ],
+    ids=["deep", "digits", "drops"],
+)
+def test_odd_bodies_are_one_sentence(get, words, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Handler, "do_GET", get)
+    monkeypatch.setattr(http, "TRIES", 1)
+    monkeypatch.setenv(http.TIMEOUT_VARIABLE, "1")
+    began = time.monotonic()
+    status, _, err = said()
+    assert (status, err.count("\n")) == (2, 1)
+    assert words in err
+    assert time.monotonic() - began < 6
+
+
+def test_a_body_without_an_end_is_not_read_to_its_end(monkeypatch):
+    monkeypatch.setattr(http, "LARGEST_ANSWER", 2**20)
+    monkeypatch.setattr(Handler, "do_GET", raw(OK + b"\r\n", *[b" " * 2**20] * 3))
+    with serving() as (_, name), pytest.raises(ModelError, match="more than 1 MB at once"):
+        load_served(name)
+
+
+def test_an_address_that_is_none_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("http://[::1#m", "http://localhost:99999/v1#m", "http://localhost:x/v1#m"):
+        status, _, err = said(name)
+        assert (status, err.count("\n")) == (2, 1), err
+        assert "is not an address" in err

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException, InvalidURL
+from http.client import HTTPException, IncompleteRead, InvalidURL
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +22,12 @@ TIMEOUT_VARIABLE = "UNMASK_TIMEOUT"  # seconds that a request may take
 RETRY_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 TRIES = 6
 PROMPT_STATUSES = {400, 413, 414, 422}  # refusals of one prompt
-LONGEST_PAUSE = 30.0  # seconds, whatever a server asks for
+LONGEST_PAUSE = 30.0  # seconds; a server that asks for more is not waited for
+LARGEST_ANSWER = 64 * 2**20  # bytes: a thousand times what a long sentence takes
 FIRST_PAUSE = 0.5  # seconds; doubled with every try
+
+
+AN_ADDRESS = "give http://HOST:PORT/v1#MODEL"
 
 
 class Refused(ModelError):
@@ -40,13 +44,17 @@ class Server:
     pause: float = FIRST_PAUSE
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base)
+        try:
+            parts = urlsplit(self.base)
+            _ = parts.port
+        except ValueError as error:
+            raise ModelError(f"{self.base!r} is not an address ({error}); {AN_ADDRESS}.") from None
         if parts.username or parts.password:
             raise ModelError(
                 f"the address holds a password; put the key into {KEY_VARIABLE} instead."
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ModelError(f"{self.base!r} is not an address; give http://HOST:PORT/v1#MODEL.")
+            raise ModelError(f"{self.base!r} is not an address; {AN_ADDRESS}.")
 
     def models(self) -> list[Mapping[str, Any]]:
         """What the server says it holds."""
@@ -144,8 +152,7 @@ class Server:
                 if error.code not in RETRY_STATUSES or number == TRIES - 1:
                     its_own = error.code in PROMPT_STATUSES and body is not None
                     raise (Refused if its_own else ModelError)(message) from None
-                asked = error.headers.get("Retry-After", "")
-                pause = float(asked) if asked.replace(".", "", 1).isdigit() else 0.0
+                pause = self._asked_pause(error.headers.get("Retry-After", ""))
             except (InvalidURL, UnicodeError) as error:
                 raise ModelError(f"{self.base!r} is not an address ({error}).") from None
             except HTTPException as error:  # an answer that breaks off, or is none
@@ -160,25 +167,51 @@ class Server:
                 if (nobody and path == "/models") or number == TRIES - 1:
                     raise ModelError(self._silent(reason, late)) from None
                 pause = 0.0
-            time.sleep(max(min(pause, LONGEST_PAUSE), self.pause * 2**number))
+            time.sleep(max(pause, self.pause * 2**number))
         raise AssertionError
+
+    def _asked_pause(self, text: str) -> float:
+        """The seconds that a server asks to wait; more than we would are an error."""
+        pause = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 20 else 0.0
+        if pause > LONGEST_PAUSE:
+            raise ModelError(
+                f"{self.base} asks to wait {pause:g} s before the next request; run the command "
+                "again then."
+            )
+        return pause
 
     def _once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         heads = {"Content-Type": "application/json", "User-Agent": "unmask"}
-        if key := os.environ.get(KEY_VARIABLE):
+        if key := _key():
             heads["Authorization"] = f"Bearer {key}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, data, heads)
-        with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-            try:
-                content = json.loads(answer.read())
-            except ValueError as error:
-                raise ModelError(
-                    f"{self.base} does not answer in JSON; give the address up to /v1."
-                ) from error
+        until = time.monotonic() + self.timeout
+        with _OPENER.open(request, timeout=self.timeout) as answer:
+            text = self._body(answer, until)
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ModelError(
+                f"{self.base} does not answer in JSON; give the address up to /v1."
+            ) from None
         if not isinstance(content, dict):
             raise ModelError(f"{self.base} answers with no object; give the address up to /v1.")
         return content
+
+    def _body(self, answer: Any, until: float) -> bytes:
+        """What an answer holds; one that comes in drops takes no longer than another."""
+        parts, size = [], 0
+        while part := answer.read1(2**20):
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST_ANSWER:
+                raise ModelError(f"{self.base} sends more than {LARGEST_ANSWER >> 20} MB at once.")
+            if time.monotonic() > until:
+                raise TimeoutError("timed out")
+        if answer.length:  # it broke off, which `read1` takes for the end
+            raise IncompleteRead(b"", answer.length)
+        return b"".join(parts)
 
     def _refused(self, error: urllib.error.HTTPError) -> str:
         """Why a server refused, in one sentence, without anything that was sent to it."""
@@ -191,8 +224,10 @@ class Server:
             content = json.loads(message)
             inner = content.get("error", content)
             message = str(inner.get("message", inner) if isinstance(inner, dict) else inner)
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             pass
+        if key := _key():
+            message = message.replace(key, "(the key)")  # a server may repeat what it was sent
         tried = f" {TRIES} times" if error.code in RETRY_STATUSES else ""
         return f"{self.base} refused{tried} with {error.code}: {' '.join(message.split())[:150]}"
 
@@ -202,6 +237,39 @@ class Server:
                 f"{self.base} did not answer within {self.timeout:g} s; raise {TIMEOUT_VARIABLE}."
             )
         return f"no server answers at {self.base} ({reason}); start it, or correct the address."
+
+
+def _key() -> str:
+    """The key that requests carry. It is never printed, so one that cannot be sent is not either.
+
+    Whatever http.client refuses to send it would show in its error.
+    """
+    key = os.environ.get(KEY_VARIABLE, "")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ModelError(
+            f"{KEY_VARIABLE} holds a space, a line break or a character that no key has; set it to "
+            "the key alone."
+        )
+    return key
+
+
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect within one server; another would be sent the key and the sentences."""
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: str
+    ) -> Any:
+        old, new = urlsplit(req.full_url), urlsplit(newurl)
+        if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            fp.close()
+            raise ModelError(
+                f"{old.scheme}://{old.netloc} sends requests on to {new.scheme}://{new.netloc}, "
+                "which is not followed; give that address if you trust it."
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_SameOrigin)
 
 
 def _echoed(text: str, prompt: str) -> bool:

@@ -37,7 +37,8 @@ def load_served(name: str, progress: Progress = lambda what, done, total: None) 
     there, record, start = served_record(name)
     codec = ServedCodec(there, str(record["id"]), name, start, progress)
     sample = codec.encode("The server answers.")
-    checked = _check_places(codec)
+    _check_places(codec)
+    _check_constancy(codec)
     facts = {
         "kind": "causal",
         "architecture": "served",
@@ -48,7 +49,7 @@ def load_served(name: str, progress: Progress = lambda what, done, total: None) 
         "weights": None,  # not seen
         "start": start or None,
         "dtype": "as served",
-        "places checked": checked,
+        "places checked": True,
     }
     return Served(name, codec, _limit(record), facts, 0 in sample.specials)
 
@@ -62,22 +63,52 @@ PROBES = (
 PROBE_TOLERANCE = 0.02  # in log-probability: what batches and threads may change
 
 
-def _check_places(codec: "ServedCodec") -> bool:
-    """Refuse a server whose log-probabilities are one place off; False where it cannot be seen."""
+def _check_places(codec: "ServedCodec") -> None:
+    """Refuse a server whose log-probabilities are one place off.
+
+    Two sentences begin alike up to a place. Before it their tokens have the same log-probability,
+    or it is said one place too early; at it they have not, or it is said one place too late; and
+    the most probable token there is the same.
+    """
     echoes = [codec.echo(text) for pair in PROBES for text in pair]
-    seen = []
+    before, at, best = [0.0], [], [0.0]
     for one, two in zip(echoes[::2], echoes[1::2], strict=True):
         same = [a == b for a, b in zip(one.tokens, two.tokens, strict=False)]
         place = same.index(False) if False in same else 0
-        if place and np.isfinite(one.best[place]) and np.isfinite(two.best[place]):
-            seen.append(abs(one.best[place] - two.best[place]))
-    if seen and max(seen) > PROBE_TOLERANCE:
+        if not place:
+            continue
+        moved = np.abs(one.logp[: place + 1] - two.logp[: place + 1])
+        before += moved[:-1][np.isfinite(moved[:-1])].tolist()
+        at.append(float(moved[-1]))
+        if np.isfinite(one.best[place]) and np.isfinite(two.best[place]):
+            best.append(abs(one.best[place] - two.best[place]))
+    wrong = ""
+    if max(before) > PROBE_TOLERANCE:
+        wrong = "a token's depends on the word behind it, so they stand one place too early"
+    elif max(best) > PROBE_TOLERANCE:
+        wrong = "what is most probable somewhere depends on the word there"
+    elif not at or max(at) < PROBE_TOLERANCE:
+        wrong = "a token's does not depend on the token, so they stand one place too late"
+    if wrong:
         raise ModelError(
-            f"the log-probabilities of {codec.server.base} stand at the wrong place: what is most "
-            "probable somewhere depends on the word there (llama-cpp-python does so, its issue "
-            "1983); use another server, or fix it."
+            f"the log-probabilities of {codec.server.base} stand at the wrong place: {wrong} "
+            "(llama-cpp-python had such a fault, its issue 1983); use another server, or fix it."
         )
-    return bool(seen)
+
+
+def _check_constancy(codec: "ServedCodec") -> None:
+    """Refuse a server that answers the same question differently."""
+    text = PROBES[0][0]
+    (again,) = codec.server.echoes(codec.model, [codec.start + text])
+    if isinstance(again, Refused):
+        raise ModelError(f"{codec.server.base}: {again}.")
+    moved = np.abs(_read(again, codec.start, text).logp - codec.echo(text).logp)
+    if not np.nanmax(moved, initial=0.0) <= PROBE_TOLERANCE:
+        raise ModelError(
+            f"{codec.server.base} gives other log-probabilities when the same sentence is sent "
+            f"again (by {np.nanmax(moved):.2f}), so that no score would mean anything; look at its "
+            "settings."
+        )
 
 
 def _limit(record: Mapping[str, Any]) -> int:
@@ -212,6 +243,11 @@ def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
         ) from error
     if (echo.logp > 1e-3).any():
         raise ModelError("the server gives log-probabilities above 0, which none can be.")
+    if (echo.logp > echo.best + 1e-3).any():
+        raise ModelError(
+            "the server gives a token a greater log-probability than the most probable one has: "
+            "its values do not belong together, and are not used."
+        )
     return echo
 
 
@@ -258,7 +294,7 @@ def _walked(tokens: Sequence[str], text: str) -> list[Span] | None:
         if token and text.startswith(token, at):
             out.append((at, at + len(token)))
             at += len(token)
-        elif number == 0:
+        elif number == 0 and (not token or _spelt(token)):
             out.append((0, 0))
         else:
             return None
@@ -275,6 +311,10 @@ def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> l
     if any(a > b for a, b in pairwise(offsets)):
         return None
     ends = [*offsets[1:], len(text)]
+    for k, token in enumerate(tokens):
+        start = k == 0 and not token and all(map(_spelt, tokens[1:2]))
+        if not _spelt(token) and not start:  # a part of a character: each has all of it
+            ends[k] = next((o for o in offsets[k:] if o > offsets[k]), len(text))
     whole = [(a, min(b, len(text))) for a, b in zip(offsets, ends, strict=False) if a < len(text)]
     fits = whole and all(
         not token.strip() or token == text[a:b] or "\ufffd" in token or token.startswith("bytes:")
