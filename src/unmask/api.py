@@ -1,8 +1,9 @@
 """The Python door: models, measures and data by name or as objects; results out."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -14,7 +15,7 @@ from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
 from unmask.flow.evaluate import CHOICES, kind
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.flow.fit import takes
-from unmask.measures import MEASURES, SUITES, Association, Measure, find
+from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.progress_bars import bars
@@ -68,16 +69,21 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     except TypeError as error:
         raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
     asked, given = _several(measures), _several(data)
-    named = [_loaded(m, settings.fast) for m in _several(models)]
+    named, same_name = _named_apart([_loaded(m, settings.fast) for m in _several(models)])
     if not named:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
     suites = {} if asked else {id(m): SUITES[kind(m)] for m in named}
     rows = _distinct(find(m) for m in asked or [n for s in suites.values() for n in s])
+    for row in rows:
+        check_own_name(row)
     sets = _told_apart(
         d
         for name in given or catalogue.SUITE
         for d in catalogue.resolve(
-            name, exclude_flagged=settings.exclude_flagged, encoding=settings.encoding
+            name,
+            exclude_flagged=settings.exclude_flagged,
+            encoding=settings.encoding,
+            cluster=settings.cluster,
         )
     )
     sets, left_out = _excluding(sets, settings.exclude)
@@ -85,7 +91,8 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
         sets = [catalogue.limited(d, settings.limit) for d in sets]
     pairs = [(m, d) for d in sets for m in rows if takes(m, d)]
     notes = (
-        left_out
+        same_name
+        + left_out
         + _unmatched(rows, sets, pairs, bool(asked), bool(given))
         + _unused(settings, pairs)
     )
@@ -212,6 +219,21 @@ def _distinct(rows: Iterable[Measure]) -> list[Measure]:
         if rows_by_name.setdefault(row.name, row) != row:
             raise UnmaskError(f"two measures are named {row.name!r}; give them different names.")
     return list(rows_by_name.values())
+
+
+def _named_apart(models: list[Any]) -> tuple[list[Any], list[str]]:
+    """Loaded models of one name get a number, and a note says so."""
+    taken: Counter[str] = Counter()
+    out, notes = [], []
+    for model in models:
+        name = str(getattr(model, "name", model))
+        taken[name] += 1
+        if taken[name] > 1 and is_dataclass(model) and not isinstance(model, type):
+            number = f"{name}#{taken[name]}"
+            notes.append(f"two models are named {name!r}; the later one is called {number!r} here.")
+            model = replace(model, name=number)  # type: ignore[type-var]
+        out.append(model)
+    return out, notes
 
 
 def _told_apart(sets: Iterable[Data]) -> list[Data]:

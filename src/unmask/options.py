@@ -153,6 +153,7 @@ def named(thing: Any) -> str:
     return str(getattr(thing, "name", thing))
 
 
+INDEPENDENT = "none"  # of a user's items that do not hang together
 ABOUT: Mapping[str, str] = {
     "seed": "Seed of resampling, permutation and shuffling; one seed, the same numbers.",
     "level": "Level of the intervals, such as 0.95.",
@@ -174,6 +175,8 @@ ABOUT: Mapping[str, str] = {
     "exclude": "Table with a column 'item': the ids of items to leave out.",
     "limit": "Use at most N items of each sentence set, evenly spread; the set's name says so.",
     "encoding": "Encoding of your own file, where it is not UTF-8 or marked UTF-16.",
+    "cluster": "none: items of your own file are independent; default: its column 'cluster', else "
+    "items that change the same words belong together.",
     "keep": f"What results keep besides items, in `Result.kept`: {', '.join(KEEP)}.",
     "recheck": "With a reduced dtype, decide close items again in float32.",
     "fast": "Use the fast paths; without them each pass is a plain call of the network.",
@@ -208,6 +211,7 @@ class Options:
     exclude: Path | str | None = None
     limit: int | None = None
     encoding: str | None = None
+    cluster: str | None = None
     keep: tuple[str, ...] = ()
     recheck: bool = True
     fast: bool = True
@@ -241,6 +245,11 @@ class Options:
             )
         if self.limit is not None:
             _whole("limit", self.limit, 1)
+        if self.cluster not in (None, INDEPENDENT):
+            raise UnmaskError(
+                f"cluster is {self.cluster!r}; give {INDEPENDENT!r}, or leave it out and put a "
+                "column 'cluster' into your file."
+            )
         _association_choices(self.pool, self.layer, self.samples)
         _one_of("dtype", self.dtype, DTYPES)
         if isinstance(self.keep, str) or not isinstance(self.keep, tuple | list):

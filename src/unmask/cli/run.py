@@ -64,6 +64,7 @@ def run(
     exclude_flagged: shared.ExcludeFlagged = False,
     exclude: shared.Exclude = None,
     encoding: shared.Encoding = None,
+    cluster: shared.Cluster = None,
     random: shared.Random = "targets",
     matters: shared.Threshold = "3,0.2d",
     recheck: shared.Recheck = True,

@@ -33,6 +33,7 @@ def score(
     model: Annotated[
         str | None, typer.Option("-m", "--model", help="Name of the model; default: the file's.")
     ] = None,
+    cluster: shared.Cluster = None,
     out: shared.Out = None,
     force: shared.Force = False,
     quiet: shared.Quiet = False,
@@ -48,6 +49,6 @@ def score(
     least = options.matters(matters)
     with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
         result = external_scores.score_file(
-            file, data, name=model, resampling=resampling, least=least
+            file, data, name=model, cluster=cluster, resampling=resampling, least=least
         )
         finish(types.Results([result]), folder, "", quiet, in_json, by_category, show)

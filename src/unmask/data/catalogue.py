@@ -14,9 +14,11 @@ import pandas as pd
 
 from unmask.data import controls, defects, templates, wordsets
 from unmask.data.cards import Card, release_files, seat_files, sentence_sets
+from unmask.data.clusters import clustered
 from unmask.data.fetch import locate
 from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
+from unmask.options import INDEPENDENT
 from unmask.support.gc_pause import gc_paused
 from unmask.support.plugins import EntryPoints
 from unmask.support.registry import Registry, unknown
@@ -85,19 +87,26 @@ def cards(names: Sequence[str] | None = None) -> list[Card]:
     return [card(n) for n in names or _files()]
 
 
-def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = None) -> list[Data]:
+def resolve(
+    data: Any,
+    *,
+    exclude_flagged: bool = False,
+    encoding: str | None = None,
+    cluster: str | None = None,
+) -> list[Data]:
     """All that a name, path or object stands for: one thing, or the members of a group.
 
     A word test that templates fit is both a word test and a sentence set. With `exclude_flagged`
     a sentence set comes a second time, without the items that have visible defects. `encoding` is
-    that of a user's file that is neither UTF-8 nor marked UTF-16.
+    that of a user's file that is neither UTF-8 nor marked UTF-16. With the `cluster` "none" the
+    items of a user's file without a column for it are independent.
     """
     if isinstance(data, Dataset) and exclude_flagged:
         return [data, defects.without_flagged(data)]
     if isinstance(data, Dataset | WordTest | Stimuli):
         return _object(data)
     if not isinstance(data, str | Path):
-        dataset = _rows(data)
+        dataset = _rows(data, cluster)
         return [dataset, defects.without_flagged(dataset)] if exclude_flagged else [dataset]
     name = str(data)
     if name in wordsets.groups():
@@ -112,12 +121,12 @@ def resolve(data: Any, *, exclude_flagged: bool = False, encoding: str | None = 
         return _offered(name)
     base, _, control = name.partition(":")
     with gc_paused():
-        flagged = defects.flagged(sentences(base, encoding))
+        flagged = defects.flagged(sentences(base, encoding, cluster))
     sets: list[Data] = [controls.controlled(flagged, control) if control else flagged]
     return sets + ([defects.without_flagged(flagged)] if exclude_flagged else [])
 
 
-def _rows(data: Any) -> Dataset:
+def _rows(data: Any, cluster: str | None) -> Dataset:
     """Pairs from a pandas frame or a `datasets.Dataset` with a column for each sentence."""
     frame = data.to_pandas() if hasattr(data, "to_pandas") else data
     if not isinstance(frame, pd.DataFrame):
@@ -130,7 +139,7 @@ def _rows(data: Any) -> Dataset:
         raise DataError(
             f"the frame has {lacks}; it needs 'stereotype' and 'antistereotype', a pair in a row."
         )
-    dataset = pairs_of(frame.to_dict("records"), "frame", "the frame")
+    dataset = _clustered(pairs_of(frame.to_dict("records"), "frame", "the frame"), cluster)
     return _noted(defects.flagged(dataset), {"source": "frame"})  # type: ignore[no-any-return]
 
 
@@ -140,7 +149,7 @@ def word_sets(names: Sequence[str]) -> list[Stimuli]:
     return [wordsets.stimuli().among(n, wordsets.groups()) for n in members]
 
 
-def sentences(name: str, encoding: str | None = None) -> Dataset:
+def sentences(name: str, encoding: str | None = None, cluster: str | None = None) -> Dataset:
     """A sentence set by name, or a user's file by path; `about` says where it comes from."""
     path = Path(name)
     if path.suffix in SUFFIXES and name not in sentence_sets():
@@ -149,7 +158,8 @@ def sentences(name: str, encoding: str | None = None) -> Dataset:
                 f"there is no file {name!r}; give the path of a CSV, TSV, JSON-lines or parquet "
                 "file."
             )
-        return _noted(read_pairs(path, encoding), {"source": "file", "file": path.name})
+        pairs = _clustered(read_pairs(path, encoding), cluster)
+        return _noted(pairs, {"source": "file", "file": path.name})
     if name not in sentence_sets():
         raise NameUnknown(unknown("data set", name, known()))
     (dataset,) = _read(sentence_sets()[name])
@@ -157,12 +167,23 @@ def sentences(name: str, encoding: str | None = None) -> Dataset:
     return dataset
 
 
+def _clustered(data: Dataset, cluster: str | None) -> Dataset:
+    """A user's items with clusters from their changed words, unless they are independent."""
+    return data if cluster == INDEPENDENT else clustered(data)
+
+
 def _read(card: Card) -> list[Any]:
     """What a card's file holds, with a note on where it comes from."""
     path, note = locate(card)
     content = card.read(path, *(locate(needed)[0] for needed in card.needs))
     some = content if isinstance(content, list) else [content]
-    return [_noted(data, {**note, "cite": list(card.cite)}) for data in some]
+    more: dict[str, Any] = {"cite": list(card.cite)}
+    if note.get("as_pinned") is False:
+        more["notes"] = (
+            f"{card.name}: the file in UNMASK_DATA is not the published one (its checksum "
+            "differs), so its scores are not those of others.",
+        )
+    return [_noted(data, {**note, **more}) for data in some]
 
 
 def _noted(data: Any, note: Mapping[str, Any]) -> Any:

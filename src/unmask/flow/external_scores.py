@@ -13,8 +13,8 @@ from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_lines, read_table
 from unmask.errors import DataError
-from unmask.flow.items import sentence_rows
-from unmask.flow.results import preferences
+from unmask.flow.items import digest, sentence_rows
+from unmask.flow.results import preferences, tied
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
@@ -37,6 +37,7 @@ def score_file(
     data: str,
     *,
     name: str | None = None,
+    cluster: str | None = None,
     resampling: Resampling = DEFAULTS,
     least: Threshold = Threshold(),
 ) -> Result:
@@ -49,7 +50,7 @@ def score_file(
     inspect's StereoSet has choices: an item counts if the stereotype or the antistereotype was
     chosen, by most epochs if there are several.
     """
-    dataset = catalogue.sentences(data)
+    dataset = catalogue.sentences(data, cluster=cluster)
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; give a file of sentence scores.")
     choices = harness.is_inspect(path)
@@ -59,20 +60,19 @@ def score_file(
     model = name or path.stem
     frame = _frame(dataset, scores, model)
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
-    if not frame.reason.isna().any() and (frame.reason == "a score is not finite").any():
-        raise DataError(f"no item of {data!r} has finite scores in {path}; write them again.")
-    if missing == len(dataset.items):
-        example = next(iter(_ids(dataset.items[0]).values()))
-        raise DataError(
-            f"no id in {path} belongs to {data!r}; ids look like {example!r} there and like "
-            f"{next(iter(scores))!r} in the file."
-        )
+    _check_found(frame, dataset, scores, path)
     macro = dataset.shape == "triplets"
     rule: Ties = "drop" if choices else "strict"
     overall, categories, extras, ties, _ = preferences(
         frame, ties=rule, macro=macro, resampling=resampling
     )
+    if ties == len(dataset.items) - missing:
+        raise DataError(
+            f"all {ties} items that {path} scores are ties, so nothing can be said of a "
+            "preference; look at how the scores were made."
+        )
     average = "macro" if macro else "micro"
+    facts = {k: v for k, v in dataset.about.items() if k != "notes"} | {"digest": digest(dataset)}
     settings = {"ties": rule, "decimals": None, "average": average, "cluster": dataset.cluster}
     return Result(
         spec=Spec(model, "scores", dataset.name),
@@ -89,11 +89,42 @@ def score_file(
             unused=given,
         ),
         settings={"seed": resampling.seed, **settings},
-        notes=_foreign(given, dataset.name),
-        provenance={"file": path.name, "data": dict(dataset.about), "measure": {"cite": []}},
+        notes=(
+            *dataset.about.get("notes", ()),
+            *_foreign(given, dataset.name),
+            *tied(ties, rule),
+            *_losses(frame),
+        ),
+        provenance={"file": path.name, "data": facts, "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
         verdicts=verdicts_of(overall, categories, "preference", least),
+    )
+
+
+def _check_found(
+    frame: pd.DataFrame, data: Dataset, scores: Mapping[str, float], path: Path
+) -> None:
+    """Refuse a file in which no item has a finite score, with the reason."""
+    if frame.reason.isna().any():
+        return
+    if (frame.reason == "a score is not finite").any():
+        raise DataError(f"no item of {data.name!r} has finite scores in {path}; write them again.")
+    example = next(iter(_ids(data.items[0]).values()))
+    raise DataError(
+        f"no id in {path} belongs to {data.name!r}; ids look like {example!r} there and like "
+        f"{next(iter(scores))!r} in the file."
+    )
+
+
+def _losses(frame: pd.DataFrame) -> tuple[str, ...]:
+    """A note on scores that look like losses: with them everything is the other way round."""
+    known = frame.loc[frame.reason.isna(), "score"]
+    if not (known >= 0).all() or not (known > 1).any():
+        return ()
+    return (
+        "all scores are positive and some exceed 1, as losses are and log-likelihoods and "
+        "probabilities are not: higher is taken as more likely, so turn the sign of losses.",
     )
 
 

@@ -1,5 +1,7 @@
 """The items table: one row for each sentence, or for each word of an association test."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -98,4 +100,14 @@ def designed(facts: pd.DataFrame) -> Design:
 def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:
     """What a result rests on: the model, the data, and the sources of the measure."""
     about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
-    return {"model": dict(model.provenance), "data": dict(data.about), "measure": about}
+    known = {k: v for k, v in data.about.items() if k != "notes"} | {"digest": digest(data)}
+    return {"model": dict(model.provenance), "data": known, "measure": about}
+
+
+def digest(data: Any) -> str:
+    """What tells one data set from another of the same name: its sentences or words, in order."""
+    if isinstance(data, Dataset):
+        content = [[i.id, i.category, [t.string for t in i.texts.values()]] for i in data.items]
+    else:
+        content = [[label, *words] for label, words in data.stimuli.sets.items()]
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()

@@ -77,9 +77,10 @@ def result(
         provenance=provenance(model, measure, data),
         items=frame,
         notes=model.abilities.remarks
+        + tuple(data.about.get("notes", ()))
         + _unknown(scored)
         + contradiction(comparison.overall)
-        + _tied(comparison.ties, measure)
+        + tied(comparison.ties, measure.ties)
         + (() if measure.baseline else _warn(accuracy, measure)),
         shown=_shown(measure, comparison),
         verdicts={}
@@ -133,9 +134,10 @@ def _unknown(scored: Scored) -> tuple[str, ...]:
     return (f"the tokenizer does not know {share:.0f} % of the tokens of these sentences.",)
 
 
-def _tied(ties: int, measure: Likelihood) -> tuple[str, ...]:
+def tied(ties: int, rule: Ties) -> tuple[str, ...]:
+    """A note on ties and how they count."""
     rules = {"strict": "as not stereotypical", "half": "a half", "drop": "not at all"}
-    return (f"{ties} items are ties, which count {rules[measure.ties]}.",) if ties else ()
+    return (f"{ties} items are ties, which count {rules[rule]}.",) if ties else ()
 
 
 def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from unmask.text.contexts import (
     WordTest,
     read_by_husse2022,
 )
-from unmask.types import Coverage, Floats, Result
+from unmask.types import Coverage, Floats, Result, Stimuli
 
 BINS = 40
 MIN_WORDS = 2  # words that a set must keep
@@ -227,7 +228,18 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
 def _notes(asked: Asked) -> tuple[str, ...]:
     lost = asked.test.about.get("sentences_without_their_word", 0)
     note = (f"{lost} sentences of the file have none of its words and are left out.",)
-    return (note if lost else ()) + asked.said
+    notes = (*asked.test.about.get("notes", ()), *_overlaps(asked.test.stimuli))
+    return notes + (note if lost else ()) + asked.said
+
+
+def _overlaps(test: Stimuli) -> tuple[str, ...]:
+    """A note on words that two sets of a test share: they pull both ways."""
+    return tuple(
+        f"{test.name}: {one} and {two} share {', '.join(shared[:3])}"
+        f"{' and more' if len(shared) > 3 else ''}, which pulls both ways."
+        for (one, a), (two, b) in combinations(test.sets.items(), 2)
+        if (shared := [w for w in a if w in set(b)])
+    )
 
 
 def _settings(model: Model, asked: Asked, sentences: int, resampling: Resampling) -> Any:

@@ -8,4 +8,5 @@ from unmask.measures.table import MEASURES as MEASURES
 from unmask.measures.table import SUITE as SUITE
 from unmask.measures.table import SUITES as SUITES
 from unmask.measures.table import Measure as Measure
+from unmask.measures.table import check_own_name as check_own_name
 from unmask.measures.table import find as find

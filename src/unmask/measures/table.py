@@ -25,6 +25,15 @@ SUITES: dict[Kind, tuple[str, ...]] = {
 }
 
 
+def check_own_name(row: Measure) -> None:
+    """Refuse a user's row under the name of one of ours, which its scores would be taken for."""
+    if MEASURES.get(row.name, row) != row:
+        raise UnmaskError(
+            f"your row is named {row.name!r}, as one of unmask's that it is not; give it another "
+            "name."
+        )
+
+
 def find(measure: Any) -> Measure:
     """A measure by name, of ours or of an installed package; a row is taken as it is."""
     if isinstance(measure, Likelihood | Association):
@@ -37,5 +46,10 @@ def find(measure: Any) -> Measure:
         raise UnmaskError(
             f"the measure {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "
             f"{type(row).__name__}; it must be a Likelihood or an Association."
+        )
+    if row.name != name:
+        raise UnmaskError(
+            f"the measure {name!r} of the package {ENTRY_POINTS.package(name)!r} calls itself "
+            f"{row.name!r}; a row and its entry point have one name."
         )
     return row

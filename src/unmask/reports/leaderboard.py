@@ -1,5 +1,6 @@
 """Models side by side on what all of them were measured by."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,22 @@ import pandas as pd
 from unmask.errors import DataError
 from unmask.reports.columns import UNITS, table
 from unmask.reports.results import gather
+from unmask.types import Results
+
+
+def _check_same_data(results: Results, shared: Sequence[str]) -> None:
+    """Refuse data that only have the name in common: their scores are not of the same thing."""
+    digests: dict[str, dict[str, str]] = {}
+    for r in results:
+        known = r.provenance.get("data", {}).get("digest")
+        if r.title in shared and known:
+            digests.setdefault(r.data, {}).setdefault(str(known), r.model)
+    for data, owners in digests.items():
+        if len(owners) > 1:
+            raise DataError(
+                f"{data!r} is not the same data for {' and '.join(list(owners.values())[:2])}: its "
+                "items differ; run all models on one file, or give the files different names."
+            )
 
 
 def leaderboard(results: Any) -> pd.DataFrame:
@@ -29,6 +46,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
         raise DataError(
             f"{', '.join(models[:3])} have no measure and data in common; run the same for all."
         )
+    _check_same_data(results, shared)
     twice = frame.assign(what=what).duplicated(["model", "what"])
     if twice.any():
         row = frame[twice].iloc[0]

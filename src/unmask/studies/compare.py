@@ -92,7 +92,8 @@ def _matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
     out = []
     for ones, twos in groups.values():
         if len(ones) == len(twos) == 1:
-            out.append((a.results[ones[0]], b.results[twos[0]], ""))
+            one, two = a.results[ones[0]], b.results[twos[0]]
+            out.append((one, two, _differing(one, two)))
             continue
         twin = {k[2:]: k for k in twos}
         shared = [(k, twin[k[2:]]) for k in ones if k[2:] in twin]
@@ -100,10 +101,18 @@ def _matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
     return out
 
 
+CHOICES = ("pool", "layer", "contexts", "samples")
+
+
+def _differing(a: Result, b: Result) -> str:
+    """The choices in which two results differ: what is compared is not the models alone."""
+    pairs = {k: (a.settings.get(k), b.settings.get(k)) for k in CHOICES}
+    return ", ".join(f"{k} {one} against {two}" for k, (one, two) in pairs.items() if one != two)
+
+
 def _choices(result: Result) -> str:
     """The choices of a result in words."""
-    names = ("pool", "layer", "contexts", "samples")
-    chosen = {k: getattr(result.spec, k) for k in names} | dict(result.spec.tags)
+    chosen = {k: getattr(result.spec, k) for k in CHOICES} | dict(result.spec.tags)
     plain = {"model", "measure", "data"}
     return ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None and k not in plain)
 

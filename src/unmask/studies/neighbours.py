@@ -47,6 +47,8 @@ def neighbours(results: Any) -> pd.DataFrame:
     known, parts = scores(), []
     for result in gather(results):
         measure, data = _plain(result.measure), _whole(result.data)
+        if not _published(result):
+            continue
         near = known[(known.measure == measure) & (known.data == data)]
         own = {"": result.overall, **result.by_category}
         for category, part in near.groupby("category"):
@@ -54,9 +56,18 @@ def neighbours(results: Any) -> pd.DataFrame:
                 parts.append(pd.concat([part, _row(result, str(category), own[category])]))
     if not parts:
         names = sorted({f"{m} on {d}" for m, d in zip(known.measure, known.data, strict=True)})
-        raise UnmaskError(f"no published score is known for these; there are: {', '.join(names)}.")
+        raise UnmaskError(
+            "no published score is known for these (your own files have none); there are: "
+            f"{', '.join(names)}."
+        )
     order = ["measure", "data", "category", "score"]
     return pd.concat(parts).sort_values(order, ignore_index=True)[list(COLUMNS)]
+
+
+def _published(result: Result) -> bool:
+    """Whether a result is on the published data, and not on a user's own of the same name."""
+    about = result.provenance.get("data", {})
+    return about.get("source") not in ("file", "frame") and about.get("as_pinned") is not False
 
 
 def _plain(measure: str) -> str:

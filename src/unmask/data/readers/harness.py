@@ -31,7 +31,7 @@ def lm_eval_pairs(
         try:
             doc = row["doc"]
             pair = (str(doc["sent_more"]).strip(), str(doc["sent_less"]).strip())
-            values = [float(answer[0]) for answer in row["filtered_resps"]]
+            values = [_likelihood(answer) for answer in row["filtered_resps"]]
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise DataError(
                 f"{path}, sample {number} is none of a crows_pairs task ({error!r:.60}); give the "
@@ -42,6 +42,13 @@ def lm_eval_pairs(
         if scores.setdefault(pair, values) != values:
             raise DataError(f"{path}, sample {number} gives a pair other scores than one before.")
     return scores
+
+
+def _likelihood(answer: Any) -> float:
+    """The log-likelihood of an answer: [value, is greedy], or the value alone."""
+    if isinstance(answer, list | tuple):
+        return float(answer[0])
+    return float(answer)
 
 
 def is_inspect(path: Path) -> bool:

@@ -106,11 +106,37 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> 
     triplets = all(_given(r, UNRELATED) is not None for r in rows)
     labels = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED) if triplets else (STEREOTYPE, ANTISTEREOTYPE)
     items = [_user_item(row, number, path, labels) for number, row in enumerate(rows)]
+    notes = (*_incomplete(rows, name, triplets), *_spellings(items, name))
     return Dataset(
         name,
         "triplets" if triplets else "pairs",
         tuple(items),
         "cluster" if "cluster" in rows[0] else "item",
+        {"notes": notes} if notes else {},
+    )
+
+
+def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) -> tuple[str, ...]:
+    """A note where some rows have an unrelated sentence and others have none."""
+    lacking = sum(_given(r, UNRELATED) is None for r in rows)
+    if triplets or lacking == len(rows):
+        return ()
+    return (
+        f"{name}: {lacking} of {len(rows)} rows have no 'unrelated' sentence, so that all are read "
+        "as pairs; fill them in for cat and its lms.",
+    )
+
+
+def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
+    """A note on categories that differ in letter case or spaces alone."""
+    forms: dict[str, list[str]] = {}
+    for category in dict.fromkeys(item.category for item in items):
+        forms.setdefault(" ".join(category.casefold().split()), []).append(category)
+    return tuple(
+        f"{name}: the categories {', '.join(map(repr, some))} differ in spelling alone, and are "
+        "counted apart."
+        for some in forms.values()
+        if len(some) > 1
     )
 
 

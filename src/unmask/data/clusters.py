@@ -1,0 +1,86 @@
+"""Which items of a user's file hang together, where the file does not say: by their changed words.
+
+Rows that swap the same words ("he" and "she" in sixty sentences) are not sixty observations: what a
+model makes of these words is in all of them. So they are one cluster, whichever way round they
+stand, and which word the stereotype is about is their side.
+"""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+from unmask.text.roles import align
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
+
+CHANGED_WORDS = "changed words"
+ARTICLES = {"a", "an"}  # they follow the word behind them
+_WORD = re.compile(r"[\w'\u2019-]+")
+
+
+def clustered(data: Dataset) -> Dataset:
+    """The data set with clusters, and sides where words change places, from its changed words.
+
+    A set that has clusters of its own is left as it is, and so is one in which no two items change
+    the same words. Where all items change the same two words these are no sample of words, and only
+    rows that are the same are one cluster. `about["notes"]` says what was derived.
+    """
+    if data.cluster != "item" or data.shape not in ("pairs", "triplets"):
+        return data
+    words = [changed_words(item) for item in data.items]
+    pairs = [" | ".join(sorted(pair)) for pair in words]
+    if len(set(pairs)) == 1:
+        return _by_sentences(data)
+    if len(set(pairs)) == len(pairs):
+        return data
+    sides = [one for one, _ in words]
+    swapped = _swapped(pairs, sides) and not any(item.side for item in data.items)
+    items = tuple(
+        replace(i, cluster=pair, **({"family": pair, "side": side} if swapped else {}))  # type: ignore[arg-type]
+        for i, pair, side in zip(data.items, pairs, sides, strict=True)
+    )
+    note = (
+        f"{data.name} names no clusters: its {len(items)} items are grouped by the "
+        f"{len(set(pairs))} pairs of words in which their sentences differ"
+        f"{', with the word of the stereotype as the side' if swapped else ''} (give a column "
+        "'cluster', or --cluster none where items are independent)."
+    )
+    return _noted(replace(data, items=items, cluster=CHANGED_WORDS), note)
+
+
+def changed_words(item: Contrast) -> tuple[str, str]:
+    """The words that only the stereotype has, and those that only the antistereotype has."""
+    one, two = (_words(item.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE))
+    places = align(one, two).changed
+    halves = (
+        " ".join(w for i in some if (w := words[i]) not in ARTICLES)
+        for words, some in zip((one, two), places, strict=True)
+    )
+    first, second = halves
+    return (first, second) if first or second else (" ".join(one), " ".join(two))
+
+
+def _words(sentence: str) -> list[str]:
+    return _WORD.findall(sentence.lower())
+
+
+def _swapped(pairs: list[str], sides: list[str]) -> bool:
+    """Whether most items are of a pair of words that stands both ways round."""
+    ways = Counter(pair for pair, _ in set(zip(pairs, sides, strict=True)))
+    return sum(ways[pair] > 1 for pair in pairs) * 2 >= len(pairs)
+
+
+def _by_sentences(data: Dataset) -> Dataset:
+    """Rows with the same sentences as one cluster."""
+    keys = [" / ".join(sorted(t.string.lower() for t in i.texts.values())) for i in data.items]
+    if len(set(keys)) == len(keys):
+        return data
+    items = tuple(replace(i, cluster=key) for i, key in zip(data.items, keys, strict=True))
+    note = (
+        f"{data.name} has {len(keys) - len(set(keys))} rows that repeat others; they count as one "
+        "observation (--cluster none counts each)."
+    )
+    return _noted(replace(data, items=items, cluster="sentences"), note)
+
+
+def _noted(data: Dataset, note: str) -> Dataset:
+    return replace(data, about={**data.about, "notes": (*data.about.get("notes", ()), note)})
