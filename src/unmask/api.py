@@ -69,7 +69,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     except TypeError as error:
         raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
     asked, given = _several(measures), _several(data)
-    named, same_name = _named_apart([_loaded(m, settings.fast) for m in _several(models)])
+    named, same_name = _named_apart([_loaded(m, settings) for m in _several(models)])
     if not named:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
     suites = {} if asked else {id(m): SUITES[kind(m)] for m in named}
@@ -180,26 +180,42 @@ def _is_pair(given: Any) -> bool:
     )
 
 
-def _loaded(model: ModelLike, fast: bool) -> str | Path | Model:
+def _loaded(model: ModelLike, options: Options) -> str | Path | Model:
     """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
     if not isinstance(model, tuple) or not _is_pair(model):
         return cast("str | Path | Model", model)  # anything else is refused when it is used
+    usual = Options()
+    for name in ("dtype", "device", "load", "engine"):
+        if getattr(options, name) != getattr(usual, name):
+            raise UnmaskError(
+                f"a network in memory is measured as it is and where it is: leave out {name}, or "
+                "change the network (net.to(...)), or give the name of a model."
+            )
     # torch is heavy: only when a network is given
     from unmask.models.transformers.model import in_memory
 
-    return in_memory(model[0], model[1], fast)
+    net = getattr(model[0], "module", model[0])  # DataParallel's
+    return in_memory(net, model[1], options.fast)
 
 
 @contextmanager
 def _resting(models: Models) -> Iterator[None]:
-    """Networks in memory are measured as they are used, without dropout, and then trained on."""
-    nets = [m[0] for m in _several(models) if _is_pair(m)]
-    before = [net.training for net in nets]
+    """Networks in memory are measured as they are used, without dropout, and then trained on.
+
+    Afterwards each part of a network, and its tokenizer, is in the mode in which it was.
+    """
+    pairs = [m for m in _several(models) if _is_pair(m)]
+    modes = [(part, part.training) for net, _ in pairs for part in net.modules()]
+    backends = [t.backend_tokenizer for _, t in pairs if hasattr(t, "backend_tokenizer")]
+    cuts = [(b, b.truncation, b.padding) for b in backends]
     try:
         yield
     finally:
-        for net, training in zip(nets, before, strict=True):
-            net.train(training)
+        for part, training in modes:
+            part.training = training
+        for backend, truncation, padding in cuts:
+            backend.enable_truncation(**truncation) if truncation else backend.no_truncation()
+            backend.enable_padding(**padding) if padding else backend.no_padding()
 
 
 @contextmanager

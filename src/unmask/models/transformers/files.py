@@ -74,6 +74,12 @@ def kind_of(config: Any) -> Kind:
     if masked and (named.endswith("ForMaskedLM") or named.endswith("ForPreTraining")):
         return "encoder" if family == "electra" and "PreTraining" in named else "masked"
     if causal and named.endswith(("ForCausalLM", "LMHeadModel")):
+        if masked and family != "xlm" and not getattr(config, "is_decoder", True):
+            raise ModelError(
+                f"a {named} whose config has no is_decoder sees the tokens behind a word, so it is "
+                "no causal model; set is_decoder if it was trained as one, or give it as "
+                "ForMaskedLM."
+            )
         return "causal"
     if named.endswith("Model"):
         return "causal" if causal and not masked else "encoder"
@@ -102,6 +108,11 @@ def check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
     folder = Path(source)
     if not folder.is_dir() or "gguf_file" in options:
         return
+    if (folder / "adapter_config.json").is_file():
+        raise ModelError(
+            f"the folder {name!r} holds an adapter, which would not be used; merge it into the "
+            "weights (merge_and_unload) and save the whole model."
+        )
     if not any((folder / file).is_file() for file in TOKENIZER_FILES):
         raise ModelError(
             f"the folder {name!r} has no tokenizer ({', '.join(TOKENIZER_FILES[:3])}, ...); "
@@ -150,6 +161,7 @@ def attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
         options.setdefault("trust_remote_code", False)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     level = transformers.logging.get_verbosity()
+    bars = transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     # What reads GGUF files draws bars of its own.
@@ -165,6 +177,8 @@ def attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
         raise ModelError(f"cannot load the model {name!r}: {first_sentence(error)}") from error
     finally:
         transformers.logging.set_verbosity(level)
+        if bars:
+            transformers.logging.enable_progress_bar()
 
 
 def _lacking(name: str, error: ImportError) -> str:

@@ -27,7 +27,7 @@ from unmask.models.transformers.hooks import (
     only_at,
     padding_mask,
 )
-from unmask.models.transformers.weights import device_of
+from unmask.models.transformers.weights import device_of, running
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows
 from unmask.queries import Ints, Query, Readings, RowQueries, ranges, row_queries_of
 from unmask.types import Floats
@@ -252,7 +252,7 @@ class Engine:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
         picked = asked.hidden is not None
-        with self._gathered(batch, picked):
+        with running(self.net), self._gathered(batch, picked):
             out = self.net(
                 input_ids=batch.ids,
                 # Without padding there is nothing to shut off, and attention is faster.
@@ -262,6 +262,7 @@ class Engine:
                 **self.segments(batch.ids),
                 **(self._permutation(asked, batch) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
+                return_dict=True,  # whatever the config says
             )
         if out.logits.shape[:2] != (1, len(batch.row)):
             raise ModelError(

@@ -35,10 +35,12 @@ from unmask.models.transformers.weights import (
     count,
     device_of,
     devices,
+    unused_weights,
 )
 from unmask.models.unique_rows import masking_rule
 from unmask.types import Kind
 
+OWN_VOCABULARY = 0.8  # of the network's rows, which are padded in some; fewer is another model's
 _AUTO = {
     "masked": transformers.AutoModelForMaskedLM,
     "causal": transformers.AutoModelForCausalLM,
@@ -61,6 +63,8 @@ class TransformerModel:
     precision: str = "float32"
     placed: str | None = None  # the device it was asked for
     fast: bool = True  # else every pass is a plain call of the network
+    remarks: tuple[str, ...] = ()  # what a reader of its scores must know
+    cacheable: bool = True  # whether its hash says all that decides its answers
 
     @property
     def family(self) -> str:
@@ -91,6 +95,7 @@ class TransformerModel:
             self.limit,
             self.precision,
             pipelined=device_of(self.net).type == "cuda",
+            remarks=self.remarks,
         )
 
     def close(self) -> None:
@@ -106,9 +111,8 @@ class TransformerModel:
     ) -> TransformerVectors:
         """The embedding engine; without a layer, the last."""
         chosen = -1 if layer is None else layer
-        known = (
-            VectorAnswers(store, salt(self.provenance, "vectors")) if store is not None else None
-        )
+        kept = store if self.cacheable else None
+        known = VectorAnswers(kept, salt(self.provenance, "vectors")) if kept is not None else None
         return TransformerVectors(
             self.net, self.codec, self.limit, chosen, budget or Budget(), known, progress
         )
@@ -135,7 +139,7 @@ class TransformerModel:
             head = next_sentence_net(self)
             return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
         show = masking_rule(self.kind, stream, self.codec)
-        answers = answers_of(store, self.provenance, stream)
+        answers = answers_of(store if self.cacheable else None, self.provenance, stream)
         segments = _untyped if stream == "untyped" else self.codec.segments
         return Engine(
             self.net,
@@ -183,9 +187,12 @@ def load(
         **spread_options(device, bits),
     )
     check_complete(name, report)
+    unused = unused_weights(name, report)
     known_by = checked_hash(net, name)  # before they go to a GPU: they need not come back for it
     placed = net if device == SPREAD or bits else moved(net, device)
     model = wrap(placed, tokenizer, kind, name, known_by, fast)
+    if fast and device_of(placed).type == "cpu" and not hasattr(placed, "hf_device_map"):
+        lay_out(placed)
     if dtype == "tf32" and device_of(model.net).type != "cuda":
         raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
     stated = bits or ("tf32" if dtype == "tf32" else "")
@@ -195,7 +202,9 @@ def load(
     # A quantised model is what it is: there is no finer one to hold it against.
     precision = "float32" if bits else dtype
     origin = "" if bits else source
-    return replace(model, source=origin, precision=precision, provenance=facts, placed=device)
+    remarks = model.remarks + unused
+    changes = {"source": origin, "precision": precision, "provenance": facts, "placed": device}
+    return replace(model, **changes, remarks=remarks, cacheable=True)  # type: ignore[arg-type]
 
 
 def moved(thing: Any, device: str | None) -> Any:
@@ -232,9 +241,51 @@ def next_sentence_net(model: TransformerModel) -> Any:
 
 
 def in_memory(net: Any, tokenizer: Any, fast: bool = True) -> TransformerModel:
-    """A network of transformers with its tokenizer, as it is now."""
+    """A network of transformers with its tokenizer, as it is now.
+
+    A CPU computes in half precision hundreds of times slower, and with another score: there a copy
+    in float32 is measured, and a remark says so.
+    """
     name = str(getattr(net.config, "_name_or_path", "")) or type(net).__name__
-    return wrap(net, tokenizer, kind_of(_of_class(net)), name, fast=fast)
+    kind = kind_of(_of_class(net))
+    dtype = next(net.parameters()).dtype
+    if device_of(net).type != "cpu" or dtype not in (torch.float16, torch.bfloat16):
+        return wrap(net, tokenizer, kind, name, fast=fast)
+    model = wrap(copy.deepcopy(net).float(), tokenizer, kind, name, fast=fast)
+    half = str(dtype).removeprefix("torch.")
+    note = f"{name} is in {half}, which a CPU computes slowly: a float32 copy was measured."
+    return replace(model, remarks=(*model.remarks, note))
+
+
+def _is_plain(net: Any) -> bool:
+    """Whether weights and config say all that a network does: no hooks, no code of others."""
+    return all(
+        not module._forward_hooks
+        and not module._forward_pre_hooks
+        and "forward" not in vars(module)
+        and type(module).__module__.partition(".")[0] in ("torch", "transformers")
+        for module in net.modules()
+    )
+
+
+def _tokenizer_remarks(net: Any, tokenizer: Any, kind: Kind, name: str) -> tuple[str, ...]:
+    """Notes on a tokenizer that may be another model's; one that cannot be its own is refused."""
+    rows = net.get_input_embeddings().weight.shape[0]
+    largest = max(tokenizer.get_vocab().values())
+    if largest >= rows:
+        raise ModelError(
+            f"the tokenizer of {name!r} has tokens up to {largest}, and the network embeds {rows}: "
+            "it is another model's; give the one that it was trained with."
+        )
+    notes = []
+    if largest + 1 < OWN_VOCABULARY * rows:
+        notes.append(
+            f"the tokenizer of {name} has {largest + 1} tokens and the network {rows}: make sure "
+            "that it is the one it was trained with."
+        )
+    if kind == "masked" and tokenizer.cls_token_id is None:
+        notes.append(f"the tokenizer of {name} puts no token before a sentence, as BERT's does.")
+    return tuple(notes)
 
 
 def _of_class(net: Any) -> Any:
@@ -270,20 +321,26 @@ def wrap(
     }
     if not fast:
         provenance["path"] = "plain"  # fast paths round otherwise, so answers are kept apart
-    if fast and device.type == "cpu" and not hasattr(net, "hf_device_map"):
-        lay_out(net)
     codec = TokenizerCodec(tokenizer, kind, name)
-    limit = _limit(net.config, tokenizer)
-    return TransformerModel(name, kind, codec, net, limit, provenance, fast=fast)
+    limit, remarks = _limit(net, tokenizer), _tokenizer_remarks(net, tokenizer, kind, name)
+    facts = {"remarks": remarks, "cacheable": _is_plain(net)}
+    return TransformerModel(name, kind, codec, net, limit, provenance, fast=fast, **facts)  # type: ignore[arg-type]
 
 
-def _limit(config: Any, tokenizer: Any) -> int:
-    """The longest row the model takes, in tokens."""
+def _limit(net: Any, tokenizer: Any) -> int:
+    """The longest row the model takes, in tokens.
+
+    Where positions start behind the padding index, as RoBERTa's do, the embedding itself says so.
+    """
+    config = net.config
     positions = getattr(config, "max_position_embeddings", None) or getattr(
         config, "n_positions", None
     )
-    if config.model_type in {"roberta", "xlm-roberta", "camembert"} and positions:
-        positions -= config.pad_token_id + 1  # positions start behind the padding index
+    for name, module in net.named_modules():
+        first = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and positions and first is not None:
+            positions -= int(first) + 1
+            break
     stated = tokenizer.model_max_length
     limits = [n for n in (positions, stated) if n and 0 < n < 10**9]
     return min(limits) if limits else 10**9

@@ -9,7 +9,7 @@ import torch
 
 from unmask.errors import ModelError
 from unmask.models.batches import Budget, Progress, batches, padded
-from unmask.models.transformers.weights import device_of
+from unmask.models.transformers.weights import device_of, running
 from unmask.queries import Query, Readings, RowQueries, row_queries_of
 
 
@@ -58,9 +58,11 @@ class NextSentence:
         for i, (tokens, second) in enumerate(rows):
             types[i, second : len(tokens)] = 1
         device = device_of(self.net)
-        out = self.net(
-            input_ids=ids.to(device),
-            attention_mask=real.to(device),
-            token_type_ids=types.to(device),
-        )
+        with running(self.net):
+            out = self.net(
+                input_ids=ids.to(device),
+                attention_mask=real.to(device),
+                token_type_ids=types.to(device),
+                return_dict=True,
+            )
         return out.logits.float().log_softmax(-1).double().cpu().numpy()

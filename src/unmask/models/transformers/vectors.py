@@ -16,7 +16,7 @@ from unmask.models.batches import Budget, Progress, batches, padded
 from unmask.models.protocol import STREAMS, Abilities
 from unmask.models.transformers.encodings import ENCODE
 from unmask.models.transformers.tokenizer import TokenizerCodec
-from unmask.models.transformers.weights import device_of
+from unmask.models.transformers.weights import device_of, running
 from unmask.options import POOLS
 from unmask.queries import Encoded
 from unmask.text.contexts import Mention, Wanted
@@ -46,7 +46,12 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
 
 
 def network_abilities(
-    kind: Kind, config: Any, limit: int, precision: str, pipelined: bool = False
+    kind: Kind,
+    config: Any,
+    limit: int,
+    precision: str,
+    pipelined: bool = False,
+    remarks: tuple[str, ...] = (),
 ) -> Abilities:
     """What a network of transformers can do, from its config."""
     depth = int(config.num_hidden_layers)
@@ -57,6 +62,7 @@ def network_abilities(
         limit=limit,
         precision=precision,
         pipelined=pipelined,
+        remarks=remarks,
     )
 
 
@@ -145,12 +151,14 @@ class TransformerVectors:
         ids, real = map(torch.from_numpy, padded(rows, self.codec.pad_id))
         device = device_of(self.net)
         wanted = {layer for questions in asked for _, _, layer in questions}
-        out = self.net.base_model(
-            input_ids=ids.to(device),
-            attention_mask=real.to(device),
-            **self.codec.segments(ids.to(device)),
-            output_hidden_states=wanted != {-1},
-        )
+        with running(self.net):
+            out = self.net.base_model(
+                input_ids=ids.to(device),
+                attention_mask=real.to(device),
+                **self.codec.segments(ids.to(device)),
+                output_hidden_states=wanted != {-1},
+                return_dict=True,  # whatever the config says
+            )
         states = {k: out[0] if k == -1 else out.hidden_states[k] for k in wanted}
         vectors = [
             states[layer][i, list(places)].mean(0)

@@ -6,11 +6,12 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from unmask.errors import ModelError
+from unmask.errors import ModelError, UnmaskError
 
 HASH_PIECE = 2**20  # weights that are looked at at a time
 THREADS = min(16, os.cpu_count() or 1)
@@ -116,6 +117,50 @@ def _finite(values: torch.Tensor) -> bool:
         return True
     values = values.float() if values.itemsize == 1 else values  # float8
     return bool(torch.stack(torch.aminmax(values)).isfinite().all())
+
+
+@contextmanager
+def running(net: Any) -> Iterator[None]:
+    """Whatever a network does wrong in a pass is one sentence, but for running out of memory."""
+    try:
+        yield
+    except (UnmaskError, torch.OutOfMemoryError, MemoryError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:150] or type(error).__name__
+        raise ModelError(
+            f"the network {type(net).__name__} fails in a forward pass ({type(error).__name__}: "
+            f"{reason}); its config, weights or tokenizer do not fit one another, or try --no-fast."
+        ) from error
+
+
+# Heads and buffers that a checkpoint may hold besides what is asked of it.
+_OTHER_HEADS = re.compile(
+    r"seq_relationship|pooler|position_ids|masked_bias|attn\.bias|inv_freq|classifier|score\."
+    r"|qa_outputs|discriminator|generator|^cls\.|lm_head|predictions|nsp|mlm_head|vocab_"
+)
+_ADAPTER = re.compile(r"lora_|adapter|prompt_encoder|ia3_")
+_LAYER = re.compile(r"(?:layers?|h|blocks?)\.\d+\.")
+
+
+def unused_weights(name: str, report: Mapping[str, Any]) -> tuple[str, ...]:
+    """A note on weights of the files that the network does not use; adapters, layers: refused."""
+    unused = sorted(map(str, report.get("unexpected_keys") or ()))
+    if adapters := [k for k in unused if _ADAPTER.search(k)]:
+        raise ModelError(
+            f"the files of {name!r} hold an adapter ({adapters[0]}) that the network would not "
+            "use; merge it into the weights (merge_and_unload) and save the whole model."
+        )
+    if layers := [k for k in unused if _LAYER.search(k) and k.rpartition(".")[2] != "bias"]:
+        raise ModelError(
+            f"the files of {name!r} hold layers that its config does not name ({layers[0]}); "
+            "correct the config, or the files."
+        )
+    others = [k for k in unused if not _OTHER_HEADS.search(k)]
+    if not others:
+        return ()
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return (f"weights in the files that the network does not use: {', '.join(others[:3])}{more}.",)
 
 
 def check_complete(name: str, report: Mapping[str, Any]) -> None:
