@@ -121,7 +121,7 @@ def test_weights_that_are_not_used_are_named_and_layers_and_adapters_refused(tmp
     ):
         folder = saved(tmp_path / name)
         with_weights(folder, **{key: one})
-        with pytest.raises(ModelError, match="layers that its config|hold an adapter"):
+        with pytest.raises(ModelError, match=r"layers that its config|hold an adapter"):
             load_any(str(folder))
 
 
