@@ -22,7 +22,7 @@ served-check: $(READY)  # builds llama.cpp: minutes
 	$(BIN)/pytest -s -n0 tests/slow/test_real_weights.py -k real_server
 
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz/fuzz.py
+	PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzz.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

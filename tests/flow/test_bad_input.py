@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unmask
-from conftest import tiny
+from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers.pairs import read_pairs
 from unmask.data.wordsets import stimuli
@@ -143,3 +144,56 @@ def test_flagged_items_are_excluded_where_that_is_asked():
     found = unmask.evaluate(tiny("bert"), "aul", data, exclude_flagged=True)
     assert found.data == "made:unflagged"
     assert found.overall.n == 2
+
+
+# ---------------------------------------------------------------- odd values in files and frames
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("digits.json", b'[{"id": "a", "score": ' + b"9" * 5000 + b"}]"),
+        ("deep.json", b"[" * 100_000),
+        ("large.jsonl", b'{"id": "a", "score": ' + b"9" * 400 + b"}"),
+        ("answer.json", b'{"eval": {}, "samples": [{"id": 1, "metadata": {"gold_labels": []}, '
+         b'"scores": {"c": {"answer": "\xc3\x9f"}}}]}'),
+        ("scores.json", b'{"eval": {}, "samples": [{"id": 1, "metadata": {"gold_labels": []}, '
+         b'"scores": 3}]}'),
+        ("none.json", b'{"eval": {}, "samples": [3]}'),
+        ("log.eval", b"PK\x03\x04 not a zip"),
+    ],
+)  # fmt: skip
+def test_files_of_scores_that_are_none_are_one_sentence(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    status, _, err = invoke("score", tmp_path / name, "-d", "bundled-pairs", "-o", tmp_path / "r")
+    assert (status, err.count("\n")) == (2, 1), err
+    assert len(err) < 600
+
+
+def test_cells_that_hold_arrays_and_files_that_are_not_there():
+    frame = pd.DataFrame({"stereotype": [np.arange(3)], "antistereotype": ["A man sat."]})
+    with pytest.raises(unmask.DataError, match="which is not text"):
+        unmask.run(tiny("bert"), "aul", frame)
+    with pytest.raises(unmask.DataError, match="cannot be read"):
+        unmask.run(tiny("bert"), "aul", "bundled-pairs", exclude="/nope")
+    with pytest.raises(unmask.DataError, match="needs two runs"):
+        unmask.compare([])
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "rot13", "nonsense"])
+def test_an_encoding_that_decodes_nothing_is_one_sentence(encoding, tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("stereotype,antistereotype\nA b.,A c.\n")
+    call = ("run", "-d", path, "-x", "aul", "--encoding", encoding, "-o", tmp_path / "r")
+    status, _, err = invoke(*call)
+    assert (status, err.count("\n")) == (2, 1), err
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("shows", 3), ("needs", "target"), ("attention", "yes"), ("prior", []), ("cite", ("a", 3)),
+     ("deviation", 3), ("rounds", None), ("text", 3), ("accuracy", 1)],
+)  # fmt: skip
+def test_a_row_with_a_field_of_another_type_is_refused(field, value):
+    with pytest.raises(unmask.UnmaskError, match="mine"):
+        replace(unmask.LIKELIHOOD["aul"], name="mine", **{field: value})

@@ -1,10 +1,12 @@
 """Damaged and hostile inputs against every reader and command, in this process and seeded.
 
-    python tests/fuzz/fuzz.py [--count 1600] [--seed 0]
+    python tests/fuzz/fuzz.py [--count 3000] [--seed 0] [--only KIND]
 
-Each case is a valid file that was damaged, or a command with odd arguments. What may happen: it
+Each case is a valid file that was damaged, a command with odd arguments, or one of `hostile`:
+logs of harnesses, networks in memory, rows of one's own, packages, servers. What may happen: it
 works, or one sentence (`UnmaskError`, exit status 2). What may not: any other exception, a crash,
-or a result that the file does not hold. Prints the counts; exit status 1 if anything fails.
+a result that the file does not hold, or more than 20 seconds. Prints the counts; exit status 1
+if anything fails.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import random
 import re
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hostile import KINDS
 
 import unmask
 from conftest import finish, invoke, made_tokenizer, make_net
@@ -453,10 +457,33 @@ def try_command(w: World, rng: random.Random) -> str:
     return "refused" if status == 2 else "ran"
 
 
-def fuzz(count: int, seed: int) -> tuple[collections.Counter, list[str]]:
+LONGEST = 20.0  # seconds of a case
+
+
+def try_case(what: str, w: World, rng: random.Random) -> str:
+    """What came of one case, which is not allowed to take long."""
+    began = time.monotonic()
+    if what == "command":
+        done = try_command(w, rng)
+    elif what in KINDS:
+        try:
+            done = KINDS[what][0](w.folder, rng, damaged)
+        except UnmaskError as error:
+            done = "refused"
+            said = str(error)
+            if "\n" in said:
+                raise AssertionError(f"more than one line: {said}") from error
+    else:
+        done = try_reader(what, w.folder, rng)
+    assert time.monotonic() - began < LONGEST, f"took {time.monotonic() - began:.0f} s"
+    return done
+
+
+def fuzz(count: int, seed: int, only: str = "") -> tuple[collections.Counter, list[str]]:
     """Run `count` cases; returns what happened, and each failure with how to see it again."""
     warnings.simplefilter("ignore")
     names = [n for n, (_, _, weight) in READERS.items() for _ in range(weight)]
+    names += [n for n, (_, weight) in KINDS.items() for _ in range(weight)]
     tally: collections.Counter = collections.Counter()
     failures = []
     with tempfile.TemporaryDirectory() as name:
@@ -464,11 +491,10 @@ def fuzz(count: int, seed: int) -> tuple[collections.Counter, list[str]]:
         w = world(folder)
         for number in range(count):
             rng = random.Random(f"{seed} {number}")
-            what = "command" if number % 5 == 0 else rng.choice(names)
+            what = only or ("command" if number % 5 == 0 else rng.choice(names))
             try:
-                done = try_command(w, rng) if what == "command" else try_reader(what, folder, rng)
-                tally[f"{what}: {done}"] += 1
-            except Exception:
+                tally[f"{what}: {try_case(what, w, rng)}"] += 1
+            except (Exception, SystemExit):
                 tally[f"{what}: FAILED"] += 1
                 failures.append(f"case {number} ({what}, seed {seed}):\n{traceback.format_exc()}")
     return tally, failures
@@ -476,10 +502,11 @@ def fuzz(count: int, seed: int) -> tuple[collections.Counter, list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=1600)
+    parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="one kind of case")
     asked = parser.parse_args()
-    tally, failures = fuzz(asked.count, asked.seed)
+    tally, failures = fuzz(asked.count, asked.seed, asked.only)
     for what, times in sorted(tally.items()):
         print(f"{times:6d}  {what}")
     for failure in failures[:20]:

@@ -147,3 +147,15 @@ def test_the_cache_is_told_of_and_cleared(tmp_path, monkeypatch):
         status, _, err = invoke(*command)
     assert status == 0
     assert "set aside" in " ".join(err.split())
+
+
+def test_a_file_that_breaks_on_the_way_costs_the_kept_answers_alone(tmp_path, monkeypatch):
+    """A full disk or a damaged page while a run goes on: it goes on without the file."""
+    store = Store(tmp_path / "a")
+    store.put([(b"k" * 16, b"v")])
+    store.flush()
+    store._file.close()  # whatever is asked of it now is an error
+    assert store.count() == 0
+    store.put([(b"l" * 16, b"v")])
+    store.close()
+    assert any("not kept from here on" in line for line in store.said)

@@ -1,11 +1,15 @@
 """Tests of reports/tracking."""
 
 import json
+import posixpath
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from conftest import invoke
+import unmask
+from conftest import invoke, tiny
+from unmask.reports import tracking
 from unmask.reports.results import load
 
 RUN = ("run", "-x", "sss", "-d", "bundled-pairs", "--limit", "12")
@@ -53,3 +57,13 @@ def test_results_go_to_weights_and_biases(done, here, monkeypatch):
     (found,) = load(done)
     assert frame[frame.category == ""].score.tolist() == [found.overall.value]
     assert len(frame) == 1 + len(found.by_category)
+
+
+@pytest.mark.parametrize("model", ["./folder", "../up/folder", "/abs//folder", "a/./b"])
+def test_the_name_of_a_metric_is_one_that_mlflow_takes(model):
+    """It takes a name for a path, and refuses one that is not in its shortest form."""
+    result = replace(unmask.run(tiny("bert"), "aul", "bundled-pairs", limit=4)[0])
+    named = replace(result, spec=replace(result.spec, model=model))
+    for name in tracking.facts([named]):
+        assert posixpath.normpath(name) == name
+        assert not name.startswith(("/", "."))

@@ -212,7 +212,15 @@ def _word_file(path: Path) -> Stimuli:
 def _offered(name: str) -> list[Data]:
     """Data of an installed package: an object, or a function without arguments that makes it."""
     loaded = ENTRY_POINTS.load(name)
-    loaded = loaded() if callable(loaded) and not isinstance(loaded, type) else loaded
+    try:
+        loaded = loaded() if callable(loaded) and not isinstance(loaded, type) else loaded
+    except UnmaskError:
+        raise
+    except (Exception, SystemExit) as error:  # a package of others may fail in any way
+        raise UnmaskError(
+            f"the data {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be made "
+            f"({type(error).__name__}: {error}); fix or remove that package."
+        ) from error
     if not isinstance(loaded, Dataset | WordTest | Stimuli):
         raise UnmaskError(
             f"the data {name!r} of the package {ENTRY_POINTS.package(name)!r} is a "

@@ -197,9 +197,10 @@ def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
             raise DataError(f"{path} has the id {name!r} twice; keep one row of each.")
         try:
             scores[name] = float(row["score"])
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
+            reason = str(error)[:60]
             raise DataError(
-                f"{path}, row {number} has a score that is not a number ({error}); fix that row."
+                f"{path}, row {number} has a score that is not a number ({reason}); fix that row."
             ) from error
     if not scores:
         raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")

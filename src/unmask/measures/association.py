@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from unmask.errors import UnmaskError
-from unmask.measures.card import check_card, check_choices, variant
+from unmask.measures.card import check_card, check_choices, check_types, variant
 from unmask.options import POOLS
 from unmask.support.registry import Registry, unknown
 from unmask.types import Compared, Kind
@@ -56,6 +56,7 @@ class Association:
 
     def __post_init__(self) -> None:
         check_card(self)
+        check_types(self)
         check_choices(self, CHOICES)
         if not isinstance(self.pool, Mapping) or not isinstance(self.samples, int):
             raise UnmaskError(

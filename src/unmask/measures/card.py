@@ -1,7 +1,7 @@
 """What every row must have: its card, and choices that exist."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from unmask.errors import UnmaskError
@@ -36,6 +36,21 @@ def check_card(row: Any) -> None:
             f"{row.name!r}: a variant (name@source), and only a variant, names the row that it is "
             "a variant_of and states its deviation."
         )
+
+
+def check_types(row: Any) -> None:
+    """Fields are of the type of their usual value: truth, text, or a tuple of texts."""
+    for one in fields(row):
+        value, usual = getattr(row, one.name), one.default
+        if isinstance(usual, bool) and not isinstance(value, bool):
+            raise UnmaskError(f"{row.name!r}: {one.name} is {value!r:.40}; give True or False.")
+        if isinstance(usual, str) and not isinstance(value, str):
+            raise UnmaskError(f"{row.name!r}: {one.name} is {value!r:.40}; give a text.")
+        texts = isinstance(value, tuple) and all(isinstance(v, str) for v in value)
+        if (isinstance(usual, tuple) or one.name in ("cite", "kinds")) and not texts:
+            raise UnmaskError(
+                f"{row.name!r}: {one.name} is {value!r:.40}; give a tuple of texts, such as ('a',)."
+            )
 
 
 def check_choices(row: Any, allowed: Mapping[str, Sequence[str | int]]) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.measures.card import check_card, check_choices
+from unmask.measures.card import check_card, check_choices, check_types
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import Reduce, as_written
 from unmask.support.registry import choice
@@ -79,9 +79,12 @@ class Likelihood:
 
     def __post_init__(self) -> None:
         check_card(self)
+        check_types(self)
         check_choices(self, CHOICES)
         if not isinstance(self.plans, Mapping) or not self.plans:
             raise UnmaskError(f"{self.name!r} has no plans; give one for a kind of model.")
+        if not isinstance(self.prior, Mapping):
+            raise UnmaskError(f"{self.name!r}: prior is {self.prior!r:.40}; {KINDS_ARE}.")
         for kind, plan in {**self.plans, **self.prior}.items():
             if kind not in get_args(Kind) or not callable(plan):
                 raise UnmaskError(

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -45,6 +45,10 @@ def limit() -> int:
     return int(given)
 
 
+# What a damaged file makes sqlite raise: its own errors, and text that is not UTF-8.
+BROKEN = (sqlite3.Error, UnicodeError, OverflowError, OSError)
+
+
 class Store:
     """The file: keys to bytes, least recently used first to leave.
 
@@ -62,7 +66,7 @@ class Store:
         self._lock = threading.Lock()
         try:
             self._file = self._opened()
-        except sqlite3.DatabaseError as error:
+        except BROKEN as error:
             self._file = self._anew(error)
 
     def _opened(self) -> sqlite3.Connection | None:
@@ -70,7 +74,7 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             file.execute("PRAGMA journal_mode=WAL")
-        except (OSError, sqlite3.OperationalError) as error:
+        except (OSError, sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
             self.said.append(f"answers are not kept: {self.path} cannot be written ({error}).")
             return None
         file.execute("PRAGMA synchronous=NORMAL")
@@ -95,7 +99,11 @@ class Store:
         self.said.append(
             f"{self.path} is not a whole answer cache ({error}); it is set aside as {aside.name}."
         )
-        return self._opened()
+        try:
+            return self._opened()
+        except BROKEN as again:
+            self.said.append(f"answers are not kept ({again}).")
+            return None
 
     def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
         """What is known of some keys."""
@@ -109,7 +117,7 @@ class Store:
                     marks = ",".join("?" * len(part))
                     asked = f"SELECT key, value FROM answers WHERE key IN ({marks})"
                     values |= dict(self._file.execute(asked, part).fetchall())
-            except sqlite3.DatabaseError as error:
+            except BROKEN as error:
                 self._file = self._anew(error)
             self._used |= values.keys()
             return values
@@ -136,27 +144,39 @@ class Store:
                     self._file.executemany(
                         "UPDATE answers SET used = ? WHERE key = ? AND used < ?", used
                     )
-            except sqlite3.DatabaseError as error:
-                self.said.append(f"answers are not kept from here on ({error}).")
-                self._file.close()
-                self._file = None
+            except BROKEN as error:
+                self._lost(error)
             self._new.clear()
             self._used.clear()
+
+    def _lost(self, error: BaseException) -> None:
+        """Go on without the file: a full disk, a limit of its size, a damaged page."""
+        self.said.append(f"answers are not kept from here on ({error}).")
+        file, self._file = self._file, None
+        with suppress(*BROKEN):
+            if file is not None:
+                file.close()
 
     def trim(self) -> None:
         """Let the least recently used leave where the file is too large."""
         self.flush()
         if self._file is None or self.size() <= limit():
             return
-        with self._file:
+        try:
+            self._trim(self._file)
+        except BROKEN as error:
+            self._lost(error)
+
+    def _trim(self, file: sqlite3.Connection) -> None:
+        with file:
             share = 1 - SIZE_AFTER_TRIM * limit() / self.size()
-            count = self._file.execute("SELECT count(*) FROM answers").fetchone()[0]
+            count = file.execute("SELECT count(*) FROM answers").fetchone()[0]
             gone = int(count * share) + 1
-            self._file.execute(
+            file.execute(
                 "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY used LIMIT ?)",
                 (gone,),
             )
-        self._file.execute("VACUUM")
+        file.execute("VACUUM")
 
     def size(self) -> int:
         """Bytes of the file and its log."""
@@ -168,13 +188,18 @@ class Store:
         self.flush()
         if self._file is None:
             return 0
-        return int(self._file.execute("SELECT count(*) FROM answers").fetchone()[0])
+        try:
+            return int(self._file.execute("SELECT count(*) FROM answers").fetchone()[0])
+        except BROKEN as error:
+            self._lost(error)
+            return 0
 
     def close(self) -> None:
         """Write what is left, and let go of the file."""
         self.trim()
         if self._file is not None:
-            self._file.close()
+            with suppress(*BROKEN):
+                self._file.close()
             self._file = None
 
 

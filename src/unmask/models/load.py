@@ -81,7 +81,7 @@ def _offered(name: str) -> Model:
     if isinstance(offered, type) or not isinstance(getattr(offered, "abilities", None), Abilities):
         try:
             offered = offered()
-        except Exception as error:  # a package of others may fail in any way
+        except (Exception, SystemExit) as error:  # a package of others may fail in any way
             raise ModelError(
                 f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be made "
                 f"({type(error).__name__}: {error}); fix or remove that package."

@@ -20,7 +20,9 @@ def facts(results: Sequence[Result]) -> dict[str, float]:
     """Numbers of each result: `MODEL/MEASURE on DATA/score`, and `/low` and `/high`."""
     out: dict[str, float] = {}
     for r in results:
-        name = _UNUSUAL.sub("_", f"{r.model}/{r.title}")
+        # MLflow takes a name for a path, and refuses one with . or .. in it.
+        parts_of = [p for p in f"{r.model}/{r.title}".split("/") if p not in ("", ".", "..")]
+        name = _UNUSUAL.sub("_", "/".join(parts_of))
         parts = {"score": r.overall.value, "low": r.overall.low, "high": r.overall.high}
         out |= {f"{name}/{k}": v for k, v in parts.items()}
     return {k: v for k, v in out.items() if v == v}

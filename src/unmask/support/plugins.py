@@ -19,7 +19,10 @@ class EntryPoints(Iterable[str]):
 
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
-        return {p.name: p for p in entry_points(group=self._group)}
+        try:
+            return {p.name: p for p in entry_points(group=self._group)}
+        except Exception:  # what an installed package declares may be malformed
+            return {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._points)
@@ -36,7 +39,7 @@ class EntryPoints(Iterable[str]):
         """The object behind a name; whatever goes wrong in the package is one sentence."""
         try:
             return self._points[name].load()
-        except Exception as error:  # a package of others may fail in any way
+        except (Exception, SystemExit) as error:  # a package of others may fail in any way
             raise UnmaskError(
                 f"{name!r} of the package {self.package(name)!r} cannot be loaded "
                 f"({type(error).__name__}: {error}); fix or remove that package."

@@ -3,6 +3,7 @@
 import json
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,17 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED
 
 ZSTANDARD = 93  # how inspect packs its logs; Python's own zip module does not read it
 LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
+# All that Python's readers of zip files and JSON raise on damaged ones.
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    ValueError,
+    RecursionError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+)
 Shares = dict[str, dict[str, float]]
 
 
@@ -32,7 +44,7 @@ def lm_eval_pairs(
             doc = row["doc"]
             pair = (str(doc["sent_more"]).strip(), str(doc["sent_less"]).strip())
             values = [_likelihood(answer) for answer in row["filtered_resps"]]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DataError(
                 f"{path}, sample {number} is none of a crows_pairs task ({error!r:.60}); give the "
                 "samples of lm_eval --log_samples."
@@ -83,8 +95,10 @@ def inspect_shares(path: Path) -> Shares:
 
 def _letter(sample: Mapping[str, Any]) -> int:
     """The place of the answer among the choices: A is 0; -1 where there is none."""
-    answers = [s.get("answer") for s in (sample.get("scores") or {}).values()]
-    letter = next((a for a in answers if isinstance(a, str) and len(a) == 1), "")
+    scores = sample.get("scores")
+    given = scores.values() if isinstance(scores, Mapping) else ()
+    answers = [s.get("answer") for s in given if isinstance(s, Mapping)]
+    letter = next((a for a in answers if isinstance(a, str) and len(a) == 1 and a.isascii()), "")
     return ord(letter.upper()) - ord("A") if letter else -1
 
 
@@ -93,15 +107,22 @@ def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
         samples = read_json(path)["samples"]
         if not isinstance(samples, list):
             raise DataError(f"{path} has no list of samples; give a log with its samples.")
-        yield from samples
+        yield from (_sample(s, path) for s in samples)
         return
     try:
         with zipfile.ZipFile(path) as packed, path.open("rb") as raw:
             for member in packed.infolist():
                 if member.filename.startswith("samples/"):
-                    yield json.loads(_unpacked(packed, raw, member))
-    except (zipfile.BadZipFile, json.JSONDecodeError, struct.error) as error:
-        raise DataError(f"{path} is not a whole log of inspect ({error}).") from error
+                    yield _sample(json.loads(_unpacked(packed, raw, member)), path)
+    except (*BROKEN, OSError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise DataError(f"{path} is not a whole log of inspect ({reason}).") from error
+
+
+def _sample(content: Any, path: Path) -> Mapping[str, Any]:
+    if not isinstance(content, Mapping):
+        raise DataError(f"{path} holds samples that are no objects; give a log of inspect.")
+    return content
 
 
 def _unpacked(packed: zipfile.ZipFile, raw: Any, member: zipfile.ZipInfo) -> bytes:
@@ -118,4 +139,7 @@ def _unpacked(packed: zipfile.ZipFile, raw: Any, member: zipfile.ZipInfo) -> byt
     names, extra = struct.unpack("<HH", raw.read(30)[26:30])
     raw.seek(member.header_offset + 30 + names + extra)
     stream = zstandard.ZstdDecompressor().decompressobj()
-    return bytes(stream.decompress(raw.read(member.compress_size)))
+    try:
+        return bytes(stream.decompress(raw.read(member.compress_size)))
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise zipfile.BadZipFile(str(error)) from error

@@ -143,6 +143,8 @@ def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
 def _given(row: Mapping[str, Any], name: str) -> Any:
     """A field's value; None where it is missing, empty or not a number."""
     value = row.get(name)
+    if not isinstance(value, str | int | float | None):  # an array has no truth
+        return value
     missing = value is None or value != value or (isinstance(value, str) and not value.strip())
     return None if missing else value
 

@@ -20,13 +20,20 @@ def read_json(path: Path) -> Any:
     """A JSON file, or one sentence about what is wrong with it."""
     try:
         return json.loads(decoded(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise DataError(f"{path} is not a JSON file ({error}); give the original file.") from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError
+        reason = str(error)[:100]
+        raise DataError(f"{path} is not a JSON file ({reason}); give the original file.") from error
 
 
 def decoded(path: Path, encoding: str | None = None) -> str:
     """The text of a file: UTF-8, or UTF-16 with its mark, unless an encoding is named."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(
+            f"{str(path)!r} cannot be read ({reason}); give the path of a file."
+        ) from error
     if len(data) > LARGEST_TABLE:
         raise DataError(
             f"{path} has {len(data):,} bytes; at most {LARGEST_TABLE:,} are read: split it, or "
@@ -43,6 +50,10 @@ def decoded(path: Path, encoding: str | None = None) -> str:
         raise DataError(
             f"{path}, line {line} is not {chosen.removesuffix('-sig').upper()} ({error.reason}); "
             "save the file as UTF-8, or name its encoding."
+        ) from error
+    except UnicodeError as error:  # some encodings decode nothing
+        raise DataError(
+            f"{path} cannot be read as {chosen!r} ({error}); save it as UTF-8."
         ) from error
 
 

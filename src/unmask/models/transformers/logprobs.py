@@ -264,7 +264,8 @@ class Engine:
                 **({"output_attentions": True} if weighted else {}),
                 return_dict=True,  # whatever the config says
             )
-        if out.logits.shape[:2] != (1, len(batch.row)):
+            shape = out.logits.shape[:2]
+        if shape != (1, len(batch.row)):
             raise ModelError(
                 f"the head of {type(self.net).__name__} does not read the base model's states; "
                 "this architecture is not supported."

@@ -159,7 +159,7 @@ class TransformerVectors:
                 output_hidden_states=wanted != {-1},
                 return_dict=True,  # whatever the config says
             )
-        states = {k: out[0] if k == -1 else out.hidden_states[k] for k in wanted}
+            states = {k: out[0] if k == -1 else out.hidden_states[k] for k in wanted}
         vectors = [
             states[layer][i, list(places)].mean(0)
             for i, questions in enumerate(asked)
