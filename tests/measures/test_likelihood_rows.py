@@ -229,7 +229,8 @@ def test_a_tie_is_a_half_in_plain_measures():
     model = tiny("bert")
     data = made(("She was tired.", "She was tired."), ("nurse was late", "judge was late"))
     plain_, strict = (
-        unmask.evaluate(model, m, data) for m in ("aul", replace(LIKELIHOOD["aul"], ties="strict"))
+        unmask.evaluate(model, m, data)
+        for m in ("aul", replace(LIKELIHOOD["aul"], name="mine", ties="strict"))
     )
     assert plain_.overall.value - strict.overall.value == 25
     assert "ties, which count a half" in plain_.notes[0]

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm, t
 from statsmodels.stats.meta_analysis import combine_effects
 
-from unmask.stats import ceat, effects
+from unmask.errors import DataError
+from unmask.stats import ceat, effects, log_odds
 
 
 def test_random_effects_against_statsmodels(rng):
@@ -78,3 +79,23 @@ def test_everything_that_is_said_of_combined_effects_by_hand(rng):
     assert (equal.more["I2"], equal.more["tau2"], equal.value) == (0.0, 0.0, 1.0)
     one = ceat.random_effects(ceat.Samples(np.ones(1), np.ones(1), np.zeros((0, 3))))
     assert (one.more["sd"], one.more["tau2"], one.se) == (None, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 1)])
+def test_ceat_on_log_odds_needs_two_words_a_side_as_lpbs_does(a, b, rng):
+    halves = {
+        name: (rng.normal(size=3 * n), [f"w{k}" for k in range(n) for _ in range(3)])
+        for name, n in (("A", a), ("B", b))
+    }
+    for samples in (0, 50):
+        with pytest.raises(DataError, match="at least two words a side"):
+            log_odds.summarise(halves, samples=samples)
+
+
+def test_more_samples_do_not_make_the_interval_over_words_narrower(rng):
+    """What the pages of husse2022 say of CEAT."""
+    scores = rng.normal(size=(4000, 12)) + np.repeat(rng.normal(size=12)[None], 4000, 0)
+    few, many = (ceat.combined(ceat.sampled(scores[:n], 6), 6) for n in (100, 4000))
+    assert (many.high - many.low) == pytest.approx(few.high - few.low, rel=0.15)
+    published = [e.more["monte_carlo"]["se"] for e in (few, many)]
+    assert published[1] < 0.3 * published[0]

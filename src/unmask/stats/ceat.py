@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
-from unmask.stats.effects import Sided, Words, effect_estimate
+from unmask.stats.effects import Sided, Words, check_words, effect_estimate
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
@@ -141,6 +141,7 @@ def combined(
 
     With `attributes` (the variance that other attribute words add) over those of all four sets.
     """
+    check_words(n, len(samples.words) - n)
     pooled = random_effects(samples, resampling=resampling)
     words = Words(samples.words[:n], samples.words[n:], pooled.value)
     estimate = effect_estimate(words, attributes=attributes, resampling=resampling)

@@ -165,6 +165,12 @@ def _effect(x: Floats, y: Floats) -> Floats:
     return np.asarray((x[:, 1] / x[:, 0] - y[:, 1] / y[:, 0]) / np.sqrt(variance))
 
 
+def check_words(n: int, m: int) -> None:
+    """Refuse sets in which words could not vary."""
+    if min(n, m) < 2:
+        raise DataError(f"an effect size needs at least two words a side; here are {n} and {m}.")
+
+
 def by_words(
     x: Floats,
     y: Floats,
@@ -176,11 +182,7 @@ def by_words(
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DataError("a word's score is not a finite number, so that there is no effect size.")
     halves = [_moments(x, x_words), _moments(y, y_words)]
-    if min(map(len, halves)) < 2:
-        raise DataError(
-            "an effect size needs at least two words a side; here are "
-            f"{len(halves[0])} and {len(halves[1])}."
-        )
+    check_words(*map(len, halves))
     return Words(halves[0], halves[1], effect_size(x, y))
 
 

@@ -72,12 +72,12 @@ class Encoder:
         dropouts = (getattr(part, "dropout", None) for part in (own, behind, output))
         return (
             all(self._is(part, name) for part, name in zip(parts, _PARTS, strict=True))
-            and all(type(d) is torch.nn.Dropout and _untouched(d) for d in dropouts)
+            and all(type(d) is torch.nn.Dropout and untouched(d) for d in dropouts)
             and not getattr(own, "is_causal", False)
         )
 
     def _is(self, module: Any, name: str) -> bool:
-        return type(module) is vars(self.home).get(self.family + name) and _untouched(module)
+        return type(module) is vars(self.home).get(self.family + name) and untouched(module)
 
     @contextmanager
     def direct(self, asked: Asked) -> Iterator[None]:
@@ -110,7 +110,7 @@ def encoder_of(net: Any) -> Encoder | None:
     return candidate if candidate.as_made else None
 
 
-def _untouched(module: Any) -> bool:
+def untouched(module: Any) -> bool:
     """Whether a module does what its class says, and that what transformers or torch wrote.
 
     Hooks that transformers leaves behind, idle, may be there.

@@ -14,6 +14,7 @@ from unmask.errors import ModelError, NotApplicable
 from unmask.models.answer_cache import Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.fast.cpu_layout import lay_out
+from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.paths import fast_paths
 from unmask.models.protocol import Abilities
 from unmask.models.transformers.files import (
@@ -257,17 +258,6 @@ def in_memory(net: Any, tokenizer: Any, fast: bool = True) -> TransformerModel:
     return replace(model, remarks=(*model.remarks, note))
 
 
-def _is_plain(net: Any) -> bool:
-    """Whether weights and config say all that a network does: no hooks, no code of others."""
-    return all(
-        not module._forward_hooks
-        and not module._forward_pre_hooks
-        and "forward" not in vars(module)
-        and type(module).__module__.partition(".")[0] in ("torch", "transformers")
-        for module in net.modules()
-    )
-
-
 def _tokenizer_remarks(net: Any, tokenizer: Any, kind: Kind, name: str) -> tuple[str, ...]:
     """Notes on a tokenizer that may be another model's; one that cannot be its own is refused."""
     rows = net.get_input_embeddings().weight.shape[0]
@@ -323,7 +313,7 @@ def wrap(
         provenance["path"] = "plain"  # fast paths round otherwise, so answers are kept apart
     codec = TokenizerCodec(tokenizer, kind, name)
     limit, remarks = _limit(net, tokenizer), _tokenizer_remarks(net, tokenizer, kind, name)
-    facts = {"remarks": remarks, "cacheable": _is_plain(net)}
+    facts = {"remarks": remarks, "cacheable": all(map(untouched, net.modules()))}
     return TransformerModel(name, kind, codec, net, limit, provenance, fast=fast, **facts)  # type: ignore[arg-type]
 
 

@@ -36,8 +36,8 @@ METHODS = {
 }
 SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
-    "The interval of CEAT is that of a mean over samples: it shrinks with their number and "
-    "says nothing about other words; those of SEAT do."
+    "The intervals of CEAT are over words, as those of SEAT: more samples do not narrow them. "
+    "The published p of CEAT is that of a mean over samples, which does shrink with their number."
 )
 NATURAL = (
     "The paper's CEAT is on Reddit comments: ours stands beside it where natural contexts were "
