@@ -22,7 +22,7 @@ POOLS: Mapping[str, str] = {
     "word-last": "the word's last piece",
     "after-word": "the place behind the word's first piece",
 }
-KEEP = ("tokens", "samples")
+KEEP = ("tokens", "samples", "sentences")
 RANDOM = ("targets", "attributes")
 ENGINES = ("local", "ray")
 LOADS = ("8bit", "4bit")

@@ -37,6 +37,9 @@ def reproduce(
     contexts: Annotated[
         str | None, typer.Option(help="Store of natural contexts (husse2022).")
     ] = None,
+    sentences: Annotated[
+        int, typer.Option(help="Natural sentences of a word at most (husse2022: 1,000 and 10,000).")
+    ] = 100,
     engine: shared.Engine = "local",
     address: shared.Address = None,
     workers: shared.Workers = None,
@@ -52,6 +55,7 @@ def reproduce(
         keeps = interrupts.answering(cache, models=model or ())
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)
-            asked = request.Request(chosen, quick, corpus or (), contexts, results.command_line())
+            command = results.command_line()
+            asked = request.Request(chosen, quick, corpus or (), contexts, command, sentences)
             study = papers.reproduce(paper, shared.split(model), folder, asked)
         terminal.print_study(console, study, folder)

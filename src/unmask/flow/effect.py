@@ -26,11 +26,15 @@ ByWord = Mapping[str, Mapping[str, Floats]]  # set, word: vectors [contexts, d]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """An effect size, its value without each word by set and word, and CEAT's drawn effects."""
+    """An effect size, its value without each word by set and word, and CEAT's drawn effects.
+
+    `sentences` are the associations of X's and of Y's, where no samples are drawn of them.
+    """
 
     overall: Estimate
     without: Mapping[str, Mapping[str, float]]
     drawn: Floats | None = None
+    sentences: tuple[Floats, Floats] | None = None
 
 
 def effect(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:
@@ -61,7 +65,7 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Eff
     )
     overall = overall if test is None else _marked(overall, "p")
     parts = (*words.without(), *_without_attributes(by_word, len(x)))
-    return Effect(overall, _named(by_word, parts))
+    return Effect(overall, _named(by_word, parts), sentences=scores)
 
 
 def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:

@@ -188,6 +188,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
     )
     resampling = options.resampling
     effects = effect(asked.measure, by_word, resampling)
+    made = {"samples": effects.drawn, "sentences": effects.sentences}
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
@@ -207,9 +208,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         verdicts=verdicts_of(effects.overall, {}, "association", options.least),
         items=_frame(model, asked, by_word, effects.without),
         notes=_notes(asked) + contradiction(effects.overall),
-        kept={}
-        if effects.drawn is None or "samples" not in options.keep
-        else {"samples": effects.drawn},
+        kept={k: v for k, v in made.items() if v is not None and k in options.keep},
     )
 
 

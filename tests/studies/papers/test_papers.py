@@ -1,5 +1,6 @@
 """The papers: published values, whole studies on tiny models."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -15,9 +16,10 @@ from unmask.data.wordsets import stimuli
 from unmask.errors import ModelError
 from unmask.flow import external_scores
 from unmask.flow.evaluate import evaluate as evaluate_specs
-from unmask.options import Options
+from unmask.options import Options, Resampling, Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.html import study_page as pages
+from unmask.stats import effects
 from unmask.studies import frequency
 from unmask.studies.papers import (
     husse2022,
@@ -29,6 +31,7 @@ from unmask.studies.papers.husse2022_tables import MAIN
 from unmask.studies.papers.reproduce import MODELS
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
+from unmask.text.contexts import WordTest
 from unmask.types import Estimate
 
 
@@ -103,7 +106,6 @@ def test_husse_values():
     ]
     assert seat.d.iloc[0] == pytest.approx(1.077, abs=0.001)
     values = published("husse2022")
-    assert len(values["table4"]) == 8
     assert all(len(v) == 9 for k, v in values["table5"].items())
 
 
@@ -311,7 +313,8 @@ def store(tmp_path):
     return str(folder)
 
 
-HUSSE = {*(f"table{n}" for n in range(1, 15)), *(f"table{n}-printed" for n in (3, 11, 12, 13))}
+SHAPED = (3, 4, 6, 11, 12, 13, 14)
+HUSSE = {*(f"table{n}" for n in range(1, 15)), *(f"table{n}-printed" for n in SHAPED)}
 
 
 def test_husse_on_a_tiny_model(tmp_path, store, shared):
@@ -391,11 +394,46 @@ def test_what_is_noted_of_the_release_is_what_its_files_say():
             assert c.release == (None if abs(d - c.printed) <= 0.0051 else d)
 
 
+def test_bold_of_the_smaller_tables_is_what_the_release_says():
+    """Tables 4 and 14, whose sets are smaller, by the number that each prints."""
+    every = published("husse2022.csv")
+    seen = 0
+    for number, method, context in ((4, "LPBS", "template"), (14, "CEAT", "reddit")):
+        for c in husse2022_tables.cells(number):
+            if c.printed is None or c.bold is None:
+                continue
+            rows = every[(every.method == method) & (every.test == c.keys["test"])]
+            rows = rows[(rows.sets == c.keys["sets"]) & (rows.context == context)]
+            rows = rows[(rows.model == "bert") & ((rows.d - c.printed).abs() <= 0.0051)]
+            assert c.bold in set(rows.p < 0.01)
+            seen += 1
+    assert seen == 18 + 27  # one of Table 14 is in no file of the release
+
+
+def test_own_columns_are_starred_by_the_papers_test_and_by_ours():
+    """A star by the released test (one-sided, over sentences), a dagger by that over words."""
+    spec = Spec("bundled", "w-seat", WordTest(stimuli()["husse-c3-name"]))
+    (result,) = evaluate_specs([spec], Options(keep=("sentences",), splits=2000))
+    x, y = result.kept["sentences"]
+    p = effects.permutation(x, y, sided="one", resampling=Resampling(splits=10_000)).p
+    assert husse2022_tables.published_p(result) == p
+    sure = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.5)))
+    assert sure.endswith("*") == (p < 0.01)
+    assert p < 0.01
+    both = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.001)))
+    assert both.endswith("*\u2020")
+    neither = replace(result, kept={}, overall=replace(result.overall, p=0.5))
+    assert husse2022_tables._starred(neither) == f"{result.overall.value:.2f}"
+
+
+PRINTED_CELLS = {3: 161, 4: 21, 6: 6, 11: 192, 12: 251, 13: 288, 14: 28}
+
+
 def test_every_printed_value_is_in_the_release_or_noted():
     """892 numbers of Tables 3, 11, 12 and 13 against the result files: 16 differ."""
     rows = published("husse2022_printed.csv")
     rows = rows[rows.printed.notna()]
-    assert rows.groupby("table").size().to_dict() == {3: 161, 11: 192, 12: 251, 13: 288}
+    assert rows.groupby("table").size().to_dict() == PRINTED_CELLS
     every = published("husse2022.csv")
     keys = ["method", "test", "model", "sets", "metric", "context", "level", "targets", "note"]
     assert not every.duplicated(keys).any()

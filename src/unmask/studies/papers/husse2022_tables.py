@@ -9,8 +9,11 @@ import pandas as pd
 
 from unmask.data.packaged import published
 from unmask.data.wordsets import chosen, stimuli
+from unmask.options import Resampling
 from unmask.reports.html.study_page import Table
+from unmask.stats import log_odds
 from unmask.stats.agreement import correlation
+from unmask.stats.effects import permutation
 from unmask.studies.papers.paper_table import PaperTable, frame, row, signed
 from unmask.types import Estimate, Result
 
@@ -43,7 +46,12 @@ NATURAL = (
     "The paper's CEAT is on Reddit comments: ours stands beside it where natural contexts were "
     "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12."
 )
-STAR = "As the paper prints it; a star is bold there (p < 0.01), by the p of the release."
+STAR = (
+    "As the paper prints it; a star is bold there (p < 0.01), by the p of the release. In our own "
+    "columns a star is p < 0.01 by the paper's test (SEAT: one-sided, over sentences) and a dagger "
+    "by ours (two-sided, over words)."
+)
+PAPER_SPLITS = 10_000  # enough to tell p from 0.01
 ORIG = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
 # The tags by which the tables read results: `level` holds the sets for LPBS.
 KEY = ("model", "method", "test", "level", "context")
@@ -80,7 +88,7 @@ class Run(NamedTuple):
 
 def column(model: str, kind: str, method: str) -> str | None:
     """The paper's column that a model belongs beside, if it is the paper's own model."""
-    if method == "LPBS":
+    if "LPBS" in method:
         return "bert" if model == LPBS_MODEL else None
     return "elmo" if kind == "elmo" else HUB.get(model)
 
@@ -91,11 +99,14 @@ def column(model: str, kind: str, method: str) -> str | None:
 def described(values: Any) -> dict[int, Table]:
     """Tables 1, 2, 9 and 10: word sets, parameters, models and tests of the literature."""
     sizes = []
+    used = {t: (source, bias) for t, source, bias, _, here, _ in values["table10"] if here}
     for test, (targets, attributes) in values["table1"].items():
         words = stimuli()[MAIN[test]]
         sets = (next(iter(side.values())) for side in (words.targets, words.attributes))
         ours = [sum(words.forms[w] != "plural" for w in some) for some in sets]
-        line = {"test": test, "published targets": targets, "ours": ours[0]}
+        source, bias = used.get(test, ("", ""))
+        line = {"test": test, "source": source, "concept": bias}
+        line |= {"published targets": targets, "ours": ours[0]}
         sizes.append(line | {"published attributes": attributes, "ours ": ours[1]})
     heads = ("test", "source", "bias", "used by", "in the paper", "here")
     tests = [
@@ -114,7 +125,7 @@ def described(values: Any) -> dict[int, Table]:
     }
 
 
-# ---------------------------------------------------------------- Tables 3, 11, 12 and 13
+# ---------------------------------------------------------------- tables of scores
 
 # Number: title, note, the keys of a row in print, and the choice that its columns show.
 OF_ALL_MODELS = {
@@ -134,11 +145,19 @@ OF_ALL_MODELS = {
         "context",
     ),
     13: ("Table 13: encoding level", NATURAL, ("test", "method"), "level"),
+    4: ("Table 4: LPBS with simplified, reduced and full sets", ORIG, ("test",), "sets"),
+    6: ("Table 6: nouns or adjectives as attributes", ORIG, ("test",), "attributes"),
+    14: (
+        "Table 14: cosine or probability",
+        f"Published for BERT on Reddit; ours on templates without --contexts. {SHRINKS}",
+        ("test", "method"),
+        "sets",
+    ),
 }
 
 
 def cells(number: int) -> list[Cell]:
-    """The cells of Table 3, 11, 12 or 13, in the order of print."""
+    """The cells of a table of scores, in the order of print."""
     _, _, index, choice = OF_ALL_MODELS[number]
     every = published("husse2022_printed.csv")
     every = every[every.table == number].astype(object).where(every.notna(), None)
@@ -156,9 +175,13 @@ def cells(number: int) -> list[Cell]:
 
 
 def of_all_models(number: int, run: Run) -> list[Table]:
-    """Table 3, 11, 12 or 13: its lines, and the table in the paper's shape."""
+    """A table of scores: its lines, and the table in the paper's shape."""
     title, note, index, choice = OF_ALL_MODELS[number]
     every = cells(number)
+    if number == 14:  # other sentences than the paper's, so that nothing agrees or disagrees
+        run = run._replace(comparable=False)
+        if not any(key[-1] == "natural" for key in run.results):
+            every = [c._replace(key=(*c.key[:-1], "template")) for c in every]
     wide = _wide(every, run, index, choice)
     rows = _lines(every, run)
     return PaperTable(f"table{number}", title, rows, note, in_print=wide, star=STAR).tables
@@ -197,8 +220,36 @@ def _line(
     line |= {"bold there": bold, "in the release": cell.release}
     if result is not None:
         lost = result.coverage.items - result.coverage.scored
-        line |= {"p": result.overall.p, "words lost": lost}
+        line |= {"p": result.overall.p, "p as published": published_p(result), "words lost": lost}
     return [line]
+
+
+def published_p(result: Result) -> float | None:
+    """p by the paper's own test: SEAT one-sided over sentences, LPBS over all scores, CEAT over N.
+
+    Our own p is over words, two-sided.
+    """
+    overall = result.overall
+    if "monte_carlo" in overall.more:
+        return float(overall.more["monte_carlo"]["p"])
+    resampling = Resampling(splits=PAPER_SPLITS)
+    if result.compared == "log-odds":
+        by_item = log_odds.by_item(result.items)
+        sides = result.items.drop_duplicates("item").set_index("item").side
+        a, b = (np.array([v for i, v in by_item.items() if sides[i] == k]) for k in ("A", "B"))
+        return permutation(a, b, sided="two", resampling=resampling).p
+    if "sentences" not in result.kept:
+        return None
+    return permutation(*result.kept["sentences"], sided="one", resampling=resampling).p
+
+
+def _starred(result: Result) -> str:
+    """Our number, with a star by the paper's test and a dagger by ours."""
+    stated, own = published_p(result), result.overall.p
+    marks = ("*", stated), ("\u2020", own)
+    return f"{result.overall.value:.2f}" + "".join(
+        mark for mark, p in marks if p is not None and p < SIGNIFICANT
+    )
 
 
 def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) -> pd.DataFrame:
@@ -208,41 +259,17 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
         line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
         line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = signed(c.printed, c.bold)
     for c, m in product(cells, run.kinds):
-        estimate = run.overall(m, *c.key)
-        if estimate is not None:
+        result = run.results.get((m, *c.key))
+        if result is not None:
             line = rows[tuple(c.keys[k] for k in index)]
-            line[f"{m} {c.keys[choice]}"] = f"{estimate.value:.2f}"
+            line[f"{m} {c.keys[choice]}"] = _starred(result)
     table = pd.DataFrame(list(rows.values())).fillna("")
     choices = list(dict.fromkeys(c.keys[choice] for c in cells))
     heads = [f"{name} {c}" for name in (*COLUMNS.values(), *run.kinds) for c in choices]
     return table[[*index, *(h for h in heads if h in table)]]
 
 
-# ---------------------------------------------------------------- Tables 4, 5, 6 and 14
-
-
-def _smallest(test: str) -> str:
-    """The test whose simplified sets the paper shows: terms where names have none."""
-    named = "terms" if test in ("C3", "C6", "Occ") else "names"
-    tests = chosen(concept=test, named=named, size="full", edition="")
-    return tests[0].name if tests else MAIN[test]
-
-
-def _of_size(test: str, size: str) -> str:
-    return _smallest(test) if size == "simplified" else MAIN[test]
-
-
-def table4(run: Run, values: Any) -> list[Table]:
-    """LPBS with simplified, reduced and full sets."""
-    rows = []
-    for test, stated in values["table4"].items():
-        for (i, size), m in product(enumerate(SIZES), run.kinds or [LPBS_MODEL]):
-            original = values["table4 orig"].get(test) if size == "simplified" else None
-            estimate = run.overall(m, "LPBS", _of_size(test, size), size, "template")
-            keys = {"test": test, "sets": size, "model": m, "orig": original}
-            rows.append(row(keys, stated[i], estimate, same=run.comparable and m == LPBS_MODEL))
-    title = "Table 4: LPBS with simplified, reduced and full sets"
-    return PaperTable("table4", title, rows, ORIG).tables
+# ---------------------------------------------------------------- Table 5
 
 
 def table5(run: Run, values: Any) -> list[Table]:
@@ -258,14 +285,16 @@ def table5(run: Run, values: Any) -> list[Table]:
         rows.append(line)
     note = (
         "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
-        "sentences in the paper, here on templates."
+        "sentences in the paper, and here where a store was given; else on templates."
     )
     return PaperTable("table5", "Table 5: correlations between methods", rows, note).tables
 
 
 def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
+    natural = any((k[0], k[1], k[-1]) == (model, "CEAT", "natural") for k in run.results)
+    where = {"CEAT": "natural"} if natural else {}
     pairs = [
-        [run.overall(model, key, n, level, "template") for key, level in methods]
+        [run.overall(model, key, n, level, where.get(key, "template")) for key, level in methods]
         for n in MAIN.values()
     ]
     both = [(a, b) for a, b in pairs if a and b]
@@ -278,43 +307,6 @@ def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
             head = f"{model} {label}"
             line |= {head: r.value, f"{head} low": r.low, f"{head} high": r.high, f"{head} n": r.n}
     return line
-
-
-def table6(run: Run, values: Any) -> list[Table]:
-    """Nouns or adjectives as LPBS' attributes."""
-    rows = []
-    for test, stated in values["table6"].items():
-        for m, (method, which) in product(
-            run.kinds or [LPBS_MODEL], (("LPBS", "adjective"), ("LPBS nouns", "noun"))
-        ):
-            estimate = run.overall(m, method, _smallest(test), "simplified", "template")
-            original = stated["original noun"] if which == "noun" else None
-            keys = {"test": test, "attributes": which, "model": m, "orig": original}
-            same = run.comparable and m == LPBS_MODEL
-            rows.append(row(keys, stated[which], estimate, same=same))
-    title = "Table 6: nouns or adjectives as attributes"
-    return PaperTable("table6", title, rows, ORIG).tables
-
-
-def table14(run: Run, values: Any) -> list[Table]:
-    """Cosine or probability, by size of the sets; natural sentences where there are any."""
-    rows = []
-    natural = any(key[-1] == "natural" for key in run.results)
-    context = "natural" if natural else "template"
-    tests = {k: v for k, v in values["table14"].items() if k != "columns"}
-    for (test, stated), (i, size) in product(tests.items(), enumerate(SIZES)):
-        base, method = _of_size(test, size), "CEAT" if size == "full" else f"CEAT {size}"
-        for m in run.kinds or ["bert-base-cased"]:
-            pair = (
-                ("cosine", stated[i], (m, method, base, "word-average", context)),
-                ("probability", stated[3 + i], (m, "CEAT-LPBS", base, size, context)),
-            )
-            for metric, value, key in pair:
-                shown = m if run.kinds or metric == "cosine" else LPBS_MODEL
-                keys = {"test": test, "sets": size, "metric": metric, "model": shown}
-                rows.append(row(keys, value, run.overall(*key), same=False))
-    note = f"Published for BERT on Reddit; ours on {context} sentences. {SHRINKS}"
-    return PaperTable("table14", "Table 14: cosine or probability", rows, note).tables
 
 
 # ---------------------------------------------------------------- runtimes, and the release
