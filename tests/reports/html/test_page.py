@@ -22,12 +22,14 @@ from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
 import unmask
 from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
+from unmask.data.wordsets import stimuli
 from unmask.options import Options, Spec
 from unmask.reports import formats
 from unmask.reports import results as files
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.html import explorer
 from unmask.reports.html import page as html_page
+from unmask.text.contexts import WordTest
 from unmask.types import Contrast, Dataset, Text
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -430,3 +432,19 @@ def test_runs_that_cannot_be_paired_stand_side_by_side(tmp_path):
     status, _, err = invoke("report", tmp_path / "a", "--format", "md", "-o", tmp_path / "n/x.md")
     assert status == 2
     assert "x.md'" in err
+
+
+def test_headings_tell_results_of_one_name_apart():
+    """A study has a word test at several levels: each heading has its own, and so has each link."""
+    model = tiny("bert")
+    specs = [
+        Spec(model, "w-seat", WordTest(stimuli()["weat-6"]), pool=pool, tags={"level": level})
+        for pool, level in (("word-mean", "average"), ("word-first", "start"), ("cls", "sent"))
+    ]
+    results = unmask.evaluate_specs(specs, Options(splits=0))
+    heads = html_page.headings(results)
+    assert len(set(heads)) == 3
+    assert heads[1] == "w-seat on weat-6, start, pool word-first"
+    assert html_page.headings(results[:1]) == ["w-seat on weat-6"]
+    made = html_page.page(results)
+    assert {name for _, name in made.contents} >= set(heads)

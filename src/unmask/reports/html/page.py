@@ -46,6 +46,7 @@ class Page:
     measures: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     origins: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     parts: Sequence[tuple[str, str]] = field(init=False)
+    contents: Sequence[tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         every = (
@@ -56,6 +57,12 @@ class Page:
             ("read", "How to read this", True),
         )
         object.__setattr__(self, "parts", [(i, name) for i, name, there in every if there])
+        listed = (
+            *((f"table-{k}", t.title.partition(". ")[0]) for k, t in enumerate(self.tables)),
+            *((f"figure-{k}", str(f["title"])) for k, f in enumerate(self.figures)),
+            *((f"result-{k}", str(c["title"])) for k, c in enumerate(self.cards)),
+        )
+        object.__setattr__(self, "contents", [(i, name) for i, name in listed if name])
 
 
 def numbers(
@@ -89,7 +96,7 @@ def page(results: Sequence[Result], title: str = "", extra: Sequence[drawing.Fig
     return Page(
         title=title or sentences.titles(results),
         subtitle=f"{len(results)} results; {', '.join(dict.fromkeys(r.data for r in results))}",
-        cards=[_card(r, len({r.model for r in results}) > 1) for r in results],
+        cards=[_card(r, title) for r, title in zip(results, headings(results), strict=True)],
         notes=getattr(results, "notes", ()),
         tables=[
             numbers(part, RUN, f"{model}: {head}")
@@ -102,7 +109,32 @@ def page(results: Sequence[Result], title: str = "", extra: Sequence[drawing.Fig
     )
 
 
-def _card(result: Result, several: bool) -> dict[str, Any]:
+def headings(results: Sequence[Result]) -> list[str]:
+    """A heading for each result that no other has: with the model, and with what was chosen.
+
+    Of the choices and tags those are named in which results of one title and model differ.
+    """
+    several = len({r.model for r in results}) > 1
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for r in results:
+        groups.setdefault((r.title, r.model), []).append(_chosen(r))
+    out = []
+    for r in results:
+        alike, own = groups[r.title, r.model], _chosen(r)
+        told = [v for k, v in own.items() if any(o.get(k) != v for o in alike)]
+        out.append(", ".join([r.title, *([r.model] if several else []), *told]))
+    return out
+
+
+def _chosen(result: Result) -> dict[str, str]:
+    """What was chosen for a result, in words."""
+    spec, known = result.spec, ("model", "measure", "data")
+    tags = {k: str(v) for k, v in spec.tags.items() if k not in known}
+    named = {k: getattr(spec, k) for k in ("pool", "layer", "contexts", "samples")}
+    return tags | {k: f"{k} {v}" for k, v in named.items() if v is not None}
+
+
+def _card(result: Result, title: str) -> dict[str, Any]:
     digits, estimate = UNITS[result.compared].digits, result.overall
     span = (
         ""
@@ -110,7 +142,7 @@ def _card(result: Result, several: bool) -> dict[str, Any]:
         else f"[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
     )
     return {
-        "title": f"{result.title}, {result.model}" if several else result.title,
+        "title": title,
         "value": f"{estimate.value:.{digits}f}",
         "interval": span,
         "verdict": sentences.heading(result),
