@@ -255,17 +255,23 @@ def test_kaneko_counts_tokens_as_the_release_and_as_the_definition(shared):
 
 def test_thys_on_tiny_models(shared, tmp_path):
     shared("stereoset/dev_intrasentence.json")
-    study = reproduce("thys2025", [tiny("bert"), tiny("xlnet")], tmp_path, Options(), quick=True)
+    models = [tiny("bert"), tiny("xlnet"), tiny("gpt2")]
+    study = reproduce("thys2025", models, tmp_path, Options(), quick=True)
     tables = {t.name: t.frame for t in study.tables}
     table = tables["table4"]
-    assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet"}
+    assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet", "tiny-gpt2"}
+    by = table[table.by.notna()]
+    assert set(zip(by.model, by.measure, by.by, strict=True)) == {
+        ("tiny-gpt2", column, "ll") for column in ("CrowS-Pairs", "AUL-cp", "AUL-ss")
+    }
+    assert any("does not enter the correlations" in remark for remark in study.remarks)
     assert table[table.model == "tiny-xlnet"].measured.notna().all()
     variants = tables["variants"]
     assert set(variants.variant) >= {"cps@thys2025", "aul@thys2025", "lpbs@thys2025"}
     means = variants[variants.variant == "lpbs@thys2025"]
     assert (means.tests == 3).all()
     assert (means.data == "mean").all()
-    assert len(tables["table1"]) == 8  # a line a model, published and measured side by side
+    assert len(tables["table1"]) == 9  # a line a model, published and measured side by side
     assert len(tables["table2"]) == 6
     assert len(tables["table3"]) == 3
     matrix = tables["figure3"]

@@ -82,15 +82,22 @@ def run(models: Sequence[Model], request: Request) -> Study:
         m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models
     }
     scores = {name: _scores(r) for name, r in by_model.items()}
+    left_to_right = {m.name for m in models if m.kind == "causal"}
+    if left_to_right:
+        remarks.append(
+            f"{', '.join(sorted(left_to_right))}: a causal model hides nothing, so the columns of "
+            "CrowS-Pairs and AUL have 'll', its likelihood of the sentence, and it does not enter "
+            "the correlations between measures."
+        )
     tables = [
         _table1(values, models),
         _table2(),
         _table3(),
-        _table4(values, scores, comparable),
-        _as_printed(values, scores),
+        _table4(values, scores, comparable, left_to_right),
+        _as_printed(values, scores, left_to_right),
         _figure3(values),
         *([_variants(by_model)] if models else []),
-        *_own_correlations(scores, models),
+        *_own_correlations(scores, [m for m in models if m.name not in left_to_right]),
     ]
     title = "Model size and gender bias (thys2025)"
     return Study(title, tables, [_sizes(values, scores, models)], remarks, results=evaluated)
@@ -189,19 +196,32 @@ def _table3() -> Table:
     return Table("table3", "Table 3: target words and templates of LPBS", frame(rows), note)
 
 
-def _table4(values: Any, scores: Mapping[str, Mapping[str, Estimate]], comparable: bool) -> Table:
+def _in_place(column: str) -> bool:
+    """Whether a causal model has `ll` in a column of Table 4."""
+    return column.startswith(("CrowS", "AUL"))
+
+
+def _table4(
+    values: Any,
+    scores: Mapping[str, Mapping[str, Estimate]],
+    comparable: bool,
+    left_to_right: set[str],
+) -> Table:
     rows = []
     for model in dict.fromkeys([*values["table4"], *scores]):
         for i, column in enumerate(values["columns"]):
             stated = values["table4"].get(model, [None] * 7)[i]
-            keys = {"model": model, "measure": column}
+            by = "ll" if model in left_to_right and _in_place(column) else None
+            keys = {"model": model, "measure": column, "by": by}
             estimate = scores.get(model, {}).get(column)
             rows.append(row(keys, stated, estimate, same=comparable, digits=DIGITS))
     note = "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms."
     return PaperTable("table4", "Table 4: bias scores", rows, note, DIGITS).tables[0]
 
 
-def _as_printed(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Table:
+def _as_printed(
+    values: Any, scores: Mapping[str, Mapping[str, Estimate]], left_to_right: set[str]
+) -> Table:
     """Table 4 in the shape of the paper, its rows first and ours below."""
     names = values["columns"]
     rows: list[dict[str, Any]] = [
@@ -209,7 +229,8 @@ def _as_printed(values: Any, scores: Mapping[str, Mapping[str, Estimate]]) -> Ta
         for m, stated in values["table4"].items()
     ]
     for model, columns in scores.items():
-        rows.append({"model": model, "of": "this run", **{n: columns[n].value for n in names}})
+        of = "this run" + (" (ll for CrowS-Pairs and AUL)" if model in left_to_right else "")
+        rows.append({"model": model, "of": of, **{n: columns[n].value for n in names}})
     table = frame(rows)
     table[names] = table[names].map(lambda v: f"{v:.{DIGITS}f}")
     return Table("table4-printed", "Table 4 as the paper prints it", table)
