@@ -49,3 +49,10 @@ def test_slices_hold_every_item_once(first):
     sizes = [sum(len(i.texts) for _, p in part for i in p.items) for part in found]
     assert max(sizes) <= 30
     assert first is None or sizes[0] <= max(first, 3)
+
+
+def test_a_plain_run_says_nothing_of_how_layers_multiply():
+    """`products` is told where float32 products are made from halves, on a GPU."""
+    (result,) = unmask.run(tiny("bert"), "aul", "bundled-pairs", limit=4)
+    assert "products" not in result.settings
+    assert "recheck" not in result.settings
