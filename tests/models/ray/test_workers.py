@@ -261,7 +261,7 @@ from ray.cluster_utils import Cluster
 made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "memory": 40_000_000})
 large = made.add_node(num_cpus=1, memory=400_000_000)
 made.wait_for_nodes()
-from unmask.models.ray.load_remote import load_remote
+from unmask.models.ray.remote_model import load_remote
 model = load_remote("bundled", address=made.address)
 alive = [a for a in ray._private.state.actors().values() if a["State"] == "ALIVE"]
 assert [a["Address"]["NodeID"] for a in alive] == [large.node_id], alive
