@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import tiny
+from conftest import invoke, tiny
 from data_lines import CROWS
 from unmask.api import run
 from unmask.data import cards, catalogue, controls, defects, fetch
@@ -315,3 +315,9 @@ def test_fetch_verify_and_a_flipped_byte(server, tmp_path, monkeypatch):
 )
 def test_ratings_are_read_as_python_wrote_them(text, ratings):
     assert pairs._ratings(text) == ratings
+
+
+def test_a_word_test_has_no_file_and_is_not_suggested_for_itself():
+    status, _, err = invoke("data", "path", "weat-6")
+    assert (status, "has no file of its own" in err) == (2, True)
+    assert "did you mean" not in err

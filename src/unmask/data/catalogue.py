@@ -79,6 +79,8 @@ def _files() -> dict[str, Card]:
 
 def card(name: str) -> Card:
     """The card of a sentence set or of a sentence file of SEAT."""
+    if name not in _files() and name in known():
+        raise NameUnknown(f"{name!r} has no file of its own: its words are in a package.")
     return Registry("data set", _files().items()).among(name, known())
 
 
