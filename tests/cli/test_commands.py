@@ -177,3 +177,15 @@ def test_the_help_lists_every_command_once():
         assert command.help.split()[0] in lines[0]
     assert {n for names in SECTIONS.values() for n in names} == group.commands.keys()
     assert "More:" not in text
+
+
+def test_a_path_with_an_umlaut_is_read_under_an_ascii_locale(tmp_path):
+    folder = tmp_path / "m\u00f6glich"
+    folder.mkdir()
+    (folder / "\u00fc.csv").write_text("stereotype,antistereotype\nA man sat.,A boy sat.\n")
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    call = [sys.executable, "-m", "unmask", "run", "-d", folder / "\u00fc.csv", "-x", "aul", "-q"]
+    done = subprocess.run([*call, "-o", folder / "r"], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    (result,) = unmask.load(folder / "r")
+    assert result.data == "\u00fc"

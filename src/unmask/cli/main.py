@@ -1,5 +1,6 @@
 """The entry point: all commands, and how their failures are shown."""
 
+import os
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated
@@ -54,8 +55,20 @@ app.command(name="list")(list_)
 STOPPED = 130  # the exit status of a command that was interrupted
 
 
+def _in_utf8() -> None:
+    """Start anew in UTF-8 where the locale could not read an argument: a path with an umlaut.
+
+    Under an ASCII locale its characters are half-read, and no file, table or page could name it.
+    """
+    half_read = any("\udc80" <= c <= "\udcff" for argument in sys.argv for c in argument)
+    if half_read and not sys.flags.utf8_mode:
+        command = [sys.executable, "-X", "utf8", "-m", "unmask", *sys.argv[1:]]
+        os.execv(sys.executable, command)
+
+
 def main() -> None:
     """Entry point: a user's mistake is one sentence on stderr and exit status 2."""
+    _in_utf8()
     warnings.filterwarnings("ignore", module="transformers")
     warnings.showwarning = _said
     before = interrupts.on_termination()
