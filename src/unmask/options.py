@@ -153,6 +153,7 @@ def named(thing: Any) -> str:
     return str(getattr(thing, "name", thing))
 
 
+MOST_SAMPLES = 10_000_000  # of CEAT; each is a row of scores of all words
 INDEPENDENT = "none"  # of a user's items that do not hang together
 ABOUT: Mapping[str, str] = {
     "seed": "Seed of resampling, permutation and shuffling; one seed, the same numbers.",
@@ -277,6 +278,8 @@ def _association_choices(pool: Any, layer: Any, samples: Any) -> None:
         _whole("layer", layer, -math.inf)
     if samples is not None:
         _whole("samples", samples, 2)
+        if samples > MOST_SAMPLES:
+            raise UnmaskError(f"samples is too large; at most {MOST_SAMPLES:,} are drawn.")
 
 
 def _one_of(what: str, value: Any, allowed: Any) -> None:

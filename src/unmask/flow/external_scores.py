@@ -110,6 +110,8 @@ def _check_found(
         return
     if (frame.reason == "a score is not finite").any():
         raise DataError(f"no item of {data.name!r} has finite scores in {path}; write them again.")
+    if not scores:
+        raise DataError(f"no answer in {path} could be read; look at the log itself.")
     example = next(iter(_ids(data.items[0]).values()))
     raise DataError(
         f"no id in {path} belongs to {data.name!r}; ids look like {example!r} there and like "

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from unmask.errors import UnmaskError
 from unmask.measures.card import check_card, check_choices, check_types, variant
-from unmask.options import POOLS
+from unmask.options import MOST_SAMPLES, POOLS
 from unmask.support.registry import Registry, unknown
 from unmask.types import Compared, Kind
 
@@ -62,6 +62,8 @@ class Association:
             raise UnmaskError(
                 f"{self.name!r}: pool is a mapping of kinds to poolings, samples a whole number."
             )
+        if self.samples > MOST_SAMPLES:
+            raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")
         for pool in self.pool.values():
             if pool not in POOLS:
                 raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")

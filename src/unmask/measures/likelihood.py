@@ -10,6 +10,7 @@ from unmask.errors import UnmaskError
 from unmask.measures.card import check_card, check_choices, check_types
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import Reduce, as_written
+from unmask.options import MOST_SAMPLES
 from unmask.support.registry import choice
 from unmask.types import SHAPES, Compared, Floats, Kind
 
@@ -97,6 +98,8 @@ class Likelihood:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 0):
                 raise UnmaskError(f"{self.name!r}: {name} is {value!r}; give a whole number.")
+        if self.samples > MOST_SAMPLES:
+            raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")
         if not isinstance(self.shapes, tuple) or not self.shapes or {*self.shapes} - {*SHAPES}:
             raise UnmaskError(
                 f"{self.name!r}: shapes are {self.shapes!r:.40}; give a tuple of {choice(SHAPES)}."
