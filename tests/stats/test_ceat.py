@@ -99,3 +99,17 @@ def test_more_samples_do_not_make_the_interval_over_words_narrower(rng):
     assert (many.high - many.low) == pytest.approx(few.high - few.low, rel=0.15)
     published = [e.more["monte_carlo"]["se"] for e in (few, many)]
     assert published[1] < 0.3 * published[0]
+
+
+def test_samples_of_sets_of_unlike_sizes(rng):
+    """Three words of X and one of Y: the first three scores are X's."""
+    vectors = [[effects.unit(rng.normal(size=(2, 4))) for _ in range(n)] for n in (3, 1, 2, 2)]
+    indices = [ceat.draw_indices([2] * len(words), 20, rng, True) for words in vectors]
+    got = ceat.ceat_samples(vectors, indices)
+    for k in range(20):
+        x, y, a, b = (
+            np.stack([stored[drawn[k, w]] for w, stored in enumerate(words)])
+            for words, drawn in zip(vectors, indices, strict=True)
+        )
+        scores = [effects.associations(w, a, b) for w in (x, y)]
+        assert got.effects[k] == pytest.approx(effects.effect_size(*scores))

@@ -261,3 +261,12 @@ def test_a_sampled_test_counts_the_observed_split_once(sided, rng):
         hits += bool(far)
     assert (got.p, got.method, got.splits) == ((hits + 1) / 501, "sampled", 500)
     assert 0 < hits < 500
+
+
+def test_the_interplay_of_a_block_by_hand(rng):
+    block = rng.normal(size=(4, 3))
+    total = 0.0
+    for i in range(4):
+        for j in range(3):
+            total += (block[i, j] - block[i].mean() - block[:, j].mean() + block.mean()) ** 2
+    assert effects._interplay(block) == pytest.approx(total / (3 * 2) / 12)

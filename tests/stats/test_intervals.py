@@ -8,7 +8,7 @@ from scipy.stats import t, ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from unmask.stats import intervals
-from unmask.stats.clustering import Design
+from unmask.stats.clustering import Design, Variance
 
 
 def test_share_by_hand():
@@ -210,3 +210,28 @@ def test_two_clusters_have_an_interval():
     assert found.p is not None
     pair = intervals.share(np.array([1, 0.0]), [0, 1], ideal=50.0)
     assert (pair.method, pair.p) == ("Wilson", 1.0)
+
+
+def test_a_mean_over_items_is_students(rng):
+    """Each item its own cluster: the interval and p of the one-sample t test."""
+    values = rng.normal(0.4, 1.3, 25)
+    got = intervals.mean_estimate(values, [str(k) for k in range(25)], ideal=0.0)
+    test = ttest_1samp(values, 0.0)
+    low, high = test.confidence_interval(0.95)
+    assert (got.low, got.high, got.p) == pytest.approx((low, high, test.pvalue), rel=1e-6)
+    assert got.se == pytest.approx(values.std(ddof=1) / 5)
+
+
+def test_one_and_a_half_degrees_of_freedom_are_enough_and_less_than_one_is_not():
+    got = intervals.student(2.0, Variance(4.0, 1.5), 9, 3, ideal=0.0)
+    reach = t.ppf(0.975, 1.5) * 2
+    assert (got.low, got.high) == pytest.approx((2 - reach, 2 + reach))
+    assert got.p == pytest.approx(2 * t.sf(1.0, 1.5))
+    assert math.isnan(intervals.student(2.0, Variance(4.0, 0.9), 9, 3).low)
+    assert math.isnan(intervals.student(2.0, Variance(0.0, 5.0), 9, 3).low)
+
+
+def test_one_cluster_has_its_share_and_no_interval():
+    got = intervals.share(np.array([1.0, 0.0, 0.0, 0.0]), ["a"] * 4, ideal=50.0)
+    assert (got.value, got.n) == (25.0, 4)
+    assert math.isnan(got.low)

@@ -96,8 +96,9 @@ class Likelihood:
                 raise UnmaskError(f"{self.name!r}: its {name} is not a function.")
         for name in ("decimals", "samples"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 0):
-                raise UnmaskError(f"{self.name!r}: {name} is {value!r}; give a whole number.")
+            none = value is None and name == "decimals"
+            if not none and (not isinstance(value, int) or value < 0):
+                raise UnmaskError(f"{self.name!r}: {name} is {value!r:.20}; give a whole number.")
         if self.samples > MOST_SAMPLES:
             raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")
         if not isinstance(self.shapes, tuple) or not self.shapes or {*self.shapes} - {*SHAPES}:
