@@ -197,3 +197,11 @@ def test_an_encoding_that_decodes_nothing_is_one_sentence(encoding, tmp_path):
 def test_a_row_with_a_field_of_another_type_is_refused(field, value):
     with pytest.raises(unmask.UnmaskError, match="mine"):
         replace(unmask.LIKELIHOOD["aul"], name="mine", **{field: value})
+
+
+@pytest.mark.parametrize("column", ["id", "category", "cluster"])
+def test_half_a_character_in_a_frame_is_one_sentence(column):
+    rows = [{"stereotype": "A man sat.", "antistereotype": "A boy sat.", column: "\ud800"}] * 2
+    frame = pd.DataFrame([r | {"other": [1]} for r in rows], dtype=object)
+    with pytest.raises(unmask.DataError, match="half a character"):
+        unmask.run(tiny("bert"), "aul", frame)

@@ -168,6 +168,11 @@ def _user_item(
         texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
     given = {k: _given(row, k) for k in ("id", "category", "cluster", "family", "side", "frame")}
     known = {k: str(v) for k, v in given.items() if v is not None}
+    if broken := [k for k, v in known.items() if not v.isascii() and _half_character(v)]:
+        raise DataError(
+            f"{path}, row {number + 1}: the column {broken[0]!r} holds half a character; write it "
+            "again."
+        )
     name, category = known.get("id", str(number)), known.get("category", "all")
     side = known.get("side", "")
     return Contrast(
@@ -179,6 +184,11 @@ def _user_item(
         side=side,
         frame=known.get("frame", ""),
     )
+
+
+def _half_character(text: str) -> bool:
+    """Whether a text holds a lone surrogate, which no file can."""
+    return any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _text(sentence: str, spans: Mapping[str, tuple[Span, ...]], where: str) -> Text:
