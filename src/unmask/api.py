@@ -194,8 +194,7 @@ def _loaded(model: ModelLike, options: Options) -> str | Path | Model:
     # torch is heavy: only when a network is given
     from unmask.models.transformers.model import in_memory
 
-    net = getattr(model[0], "module", model[0])  # DataParallel's
-    return in_memory(net, model[1], options.fast)
+    return in_memory(*model, options.fast)
 
 
 @contextmanager

@@ -23,6 +23,11 @@ STEREOTYPE, ANTISTEREOTYPE, UNRELATED = "stereotype", "antistereotype", "unrelat
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
+def half_character(text: str) -> bool:
+    """Whether a text holds a lone surrogate, which no file can."""
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A sentence with named character spans, such as `target` or `fill`."""
@@ -35,7 +40,7 @@ class Text:
             raise DataError(f"a sentence is {self.string!r:.40}, which is not text; give a string.")
         if not self.string.strip():
             raise DataError("a sentence is empty; remove it or fill it in.")
-        if not self.string.isascii() and any("\ud800" <= c <= "\udfff" for c in self.string):
+        if half_character(self.string):
             raise DataError(
                 f"the sentence {self.string[:40]!a} holds half a character (a lone surrogate); "
                 "fix it."

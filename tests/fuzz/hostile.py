@@ -18,7 +18,7 @@ import torch
 import transformers
 
 import unmask
-from conftest import tiny
+from conftest import SMALL, tiny
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import external_scores
@@ -101,10 +101,7 @@ def inspect_log(folder: Path, rng: random.Random, damaged: Damage) -> str:
 
 # ---------------------------------------------------------------- networks and rows
 
-CONFIG = {
-    "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 48,
-    "max_position_embeddings": 40,
-}  # fmt: skip
+CONFIG = SMALL | {"max_position_embeddings": 40}
 FAMILIES = (
     "Bert", "Roberta", "MPNet", "XLMRobertaXL", "RobertaPreLayerNorm", "Data2VecText", "Camembert",
     "Electra", "Esm", "IBert",

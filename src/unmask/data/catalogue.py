@@ -179,13 +179,13 @@ def _read(card: Card) -> list[Any]:
     path, note = locate(card)
     content = card.read(path, *(locate(needed)[0] for needed in card.needs))
     some = content if isinstance(content, list) else [content]
-    more: dict[str, Any] = {"cite": list(card.cite)}
+    about: dict[str, Any] = {"cite": list(card.cite)}
     if note.get("as_pinned") is False:
-        more["notes"] = (
+        about["notes"] = (
             f"{card.name}: the file in UNMASK_DATA is not the published one (its checksum "
             "differs), so its scores are not those of others.",
         )
-    return [_noted(data, {**note, **more}) for data in some]
+    return [_noted(data, {**note, **about}) for data in some]
 
 
 def _noted(data: Any, note: Mapping[str, Any]) -> Any:

@@ -21,8 +21,8 @@ def clustered(data: Dataset) -> Dataset:
     """The data set with clusters, and sides where words change places, from its changed words.
 
     A set that has clusters of its own is left as it is, and so is one in which no two items change
-    the same words. Where all items change the same two words these are no sample of words, and only
-    rows that are the same are one cluster. `about["notes"]` says what was derived.
+    the same words. Where all items change the same two words these are not a sample of words, and
+    only rows that are the same are one cluster. `about["notes"]` says what was derived.
     """
     if data.cluster != "item" or data.shape not in ("pairs", "triplets"):
         return data
@@ -35,7 +35,7 @@ def clustered(data: Dataset) -> Dataset:
     sides = [one for one, _ in words]
     swapped = _swapped(pairs, sides) and not any(item.side for item in data.items)
     items = tuple(
-        replace(i, cluster=pair, **({"family": pair, "side": side} if swapped else {}))  # type: ignore[arg-type]
+        replace(i, cluster=pair, family=pair, side=side) if swapped else replace(i, cluster=pair)
         for i, pair, side in zip(data.items, pairs, sides, strict=True)
     )
     note = (

@@ -13,7 +13,7 @@ from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_lines, read_table
 from unmask.errors import DataError
-from unmask.flow.items import digest, sentence_rows
+from unmask.flow.items import data_facts, sentence_rows
 from unmask.flow.results import preferences, tied
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.intervals import DEFAULTS
@@ -57,12 +57,23 @@ def score_file(
     if choices:
         dataset = _without_filler(dataset)
     scores, given = _chosen(path, dataset) if choices else read_scores(path, dataset)
-    model = name or path.stem
-    frame = _frame(dataset, scores, model)
-    missing = frame.loc[frame.reason.notna(), "item"].nunique()
+    frame = _frame(dataset, scores, name or path.stem)
     _check_found(frame, dataset, scores, path)
+    return _result(path, dataset, frame, "drop" if choices else "strict", given, resampling, least)
+
+
+def _result(
+    path: Path,
+    dataset: Dataset,
+    frame: pd.DataFrame,
+    rule: Ties,
+    given: int,
+    resampling: Resampling,
+    least: Threshold,
+) -> Result:
+    """The estimates of the scores in a frame; `given` of the file's are not of the data."""
+    missing = frame.loc[frame.reason.notna(), "item"].nunique()
     macro = dataset.shape == "triplets"
-    rule: Ties = "drop" if choices else "strict"
     overall, categories, extras, ties, _ = preferences(
         frame, ties=rule, macro=macro, resampling=resampling
     )
@@ -72,10 +83,9 @@ def score_file(
             "preference; look at how the scores were made."
         )
     average = "macro" if macro else "micro"
-    facts = {k: v for k, v in dataset.about.items() if k != "notes"} | {"digest": digest(dataset)}
     settings = {"ties": rule, "decimals": None, "average": average, "cluster": dataset.cluster}
     return Result(
-        spec=Spec(model, "scores", dataset.name),
+        spec=Spec(str(frame.model.iloc[0]), "scores", dataset.name),
         compared="preference",
         overall=overall,
         by_category=categories,
@@ -95,7 +105,7 @@ def score_file(
             *tied(ties, rule),
             *_losses(frame),
         ),
-        provenance={"file": path.name, "data": facts, "measure": {"cite": []}},
+        provenance={"file": path.name, "data": data_facts(dataset), "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
         verdicts=verdicts_of(overall, categories, "preference", least),

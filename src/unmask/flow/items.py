@@ -100,12 +100,16 @@ def designed(facts: pd.DataFrame) -> Design:
 def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:
     """What a result rests on: the model, the data, and the sources of the measure."""
     about = {"cite": list(measure.cite), "bibtex": measure.bibtex}
-    known = {k: v for k, v in data.about.items() if k != "notes"} | {"digest": digest(data)}
-    return {"model": dict(model.provenance), "data": known, "measure": about}
+    return {"model": dict(model.provenance), "data": data_facts(data), "measure": about}
 
 
-def digest(data: Any) -> str:
-    """What tells one data set from another of the same name: its sentences or words, in order."""
+def data_facts(data: Any) -> dict[str, Any]:
+    """Where the data of a result come from, and what tells them from others of the same name."""
+    return {k: v for k, v in data.about.items() if k != "notes"} | {"digest": _digest(data)}
+
+
+def _digest(data: Any) -> str:
+    """A hash of the sentences or words of some data, in their order."""
     if isinstance(data, Dataset):
         content = [[i.id, i.category, [t.string for t in i.texts.values()]] for i in data.items]
     else:

@@ -46,7 +46,7 @@ class Asked:
     lost: dict[str, str]
     pool: str
     layer: int | None = None
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def wanted(self) -> list[Wanted]:
         """What to embed, in the order of sets, words and contexts."""
@@ -82,7 +82,7 @@ def run(
     asked: dict[int, Asked] = {}
     for place, spec in specs.items():
         try:
-            asked[place] = replace(prepare(model, spec, known, options.seed), said=notes)
+            asked[place] = replace(prepare(model, spec, known, options.seed), remarks=notes)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
     if not asked:
@@ -188,7 +188,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
     )
     resampling = options.resampling
     effects = effect(asked.measure, by_word, resampling)
-    made = {"samples": effects.drawn, "sentences": effects.sentences}
+    behind = {"samples": effects.drawn, "sentences": effects.sentences}
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
@@ -208,7 +208,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         verdicts=verdicts_of(effects.overall, {}, "association", options.least),
         items=_frame(model, asked, by_word, effects.without),
         notes=_notes(asked) + contradiction(effects.overall),
-        kept={k: v for k, v in made.items() if v is not None and k in options.keep},
+        kept={k: v for k, v in behind.items() if v is not None and k in options.keep},
     )
 
 
@@ -228,7 +228,7 @@ def _notes(asked: Asked) -> tuple[str, ...]:
     lost = asked.test.about.get("sentences_without_their_word", 0)
     note = (f"{lost} sentences of the file have none of its words and are left out.",)
     notes = (*asked.test.about.get("notes", ()), *_overlaps(asked.test.stimuli))
-    return notes + (note if lost else ()) + asked.said
+    return notes + (note if lost else ()) + asked.remarks
 
 
 def _overlaps(test: Stimuli) -> tuple[str, ...]:

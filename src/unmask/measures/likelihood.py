@@ -82,6 +82,11 @@ class Likelihood:
         check_card(self)
         check_types(self)
         check_choices(self, CHOICES)
+        self._check_functions()
+        self._check_numbers()
+        self._check_shapes()
+
+    def _check_functions(self) -> None:
         if not isinstance(self.plans, Mapping) or not self.plans:
             raise UnmaskError(f"{self.name!r} has no plans; give one for a kind of model.")
         if not isinstance(self.prior, Mapping):
@@ -94,6 +99,8 @@ class Likelihood:
         for name in ("reduce", "text"):
             if not callable(getattr(self, name)):
                 raise UnmaskError(f"{self.name!r}: its {name} is not a function.")
+
+    def _check_numbers(self) -> None:
         for name in ("decimals", "samples"):
             value = getattr(self, name)
             none = value is None and name == "decimals"
@@ -101,6 +108,8 @@ class Likelihood:
                 raise UnmaskError(f"{self.name!r}: {name} is {value!r:.20}; give a whole number.")
         if self.samples > MOST_SAMPLES:
             raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")
+
+    def _check_shapes(self) -> None:
         if not isinstance(self.shapes, tuple) or not self.shapes or {*self.shapes} - {*SHAPES}:
             raise UnmaskError(
                 f"{self.name!r}: shapes are {self.shapes!r:.40}; give a tuple of {choice(SHAPES)}."

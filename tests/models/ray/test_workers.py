@@ -60,6 +60,12 @@ def remote(model):
     return Remote(*known, made, model.precision, **made.facts(model.precision))
 
 
+def test_what_a_reader_must_know_of_a_model_comes_from_its_worker():
+    told = replace(tiny("bert"), remarks=("mind this.",))
+    (result,) = unmask.run(remote(told), "aul", "bundled-pairs", limit=4)
+    assert "mind this." in result.notes
+
+
 @pytest.mark.parametrize("family", ["bert", "xlnet", "gpt2"])
 def test_batches_elsewhere_give_the_same_numbers(family, tmp_path, monkeypatch):
     monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))

@@ -10,7 +10,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 import unmask
-from conftest import invoke, tiny
+from conftest import SMALL, invoke, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import ModelError, UnmaskError
 from unmask.models.answer_cache import Store
@@ -165,16 +165,9 @@ def test_another_models_tokenizer_is_refused_or_told():
 )
 def test_the_longest_row_is_what_the_embedding_takes(family):
     """Positions start behind the padding index, wherever the embedding has one."""
-    config = getattr(transformers, f"{family}Config")(
-        vocab_size=500,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=40,
-        pad_token_id=1,
-        **({"attention_window": 8} if family == "Longformer" else {}),
-    )
+    sizes = SMALL | {"vocab_size": 500, "max_position_embeddings": 40, "pad_token_id": 1}
+    window = {"attention_window": 8} if family == "Longformer" else {}
+    config = getattr(transformers, f"{family}Config")(**sizes, **window)
     net = getattr(transformers, f"{family}ForMaskedLM")(config).eval()
     tokenizer = copy.deepcopy(tiny("roberta").codec.tokenizer)
     tokenizer.model_max_length = 10_000

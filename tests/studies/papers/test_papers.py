@@ -423,13 +423,14 @@ def test_own_columns_are_starred_by_the_papers_test_and_by_ours():
     x, y = result.kept["sentences"]
     p = effects.permutation(x, y, sided="one", resampling=Resampling(splits=10_000)).p
     assert husse2022_tables.published_p(result) == p
-    sure = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.5)))
+    sure = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.5)), p)
     assert sure.endswith("*") == (p < 0.01)
     assert p < 0.01
-    both = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.001)))
+    both = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.001)), p)
     assert both.endswith("*\u2020")
     neither = replace(result, kept={}, overall=replace(result.overall, p=0.5))
-    assert husse2022_tables._starred(neither) == f"{result.overall.value:.2f}"
+    unknown = husse2022_tables.published_p(neither)
+    assert husse2022_tables._starred(neither, unknown) == f"{result.overall.value:.2f}"
 
 
 PRINTED_CELLS = {3: 161, 4: 21, 6: 6, 11: 192, 12: 251, 13: 288, 14: 28}

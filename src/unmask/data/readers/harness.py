@@ -121,7 +121,7 @@ def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _sample(content: Any, path: Path) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
-        raise DataError(f"{path} holds samples that are no objects; give a log of inspect.")
+        raise DataError(f"{path} holds samples that are not objects; give a log of inspect.")
     return content
 
 

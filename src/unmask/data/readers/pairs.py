@@ -10,7 +10,16 @@ from typing import Any
 from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError
 from unmask.text.roles import find_word
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Span, Text
+from unmask.types import (
+    ANTISTEREOTYPE,
+    STEREOTYPE,
+    UNRELATED,
+    Contrast,
+    Dataset,
+    Span,
+    Text,
+    half_character,
+)
 
 _WORDS = r"\[(?:'[\w -]*'(?:, '[\w -]*')*)?\]"
 _PLAIN = re.compile(rf"\[(?:{_WORDS}(?:, {_WORDS})*)?\]")
@@ -168,7 +177,7 @@ def _user_item(
         texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
     given = {k: _given(row, k) for k in ("id", "category", "cluster", "family", "side", "frame")}
     known = {k: str(v) for k, v in given.items() if v is not None}
-    if broken := [k for k, v in known.items() if not v.isascii() and _half_character(v)]:
+    if broken := [k for k, v in known.items() if half_character(v)]:
         raise DataError(
             f"{path}, row {number + 1}: the column {broken[0]!r} holds half a character; write it "
             "again."
@@ -184,11 +193,6 @@ def _user_item(
         side=side,
         frame=known.get("frame", ""),
     )
-
-
-def _half_character(text: str) -> bool:
-    """Whether a text holds a lone surrogate, which no file can."""
-    return any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _text(sentence: str, spans: Mapping[str, tuple[Span, ...]], where: str) -> Text:

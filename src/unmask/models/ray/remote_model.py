@@ -78,6 +78,7 @@ class Remote:
     precision: str
     provenance: Mapping[str, Any]
     limit: int
+    remarks: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -95,7 +96,8 @@ class Remote:
     @property
     def abilities(self) -> Abilities:
         """Those of the network that the workers hold."""
-        return network_abilities(self.kind, self.config, self.limit, self.precision)
+        known = (self.kind, self.config, self.limit, self.precision)
+        return network_abilities(*known, remarks=self.remarks)
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on a worker."""

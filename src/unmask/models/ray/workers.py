@@ -39,7 +39,8 @@ class Worker:
     def facts(self, dtype: str) -> dict[str, Any]:
         """What the driver needs to know of the model."""
         model = self._model(dtype)
-        return {"provenance": dict(model.provenance), "limit": model.limit}
+        facts = {"provenance": dict(model.provenance), "limit": model.limit}
+        return facts | {"remarks": model.abilities.remarks}
 
     def budget(self, dtype: str, tokens: int | str) -> Any:
         """What one forward pass may hold here."""

@@ -77,7 +77,7 @@ def kind_of(config: Any) -> Kind:
         if masked and family != "xlm" and not getattr(config, "is_decoder", True):
             raise ModelError(
                 f"a {named} whose config has no is_decoder sees the tokens behind a word, so it is "
-                "no causal model; set is_decoder if it was trained as one, or give it as "
+                "not a causal model; set is_decoder if it was trained as one, or give it as "
                 "ForMaskedLM."
             )
         return "causal"

@@ -203,9 +203,15 @@ def load(
     # A quantised model is what it is: there is no finer one to hold it against.
     precision = "float32" if bits else dtype
     origin = "" if bits else source
-    remarks = model.remarks + unused
-    changes = {"source": origin, "precision": precision, "provenance": facts, "placed": device}
-    return replace(model, **changes, remarks=remarks, cacheable=True)  # type: ignore[arg-type]
+    return replace(
+        model,
+        source=origin,
+        precision=precision,
+        provenance=facts,
+        placed=device,
+        remarks=model.remarks + unused,
+        cacheable=True,
+    )
 
 
 def moved(thing: Any, device: str | None) -> Any:
@@ -245,8 +251,10 @@ def in_memory(net: Any, tokenizer: Any, fast: bool = True) -> TransformerModel:
     """A network of transformers with its tokenizer, as it is now.
 
     A CPU computes in half precision hundreds of times slower, and with another score: there a copy
-    in float32 is measured, and a remark says so.
+    in float32 is measured, and a remark says so. Of one that is spread for training its module.
     """
+    parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    net = net.module if isinstance(net, parallel) else net
     name = str(getattr(net.config, "_name_or_path", "")) or type(net).__name__
     kind = kind_of(_of_class(net))
     dtype = next(net.parameters()).dtype
@@ -313,8 +321,9 @@ def wrap(
         provenance["path"] = "plain"  # fast paths round otherwise, so answers are kept apart
     codec = TokenizerCodec(tokenizer, kind, name)
     limit, remarks = _limit(net, tokenizer), _tokenizer_remarks(net, tokenizer, kind, name)
-    facts = {"remarks": remarks, "cacheable": all(map(untouched, net.modules()))}
-    return TransformerModel(name, kind, codec, net, limit, provenance, fast=fast, **facts)  # type: ignore[arg-type]
+    plain = all(map(untouched, net.modules()))
+    known = (name, kind, codec, net, limit, provenance)
+    return TransformerModel(*known, fast=fast, remarks=remarks, cacheable=plain)
 
 
 def _limit(net: Any, tokenizer: Any) -> int:

@@ -159,8 +159,8 @@ def unused_weights(name: str, report: Mapping[str, Any]) -> tuple[str, ...]:
     others = [k for k in unused if not _OTHER_HEADS.search(k)]
     if not others:
         return ()
-    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return (f"weights in the files that the network does not use: {', '.join(others[:3])}{more}.",)
+    rest = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return (f"weights in the files that the network does not use: {', '.join(others[:3])}{rest}.",)
 
 
 def check_complete(name: str, report: Mapping[str, Any]) -> None:

@@ -121,8 +121,8 @@ def headings(results: Sequence[Result]) -> list[str]:
     out = []
     for r in results:
         alike, own = groups[r.title, r.model], _chosen(r)
-        told = [v for k, v in own.items() if any(o.get(k) != v for o in alike)]
-        out.append(", ".join([r.title, *([r.model] if several else []), *told]))
+        choices = [v for k, v in own.items() if any(o.get(k) != v for o in alike)]
+        out.append(", ".join([r.title, *([r.model] if several else []), *choices]))
     return out
 
 

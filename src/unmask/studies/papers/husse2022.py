@@ -255,7 +255,8 @@ def _tables(
     models: Sequence[Model], results: tables.Results, timing: list[dict[str, Any]], full: bool
 ) -> list[Table]:
     values = published("husse2022")
-    run = tables.Run({m.name: m.kind for m in models}, results, full)
+    tested = {key: tables.published_p(result) for key, result in results.items()}
+    run = tables.Run({m.name: m.kind for m in models}, results, full, tested)
     plain = tables.described(values)
     return [
         plain[1],

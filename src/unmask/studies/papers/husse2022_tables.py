@@ -79,6 +79,7 @@ class Run(NamedTuple):
     kinds: Mapping[str, str]
     results: Results
     comparable: bool
+    tested: Mapping[tuple[Any, ...], float | None]  # p by the paper's own tests
 
     def overall(self, *key: str) -> Estimate | None:
         """The estimate under a key, if there is one."""
@@ -220,7 +221,8 @@ def _line(
     line |= {"bold there": bold, "in the release": cell.release}
     if result is not None:
         lost = result.coverage.items - result.coverage.scored
-        line |= {"p": result.overall.p, "p as published": published_p(result), "words lost": lost}
+        stated = run.tested[(model, *cell.key)]
+        line |= {"p": result.overall.p, "p as published": stated, "words lost": lost}
     return [line]
 
 
@@ -243,10 +245,9 @@ def published_p(result: Result) -> float | None:
     return permutation(*result.kept["sentences"], sided="one", resampling=resampling).p
 
 
-def _starred(result: Result) -> str:
-    """Our number, with a star by the paper's test and a dagger by ours."""
-    stated, own = published_p(result), result.overall.p
-    marks = ("*", stated), ("\u2020", own)
+def _starred(result: Result, stated: float | None) -> str:
+    """Our number, with a star by the paper's test (its p is `stated`) and a dagger by ours."""
+    marks = ("*", stated), ("\u2020", result.overall.p)
     return f"{result.overall.value:.2f}" + "".join(
         mark for mark, p in marks if p is not None and p < SIGNIFICANT
     )
@@ -262,7 +263,7 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
         result = run.results.get((m, *c.key))
         if result is not None:
             line = rows[tuple(c.keys[k] for k in index)]
-            line[f"{m} {c.keys[choice]}"] = _starred(result)
+            line[f"{m} {c.keys[choice]}"] = _starred(result, run.tested[(m, *c.key)])
     table = pd.DataFrame(list(rows.values())).fillna("")
     choices = list(dict.fromkeys(c.keys[choice] for c in cells))
     heads = [f"{name} {c}" for name in (*COLUMNS.values(), *run.kinds) for c in choices]
