@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest, mannwhitneyu, t
 
 import unmask
 from conftest import tiny
@@ -159,3 +159,21 @@ def test_the_least_error_halves_where_enough_clusters_show_a_change():
     own = (second - first).var(ddof=1) / 400
     changed, gap = 14 / 402, -12 / 402
     assert many.se == pytest.approx(math.sqrt(max(own, (changed - gap**2) / 400 / 2)))
+
+
+def test_ranks_are_compared_exactly_within_strata():
+    """One stratum is scipy's rank-sum test; several are every way to deal them, counted."""
+    x, y = [1.0, 2, 5, 7], [3.0, 4, 6, 8]
+    assert comparison.rank_sum([[x, y]]) == pytest.approx(mannwhitneyu(x, y, method="exact").pvalue)
+    strata = [[[1.0, 2.5], [2.5, 4]], [[1.0], [2, 3]], [[2.0, 3], [1]]]
+
+    def sums(first, second):
+        every = [*first, *second]
+        return [sum(some) for some in itertools.combinations(every, len(first))]
+
+    ways = [sum(some) for some in itertools.product(*(sums(*s) for s in strata))]
+    seen, centre = sum(sum(a) for a, _ in strata), np.mean(ways)
+    expected = np.mean([abs(w - centre) >= abs(seen - centre) - 1e-9 for w in ways])
+    assert comparison.rank_sum(strata) == pytest.approx(expected)
+    # the sets swapped: the same p
+    assert comparison.rank_sum([[b, a] for a, b in strata]) == pytest.approx(expected)

@@ -69,18 +69,23 @@ def every_place(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def shuffled(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Content tokens in random order, nothing hidden; each asked for at its new place.
+    """Content tokens in random order, nothing hidden; each token asked for where it now stands.
 
-    The same order on every call; queries stand in the order of the sentence as it was.
+    Special tokens stay, and are asked for too. The same order on every call; queries stand in the
+    order of the sentence as it was, as those of `every_place`.
     """
     content = sentence.content
     moved = list(content)
     random.Random(repr(sentence.ids)).shuffle(moved)
-    row = list(sentence.ids)
+    row, at = list(sentence.ids), list(range(len(sentence.ids)))
     for old, new in zip(content, moved, strict=True):
-        row[new] = sentence.ids[old]
-    ids, at = tuple(row), tuple(moved)
-    return [RowQueries(ids, at, tuple(ids[i] for i in at), (NOTHING,))] if at else []
+        row[new], at[old] = sentence.ids[old], new
+    return [RowQueries(tuple(row), tuple(at), sentence.ids, (NOTHING,))] if at else []
+
+
+def all_fill(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Hide all tokens of the word that fills the blank at once."""
+    return _ask(sentence, sentence.roles["fill"], frozenset(sentence.roles["fill"]))
 
 
 def everything(sentence: Encoded, codec: Codec) -> list[RowQueries]:

@@ -4,18 +4,31 @@ And whether a measure's preferences follow how frequent the words are that decid
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from unmask.corpus.count import words_of
-from unmask.data.packaged import packaged
+from unmask.data.packaged import packaged, published
+from unmask.data.readers.pairs import DIRECTIONS
 from unmask.stats.agreement import correlation
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE
+from unmask.stats.comparison import rank_sum
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
+
+Groups: TypeAlias = Mapping[str, Mapping[str, list[str]]]
+SIDES = ("advantaged", "disadvantaged")
+MIN_PAIRS = 3
+MIN_SHARE = 0.75  # of a word's pairs, in which it stands on the same side
+# The paper leaves out words with a second sense, and names the colours; the rest names no group.
+NO_GROUP = {"black", "white", "a", "an", "no", "not", "with", "without", "could", "couldn't",
+            "weren't"}  # fmt: skip
 
 
-def word_groups() -> Mapping[str, Mapping[str, list[str]]]:
+def word_groups() -> Groups:
     """Words of the two groups by bias type, from kaneko2022's Table 2."""
     return packaged("groups.json")["categories"]
 
@@ -25,16 +38,88 @@ def group_words() -> list[str]:
     return [w for sides in word_groups().values() for some in sides.values() for w in some]
 
 
-def ranks(counts: Mapping[str, int]) -> pd.DataFrame:
-    """For each bias type the mean rank of both groups and the words by frequency."""
+def ranks(counts: Mapping[str, int], groups: Groups | None = None) -> pd.DataFrame:
+    """For each bias type the mean rank of both groups and the words by frequency.
+
+    Words that are equally frequent share their ranks. `p` is the exact probability of ranks as
+    unequal as these if the words were dealt to the groups at random.
+    """
     rows = []
-    for category, sides in word_groups().items():
-        side = {w: name for name, words in sides.items() for w in words}
-        order = sorted(side, key=lambda w: (-counts.get(w, 0), w))
-        rank = {w: i + 1 for i, w in enumerate(order)}
-        means = {name: sum(rank[w] for w in words) / len(words) for name, words in sides.items()}
-        rows.append({"category": category, **means, "words": " ".join(order)})
+    for category, sides in (word_groups() if groups is None else groups).items():
+        words = [w for some in sides.values() for w in some]
+        rank = dict(zip(words, rankdata([-counts.get(w, 0) for w in words]), strict=True))
+        order = sorted(words, key=lambda w: (rank[w], w))
+        means = {name: float(np.mean([rank[w] for w in some])) for name, some in sides.items()}
+        p = rank_sum([[[rank[w] for w in sides[name]] for name in SIDES]])
+        rows.append({"category": category, **means, "words": " ".join(order), "p": p})
     return pd.DataFrame(rows)
+
+
+def printed_p() -> float:
+    """The exact p of the order that the paper prints, over all bias types at once."""
+    strata = []
+    for category, order in published("kaneko2022")["table2_words"].items():
+        rank = {w: i for i, w in enumerate(order.split(), 1)}
+        strata.append([[rank[w] for w in word_groups()[category][name]] for name in SIDES])
+    return rank_sum(strata)
+
+
+def overall_p(counts: Mapping[str, int], groups: Groups | None = None) -> float:
+    """The exact p of `ranks` over all bias types at once; ranks are dealt within each."""
+    strata = []
+    for sides in (word_groups() if groups is None else groups).values():
+        words = [w for name in SIDES for w in sides[name]]
+        rank = rankdata([-counts.get(w, 0) for w in words])
+        first = len(sides[SIDES[0]])
+        strata.append([rank[:first], rank[first:]])
+    return rank_sum(strata)
+
+
+def groups_of(data: Dataset) -> Groups:
+    """The words that name either group in a set of pairs, by bias type.
+
+    A group's words are those that only its sentence of a pair has. A word counts for the side on
+    which it stands more often; one that stands on both nearly alike, or in fewer than `MIN_PAIRS`
+    pairs, names neither, nor do colours and function words.
+    """
+    seen: dict[str, dict[str, Counter[str]]] = {}
+    for item in data.items:
+        words = {k: _words(t.string) for k, t in item.texts.items()}
+        stereotyped = SIDES.index(DIRECTIONS[item.meta["direction"]])
+        about = {STEREOTYPE: SIDES[stereotyped], ANTISTEREOTYPE: SIDES[1 - stereotyped]}
+        sides = seen.setdefault(item.category, {name: Counter() for name in SIDES})
+        for label, side in about.items():
+            other = words[ANTISTEREOTYPE if label == STEREOTYPE else STEREOTYPE]
+            sides[side].update(words[label] - other)
+    return {category: _told_apart(sides) for category, sides in seen.items()}
+
+
+def _told_apart(sides: Mapping[str, Counter[str]]) -> dict[str, list[str]]:
+    total = sum(sides.values(), Counter())
+    return {
+        name: sorted(
+            w
+            for w, n in own.items()
+            if w not in NO_GROUP and total[w] >= MIN_PAIRS and n >= MIN_SHARE * total[w]
+        )
+        for name, own in sides.items()
+    }
+
+
+def most_frequent(groups: Groups, counts: Mapping[str, int], most: int = 4) -> Groups:
+    """The words of each group that a corpus has most often, of bias types that have both."""
+    kept = {
+        category: {
+            name: sorted((w for w in words if counts.get(w)), key=lambda w: (-counts[w], w))[:most]
+            for name, words in sides.items()
+        }
+        for category, sides in groups.items()
+    }
+    return {category: sides for category, sides in kept.items() if all(sides.values())}
+
+
+def _words(sentence: str) -> set[str]:
+    return {w.decode() for w in words_of(sentence.encode())}
 
 
 def own_words(items: pd.DataFrame) -> pd.Series:
@@ -42,7 +127,7 @@ def own_words(items: pd.DataFrame) -> pd.Series:
 
     The pair is stereotype and antistereotype; an unrelated sentence shares little with anything.
     """
-    words = items.sentence.map(lambda s: {w.decode() for w in words_of(s.encode())})
+    words = items.sentence.map(_words)
     own = pd.Series(index=items.index, dtype=object)
     paired = items.label.isin([STEREOTYPE, ANTISTEREOTYPE])
     for _, some in words.groupby([items[k] for k in ("model", "data", "measure", "item")]):

@@ -9,7 +9,7 @@ from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.measures import MEASURES
 from unmask.reports.results import gather
-from unmask.studies.papers.kaneko2022 import TABLE5
+from unmask.studies.papers.kaneko2022_tables import TABLE5
 from unmask.types import Result
 
 # thys2025 prints scores less 50, of the items on gender.

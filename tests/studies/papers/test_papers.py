@@ -8,7 +8,7 @@ import pytest
 
 import plain
 import unmask
-from conftest import invoke, tiny
+from conftest import invoke, tiny, tiny_real
 from unmask.api import evaluate
 from unmask.data import catalogue
 from unmask.data.packaged import published
@@ -25,6 +25,7 @@ from unmask.studies.papers import (
     husse2022,
     husse2022_tables,
     kaneko2022,
+    kaneko2022_tables,
     paper_table,
 )
 from unmask.studies.papers.husse2022_tables import MAIN
@@ -57,25 +58,46 @@ def test_kaneko_values_are_consistent():
         assert adv + dis == 9  # mean ranks of two halves of 1 to 8
 
 
-PRINTED = {  # the words of Table 2 in its order
-    "race": "american james african asian carl tyrone caucasian jamal",
-    "gender": "he his her she men woman him women",
-    "sexual-orientation": "woman wife husband gay lesbian homosexual bisexual heterosexual",
-    "religion": "church christian jewish muslim muslims christians jew atheist",
-    "age": "old young middle boy aged adults elderly teenagers",
-    "nationality": "american canada canadian chinese italian americans mexican immigrants",
-    "disability": "normal smart healthy ill mentally gifted autistic retarded",
-    "physical-appearance": "short beautiful tall thin ugly fat skinny overweight",
-    "socioeconomic": "poor doctor rich poverty wealthy businessman homeless ghetto",
-}
-
-
 def test_table_2_follows_from_its_words():
     """With the printed order as counts, our table gives the printed mean ranks."""
-    for category, words in PRINTED.items():
+    values = published("kaneko2022")
+    for category, words in values["table2_words"].items():
         counts = {w: 8 - i for i, w in enumerate(words.split())}
         line = frequency.ranks(counts).set_index("category").loc[category]
-        assert [line.advantaged, line.disadvantaged] == published("kaneko2022")["table2"][category]
+        assert [line.advantaged, line.disadvantaged] == values["table2"][category]
+
+
+def test_words_of_advantaged_groups_are_more_frequent_over_all_bias_types_only():
+    """The paper's 'statistically significantly more frequently', which it gives no test for."""
+    values = published("kaneko2022")
+    (table,) = kaneko2022_tables.table2((), values)
+    assert table.frame["published p"].min() > 0.1
+    assert frequency.printed_p() == pytest.approx(0.0056, abs=5e-5)
+    assert "p = 0.0056" in table.note
+    drops = values["table4_drops"]
+    for label in values["models"]:
+        cp, ss = values["table1"][label][1], values["table1"][label][3]
+        for before, after, drop in zip(
+            (cp, ss, ss), values["table4"][label], drops[label], strict=True
+        ):
+            assert before - after == pytest.approx(drop, abs=0.011)
+
+
+def test_the_top_words_of_a_corpus_are_found_in_crows_pairs(shared, tmp_path):
+    """CrowS-Pairs itself as the corpus: groups' words on the sides that the paper gives them."""
+    shared("crows-pairs/crows_pairs_anonymized.csv")
+    data = catalogue.sentences("crows-pairs")
+    text = "\n".join(t.string for item in data.items for t in item.texts.values())
+    (tmp_path / "corpus.txt").write_text(text, encoding="utf-8")
+    _, own = kaneko2022_tables.table2([str(tmp_path / "corpus.txt")], published("kaneko2022"))
+    lines = own.frame.set_index("category")
+    assert len(lines) == 9
+    assert {"he", "she", "his", "her"} <= set(lines.words["gender"].split())
+    groups = frequency.groups_of(data)
+    for category, sides in frequency.word_groups().items():
+        ours = groups["race-color" if category == "race" else category]
+        for one, other in (frequency.SIDES, frequency.SIDES[::-1]):
+            assert not set(sides[one]) & set(ours[other])
 
 
 def test_thys_correlations_follow_from_its_table():
@@ -192,7 +214,15 @@ def test_kaneko_on_a_tiny_model(shared, tmp_path):
     )
     tables = {t.name: t.frame for t in study.tables}
     printed = {f"table{n}-printed" for n in (1, 3, 4, 5)}
-    assert set(tables) == {*(f"table{n}" for n in range(1, 6)), *printed, "variants", "figure1"}
+    assert set(tables) == {
+        *(f"table{n}" for n in range(1, 6)),
+        *printed,
+        "table1-candidates",
+        "table2-own",
+        "variants",
+        "figure1",
+    }
+    assert tables["table2-own"].category.tolist() == ["gender"]  # the corpus names no other group
     for name, frame in tables.items():
         assert len(frame)
         assert (tmp_path / "k" / f"{name}.csv").is_file()
@@ -223,7 +253,7 @@ def kaneko_tokens(model, items):
             ids = read(text.string)["input_ids"]
             hit = plain.logp(model.net, ids).argmax(-1).tolist()
             right = [a == b for a, b in zip(hit, ids, strict=True)]
-            where = {"unrelated": right[1:-1]}
+            where = {"unrelated": right}
             if label != "unrelated":
                 where = {"all": right, "content": right[1:-1]}
             for key, some in where.items():
@@ -243,14 +273,67 @@ def test_kaneko_counts_tokens_as_the_release_and_as_the_definition(shared):
     found = paper_table.by_tags(evaluate_specs(specs, Options(keep=("tokens",))), "measure", "data")
     expected = kaneko_tokens(model, catalogue.sentences("stereoset").items[::10])
     assert found["aul", "stereoset"].accuracy.value == pytest.approx(expected["content"])
-    released = found[kaneko2022.ALL_PLACES.name, "stereoset"]
+    released = found[kaneko2022.ALL_PLACES, "stereoset"]
     assert released.accuracy.value == pytest.approx(expected["all"])
-    alone = found["aul", "stereoset:unrelated"]
+    alone = found[kaneko2022.ALL_PLACES, "stereoset:unrelated"]
     assert alone.accuracy.value == pytest.approx(expected["unrelated"])
     # tokens are shuffled, none is lost, and each is paired with itself
-    moved, still = (found[m, "stereoset"].kept["tokens"] for m in (kaneko2022.SHUFFLED.name, "aul"))
+    names = kaneko2022.SHUFFLED, kaneko2022.ALL_PLACES
+    moved, still = (found[m, "stereoset"].kept["tokens"] for m in names)
     assert moved.gold.tolist() == still.gold.tolist()
     assert moved.place.tolist() != still.place.tolist()
+
+
+def test_sss_is_right_if_one_whole_candidate_is(shared):
+    """The paper's stated rule for Table 1, against a plain loop over hidden candidates."""
+    shared("stereoset/dev_intrasentence.json")
+    model = tiny("bert")
+    data = catalogue.sentences("stereoset")
+    data = kaneko2022._pairs(replace(data, items=data.items[:60]))
+    spec = Spec(model, kaneko2022.OWN[kaneko2022.WHOLE], data)
+    (result,) = evaluate_specs([spec], Options(keep=("tokens",)))
+    # a random network is never right: make some of its answers so
+    tokens = result.kept["tokens"]
+    chosen = tokens.index % 3 != 0
+    result.kept["tokens"] = tokens.assign(hit=chosen)
+    expected = []
+    for _, some in tokens.assign(hit=chosen).groupby("item"):
+        expected.append(any(part.hit.all() for _, part in some.groupby("label")))
+    found = kaneko2022_tables._either(result)
+    assert found["measured"] == pytest.approx(100 * sum(expected) / len(expected))
+    assert 0 < found["measured"] < 100
+    # every place of the candidate is hidden and asked for
+    for item in data.items[:20]:
+        for label, text in item.texts.items():
+            (span,) = text.spans["fill"]
+            here = tokens[(tokens["item"] == item.id) & (tokens.label == label)]
+            if len(here):
+                assert (here.start.min(), here.end.max()) == span
+
+
+@pytest.mark.parametrize(("family", "label"), [("roberta", "RoBERTa"), ("albert", "ALBERT")])
+def test_candidates_of_equally_many_subtokens_are_as_many_as_printed(shared, family, label):
+    shared("stereoset/dev_intrasentence.json")
+    data = kaneko2022._pairs(catalogue.sentences("stereoset"))
+    (result,) = evaluate_specs([Spec(tiny_real(family), "aul", data)], Options())
+    stated = published("kaneko2022")["equal_subtokens"][label]
+    assert kaneko2022_tables._equal_lengths(result) == stated
+
+
+def test_a_model_of_the_paper_has_two_rows_in_print(shared):
+    """Published and measured: the paper's own model is shown beside its printed row."""
+    shared("stereoset/dev_intrasentence.json")
+    model = replace(tiny("bert"), name="bert-base-cased")
+    study = kaneko2022.run([model], Request(Options(), quick=True))
+    tables = {t.name: t.frame for t in study.tables}
+    for number in (1, 3, 4, 5):
+        rows = tables[f"table{number}-printed"]
+        assert rows[rows.model == "BERT"].of.tolist() == ["the paper", "this run"]
+    first, fourth = tables["table1"], tables["table4"]
+    before = first[(first.model == "BERT") & (first.measure == "aul")].set_index("data").measured
+    for line in fourth[fourth.model == "BERT"].itertuples():
+        assert line.drop == pytest.approx(before[line.data] - line.measured)
+    assert "(-13.13)" in tables["table4-printed"].iloc[0]["crows-pairs, shuffled"]
 
 
 def test_thys_on_tiny_models(shared, tmp_path):

@@ -1,54 +1,54 @@
 """Unmasking the Mask (Kaneko and Bollegala 2022): Tables 1 to 5 and Figure 1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from unmask.corpus import harvest
-from unmask.corpus.count import count
 from unmask.data import catalogue, controls
 from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
-from unmask.measures import LIKELIHOOD, plans
+from unmask.measures import LIKELIHOOD, Likelihood, plans
 from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
-from unmask.stats.comparison import exact_mcnemar
-from unmask.studies import frequency
 from unmask.studies.compare import wide
-from unmask.studies.papers.paper_table import Found, PaperTable, by_tags, deviation, frame, row
+from unmask.studies.papers import kaneko2022_tables as tables
+from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, SHUFFLED, WHOLE
+from unmask.studies.papers.paper_table import Found, by_tags, deviation, frame
 from unmask.studies.papers.request import Request
-from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset, Result
+from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset
 
 MAJORITY = 3
-# The release's accuracy of AUL counts the special tokens; the paper shuffles tokens, not words.
-_AUL = LIKELIHOOD["aul"]
-ALL_PLACES = replace(
-    _AUL, name="aul, all places", plans=dict.fromkeys(_AUL.plans, plans.every_place)
-)
-SHUFFLED = replace(
-    _AUL, name="aul, tokens shuffled", plans=dict.fromkeys(_AUL.plans, plans.shuffled)
-)
-OWN = {r.name: r for r in (ALL_PLACES, SHUFFLED)}
 ASKED = {
-    "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula", *OWN],
+    "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula", ALL_PLACES, SHUFFLED],
     "crows-pairs:direction": ["all-masked", "aul", "aula"],
-    "crows-pairs:shuffled": ["aul"],
-    "stereoset": ["sss", "sss@kaneko2022", "aul", "aula", *OWN],
-    "stereoset:shuffled": ["aul"],
-    "stereoset:unrelated": ["aul"],
+    "crows-pairs:shuffled": [ALL_PLACES],
+    "stereoset": ["sss", "sss@kaneko2022", WHOLE, "aul", "aula", ALL_PLACES, SHUFFLED],
+    "stereoset:shuffled": [ALL_PLACES],
+    "stereoset:unrelated": [ALL_PLACES],
 }
 # A causal model hides nothing but what comes later: one measure stands for all of them.
 CAUSAL = {name: ["ll"] for name in ASKED}
-TABLE1 = {"crows-pairs": ["cps", "aul"], "stereoset": ["sss", "aul"]}
-TABLE5 = {"crows-pairs": ["cps", "aul", "aula"], "stereoset": ["sss", "aul", "aula"]}
-AS_RELEASED = {"cps": "cps@kaneko2022", "sss": "sss@kaneko2022", "aul": ALL_PLACES.name}
+
+
+def _row(name: str, like: str, plan: plans.Plan, **changes: Any) -> Likelihood:
+    base = LIKELIHOOD[like]
+    return replace(base, name=name, plans=dict.fromkeys(base.plans, plan), **changes)
+
+
+# The release's accuracy of AUL counts the special tokens; the paper shuffles tokens, not words,
+# and hides the whole candidate of StereoSet.
+OWN = {
+    ALL_PLACES: _row(ALL_PLACES, "aul", plans.every_place),
+    SHUFFLED: _row(SHUFFLED, "aul", plans.shuffled),
+    WHOLE: _row(WHOLE, "sss", plans.all_fill, needs=("fill",)),
+}
 
 
 def _some(data: Dataset, quick: bool) -> Dataset:
@@ -103,22 +103,23 @@ def run(models: Sequence[Model], request: Request) -> Study:
     evaluated = evaluate(asked, replace(request.options, keep=("tokens",)))
     results = by_tags(evaluated, "model", "measure", "data")
     names = [m.name for m in models]
-    tables = [
-        _table1(names, results, values, comparable),
-        _table2(request.corpus, values),
-        *_table3(names, results, values, comparable),
-        *_table4(names, results, values, comparable),
-        _table5(names, results, values, comparable),
-        *_as_printed(names, results, values),
+    run = tables.Run(names, results, values, comparable)
+    shown = [
+        *tables.table1(run),
+        *tables.table1_candidates(run),
+        *tables.table2(request.corpus, values),
+        *tables.table3(run),
+        *tables.table4(run),
+        *tables.table5(run),
     ]
     figures = []
     if models:
         pairs = next(s.data for s in asked if s.tags["data"] == "crows-pairs")
         roc_table, figure = _roc(names, results, pairs)
-        tables += [_explain(names, results), roc_table]
+        shown += [_explain(names, results), roc_table]
         figures.append(figure)
     remarks = _remarks(request.quick) + _causal_remark(models)
-    return Study("Unmasking the Mask (kaneko2022)", tables, figures, remarks, results=evaluated)
+    return Study("Unmasking the Mask (kaneko2022)", shown, figures, remarks, results=evaluated)
 
 
 def _remarks(quick: bool) -> list[str]:
@@ -138,175 +139,6 @@ def _causal_remark(models: Sequence[Model]) -> list[str]:
     if not named:
         return []
     return [f"{', '.join(named)}: a causal model, for which 'll' stands for every measure."]
-
-
-def _names(models: Sequence[str], values: Mapping[str, Any]) -> dict[str, str]:
-    """Rows to show: the paper's models, and any other that was measured."""
-    known = {hub: label for label, hub in values["models"].items()}
-    return {**values["models"], **{m: m for m in models if m not in known}}
-
-
-def _columns(
-    hub: str, results: Found, columns: Sequence[tuple[str, str]]
-) -> list[tuple[int, str, str]]:
-    """The paper's columns for a model: number, measure, data; for a causal model `ll` for all."""
-    if (hub, "ll", "crows-pairs") not in results:
-        return [(i, m, d) for i, (m, d) in enumerate(columns)]
-    return [(-1, "ll", d) for d in dict.fromkeys(d for _, d in columns)]
-
-
-def _at(stated: Sequence[Any] | None, i: int) -> Any:
-    return stated[i] if stated is not None and i >= 0 else None
-
-
-def _table1(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
-    columns = [(m, d) for d, some in TABLE1.items() for m in some]
-    rows = []
-    for label, hub in _names(models, values).items():
-        for i, m, d in _columns(hub, results, columns):
-            stated = _at(values["table1"].get(label), i)
-            mark = values["marks"]["table1"][i] if stated is not None else ""
-            result = results.get((hub, m, d))
-            released = results.get((hub, AS_RELEASED.get(m, m), d))
-            keys = {"model": label, "measure": m, "data": d, "printed mark": mark}
-            line = row(keys, stated, released.accuracy if released else None, same=comparable)
-            if result and result.accuracy:
-                line["by the definition"] = result.accuracy.value
-            if result and m in ("cps", "sss"):
-                line["p McNemar vs aul"] = token_mcnemar(result, results[hub, "aul", d])
-            rows.append(line)
-    note = (
-        "Share of tokens asked for that are the model's first choice, in per cent. 'measured' "
-        "counts as the release does: for AUL the special tokens too, for SSS every hidden token at "
-        "every hidden place; 'by the definition' only the tokens that the measure is about. "
-        "StereoSet's unrelated sentences do not count. McNemar on the tokens that both measures "
-        "ask for; the paper's mark is its own test at p < 0.01."
-    )
-    return PaperTable("table1", "Table 1: token prediction accuracy", rows, note).tables[0]
-
-
-def token_mcnemar(first: Result, second: Result) -> float:
-    """Exact McNemar on the tokens that two measures both asked for in the same sentence."""
-    where = ["item", "label", "place"]
-    hits = [r.kept["tokens"].drop_duplicates(where, keep="last") for r in (first, second)]
-    both = hits[0].merge(hits[1], on=where)
-    return exact_mcnemar(both.hit_x.to_numpy(), both.hit_y.to_numpy())[0]
-
-
-def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
-    """Exact McNemar between a token in its own place and the same token in another."""
-    hits = [r.kept["tokens"].hit.to_numpy() for r in (plain, moved)]
-    return exact_mcnemar(hits[0], hits[1])[0]
-
-
-def _table2(corpus: Sequence[str], values: Any) -> Table:
-    counted_ranks = None
-    if corpus:
-        counted = count(harvest.expand(corpus), frequency.group_words())
-        counted_ranks = frequency.ranks(counted).set_index("category")
-    rows = []
-    for category, (adv, dis) in values["table2"].items():
-        line = {"category": category, "published adv": adv, "published dis": dis}
-        if counted_ranks is not None:
-            line |= {
-                "measured adv": counted_ranks.advantaged[category],
-                "measured dis": counted_ranks.disadvantaged[category],
-                "words": counted_ranks.words[category],
-            }
-        rows.append(line)
-    note = "Mean frequency rank of each group's words; lower is more frequent."
-    note += "" if corpus else " No corpus was given: name one with --corpus to count yours."
-    return Table("table2", "Table 2: frequency ranks by group", frame(rows), note)
-
-
-def _table3(models: Sequence[str], results: Found, values: Any, comparable: bool) -> list[Table]:
-    rows = []
-    for label, hub in _names(models, values).items():
-        names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
-        for k, m, _ in _columns(hub, results, names):
-            result = results.get((hub, m, "crows-pairs:direction"))
-            stated = values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3] or [None] * 3
-            for j, side in enumerate(("advantaged", "disadvantaged")):
-                estimate = result.by_category[side] if result else None
-                keys = {"model": label, "measure": m, "group": side}
-                rows.append(row(keys, stated[j], estimate, same=comparable))
-            gap = None
-            if result:
-                a, d = (result.by_category[s].value for s in ("advantaged", "disadvantaged"))
-                gap = abs(a - d)
-            keys = {"model": label, "measure": m, "group": "|difference|"}
-            rows.append(keys | {"published": stated[2], "measured": gap})
-    note = "All tokens masked, against none masked."
-    title, columns = "Table 3: advantaged and disadvantaged groups", ("measure", "group")
-    return PaperTable("table3", title, rows, note, index="model", columns=columns).tables
-
-
-def _table4(models: Sequence[str], results: Found, values: Any, comparable: bool) -> list[Table]:
-    columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
-    rows = []
-    for label, hub in _names(models, values).items():
-        causal = (hub, "ll", "crows-pairs") in results
-        for i, (d, control) in enumerate(columns):
-            stated = values["table4"].get(label, [None] * 3)[i]
-            mark = values["marks"]["table4"][i] if stated is not None else ""
-            plain = results.get((hub, "ll" if causal else "aul", d))
-            words = results.get((hub, "ll" if causal else "aul", f"{d}:{control}"))
-            tokens = control == "shuffled" and not causal
-            result = results.get((hub, SHUFFLED.name, d)) if tokens else words
-            keys = {"model": label, "data": d, "control": control, "printed mark": mark}
-            line = row(keys, stated, result.accuracy if result else None, same=comparable)
-            if result and plain and plain.accuracy and result.accuracy:
-                line["drop"] = plain.accuracy.value - result.accuracy.value
-            if tokens and result and plain and words and words.accuracy:
-                line["p McNemar"] = _shuffled_mcnemar(plain, result)
-                line["words shuffled"] = words.accuracy.value
-            rows.append(line)
-    note = (
-        "Token accuracy of AUL by its definition. Tokens are shuffled, as in the paper, and words "
-        "beside it; 'unrelated' counts the unrelated sentence alone. McNemar pairs each token with "
-        "itself in another place."
-    )
-    title, shown = "Table 4: shuffled and unrelated", ("data", "control")
-    return PaperTable("table4", title, rows, note, index="model", columns=shown).tables
-
-
-def _table5(models: Sequence[str], results: Found, values: Any, comparable: bool) -> Table:
-    columns = [(m, d) for d, some in TABLE5.items() for m in some]
-    rows = []
-    for label, hub in _names(models, values).items():
-        for i, m, d in _columns(hub, results, columns):
-            result = results.get((hub, m, d))
-            stated = _at(values["table5"].get(label), i)
-            keys = {"model": label, "measure": m, "data": d}
-            rows.append(row(keys, stated, result.overall if result else None, same=comparable))
-    return PaperTable("table5", "Table 5: bias scores", rows).tables[0]
-
-
-def _as_printed(models: Sequence[str], results: Found, values: Any) -> list[Table]:
-    """Tables 1 and 5 in the shape of the paper, its rows first and ours below."""
-    heads = {"cps": "CPS", "sss": "SSS", "aul": "AUL", "aula": "AULA"}
-    short = {"crows-pairs": "CP", "stereoset": "SS"}
-    out = []
-    for number, columns, caption in (
-        (1, TABLE1, "Token prediction accuracy of CPS, SSS and AUL on CP and SS"),
-        (5, TABLE5, "Bias scores by CPS, SSS, AUL and AULA on CP and SS"),
-    ):
-        flat = [(m, d) for d, some in columns.items() for m in some]
-        named = [heads[m] if m in ("cps", "sss") else f"{heads[m]} ({short[d]})" for m, d in flat]
-        rows = [
-            {"MLM": label, "of": "the paper", **dict(zip(named, stated, strict=True))}
-            for label, stated in values[f"table{number}"].items()
-        ]
-        for hub in models:
-            mine = {}
-            for head, (m, d) in zip(named, flat, strict=True):
-                result = results.get((hub, AS_RELEASED.get(m, m) if number == 1 else m, d))
-                estimate = result and (result.accuracy if number == 1 else result.overall)
-                mine[head] = estimate.value if estimate else None
-            rows.append({"MLM": hub, "of": "this run", **mine})
-        title = f"Table {number} as the paper prints it"
-        out.append(Table(f"table{number}-printed", title, frame(rows), caption + "."))
-    return out
 
 
 def _explain(models: Sequence[str], results: Found) -> Table:

@@ -1,7 +1,7 @@
 """A paper's table: published values beside measured ones, as lines and in the shape of print."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -17,8 +17,10 @@ class PaperTable:
     """A table of a paper.
 
     `rows` are its lines, made by `row`: published, measured, interval, agreement. In print its rows
-    are told apart by `index` and its columns by `columns`: then it is also shown in that shape, or
-    as `in_print`, where the paper's own form is another. `star` says which test makes a star.
+    are told apart by `index` and its columns by `columns`, with the paper's `heads`: then it is
+    also shown in that shape, the paper's rows first and ours below, each cell as `cell` writes it
+    (from a line, and whether the published or the measured number is meant); or as `in_print`,
+    where the paper's own form is another. `star` says which test makes a star.
     """
 
     name: str
@@ -28,6 +30,8 @@ class PaperTable:
     digits: int = 2
     index: str = ""
     columns: tuple[str, ...] = ()
+    heads: Mapping[str, str] = field(default_factory=dict)
+    cell: Callable[[Mapping[str, Any], str], Any] = lambda line, which: line.get(which)
     in_print: pd.DataFrame | None = None
     star: str = ""
 
@@ -35,21 +39,24 @@ class PaperTable:
     def tables(self) -> list[Table]:
         """The lines, and the table in the paper's shape where that is another."""
         lines = Table(self.name, self.title, frame(self.rows), self.note, self.digits)
-        wide = self._pivoted(lines.frame) if self.index else self.in_print
+        wide = self._wide() if self.index else self.in_print
         if wide is None:
             return [lines]
         title = f"{self.title}, in the paper's shape"
         return [lines, Table(f"{self.name}-printed", title, wide, self.star, self.digits)]
 
-    def _pivoted(self, lines: pd.DataFrame) -> pd.DataFrame:
-        """The published value where there is one, else ours."""
-        value = lines.published.astype(float)
-        if "measured" in lines:
-            value = value.fillna(lines.measured)
-        heads = lines[list(self.columns)].astype(str).agg(", ".join, axis=1)
-        parts = pd.DataFrame({self.index: lines[self.index], "head": heads, "value": value})
-        wide = parts.pivot_table(index=self.index, columns="head", values="value", sort=False)
-        return wide.reset_index().rename_axis(columns=None)
+    def _wide(self) -> pd.DataFrame:
+        """A row for each of the paper's and one for each of ours, with the columns of print."""
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for which, of in (("published", "the paper"), ("measured", "this run")):
+            for line in self.rows:
+                if line.get(which) is None:
+                    continue
+                key = (line[self.index], of)
+                head = ", ".join(str(line[k]) for k in self.columns)
+                row = rows.setdefault(key, {self.index: key[0], "of": of})
+                row[self.heads.get(head, head)] = self.cell(line, which)
+        return pd.DataFrame(list(rows.values()))
 
 
 def by_tags(results: Iterable[Result], *tags: str) -> Found:

@@ -1,0 +1,295 @@
+"""Unmasking the Mask (Kaneko and Bollegala 2022): the tables, published and measured."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from unmask.corpus import harvest
+from unmask.corpus.count import count
+from unmask.data import catalogue
+from unmask.reports.html.study_page import Table
+from unmask.stats.comparison import exact_mcnemar
+from unmask.stats.intervals import share
+from unmask.studies import frequency
+from unmask.studies.papers.paper_table import Found, PaperTable, frame, row
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
+
+# Rows of this paper alone: special tokens too, tokens in random order, a whole candidate hidden.
+ALL_PLACES, SHUFFLED, WHOLE = "aul, all places", "aul, tokens shuffled", "sss, whole candidate"
+TABLE1 = {"crows-pairs": ["cps", "aul"], "stereoset": ["sss", "aul"]}
+TABLE5 = {"crows-pairs": ["cps", "aul", "aula"], "stereoset": ["sss", "aul", "aula"]}
+AS_RELEASED = {"cps": "cps@kaneko2022", "sss": "sss@kaneko2022", "aul": ALL_PLACES}
+SIGNIFICANT = 0.01  # what has a dagger in the paper
+HEADS = {
+    "cps, crows-pairs": "CPS",
+    "sss, stereoset": "SSS",
+    **{
+        f"{m}, {d}": f"{m.upper()} ({short})"
+        for d, short in (("crows-pairs", "CP"), ("stereoset", "SS"))
+        for m in ("aul", "aula", "ll")
+    },
+}
+
+
+class Run(NamedTuple):
+    """The models of this run, their results by model, measure and data, and the paper's numbers."""
+
+    models: Sequence[str]
+    results: Found
+    values: Mapping[str, Any]
+    comparable: bool
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Rows to show: the paper's models, and any other that was measured."""
+        known = self.values["models"]
+        return {**known, **{m: m for m in self.models if m not in known.values()}}
+
+    def causal(self, model: str) -> bool:
+        """Whether `ll` stands for every measure."""
+        return (model, "ll", "crows-pairs") in self.results
+
+    def columns(self, model: str, columns: Sequence[Any]) -> list[tuple[int, str, str]]:
+        """The paper's columns for a model: number, measure, data; for a causal model `ll`."""
+        if not self.causal(model):
+            return [(i, m, d) for i, (m, d) in enumerate(columns)]
+        return [(-1, "ll", d) for d in dict.fromkeys(d for _, d in columns)]
+
+    def stated(self, table: str, label: str, i: int) -> Any:
+        """The paper's number in a column of a table, if it has the model and the column."""
+        stated = self.values[table].get(label)
+        return stated[i] if stated is not None and i >= 0 else None
+
+
+def _flat(columns: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    return [(m, d) for d, some in columns.items() for m in some]
+
+
+def _marked(line: Mapping[str, Any], which: str) -> str:
+    """A number as the paper prints it, a dagger where McNemar's p is below 0.01."""
+    if which == "published":
+        return f"{line['published']:.2f}{line.get('printed mark', '')}"
+    sure = line.get("p McNemar", 1.0) < SIGNIFICANT
+    return f"{line['measured']:.2f}" + "\u2020" * sure
+
+
+def table1(run: Run) -> list[Table]:
+    """Token accuracy, as the release counts and by the definitions."""
+    rows = []
+    for label, hub in run.labels.items():
+        for i, m, d in run.columns(hub, _flat(TABLE1)):
+            stated = run.stated("table1", label, i)
+            mark = run.values["marks"]["table1"][i] if stated is not None else ""
+            result = run.results.get((hub, m, d))
+            released = run.results.get((hub, AS_RELEASED.get(m, m), d))
+            keys = {"model": label, "measure": m, "data": d, "printed mark": mark}
+            accuracy = released.accuracy if released else None
+            line = row(keys, stated, accuracy, same=run.comparable)
+            if result and result.accuracy:
+                line["by the definition"] = result.accuracy.value
+            if result and m == "aul":
+                masked = run.results[hub, TABLE1[d][0], d]
+                line["p McNemar"] = token_mcnemar(masked, result)
+            rows.append(line)
+    note = (
+        "Share of tokens asked for that are the model's first choice, in per cent. 'measured' "
+        "counts as the release does: for AUL the special tokens too, for SSS each hidden token at "
+        "its own place; 'by the definition' only the tokens that the measure is about. "
+        "StereoSet's unrelated sentences do not count. McNemar compares AUL with CPS and SSS on "
+        "the tokens that both ask for; the paper's mark is its own test at p < 0.01."
+    )
+    title, columns = "Table 1: token prediction accuracy", ("measure", "data")
+    star = "A dagger: AUL's accuracy differs from that of CPS or SSS (McNemar, p < 0.01)."
+    return PaperTable(
+        "table1", title, rows, note, 2, "model", columns, HEADS, _marked, star=star
+    ).tables
+
+
+def table1_candidates(run: Run) -> list[Table]:
+    """SSS by the rule that the paper states: a whole candidate right, either of the two."""
+    rows = []
+    for label, hub in run.labels.items():
+        stated = {"published": run.stated("table1", label, 2)}
+        stated["published equal"] = run.values["equal_subtokens"].get(label)
+        line: dict[str, Any] = {"model": label, **stated}
+        whole, plain = (run.results.get((hub, m, "stereoset")) for m in (WHOLE, "aul"))
+        if whole and plain:
+            line |= _either(whole) | {"equal": _equal_lengths(plain)}
+        rows.append(line)
+    note = (
+        "The paper says that a prediction on StereoSet is right if all its sub-tokens are those of "
+        "one of the two candidates; the release counts single tokens, which is Table 1. "
+        "'equal' is the number of items whose candidates have equally many sub-tokens."
+    )
+    title = "Table 1, SSS by the paper's stated rule"
+    counted = {k: "Int64" for k in ("published equal", "equal") if any(k in r for r in rows)}
+    return [Table("table1-candidates", title, frame(rows).astype(counted), note)]
+
+
+def _either(result: Result) -> dict[str, Any]:
+    """The share of items with one candidate wholly right, and its interval."""
+    whole = result.kept["tokens"].groupby(["item", "label"]).hit.all()
+    right = whole.groupby("item").any()
+    clusters = result.items.drop_duplicates("item").set_index("item").cluster
+    estimate = share(right.to_numpy(float), clusters[right.index].to_numpy(object))
+    return {"measured": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+
+
+def _equal_lengths(result: Result) -> int:
+    """Pairs whose two sentences have equally many tokens: all but the candidates is the same."""
+    wide = result.items.pivot(index="item", columns="label", values="tokens")
+    return int((wide[STEREOTYPE] == wide[ANTISTEREOTYPE]).sum())
+
+
+def token_mcnemar(first: Result, second: Result) -> float:
+    """Exact McNemar on the tokens that two measures both asked for in the same sentence."""
+    where = ["item", "label", "place"]
+    hits = [r.kept["tokens"].drop_duplicates(where, keep="last") for r in (first, second)]
+    both = hits[0].merge(hits[1], on=where)
+    return exact_mcnemar(both.hit_x.to_numpy(), both.hit_y.to_numpy())[0]
+
+
+def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
+    """Exact McNemar between a token in its own place and the same token in another."""
+    hits = [r.kept["tokens"].hit.to_numpy() for r in (plain, moved)]
+    return exact_mcnemar(hits[0], hits[1])[0]
+
+
+# ---------------------------------------------------------------- word frequency
+
+
+def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
+    """Ranks of the groups' words: printed, in the given corpus, and of that corpus's top words."""
+    order = {c: words.split() for c, words in values["table2_words"].items()}
+    # The words of each bias type have their own order, so each has its own counts.
+    printed = pd.concat(
+        frequency.ranks({w: -i for i, w in enumerate(words)}, {c: frequency.word_groups()[c]})
+        for c, words in order.items()
+    ).set_index("category")
+    counts = None
+    if corpus:
+        groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
+        words = [w for sides in groups.values() for some in sides.values() for w in some]
+        counts = count(harvest.expand(corpus), [*frequency.group_words(), *words])
+    measured = frequency.ranks(counts).set_index("category") if counts else None
+    rows = []
+    for category, (adv, dis) in values["table2"].items():
+        line = {"category": category, "published adv": adv, "published dis": dis}
+        line |= {"printed order": " ".join(order[category]), "published p": printed.p[category]}
+        if measured is not None:
+            mine = measured.loc[category]
+            line |= {"measured adv": mine.advantaged, "measured dis": mine.disadvantaged}
+            line |= {"words": mine.words, "p": mine.p}
+        rows.append(line)
+    yield Table("table2", "Table 2: frequency ranks by group", frame(rows), _ranks_note(counts))
+    own = frequency.most_frequent(groups, counts) if counts else {}
+    if counts and own:
+        note = (
+            "The same for the words that your corpus has most often: four of each group, of those "
+            "by which the two sentences of a pair in CrowS-Pairs differ. A word names the group on "
+            f"whose side it stands in {frequency.MIN_SHARE:.0%} of its pairs, of at least "
+            f"{frequency.MIN_PAIRS}."
+        )
+        title = "Table 2 with your corpus's own top words"
+        yield Table("table2-own", title, frequency.ranks(counts, own), note)
+
+
+def _ranks_note(counts: Mapping[str, int] | None) -> str:
+    note = (
+        "Mean frequency rank of each group's words; lower is more frequent. The paper says that "
+        "words of advantaged groups are significantly more frequent and gives no test; p is the "
+        "exact rank-sum test of each bias type. Over all bias types together its printed order "
+        f"has p = {frequency.printed_p():.4f}"
+    )
+    if not counts:
+        return f"{note}. No corpus was given: name one with --corpus to count yours."
+    return f"{note}, and your corpus p = {frequency.overall_p(counts):.4f}."
+
+
+# ---------------------------------------------------------------- groups, controls, scores
+
+
+def table3(run: Run) -> list[Table]:
+    """Scores of the two sides of CrowS-Pairs."""
+    rows = []
+    for label, hub in run.labels.items():
+        names = [(m, "crows-pairs") for m in ("all-masked", "aul", "aula")]
+        for k, m, _ in run.columns(hub, names):
+            result = run.results.get((hub, m, "crows-pairs:direction"))
+            stated = run.values["table3"].get(label, [None] * 9)[3 * k : 3 * k + 3] or [None] * 3
+            for j, side in enumerate(frequency.SIDES):
+                estimate = result.by_category[side] if result else None
+                keys = {"model": label, "measure": m, "group": side}
+                rows.append(row(keys, stated[j], estimate, same=run.comparable))
+            gap = None
+            if result:
+                a, d = (result.by_category[s].value for s in frequency.SIDES)
+                gap = abs(a - d)
+            keys = {"model": label, "measure": m, "group": "|difference|"}
+            rows.append(keys | {"published": stated[2], "measured": gap})
+    note = "All tokens masked, against none masked."
+    title, columns = "Table 3: advantaged and disadvantaged groups", ("measure", "group")
+    return PaperTable("table3", title, rows, note, index="model", columns=columns).tables
+
+
+def table4(run: Run) -> list[Table]:
+    """Token accuracy of AUL on sentences without their meaning, and its drop from Table 1."""
+    columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
+    rows = []
+    for label, hub in run.labels.items():
+        for i, (d, control) in enumerate(columns):
+            keys: dict[str, Any] = {"model": label, "data": d, "control": control}
+            stated = run.stated("table4", label, i)
+            if stated is not None:
+                keys["printed mark"] = run.values["marks"]["table4"][i]
+                keys["published drop"] = run.values["table4_drops"][label][i]
+            rows.append(_controlled(run, hub, d, control, keys, stated))
+    note = (
+        "Token accuracy of AUL as Table 1 counts it, special tokens too, and its drop from Table "
+        "1's measured value. Tokens are shuffled, as in the paper, and words beside it; "
+        "'unrelated' counts the unrelated sentence alone. McNemar pairs each token with itself in "
+        "another place."
+    )
+    title, shown = "Table 4: shuffled and unrelated", ("data", "control")
+    return PaperTable(
+        "table4", title, rows, note, index="model", columns=shown, cell=_with_drop
+    ).tables
+
+
+def _controlled(
+    run: Run, hub: str, data: str, control: str, keys: Mapping[str, Any], stated: float | None
+) -> dict[str, Any]:
+    measure = "ll" if run.causal(hub) else ALL_PLACES
+    plain = run.results.get((hub, measure, data))
+    words = run.results.get((hub, measure, f"{data}:{control}"))
+    tokens = control == "shuffled" and not run.causal(hub)
+    result = run.results.get((hub, SHUFFLED, data)) if tokens else words
+    line = row(keys, stated, result.accuracy if result else None, same=run.comparable)
+    if not (result and plain and words and result.accuracy and plain.accuracy and words.accuracy):
+        return line
+    line["drop"] = plain.accuracy.value - result.accuracy.value
+    if tokens:
+        line["p McNemar"] = _shuffled_mcnemar(plain, result)
+        line["words shuffled"] = words.accuracy.value
+    return line
+
+
+def _with_drop(line: Mapping[str, Any], which: str) -> str:
+    drop = line.get("published drop" if which == "published" else "drop")
+    return _marked(line, which) + ("" if drop is None else f" ({-drop:+.2f})")
+
+
+def table5(run: Run) -> list[Table]:
+    """The scores."""
+    rows = []
+    for label, hub in run.labels.items():
+        for i, m, d in run.columns(hub, _flat(TABLE5)):
+            result = run.results.get((hub, m, d))
+            keys = {"model": label, "measure": m, "data": d}
+            estimate = result.overall if result else None
+            rows.append(row(keys, run.stated("table5", label, i), estimate, same=run.comparable))
+    columns = ("measure", "data")
+    return PaperTable(
+        "table5", "Table 5: bias scores", rows, index="model", columns=columns, heads=HEADS
+    ).tables
