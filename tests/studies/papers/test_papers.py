@@ -27,6 +27,7 @@ from unmask.studies.papers import (
     kaneko2022,
     kaneko2022_tables,
     paper_table,
+    thys2025,
 )
 from unmask.studies.papers.husse2022_tables import MAIN
 from unmask.studies.papers.reproduce import MODELS
@@ -104,10 +105,11 @@ def test_thys_correlations_follow_from_its_table():
     values = published("thys2025")
     table = pd.DataFrame(values["table4"], index=values["columns"]).T
     sizes = pd.Series(values["sizes"])
-    for name, stated in values["figure3"]["with lms"].items():
-        assert table[name].corr(table.lms) == pytest.approx(stated, abs=0.0015)
-    for name, stated in values["figure3"]["with size"].items():
-        assert table[name].corr(sizes) == pytest.approx(stated, abs=0.0015)
+    columns = table.assign(size=sizes)
+    stated = values["figure3"]
+    for name, below in zip(stated["order"], stated["below"], strict=True):
+        for other, r in zip(stated["order"], below, strict=False):
+            assert columns[name].corr(columns[other]) == pytest.approx(r, abs=0.0015)
 
 
 def test_husse_values():
@@ -358,11 +360,45 @@ def test_thys_on_tiny_models(shared, tmp_path):
     assert len(tables["table2"]) == 6
     assert len(tables["table3"]) == 3
     matrix = tables["figure3"]
-    assert len(matrix) == 7 * 8 / 2  # the triangle of 7 x 7
-    stated = matrix.dropna(subset="printed in the figure")
-    assert len(stated) == 12
-    gap = (stated["printed in the figure"] - stated["from Table 4"]).abs()
-    assert gap.max() < 0.0015
+    assert len(matrix) == matrix.published.notna().sum() == 7 * 8 / 2  # the triangle, all published
+    assert (matrix.published - matrix["from Table 4"]).abs().max() < 0.0015
+    # in print: the paper's row, ours, and ours by the author's code
+    printed = tables["table4-printed"]
+    assert (printed.of == "the paper").sum() == 6
+    assert printed[printed.model == "tiny-bert"].of.tolist() == [
+        "this run",
+        "this run, by the author's code",
+    ]
+    assert printed[printed.model == "tiny-gpt2"]["AUL-cp"].str.endswith("(ll)").all()
+    code = table[(table.model == "tiny-bert") & (table.measure == "CrowS-Pairs")]["author's code"]
+    (by_code,) = variants[(variants.variant == "cps@thys2025") & (variants.model == "tiny-bert")][
+        "variant score"
+    ]
+    assert code.iloc[0] == pytest.approx(by_code - 50)
+
+
+def test_thys_figures_join_the_sizes_of_one_model_and_draw_the_matrix(shared):
+    """A line goes from base to large of one model, never through all that were measured."""
+    shared("stereoset/dev_intrasentence.json")
+    names = "mine-base", "mine-large", "other-base-cased", "other-large-cased"
+    models = [replace(tiny("bert"), name=n) for n in names]
+    study = thys2025.run(models, Request(Options(), quick=True))
+    drawn = {f.name: f for f in study.figures}
+    assert set(drawn) == {"sizes", "sizes-lms", "correlations", "correlations-own"}
+    assert "lms" not in set(drawn["sizes"].numbers.measure)
+    lines = drawn["sizes-lms"].numbers
+    joined = lines.groupby("family").model.apply(list).to_dict()
+    assert joined == {
+        "bert-cased": ["bert-base-cased", "bert-large-cased"],
+        "roberta": ["roberta-base", "roberta-large"],
+        "xlnet-cased": ["xlnet-base-cased", "xlnet-large-cased"],
+        "mine (measured)": ["mine-base", "mine-large"],
+        "other-cased (measured)": ["other-base-cased", "other-large-cased"],
+    }
+    assert drawn["correlations"].numbers.set_index("index").loc["CAT", "lms"] == 0.963203
+    names = "gpt2", "gpt2-large", "facebook/opt-1.3b", "bundled"
+    lines = ["gpt2", "gpt2", "facebook/opt", "bundled"]
+    assert [thys2025.line_of(n) for n in names] == lines
 
 
 def test_kaneko_on_a_causal_model(shared, tmp_path):

@@ -137,3 +137,21 @@ def rule(value: float, along: str = "y", **options: Any) -> Spec:
     """A dashed line at the value without bias."""
     place = {"datum": value, "type": "quantitative", **options}
     return {"mark": {"type": "rule", **DASHED}, "encoding": {along: place}}
+
+
+def heat_map(name: str, title: str, matrix: pd.DataFrame, label: str, note: str = "") -> Figure:
+    """Correlations as a square of colours with their numbers: blue agrees, orange disagrees."""
+    long = matrix.rename_axis("first").reset_index().melt("first", var_name="second")
+    long["said"] = [f"{a} and {b}: {v:.2f}" for a, b, v in long.to_numpy()]
+    axis = {"type": "nominal", "title": None, "sort": list(matrix.columns)}
+    grid = {"x": {"field": "second", **axis}, "y": {"field": "first", **axis}}
+    scale = {"domain": [-1, 0, 1], "range": [PALETTE[1], "#f4f4f4", PALETTE[0]]}
+    colour = {"field": "value", "type": "quantitative", "scale": scale, "title": label}
+    squares = {"mark": "rect", "encoding": {**grid, "color": colour, "description": SAID}}
+    numbers = {
+        "mark": {"type": "text", "fontSize": 10, "color": "#111111", "aria": False},
+        "encoding": {**grid, "text": {"field": "value", "format": ".2f"}},
+    }
+    side = 34 * len(matrix)
+    spec = specified(long, width=max(side, 120), height=max(side, 90), layer=[squares, numbers])
+    return Figure(name, title, spec, matrix.reset_index(), note)

@@ -16,6 +16,7 @@ from unmask.reports.figures.drawing import (
     Figure,
     Spec,
     colours,
+    heat_map,
     rule,
     specified,
 )
@@ -156,36 +157,10 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
         if pulls.shape[1] < 2:
             continue
         matrix = pulls.corr(method="spearman").round(3)
-        long = matrix.rename_axis("first").reset_index().melt("first", var_name="second")
-        long["said"] = [f"{a} and {b}: {v:.2f}" for a, b, v in long.to_numpy()]
-        axis = {"type": "nominal", "title": None, "sort": list(matrix.columns)}
-        grid = {"x": {"field": "second", **axis}, "y": {"field": "first", **axis}}
-        scale = {"domain": [-1, 0, 1], "range": [PALETTE[1], "#f4f4f4", PALETTE[0]]}
-        colour = {
-            "field": "value",
-            "type": "quantitative",
-            "scale": scale,
-            "title": "Spearman's correlation",
-        }
-        layers = [
-            {
-                "mark": "rect",
-                "encoding": {
-                    **grid,
-                    "color": colour,
-                    "description": SAID,
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 10, "color": "#111111", "aria": False},
-                "encoding": {**grid, "text": {"field": "value", "format": ".2f"}},
-            },
-        ]
-        side = 34 * len(matrix)
-        spec = specified(long, width=max(side, 120), height=max(side, 90), layer=layers)
         title = f"Do the measures pull the same items? {model} on {data}"
         note = "Rank correlation of the items' margins, stereotype less antistereotype."
-        out.append(Figure(f"agree-{model}-{data}", title, spec, matrix.reset_index(), note))
+        name = f"agree-{model}-{data}"
+        out.append(heat_map(name, title, matrix, "Spearman's correlation", note))
     return out
 
 

@@ -105,7 +105,9 @@ def roc(frame: pd.DataFrame, title: str) -> Figure:
     return Figure("roc", title, spec, frame, "The dashed line is chance.", tuple(names))
 
 
-def sizes(frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float]) -> Figure:
+def sizes(
+    frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float], name: str = "sizes"
+) -> Figure:
     """Scores against model size, a panel for each measure; the models of a family are joined.
 
     Columns: `measure`, `family`, `model`, `size`, `score`, `low`, `high`, `sort` (published or
@@ -132,7 +134,7 @@ def sizes(frame: pd.DataFrame, title: str, note: str, ideals: dict[str, float]) 
         },
     ]
     spec = specified(data, **_panels(layers, "measure", (150, 120), 4))
-    return Figure("sizes", title, spec, frame, note, tuple(names))
+    return Figure(name, title, spec, frame, note, tuple(names))
 
 
 def distributions(

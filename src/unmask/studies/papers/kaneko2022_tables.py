@@ -102,7 +102,7 @@ def table1(run: Run) -> list[Table]:
     title, columns = "Table 1: token prediction accuracy", ("measure", "data")
     star = "A dagger: AUL's accuracy differs from that of CPS or SSS (McNemar, p < 0.01)."
     return PaperTable(
-        "table1", title, rows, note, 2, "model", columns, HEADS, _marked, star=star
+        "table1", title, rows, note, 2, "model", columns, HEADS, cell=_marked, star=star
     ).tables
 
 

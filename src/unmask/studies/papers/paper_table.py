@@ -9,6 +9,7 @@ import pandas as pd
 from unmask.reports.html.study_page import Table
 from unmask.types import Estimate, Result
 
+SOURCES = {"published": "the paper", "measured": "this run"}
 Found = dict[tuple[Any, ...], Result]
 
 
@@ -18,9 +19,9 @@ class PaperTable:
 
     `rows` are its lines, made by `row`: published, measured, interval, agreement. In print its rows
     are told apart by `index` and its columns by `columns`, with the paper's `heads`: then it is
-    also shown in that shape, the paper's rows first and ours below, each cell as `cell` writes it
-    (from a line, and whether the published or the measured number is meant); or as `in_print`,
-    where the paper's own form is another. `star` says which test makes a star.
+    also shown in that shape, a row for each of `sources` (a column of the lines, and whose numbers
+    it has), the paper's first, each cell as `cell` writes it from a line and such a column; or as
+    `in_print`, where the paper's own form is another. `star` says which test makes a star.
     """
 
     name: str
@@ -31,6 +32,7 @@ class PaperTable:
     index: str = ""
     columns: tuple[str, ...] = ()
     heads: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=lambda: dict(SOURCES))
     cell: Callable[[Mapping[str, Any], str], Any] = lambda line, which: line.get(which)
     in_print: pd.DataFrame | None = None
     star: str = ""
@@ -48,7 +50,7 @@ class PaperTable:
     def _wide(self) -> pd.DataFrame:
         """A row for each of the paper's and one for each of ours, with the columns of print."""
         rows: dict[tuple[str, str], dict[str, Any]] = {}
-        for which, of in (("published", "the paper"), ("measured", "this run")):
+        for which, of in self.sources.items():
             for line in self.rows:
                 if line.get(which) is None:
                     continue

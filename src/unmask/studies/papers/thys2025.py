@@ -1,8 +1,10 @@
 """Model Size and Gender Bias (Thys 2025): Table 4, the size figures, the correlations."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,18 +17,38 @@ from unmask.flow.evaluate import evaluate
 from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.reports.figures import study_charts
-from unmask.reports.figures.drawing import Figure
+from unmask.reports.figures.drawing import Figure, heat_map
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, correlations
-from unmask.studies.papers.paper_table import Found, PaperTable, by_tags, deviation, frame, row
+from unmask.studies.papers.paper_table import (
+    SOURCES,
+    Found,
+    PaperTable,
+    by_tags,
+    deviation,
+    frame,
+    row,
+)
 from unmask.studies.papers.request import Request
 from unmask.types import Dataset, Estimate, Result
 
+Scores: TypeAlias = Mapping[str, Estimate]
 LPBS = ("kurita-career", "kurita-math", "kurita-science")
 THYS_LPBS = ("kurita-career", "kurita-math@thys2025", "kurita-science@thys2025")
 DIGITS = 3  # what the paper prints
 ENCODED = ("s-seat", "s-seat@may2019", "s-seat@biasbench")
 PAIRS, TRIPLETS = "crows-pairs:gender", "stereoset:gender"
+# What the author ran, where that is not the definition; his SEAT takes the first token, as s-seat.
+RELEASED = {
+    "cps": "cps@thys2025",
+    "aul": "aul@thys2025",
+    "cat": "cat@nadeem2021",
+    "lpbs": "lpbs@thys2025",
+}
+CODE = "author's code"
+SIZE_WORD = re.compile(
+    r"(?<![a-z])(tiny|mini|small|medium|base|large|x+l(arge)?|[0-9.]+[mb])(?![a-z])", re.IGNORECASE
+)
 BOTH = (
     ("cps", "cps@thys2025"),
     ("aul", "aul@thys2025"),
@@ -82,6 +104,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
         m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models
     }
     scores = {name: _scores(r) for name, r in by_model.items()}
+    released = {name: _scores(r, RELEASED) for name, r in by_model.items()}
     left_to_right = {m.name for m in models if m.kind == "causal"}
     if left_to_right:
         remarks.append(
@@ -89,18 +112,19 @@ def run(models: Sequence[Model], request: Request) -> Study:
             "CrowS-Pairs and AUL have 'll', its likelihood of the sentence, and it does not enter "
             "the correlations between measures."
         )
+    own, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
     tables = [
         _table1(values, models),
         _table2(),
         _table3(),
-        _table4(values, scores, comparable, left_to_right),
-        _as_printed(values, scores, left_to_right),
+        *_table4(values, scores, released, comparable, left_to_right),
         _figure3(values),
         *([_variants(by_model)] if models else []),
-        *_own_correlations(scores, [m for m in models if m.name not in left_to_right]),
+        *own,
     ]
     title = "Model size and gender bias (thys2025)"
-    return Study(title, tables, [_sizes(values, scores, models)], remarks, results=evaluated)
+    figures = [*_sizes(values, scores, models), _heat_map(values), *drawn]
+    return Study(title, tables, figures, remarks, results=evaluated)
 
 
 def _seat() -> tuple[list[Any], list[str]]:
@@ -131,23 +155,31 @@ def _shift(estimate: Estimate) -> Estimate:
     return replace(estimate, **moved, ideal=0.0)
 
 
-def _scores(results: Found) -> dict[str, Estimate]:
-    """The columns of Table 4 by the definitions; score - 50 where 50 is neutral."""
+def _scores(results: Found, variants: Mapping[str, str] = MappingProxyType({})) -> Scores:
+    """The columns of Table 4; score - 50 where 50 is neutral.
+
+    By the definitions, or by the `variants` of a measure that a model has.
+    """
+
+    def named(measure: str) -> str:
+        other = variants.get(measure, measure)
+        return other if any(m == other for m, _ in results) else measure
 
     def some(measure: str) -> list[Result]:
-        return [r for (m, _), r in results.items() if m == measure]
+        return [r for (m, _), r in results.items() if m == named(measure)]
 
-    cat = results["cat", TRIPLETS]
-    likelihood = "cps" if ("cps", PAIRS) in results else "ll"
-    unmasked = "aul" if ("aul", PAIRS) in results else "ll"
+    def one(measure: str, data: str) -> Result:
+        return results[named(measure), data] if some(measure) else results["ll", data]
+
+    cat = one("cat", TRIPLETS)
     return {
         "SEAT": _mean(some("s-seat")),
         "LPBS": _mean(some("lpbs")),
         "CAT": _shift(cat.overall),
         "lms": cat.extras["lms"],
-        "CrowS-Pairs": _shift(results[likelihood, PAIRS].overall),
-        "AUL-cp": _shift(results[unmasked, PAIRS].overall),
-        "AUL-ss": _shift(results[unmasked, TRIPLETS].overall),
+        "CrowS-Pairs": _shift(one("cps", PAIRS).overall),
+        "AUL-cp": _shift(one("aul", PAIRS).overall),
+        "AUL-ss": _shift(one("aul", TRIPLETS).overall),
     }
 
 
@@ -203,37 +235,45 @@ def _in_place(column: str) -> bool:
 
 def _table4(
     values: Any,
-    scores: Mapping[str, Mapping[str, Estimate]],
+    scores: Mapping[str, Scores],
+    released: Mapping[str, Scores],
     comparable: bool,
     left_to_right: set[str],
-) -> Table:
+) -> list[Table]:
     rows = []
     for model in dict.fromkeys([*values["table4"], *scores]):
         for i, column in enumerate(values["columns"]):
             stated = values["table4"].get(model, [None] * 7)[i]
             by = "ll" if model in left_to_right and _in_place(column) else None
             keys = {"model": model, "measure": column, "by": by}
-            estimate = scores.get(model, {}).get(column)
-            rows.append(row(keys, stated, estimate, same=comparable, digits=DIGITS))
-    note = "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms."
-    return PaperTable("table4", "Table 4: bias scores", rows, note, DIGITS).tables[0]
+            mine, code = (s.get(model, {}).get(column) for s in (scores, released))
+            line = row(keys, stated, mine, same=comparable, digits=DIGITS)
+            if code is not None:
+                beside = row({}, stated, code, same=comparable, digits=DIGITS)
+                line |= {CODE: code.value, f"{CODE} agrees": beside.get("agrees")}
+            rows.append(line)
+    note = (
+        "CAT, CrowS-Pairs and AUL less 50, so that 0 is neutral everywhere but lms. 'measured' is "
+        f"by the definitions, '{CODE}' by {', '.join(RELEASED.values())} and, for SEAT, the vector "
+        "of the first token, which both take."
+    )
+    return PaperTable(
+        "table4",
+        "Table 4: bias scores",
+        rows,
+        note,
+        DIGITS,
+        index="model",
+        columns=("measure",),
+        sources={**SOURCES, CODE: "this run, by the author's code"},
+        cell=_printed,
+        star="ll: a causal model's likelihood of the sentence stands for CrowS-Pairs and AUL.",
+    ).tables
 
 
-def _as_printed(
-    values: Any, scores: Mapping[str, Mapping[str, Estimate]], left_to_right: set[str]
-) -> Table:
-    """Table 4 in the shape of the paper, its rows first and ours below."""
-    names = values["columns"]
-    rows: list[dict[str, Any]] = [
-        {"model": m, "of": "the paper", **dict(zip(names, stated, strict=True))}
-        for m, stated in values["table4"].items()
-    ]
-    for model, columns in scores.items():
-        of = "this run" + (" (ll for CrowS-Pairs and AUL)" if model in left_to_right else "")
-        rows.append({"model": model, "of": of, **{n: columns[n].value for n in names}})
-    table = frame(rows)
-    table[names] = table[names].map(lambda v: f"{v:.{DIGITS}f}")
-    return Table("table4-printed", "Table 4 as the paper prints it", table)
+def _printed(line: Mapping[str, Any], which: str) -> str:
+    by = f" ({line['by']})" if line["by"] and which != "published" else ""
+    return f"{line[which]:.{DIGITS}f}{by}"
 
 
 def _variants(by_model: Mapping[str, Found]) -> Table:
@@ -262,58 +302,81 @@ def _moved(model: str, pairs: Sequence[tuple[Result, Result]]) -> dict[str, Any]
 
 
 def _figure3(values: Any) -> Table:
-    """The whole matrix, recomputed from the printed Table 4, with what the figure prints."""
-    names = values["columns"]
+    """The whole matrix: of the author's notebook, and recomputed from the printed Table 4."""
+    names, stated = values["columns"], values["figure3"]
     printed = dict(zip(names, np.array(list(values["table4"].values()), float).T, strict=True))
     columns = {"size": np.array([values["sizes"][m] for m in values["table4"]], float), **printed}
-    order = ["size", *(n for n in names if n != "lms"), "lms"]
     rows = []
-    for i, one in enumerate(order[1:], 1):
-        for two in order[:i]:
+    for one, below in zip(stated["order"], stated["below"], strict=True):
+        for two, r in zip(stated["order"], below, strict=False):
             estimate = correlation(columns[one], columns[two])
-            label, other = ("with size", one) if two == "size" else ("with lms", two)
-            shown = one == "lms" or two == "size"
-            stated = values["figure3"][label].get(other) if shown else None
-            line = {"of": one, "with": two, "printed in the figure": stated}
+            line = {"of": one, "with": two, "published": r}
             line |= {"from Table 4": estimate.value, "low": estimate.low, "high": estimate.high}
             rows.append(line | {"n": estimate.n})
     note = (
-        "Pearson's r over the 6 models of the paper, computed from its Table 4. n = 6 is tiny: "
-        "most intervals hold 0."
+        "Pearson's r over the 6 models of the paper: as in the author's notebook, and computed "
+        "from the printed Table 4. n = 6 is tiny: most intervals hold 0."
     )
     return Table("figure3", "Figure 3: correlations between the measures", frame(rows), note)
 
 
-def _own_correlations(scores: Mapping[str, Any], models: Sequence[Model]) -> list[Table]:
+def _heat_map(values: Any) -> Figure:
+    """Figure 3 as the paper draws it."""
+    order, below = values["figure3"]["order"], values["figure3"]["below"]
+    square = np.eye(len(order))
+    for i, line in enumerate(below):
+        square[i, : len(line)] = square[: len(line), i] = line
+    matrix = pd.DataFrame(square, index=order, columns=order)
+    title = "Figure 3: correlations between the measures, as published"
+    return heat_map("correlations", title, matrix, "Pearson's r", "Over the paper's 6 models.")
+
+
+def _own_correlations(
+    scores: Mapping[str, Scores], models: Sequence[Model]
+) -> tuple[list[Table], list[Figure]]:
     """The same matrix over the models of this run, where there are at least four."""
     if len(models) < 4:
-        return []
-    names = list(next(iter(scores.values())))
-    columns = {n: np.array([scores[m.name][n].value for m in models]) for n in names}
-    table = correlations({"size": np.array([_size(m) for m in models]), **columns})
-    return [Table("figure3-own", "Figure 3 on the models of this run", table)]
+        return [], []
+    columns = {"size": np.array([_size(m) for m in models])}
+    columns |= {
+        n: np.array([scores[m.name][n].value for m in models]) for n in scores[models[0].name]
+    }
+    title = "Figure 3 on the models of this run"
+    drawn = heat_map("correlations-own", title, pd.DataFrame(columns).corr(), "Pearson's r")
+    return [Table("figure3-own", title, correlations(columns))], [drawn]
 
 
-def _sizes(values: Any, scores: Mapping[str, Any], models: Sequence[Model]) -> Figure:
-    families = [
-        ("bert-base-cased", "bert-large-cased"),
-        ("roberta-base", "roberta-large"),
-        ("xlnet-base-cased", "xlnet-large-cased"),
-    ]
-
+def _sizes(values: Any, scores: Mapping[str, Scores], models: Sequence[Model]) -> list[Figure]:
+    """Figures 1 and 2: each measure, and the language modelling score, from base to large."""
     rows = []
     for i, name in enumerate(values["columns"]):
-        for pair in families:
-            for m in pair:
-                row = {"measure": name, "family": pair[0].split("-")[0], "model": m}
-                row |= {"size": values["sizes"][m], "score": values["table4"][m][i]}
-                rows.append({**row, "low": None, "high": None, "sort": "published"})
+        for m in values["sizes"]:
+            line = {"measure": name, "family": line_of(m), "model": m}
+            line |= {"size": values["sizes"][m], "score": values["table4"][m][i]}
+            rows.append({**line, "low": None, "high": None, "sort": "published"})
         for model in models:
             e = scores[model.name][name]
-            row = {"measure": name, "family": f"{model.family} (measured)", "model": model.name}
-            row |= {"size": _size(model), "score": e.value, "low": e.low, "high": e.high}
-            rows.append({**row, "sort": "measured"})
+            line = {"measure": name, "family": f"{line_of(model.name)} (measured)"}
+            line |= {"model": model.name, "size": _size(model), "score": e.value}
+            rows.append({**line, "low": e.low, "high": e.high, "sort": "measured"})
     ideals = {name: 100.0 if name == "lms" else 0.0 for name in values["columns"]}
-    title = "Figures 1 and 2: scores by model size (million parameters)"
-    note = "Circles: published. Squares: measured, with their intervals."
-    return study_charts.sizes(frame(rows), title, note, ideals)
+    note = (
+        "A line joins the sizes of one model, base to large. Circles: published. Squares: "
+        "measured, with their intervals."
+    )
+    table = frame(rows)
+    titles = {
+        "sizes": "Figure 1: bias scores by model size (million parameters)",
+        "sizes-lms": "Figure 2: language modelling score by model size (million parameters)",
+    }
+    parts = {"sizes": table[table.measure != "lms"], "sizes-lms": table[table.measure == "lms"]}
+    return [study_charts.sizes(parts[k], title, note, ideals, k) for k, title in titles.items()]
+
+
+def line_of(name: str) -> str:
+    """What the sizes of one model have in common: its name without the word for the size.
+
+    >>> line_of("bert-base-cased") == line_of("bert-large-cased") == "bert-cased"
+    True
+    """
+    return re.sub(r"[-_]+", "-", SIZE_WORD.sub("", name)).strip("-_/ ") or name
