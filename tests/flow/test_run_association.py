@@ -144,3 +144,14 @@ def test_commands(tmp_path):
     assert "p Holm" in out
     assert out.count("weat-7") == 2
     assert len(unmask.load(tmp_path / "r")) == 4
+
+
+def test_ceat_takes_sets_of_one_word_by_design_only():
+    """husse2022's Table 14 has simplified sets of one word; one word left of many is refused."""
+    result = unmask.evaluate("bundled", "ceat", "husse-c3-term-simplified", samples=200)
+    assert result.overall.method == "one word a side"
+    assert np.isnan(result.overall.low)
+    assert result.verdicts[""].word == "cannot tell"
+    assert result.items[result.items.label.isin(["X", "Y"])].without.isna().all()
+    with pytest.raises(DataError, match="has 1 word; it needs 2"):
+        unmask.evaluate("bundled", "w-seat", "husse-c3-term-simplified")

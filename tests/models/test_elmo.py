@@ -1,6 +1,7 @@
 """ELMo against a forward pass in numpy loops, and the layout of the released file."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +136,15 @@ def test_vectors_sum_layers_and_average_tokens(files):
     pools = {"mean": states.mean(0), "word-mean": states[1:3].mean(0), "word-last": states[2]}
     found = model.embed([Wanted(mention, p) for p in pools])
     assert found == pytest.approx(np.stack(list(pools.values())), abs=1e-5)
+
+
+def test_a_string_for_tokens_is_a_vector_of_characters(files):
+    """What published code did: every character, blanks too, is a token (husse2022, D)."""
+    options, weights, w = files
+    model = replace(load_elmo(options, weights, "tiny"), characters=True)
+    states = by_hand(list("An old nurse."), w).sum(0)
+    found = model.embed([Wanted(Mention("An old nurse.", (7, 12)), "mean")])
+    assert found[0] == pytest.approx(states.mean(0), abs=1e-5)
 
 
 def test_batches_of_different_lengths_change_nothing(files):

@@ -7,6 +7,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 
 from unmask.errors import DataError
 from unmask.stats import ceat, effects, log_odds
+from unmask.stats.verdict import verdict
 
 
 def test_random_effects_against_statsmodels(rng):
@@ -113,3 +114,17 @@ def test_samples_of_sets_of_unlike_sizes(rng):
         )
         scores = [effects.associations(w, a, b) for w in (x, y)]
         assert got.effects[k] == pytest.approx(effects.effect_size(*scores))
+
+
+def test_one_word_a_side_has_a_number_and_no_interval(rng):
+    """As published for sets of one word: the samples are +-sqrt(2), their mean is the score."""
+    scores = rng.normal(size=(400, 2)) + [0.3, 0]
+    estimate = ceat.combined(ceat.sampled(scores, 1), 1)
+    signs = np.sign(scores[:, 0] - scores[:, 1]) * np.sqrt(2)
+    weights = 1 / (scores.var(axis=1, ddof=1) + estimate.more["tau2"])
+    assert estimate.value == pytest.approx((weights * signs).sum() / weights.sum())
+    assert np.isnan([estimate.low, estimate.high, estimate.se]).all()
+    assert estimate.p is None
+    assert estimate.more["words"] == [1, 1]
+    assert estimate.more["monte_carlo"]["interval"][0] < estimate.value
+    assert verdict(estimate, 0.2).word == "cannot tell"

@@ -74,9 +74,11 @@ def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> E
     units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
     draws = [draw_indices([len(v) for v in words], count, rng, measure.reuse) for words in units]
     samples, n = ceat_samples(units, draws), len(units[0])
-    overall = combined(samples, n, _attributes(by_word), resampling)
+    several = min(n, len(units[1])) > 1
+    overall = combined(samples, n, _attributes(by_word) if several else None, resampling)
     words = Words(samples.words[:n], samples.words[n:], overall.value)
-    parts = (*words.without(), *_attributes_alone(by_word, words))
+    without = words.without() if several else (np.full(n, np.nan), np.full(len(units[1]), np.nan))
+    parts = (*without, *_attributes_alone(by_word, words))
     if measure.published_p:
         overall = _marked(random_effects(samples, measure.sided, resampling), "interval and p")
     return Effect(overall, _named(by_word, parts), samples.effects)

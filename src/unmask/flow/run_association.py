@@ -111,13 +111,22 @@ def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:
             elif w not in known:
                 lost[w] = "not in the vectors" if model.kind == "static" else "unknown to the model"
         sets[label] = tuple(w for w in words if w not in lost)
-        if len(sets[label]) < MIN_WORDS:
+        if len(sets[label]) < _least(measure, test, label):
             raise DataError(_too_few(test.name, label, words, lost))
     if measure.subsample:
         sets = _equal(sets, list(test.stimuli.targets), seed)
     else:
         check_sizes(test.stimuli)
     return Asked(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
+
+
+def _least(measure: Association, test: WordTest, label: str) -> int:
+    """The words that a set must keep: CEAT also takes target sets that have one word by design.
+
+    Its samples then vary with the sentences of that word alone; there is no interval over words.
+    """
+    alone = measure.samples and len(test.stimuli.targets.get(label, ())) == 1
+    return 1 if alone else MIN_WORDS
 
 
 def _check(model: Model, spec: Spec) -> None:
@@ -275,7 +284,7 @@ def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]],
                 out[label][w] = part
             else:
                 lost[w] = "no sentence fits into the model"
-        if len(out[label]) < MIN_WORDS:
+        if len(out[label]) < _least(asked.measure, asked.test, label):
             raise DataError(_too_few(asked.test.name, label, words, lost))
     return out, lost
 

@@ -171,13 +171,18 @@ def _weights(net: Elmo, file: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ElmoModel:
-    """A loaded ELMo. Sentences are split into words and punctuation, never into characters."""
+    """A loaded ELMo. Sentences are split into words and punctuation.
+
+    With `characters` each character is a token, blanks too: what becomes of a sentence that is
+    handed over as a string, the bug of published code (Husse and Spitz 2022, appendix D).
+    """
 
     net: Elmo
     name: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
     layer: int | Literal["sum"] = "sum"
     progress: Progress = lambda rows, total: None
+    characters: bool = False
 
     kind: Kind = "elmo"
     family: str = "elmo"
@@ -227,7 +232,7 @@ class ElmoModel:
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
         """A vector for each wanted [n, 2 x size]."""
         texts = list(dict.fromkeys(_shown(w) for w in wanted))
-        spans = {t: [(m.start(), m.end()) for m in TOKEN.finditer(t)] for t in texts}
+        spans = {t: self._tokens(t) for t in texts}
         states: dict[str, Tensor] = {}
         by_length: dict[int, list[str]] = {}
         for t in texts:
@@ -244,6 +249,11 @@ class ElmoModel:
             self._pooled(w, self._layer(w, states[_shown(w)]), spans[_shown(w)]) for w in wanted
         ]
         return torch.stack(rows).double().numpy()
+
+    def _tokens(self, text: str) -> list[tuple[int, int]]:
+        if self.characters:
+            return [(i, i + 1) for i in range(len(text))]
+        return [(m.start(), m.end()) for m in TOKEN.finditer(text)]
 
     def _layer(self, want: Wanted, states: Tensor) -> Tensor:
         """[layers, tokens, size] to [tokens, size]: one layer, or the sum of all."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
-from unmask.stats.effects import Sided, Words, check_words, effect_estimate
+from unmask.stats.effects import Sided, Words, effect_estimate
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
@@ -140,11 +140,25 @@ def combined(
     """The combined effect size with its interval and p over words; the first n are X's.
 
     With `attributes` (the variance that other attribute words add) over those of all four sets.
+    Of a set of one word, which cannot vary, there is neither interval nor p over words.
     """
-    check_words(n, len(samples.words) - n)
     pooled = random_effects(samples, resampling=resampling)
+    if min(n, len(samples.words) - n) < 2:
+        return _of_one_word(pooled, n, len(samples.words) - n)
     words = Words(samples.words[:n], samples.words[n:], pooled.value)
     estimate = effect_estimate(words, attributes=attributes, resampling=resampling)
-    published = {"se": pooled.se, "p": pooled.p, "interval": [pooled.low, pooled.high]}
-    details = {**pooled.more, "samples": pooled.n, "monte_carlo": published, **estimate.more}
-    return replace(estimate, more=details)
+    return replace(estimate, more={**_published(pooled), **estimate.more})
+
+
+def _published(pooled: Estimate) -> dict[str, Any]:
+    """What belongs to the samples, with the interval and p of the papers."""
+    interval = {"se": pooled.se, "p": pooled.p, "interval": [pooled.low, pooled.high]}
+    return {**pooled.more, "samples": pooled.n, "monte_carlo": interval}
+
+
+def _of_one_word(pooled: Estimate, n: int, m: int) -> Estimate:
+    details = {**_published(pooled), "words": [n, m], "df": 0.0, "inner": None}
+    nan = math.nan
+    return Estimate(
+        pooled.value, nan, nan, pooled.level, "one word a side", n + m, 0.0, None, nan, details
+    )

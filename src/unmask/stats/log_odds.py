@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
-from unmask.stats.effects import by_words, effect_estimate, permutation
+from unmask.stats.effects import by_words, check_words, effect_estimate, permutation
 from unmask.stats.intervals import DEFAULTS, mean_estimate
 from unmask.types import Estimate, Floats
 
@@ -52,6 +52,7 @@ def summarise(
     (a, a_words), (b, b_words) = halves.values()
     drawn = None
     if samples:
+        check_words(len(set(a_words)), len(set(b_words)))
         drawn_samples = _draw((a, a_words), (b, b_words), samples, resampling.seed)
         overall, drawn = (
             combined(drawn_samples, len(set(a_words)), resampling=resampling),

@@ -439,7 +439,12 @@ def store(tmp_path):
 
 
 SHAPED = (3, 4, 6, 11, 12, 13, 14)
-HUSSE = {*(f"table{n}" for n in range(1, 15)), *(f"table{n}-printed" for n in SHAPED)}
+HUSSE = {
+    *(f"table{n}" for n in range(1, 15)),
+    *(f"table{n}-printed" for n in SHAPED),
+    "appendix-b5",
+    "appendix-d",
+}
 
 
 def test_husse_on_a_tiny_model(tmp_path, store, shared):
@@ -468,8 +473,24 @@ def test_husse_on_a_tiny_model(tmp_path, store, shared):
     assert released.measured.notna().all()
     for number in (7, 8):
         assert {"LPBS", "CEAT"} <= set(tables[f"table{number}"].method)
-    for name in ("significant", "retained", "distribution", "windows", "scatter"):
+    drawn = {f.name: f.numbers for f in study.figures}
+    figures = "significant", "significant-scores", "retained", "distribution", "windows", "scatter"
+    assert tuple(drawn) == figures
+    for name in figures:
         assert (tmp_path / "h" / f"{name}.png").is_file()
+    assert set(drawn["significant"].query("model == 'tiny-bert'").option) == {
+        "names",
+        "terms",
+        "template",
+        "natural",
+    }
+    assert {"C1, tiny-bert", "C1 (published, BERT)"} <= set(drawn["windows"].test)
+    assert "tiny-bert" in set(tables["appendix-b5"].model)
+    # sets of one word a side have a number in Table 14, and no interval
+    alone = tables["table14"].query(
+        "model == 'tiny-bert' and method == 'cosine' and sets == 'simplified' and test == 'C9'"
+    )
+    assert alone.measured.isna().all() == (len(alone) == 0)
     assert any("quick run" in r for r in study.remarks)
 
 
@@ -600,6 +621,7 @@ def test_table_10_names_word_tests_that_exist():
     rows = published("husse2022")["table10"]
     assert len(rows) == 28
     assert {n for r in rows for n in r[5]} <= set(stimuli())
+    assert all(r[5] for r in rows)  # none is without words
     assert {r[0] for r in rows if r[4]} == set(husse2022_tables.TESTS) - {"Dis"}
     assert sum(r[3] for r in rows) == 49
 

@@ -138,16 +138,21 @@ def sizes(
 
 
 def distributions(
-    name: str, title: str, frame: pd.DataFrame, colour: str, note: str = ""
+    name: str,
+    title: str,
+    frame: pd.DataFrame,
+    colour: str,
+    note: str = "",
+    counted: str = "samples",
 ) -> Figure:
-    """Histograms over each other: columns `panel`, `from`, `to`, `samples` and the colour."""
+    """Histograms over each other: columns `panel`, `from`, `to`, the colour and the `counted`."""
     names = [str(v) for v in dict.fromkeys(frame[colour])]
     bars = {
         "mark": {"type": "bar", "opacity": 0.5},
         "encoding": {
             "x": _axis("from", "effect size", bin={"binned": True}),
             "x2": {"field": "to"},
-            "y": _axis("samples", "samples", stack=None),
+            "y": _axis(counted, counted, stack=None),
             "color": colours(colour, colour, names),
             **_about(frame),
         },

@@ -18,8 +18,10 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
+from unmask.studies.papers import husse2022_appendix as appendix
 from unmask.studies.papers import husse2022_figures as figures
 from unmask.studies.papers import husse2022_tables as tables
+from unmask.studies.papers.husse2022_appendix import FEWER, RATIO
 from unmask.studies.papers.husse2022_tables import KEY, MAIN
 from unmask.studies.papers.paper_table import by_tags
 from unmask.studies.papers.request import Request
@@ -49,14 +51,17 @@ def run(models: Sequence[Model], request: Request) -> Study:
         if request.contexts is not None:
             specs += _natural(model, names, request, samples, skipped)
         specs += _release(model, samples, quick, skipped)
+    specs += appendix.as_characters(models, list(MAIN.values()))
     evaluated = evaluate(specs, replace(request.options, keep=("samples", "sentences")), failed)
     results = by_tags(evaluated, *KEY)
     clocked = ("C6",) if quick else ("C1", "C6")
     timing = [line for m in models for line in _timed(m, clocked, request.options, samples)]
     if request.contexts is None:
         skipped["natural contexts"] = "no store was named; build one and give --contexts"
-    shown = _tables(models, results, timing, not quick)
-    drawn = _figures(models, results, request)
+    tested = {key: tables.published_p(result) for key, result in results.items()}
+    run = tables.Run({m.name: m.kind for m in models}, results, not quick, tested)
+    shown = _tables(run, timing)
+    drawn = _figures(models, run, request)
     remarks = _remarks(request)
     return Study("Mind your bias (husse2022)", shown, drawn, remarks, skipped, evaluated)
 
@@ -160,14 +165,18 @@ def _natural(
     """SEAT, CEAT and LPBS on the sentences of a store."""
     met = source(str(request.contexts))
 
-    def some(test: Stimuli) -> Contexts:
-        return {word: mentions[: request.sentences] for word, mentions in met.of(test).items()}
+    def at_most(count: int) -> Source:
+        def some(test: Stimuli) -> Contexts:
+            return {word: mentions[:count] for word, mentions in met.of(test).items()}
+
+        return Source("natural", some)
 
     there: Any = ("natural", samples)
-    natural = Source("natural", some)
+    natural, fewer = (at_most(n) for n in (request.sentences, -(-request.sentences // RATIO)))
     for test in (stimuli()[n] for n in names):
         for level in LEVELS[:2]:
             yield _cosine(model, "SEAT", test, level, *there, contexts=natural)
+            yield _cosine(model, "SEAT", test, level, FEWER, samples, contexts=fewer)
         for level in _levels(model):
             yield _cosine(model, "CEAT", test, level, *there, contexts=natural)
     for test in smaller():
@@ -251,12 +260,8 @@ class _Clock:
         return {"model's seconds": self.last - self.start, "method's seconds": end - self.last}
 
 
-def _tables(
-    models: Sequence[Model], results: tables.Results, timing: list[dict[str, Any]], full: bool
-) -> list[Table]:
+def _tables(run: tables.Run, timing: list[dict[str, Any]]) -> list[Table]:
     values = published("husse2022")
-    tested = {key: tables.published_p(result) for key, result in results.items()}
-    run = tables.Run({m.name: m.kind for m in models}, results, full, tested)
     plain = tables.described(values)
     return [
         plain[1],
@@ -269,15 +274,15 @@ def _tables(
         plain[9],
         plain[10],
         *(table for number in (11, 12, 13, 14) for table in tables.of_all_models(number, run)),
+        appendix.sentences(run),
+        *appendix.implementation_error(run),
         *tables.released(run),
     ]
 
 
-def _figures(models: Sequence[Model], results: tables.Results, request: Request) -> list[Figure]:
-    drawn = [figures.significant()]
-    if not models:
-        return drawn
-    drawn += [figures.retained(models), figures.distribution(models[0].name, results)]
-    if request.contexts is not None:
-        drawn.append(figures.windows(models[0], request.contexts, request.options))
-    return [*drawn, figures.scatter([m.name for m in models], results)]
+def _figures(models: Sequence[Model], run: tables.Run, request: Request) -> list[Figure]:
+    drawn = figures.significant(run)
+    if models:
+        drawn += [figures.retained(models), figures.distribution(models[0].name, run.results)]
+    drawn.append(figures.windows(models[:1], request.contexts, request.options))
+    return [*drawn, figures.scatter(run)]

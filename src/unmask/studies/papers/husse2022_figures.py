@@ -1,6 +1,8 @@
 """Mind Your Bias (Husse and Spitz 2022): the figures."""
 
 from collections.abc import Sequence
+from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ import pandas as pd
 from unmask.corpus.harvest import window
 from unmask.data.packaged import published
 from unmask.data.templates import from_sentences
-from unmask.data.wordsets import chosen, groups, stimuli
+from unmask.data.wordsets import chosen, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.models.protocol import Model
@@ -17,32 +19,82 @@ from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.studies.papers.husse2022_tables import (
     COLUMNS,
+    CONTEXTS,
     MAIN,
     METHODS,
+    NAMED,
     SIGNIFICANT,
     SIZES,
     Results,
+    Run,
 )
 from unmask.text.contexts import Contexts, Mention, Source, WordTest, source
-from unmask.types import Estimate, Stimuli
+from unmask.types import Stimuli
+
+CHOICES = {"targets": ("names", "terms"), "context": ("template", "natural")}
+PUBLISHED = "published, all models"
 
 
-def significant() -> Figure:
-    """Figure 1: all published scores by model and choice, and how the significant ones lie."""
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & every.d.notna() & (every.sets == "full")]
-    sure = every.p < SIGNIFICANT
-    panels = {"targets": ("names", "terms"), "context": ("template", "reddit")}
+def significant(run: Run) -> list[Figure]:
+    """Figure 1: scores by model and choice, and how the significant ones are distributed."""
+    every = pd.concat([_published_scores(), _own_scores(run)], ignore_index=True)
     parts = [
-        every[every[choice] == option].assign(panel=choice, option=option, sure=sure)
-        for choice, options in panels.items()
+        every[every[choice] == option].assign(panel=choice, option=option)
+        for choice, options in CHOICES.items()
         for option in options
     ]
     shown = pd.concat(parts)[["panel", "model", "option", "d", "sure"]]
-    shown = shown.assign(model=shown.model.map(COLUMNS)).dropna()
-    title = "Figure 1: published bias scores by model and choice, and the significant ones"
-    note = f"From the release's result files; faint where p is at least {SIGNIFICANT}."
-    return study_charts.strips("significant", title, shown, note)
+    title = "Figure 1, left: bias scores by model and choice, and the significant ones"
+    note = (
+        f"Published scores from the release's result files, the models of this run last; faint "
+        f"where p is at least {SIGNIFICANT} by the paper's tests."
+    )
+    left = study_charts.strips("significant", title, shown, note)
+    return [left, _significant_only(shown[shown.sure], list(run.kinds))]
+
+
+def _published_scores() -> pd.DataFrame:
+    every = published("husse2022.csv")
+    every = every[(every.note == "") & every.d.notna() & (every.sets == "full")]
+    every = every.assign(model=every.model.map(COLUMNS), sure=every.p < SIGNIFICANT)
+    every = every.assign(context=every.context.replace(CONTEXTS))
+    return every[["model", "targets", "context", "d", "sure"]].dropna()
+
+
+def _own_scores(run: Run) -> pd.DataFrame:
+    """Scores of this run on full sets, significant by the paper's tests."""
+    columns = ["model", "targets", "context", "d", "sure"]
+    rows = []
+    for key, result in run.results.items():
+        model, method, _, level, context = key
+        full = method in ("SEAT", "CEAT") or (method, level) == ("LPBS", "full")
+        if full and context in CHOICES["context"] and not result.spec.tags["edition"]:
+            p, named = run.tested[key], result.spec.tags["named"]
+            sure = p is not None and p < SIGNIFICANT
+            rows.append((model, named, context, result.overall.value, sure))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _significant_only(sure: pd.DataFrame, own: Sequence[str]) -> Figure:
+    """Figure 1, right."""
+    edges = np.linspace(-2, 2, 41)
+    rows = []
+    whose = {PUBLISHED: sure[~sure.model.isin(own)], **{m: sure[sure.model == m] for m in own}}
+    for (label, part), (choice, options) in product(whose.items(), CHOICES.items()):
+        for option in options:
+            d = part[(part.panel == choice) & (part.option == option)].d
+            counts = np.histogram(d, edges)[0]
+            line = {"panel": f"{choice}, {label}", "choice": f"{option}"}
+            rows += [
+                {**line, "from": a, "to": b, "scores": n}
+                for a, b, n in zip(edges[:-1], edges[1:], counts, strict=True)
+                if n
+            ]
+    shown = pd.DataFrame(rows, columns=["panel", "choice", "from", "to", "scores"])
+    title = "Figure 1, right: distribution of the significant bias scores"
+    return study_charts.distributions(
+        "significant-scores", title, shown, "choice", counted="scores"
+    )
 
 
 def distribution(model: str, results: Results) -> Figure:
@@ -79,31 +131,56 @@ def distribution(model: str, results: Results) -> Figure:
     )
 
 
-def scatter(models: Sequence[str], results: Results) -> Figure:
-    """Figure 5: each method's scores against each other's."""
-
+def scatter(run: Run) -> Figure:
+    """Figure 5: each method's scores against each other's, on the paper's models and on ours."""
+    scores: dict[str, dict[str, dict[str, float]]] = _published_by_method()
+    for model in run.kinds:
+        scores[model] = _own_by_method(run.results, model)
     rows = [
-        {"down": a, "across": b, "model": m, "x": x, "y": y}
-        for a, one in METHODS.items()
-        for b, two in METHODS.items()
-        if a != b
-        for m in models
-        for x, y in _points(results, m, two, one)
+        {"down": a, "across": b, "model": model, "x": mine[b][t], "y": mine[a][t]}
+        for a, b in permutations(METHODS, 2)
+        for model, mine in scores.items()
+        for t in MAIN
+        if t in mine[a] and t in mine[b]
     ]
     columns = ["down", "across", "model", "x", "y"]
     title = "Figure 5: scores of the methods against one another"
     return study_charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns))
 
 
-def _points(
-    results: Results, model: str, x: tuple[str, str], y: tuple[str, str]
-) -> list[tuple[float, float]]:
-    """The scores of two methods on the tests that both have."""
-    pairs = [
-        [results.get((model, method, n, level, "template")) for method, level in (x, y)]
-        for n in groups()["husse2022"]
-    ]
-    return [(a.overall.value, b.overall.value) for a, b in pairs if a and b]
+def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
+    """Model, method, test: what Table 5 correlates, CEAT on Reddit and the others on templates."""
+    every = published("husse2022.csv")
+    every = every[(every.note == "") & every.d.notna() & (every.sets == "full")]
+    every = every[every.targets == every.test.map(NAMED)]
+    out = {}
+    for model, label in COLUMNS.items():
+        here = every[every.model == model]
+        out[f"{label} (published)"] = {
+            name: dict(
+                here[
+                    (here.method == method)
+                    & (here.level == ("" if method == "LPBS" else level))
+                    & (here.context == ("reddit" if method == "CEAT" else "template"))
+                ][["test", "d"]].itertuples(index=False)
+            )
+            for name, (method, level) in METHODS.items()
+        }
+    return out
+
+
+def _own_by_method(results: Results, model: str) -> dict[str, dict[str, float]]:
+    """The same of a model of this run; CEAT on natural sentences where there are any."""
+    out: dict[str, dict[str, float]] = {}
+    for name, (method, level) in METHODS.items():
+        found = {
+            t: results.get((model, method, n, level, "natural")) if method == "CEAT" else None
+            for t, n in MAIN.items()
+        }
+        for t, n in MAIN.items():
+            found[t] = found[t] or results.get((model, method, n, level, "template"))
+        out[name] = {t: r.overall.value for t, r in found.items() if r is not None}
+    return out
 
 
 PANELS = {
@@ -112,8 +189,30 @@ PANELS = {
 }
 
 
-def windows(model: Model, contexts: str, options: Options) -> Figure:
+def windows(models: Sequence[Model], contexts: str | None, options: Options) -> Figure:
     """Figure 4: the number of words kept around a stimulus, or allowed between two."""
+    rows = [
+        {"panel": PANELS["LPBS"], "test": f"{test} (published, BERT)", "size": size, "d": d}
+        for test in ("C1", "C9")
+        for size, d in published("husse2022")["figure4"][test]
+    ]
+    if contexts is not None:
+        rows += [line for model in models for line in _measured_windows(model, contexts, options)]
+    columns = ["panel", "test", "size", "d", "low", "high"]
+    title = "Figure 4: effect of the window size on C1 and C9"
+    note = (
+        "The paper shows LPBS on Reddit; its curve of C1 jumps between 25 and 30 words, where the "
+        "release's number of sentences on one side jumps too. Ours needs --contexts; a curve is "
+        "missing where the store has too few sentences."
+    )
+    x, y = ("size", "words"), ("d", "effect size")
+    shown = pd.DataFrame(rows, columns=columns)
+    return study_charts.curves(
+        "windows", title, shown, x, y, "test", panel="panel", ideal=0.0, band=True, note=note
+    )
+
+
+def _measured_windows(model: Model, contexts: str, options: Options) -> list[dict[str, Any]]:
     stored = source(contexts)
     specs = []
     for test in ("C1", "C9"):
@@ -123,31 +222,13 @@ def windows(model: Model, contexts: str, options: Options) -> Figure:
             cut = _cut_to(stored, size)
             specs.append(Spec(model, "w-seat", WordTest(words), contexts=cut, tags=tags))
         specs += _apart(model, words, stored, test)
-    curves: dict[tuple[str, str], list[tuple[int, Estimate]]] = {}
+    rows = []
     # A store may lack a test's words.
     for result in evaluate(specs, options, lambda spec, error: None):
-        mine = result.spec.tags
-        curves.setdefault((mine["panel"], mine["test"]), []).append((mine["size"], result.overall))
-
-    rows = [
-        {
-            "panel": PANELS[panel],
-            "test": test,
-            "size": size,
-            "d": e.value,
-            "low": e.low,
-            "high": e.high,
-        }
-        for (panel, test), points in curves.items()
-        for size, e in points
-    ]
-    shown = pd.DataFrame(rows, columns=["panel", "test", "size", "d", "low", "high"])
-    title = "Figure 4: effect of the window size on C1 and C9"
-    note = "The paper shows LPBS on Reddit; a panel is empty where the store has too few sentences."
-    x, y = ("size", "words"), ("d", "effect size")
-    return study_charts.curves(
-        "windows", title, shown, x, y, "test", panel="panel", ideal=0.0, band=True, note=note
-    )
+        mine, e = result.spec.tags, result.overall
+        line = {"panel": PANELS[mine["panel"]], "test": f"{mine['test']}, {model.name}"}
+        rows.append(line | {"size": mine["size"], "d": e.value, "low": e.low, "high": e.high})
+    return rows
 
 
 def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec]:
@@ -155,7 +236,7 @@ def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec
     out: list[Spec] = []
     if model.kind not in ("masked", "causal", "permutation"):
         return out
-    for size in (10, 20, 30, 40, 60):
+    for size in (10, 15, 20, 25, 30, 40, 50, 60):
         try:
             data = from_sentences(words, stored.of(words), apart=size)
         except DataError:

@@ -1,5 +1,6 @@
 """A paper's table: published values beside measured ones, as lines and in the shape of print."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,7 +85,7 @@ def row(
         return out
     out |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high}
     out |= {"n": estimate.n}
-    if value is None or not same:
+    if value is None or not same or math.isnan(estimate.low):
         return out
     exact = round(estimate.value, digits) == round(value, digits)
     inside = estimate.low <= value <= estimate.high
