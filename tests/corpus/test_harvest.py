@@ -22,6 +22,7 @@ from unmask.corpus.sample import Sample
 from unmask.data.wordsets import stimuli
 from unmask.errors import DataError
 from unmask.studies import frequency
+from unmask.text import contexts
 
 zstandard = pytest.importorskip("zstandard")
 WORDS = ("rose", "ant", "Rose", "a person who is deaf", "love", "fair-skinned woman")
@@ -262,7 +263,7 @@ def test_deleted_and_bot_comments_are_dropped():
 
 def test_windows_and_doubles():
     sentence = "one two three four five rose six seven eight nine ten"
-    text, a, b = harvest.window(sentence, 24, 28, 4)
+    text, a, b = contexts.window(sentence, 24, 28, 4)
     assert text == "two three four five rose six seven eight nine"
     assert text[a:b] == "rose"
     plan = Plan(("rose", "love"), doubles={"t": (frozenset({"rose"}), frozenset({"love"}))})

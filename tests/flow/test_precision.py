@@ -12,6 +12,7 @@ from conftest import tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import precision
 from unmask.flow.reduce import Scored
+from unmask.models.transformers.weights import running
 from unmask.options import Options, Spec
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
@@ -86,3 +87,19 @@ def test_a_margin_is_safe_beyond_one_and_a_half_times_the_largest_error():
     scored = Scored(np.array(score), np.array(score), size, size, {}, 0, 0)
     group = SimpleNamespace(data=pairs, places={0})
     assert precision._unsure(group, {0: scored}, {0: 1.0}).tolist() == [True, False, True]
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn")
+def test_reduced_precision_leaves_float32_as_it_was():
+    """torch turns oneDNN off for good where a product in bfloat16 fails; float32 would move."""
+    full, small = reduced_model()
+    ask = {"measures": "pll", "data": "bundled-pairs", "limit": 6}
+    (before,) = unmask.run(full, **ask)
+    unmask.run(small, **ask)
+    assert torch.backends.mkldnn.enabled == torch.backends.mkldnn.is_available()
+    (after,) = unmask.run(full, **ask)
+    assert before.items.score.equals(after.items.score)
+    if torch.backends.mkldnn.is_available():
+        with running(full.net):
+            torch.backends.mkldnn.set_flags(False)
+        assert torch.backends.mkldnn.enabled

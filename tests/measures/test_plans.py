@@ -76,10 +76,11 @@ def test_the_first_token_is_asked_after_the_start_token_alone():
 
 def test_shuffled_tokens_keep_their_golds():
     (one,) = plans.shuffled(SENTENCE, None)
-    assert sorted(one.at) == [1, 2, 3, 4]
-    assert one.gold == (7, 8, 9, 10)
-    assert [one.row[i] for i in one.at] == [7, 8, 9, 10]
+    assert sorted(one.at) == [0, 1, 2, 3, 4, 5]
+    assert one.gold == (101, 7, 8, 9, 10, 102)
+    assert [one.row[i] for i in one.at] == list(one.gold)
     assert (one.row[0], one.row[-1]) == (101, 102)
+    assert one.row != SENTENCE.ids
 
 
 def test_the_ideal_is_that_of_the_comparison():

@@ -50,7 +50,7 @@ def test_memory_of_a_long_sentence_is_bounded():
     code = """
 import resource, torch, transformers
 from conftest import finish, made_tokenizer
-from unmask.flow import planning
+from unmask.flow import plan
 from unmask.measures import LIKELIHOOD
 from unmask.models.transformers.model import wrap
 from unmask.types import Contrast, Dataset, Text

@@ -1,6 +1,5 @@
 """Finding stimuli in a corpus: compiled matching, and the rest by column."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from pandas.util import hash_array
 from unmask.corpus.readers import LARGEST_FILE, Broken, blocks, documents, is_json
 from unmask.corpus.sample import SCHEMA, Sample
 from unmask.errors import DataError
+from unmask.text.contexts import window
 from unmask.types import Stimuli
 
 # Letters, digits, apostrophes and everything outside ASCII belong to words; all else is space.
@@ -292,17 +292,6 @@ def harvest(
     except Broken as error:
         return singles, doubles, str(error)
     return singles, doubles, ""
-
-
-def window(sentence: str, start: int, end: int, words: int) -> tuple[str, int, int]:
-    """Cut a sentence to a number of words on each side of the stimulus (4 gives 4 + 1 + 4)."""
-    before, inside, after = sentence[:start], sentence[start:end], sentence[end:]
-    left = re.findall(r"\S+\s*", before)[-words:] if words else []
-    right = re.findall(r"\s*\S+", after)[:words] if words else []
-    # What is glued to the stimulus (a quote, a comma) is not a word of its own.
-    head = "".join(left)
-    text = head + inside + "".join(right)
-    return text, len(head), len(head) + len(inside)
 
 
 def cut(table: pa.Table, words: int) -> pa.Table:

@@ -172,6 +172,33 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
+def window(sentence: str, start: int, end: int, words: int) -> tuple[str, int, int]:
+    """Cut a sentence to a number of words on each side of the stimulus (4 gives 4 + 1 + 4)."""
+    before, inside, after = sentence[:start], sentence[start:end], sentence[end:]
+    left = re.findall(r"\S+\s*", before)[-words:] if words else []
+    right = re.findall(r"\s*\S+", after)[:words] if words else []
+    # What is glued to the stimulus (a quote, a comma) is not a word of its own.
+    head = "".join(left)
+    text = head + inside + "".join(right)
+    return text, len(head), len(head) + len(inside)
+
+
+def limited(stored: Source, *, words: int | None = None, most: int | None = None) -> Source:
+    """A source with at most `most` sentences a word, each cut to `words` on either side of it."""
+
+    def shortened(mention: Mention) -> Mention:
+        text, start, end = window(mention.text, *mention.span, words or 0)
+        return Mention(text, (start, end))
+
+    def contexts(test: Stimuli) -> Contexts:
+        return {
+            word: tuple(shortened(m) if words else m for m in mentions[:most])
+            for word, mentions in stored.of(test).items()
+        }
+
+    return Source(stored.name, contexts)
+
+
 def source(name: str) -> Source:
     """Contexts by name: `bare`, `templates`, or the path of a store."""
     return SOURCES[name] if name in SOURCES else stored(Path(name))

@@ -41,10 +41,11 @@ def test_a_sweep_runs_each_distinct_sentence_once():
     }
     assert sum(runs) == swept.rows == len(distinct)
     # Before the first layer [CLS] is the same in every sentence: ten specifications are 0 / 0.
-    assert len(swept.frame) + swept.same == 5 * 2 * (6 * 3 - 1)
+    # CEAT is there for words in templates: three poolings at three layers.
+    assert len(swept.frame) + swept.same == 5 * 2 * (6 * 3 - 1) + 5 * 3 * 3
     numbers = swept.frame[["score", "low", "high"]].round(10)
     assert not numbers.duplicated().any()
-    assert set(swept.frame.measure) == {"s-seat", "w-seat"}
+    assert set(swept.frame.measure) == {"s-seat", "w-seat", "ceat"}
     assert (swept.frame.measure[swept.frame.pool == "cls"] == "s-seat").all()
 
 
@@ -70,7 +71,64 @@ def test_a_sweep_by_probability_asks_each_distinct_row_once():
 @pytest.mark.parametrize("concept", ["c1", "c9", "dis"])
 def test_every_concept_has_specifications(concept):
     specs = choices.concept_specs(tiny("bert"), concept)
-    assert {s.tags["measure"] for s in specs} >= {"s-seat", "w-seat", "lpbs"}
+    assert {s.tags["measure"] for s in specs} >= {"s-seat", "w-seat", "ceat", "lpbs"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Twelve natural sentences a word of C1, in which a flower or insect meets an attribute."""
+    test = stimuli()["husse-c1-name"]
+    attributes = [w for words in test.attributes.values() for w in words]
+    rows = []
+    for words in test.targets.values():
+        for i, word in enumerate(words):
+            for n in range(12):
+                other = attributes[(7 * i + 5 * n) % len(attributes)]
+                far = " ".join(["so"] * (3 * n))
+                text = (
+                    f"In the {n} garden of my old aunt the {word} stood {far} by the {other} again."
+                )
+                rows.append((word, text))
+                rows.append((other, text))
+    lines = [
+        {"stimulus": w, "sentence": t, "start": (a := t.index(w)), "end": a + len(w)}
+        for w, t in dict.fromkeys(rows)
+    ]
+    table = pd.DataFrame(lines)
+    folder = tmp_path / "store"
+    folder.mkdir()
+    table.assign(source="s", hash=range(len(table))).to_parquet(folder / "contexts.parquet")
+    return str(folder)
+
+
+def test_natural_sentences_bring_their_own_choices(store):
+    """CEAT, natural LPBS, nouns or adjectives, window and number of sentences are varied."""
+    specs = choices.concept_specs(tiny("bert"), "c1", store)
+    options = {f: {s.tags[f] for s in specs} for f in choices.FACTORS}
+    assert options["window"] == {"-", "whole", "4", "9", "10", "20"}
+    assert options["sentences"] == {"-", "all", "10", "100"}
+    assert options["attributes"] == {"-", "adjectives", "nouns"}
+    natural = {s.tags["measure"] for s in specs if s.tags["contexts"] == "natural"}
+    assert natural == {"s-seat", "w-seat", "ceat", "lpbs", "lpbs@husse2022"}
+    last = [s for s in specs if s.layer in (None, 2)]
+    swept = sweep.sweep(last, Options())
+    moves = effects_of_choices(swept.whole, swept.factors).set_index("choice")
+    for choice in ("measure", "attributes", "window", "sentences"):
+        assert moves.twins[choice] > 0, choice
+        assert np.isfinite(moves.total[choice])
+    assert any("guo2021" in text for text in swept.frame["as in"])
+
+
+def test_a_source_is_cut_to_words_and_to_sentences(store):
+    whole = contexts.source(store)
+    test = stimuli()["husse-c1-name"]
+    few = contexts.limited(whole, words=2, most=3).of(test)
+    for word, mentions in few.items():
+        assert len(mentions) == min(3, len(whole.of(test)[word]))
+        for mention in mentions:
+            start, end = mention.span
+            assert mention.text[start:end] == word
+            assert len(mention.text.split()) <= 5
 
 
 def factorial(score):

@@ -121,7 +121,12 @@ def _finite(values: torch.Tensor) -> bool:
 
 @contextmanager
 def running(net: Any) -> Iterator[None]:
-    """Whatever a network does wrong in a pass is one sentence, but for running out of memory."""
+    """Whatever a network does wrong in a pass is one sentence, but for running out of memory.
+
+    torch turns oneDNN off for the whole process when one of its products fails, as those in
+    bfloat16 do on CPUs without it: it is put back, or float32 would be rounded otherwise after.
+    """
+    onednn = torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
     try:
         yield
     except (UnmaskError, torch.OutOfMemoryError, MemoryError):
@@ -132,6 +137,9 @@ def running(net: Any) -> Iterator[None]:
             f"the network {type(net).__name__} fails in a forward pass ({type(error).__name__}: "
             f"{reason}); its config, weights or tokenizer do not fit one another, or try --no-fast."
         ) from error
+    finally:
+        if onednn and not torch.backends.mkldnn.enabled:
+            torch.backends.mkldnn.set_flags(True)
 
 
 # Heads and buffers that a checkpoint may hold besides what is asked of it.

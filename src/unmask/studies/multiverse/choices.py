@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from unmask.data.templates import from_stimuli
+from unmask.data.templates import from_sentences, from_stimuli
 from unmask.data.wordsets import chosen
-from unmask.errors import NameUnknown
+from unmask.errors import DataError, NameUnknown
 from unmask.measures import ASSOCIATION, LIKELIHOOD
 from unmask.measures.reduce import all_lowered, as_written, attended, attended_total, mean, total
 from unmask.models.protocol import Model
@@ -35,7 +35,21 @@ LIKELIHOODS = (
     "aul",
     "aula",
 )
-FACTORS = ("measure", "targets", "sets", "contexts", "pool", "layer")
+FACTORS = (
+    "measure",
+    "targets",
+    "sets",
+    "contexts",
+    "pool",
+    "layer",
+    "attributes",
+    "window",
+    "sentences",
+)
+WHOLE, ALL = "whole", "all"  # sentences that are not cut; as many as there are
+WINDOWS, COUNTS = (4, 9), (10, 100)  # words on either side, sentences a word
+APART = (10, 20)  # words between a target and an attribute, at most
+SAMPLES = 1000  # of CEAT, whose score hardly moves with their number
 PREFERENCE_FACTORS = ("measure", "case", "normalisation", "ties")
 # The choices that papers made, as far as a factor is named; `last` is the last layer.
 _FULL = {"sets": "full", "contexts": "templates", "layer": "last"}
@@ -43,9 +57,15 @@ _RELEASED = {"case": "as written", "normalisation": "mean", "ties": "strict"}
 PUBLISHED: Mapping[str, Sequence[Mapping[str, str]]] = {
     "may2019": ({"measure": "s-seat", "pool": "cls", **_FULL},),
     "tan2019": ({"measure": "w-seat", "pool": "word-first", **_FULL},),
+    "guo2021": (
+        {"measure": "ceat", "pool": "word-last", "contexts": "natural", "layer": "last"}
+        | {"window": "4", "sentences": ALL},
+    ),
     "husse2022": (
-        {"pool": "cls", "contexts": "templates", "layer": "last"},
-        {"pool": "word-mean", "contexts": "templates", "layer": "last"},
+        {"measure": "s-seat", "pool": "cls", "contexts": "templates", "layer": "last"},
+        {"measure": "w-seat", "pool": "word-mean", "contexts": "templates", "layer": "last"},
+        {"measure": "ceat", "pool": "word-mean", "contexts": "natural", "layer": "last"}
+        | {"window": WHOLE, "sentences": ALL},
         {"measure": "lpbs@husse2022"},
     ),
     "nangia2020": (
@@ -64,32 +84,88 @@ def _tests(concept: str) -> list[Stimuli]:
     return chosen(concept=known[concept.lower()], edition="")
 
 
-def _tags(*choices: str) -> dict[str, str]:
-    return dict(zip(FACTORS, choices, strict=True))
+def _tags(
+    measure: str,
+    test: Stimuli,
+    context: str,
+    *,
+    pool: str = NONE,
+    layer: str = NONE,
+    attributes: str = NONE,
+    window: str = NONE,
+    sentences: str = NONE,
+) -> dict[str, str]:
+    options = pool, layer, attributes, window, sentences
+    return dict(zip(FACTORS, (measure, test.named, test.size, context, *options), strict=True))
 
 
 def by_cosine(
     model: Model, concept: str, *, layers: Sequence[int] | None = None, store: str | None = None
 ) -> Iterator[Spec]:
-    """Names or terms, size of the sets, contexts, pooling and layer, all combined."""
-    depth = max(model.abilities.layers, default=0)
-    sources = dict(contexts.SOURCES) | ({"natural": contexts.source(store)} if store else {})
-    wanted = layers or range(1, depth + 1)
-    for test, (name, source) in itertools.product(_tests(concept), sources.items()):
-        data = WordTest(test)
-        for (pool, measure), layer in itertools.product(POOLS.items(), wanted):
-            tags = _tags(measure, test.named, test.size, name, pool, str(layer))
-            yield Spec(model, ASSOCIATION[measure], data, pool, layer, source, tags=tags)
+    """Names or terms, size of the sets, contexts, measure, pooling and layer, all combined.
+
+    Natural sentences are also cut, and fewer are taken, for the last layer.
+    """
+    wanted = layers or range(1, max(model.abilities.layers, default=0) + 1)
+    for test in _tests(concept):
+        for name, natural in contexts.SOURCES.items():
+            yield from _encoded(model, test, name, natural, wanted)
+        if store:
+            natural, name = contexts.source(store), "natural"
+            as_is = {"window": WHOLE, "sentences": ALL}
+            yield from _encoded(model, test, name, natural, wanted, **as_is)
+            for facts, some in _limited(natural):
+                yield from _encoded(model, test, name, some, wanted[-1:], **facts)
 
 
-def by_probability(model: Model, concept: str) -> Iterator[Spec]:
-    """Names or terms, size of the sets, definition or published variant (LPBS)."""
+def _encoded(
+    model: Model,
+    test: Stimuli,
+    name: str,
+    source: contexts.Source,
+    layers: Sequence[int],
+    **facts: str,
+) -> Iterator[Spec]:
+    """Every pooling at every layer, and CEAT for words that are met more than once."""
+    data = WordTest(test)
+    sampled = name != "bare" and min(map(len, test.targets.values())) > 1
+    for (pool, usual), layer in itertools.product(POOLS.items(), layers):
+        for measure in (usual, "ceat") if sampled and usual == "w-seat" else (usual,):
+            tags = _tags(measure, test, name, pool=pool, layer=str(layer), **facts)
+            samples = SAMPLES if measure == "ceat" else None
+            row = ASSOCIATION[measure]
+            yield Spec(model, row, data, pool, layer, source, samples=samples, tags=tags)
+
+
+def _limited(natural: contexts.Source) -> Iterator[tuple[dict[str, str], contexts.Source]]:
+    """Sentences cut to a window, and fewer of them."""
+    for words in WINDOWS:
+        yield {"window": str(words), "sentences": ALL}, contexts.limited(natural, words=words)
+    for most in COUNTS:
+        yield {"window": WHOLE, "sentences": str(most)}, contexts.limited(natural, most=most)
+
+
+def by_probability(model: Model, concept: str, store: str | None = None) -> Iterator[Spec]:
+    """Names or terms, size of the sets, nouns or adjectives, contexts, definition or variant."""
     rows = [m for m in (LIKELIHOOD["lpbs"], LIKELIHOOD["lpbs@husse2022"]) if model.kind in m.plans]
     for test in _tests(concept):
-        data = from_stimuli(test)
-        for row in rows:
-            tags = _tags(row.name, test.named, test.size, "templates", NONE, NONE)
-            yield Spec(model, row, data, tags=tags)
+        for facts, data in _sentences(test, store):
+            for row in rows:
+                yield Spec(model, row, data, tags=_tags(row.name, test, **facts))
+
+
+def _sentences(test: Stimuli, store: str | None) -> Iterator[tuple[dict[str, str], Dataset]]:
+    """Templates with adjectives or nouns, and natural sentences with both words, near or far."""
+    word = "adjectives" if test.adjectives else NONE
+    yield {"context": "templates", "attributes": word}, from_stimuli(test)
+    if test.adjectives:
+        yield {"context": "templates", "attributes": "nouns"}, from_stimuli(test, nouns=True)
+    for apart in (None, *APART) if store else ():
+        try:
+            data = from_sentences(test, contexts.source(str(store)).of(test), apart=apart)
+        except DataError:
+            continue  # a store may lack sentences in which the two meet
+        yield {"context": "natural", "window": str(apart or WHOLE), "sentences": ALL}, data
 
 
 def by_likelihood(model: Model, data: Dataset) -> Iterator[Spec]:
@@ -109,7 +185,7 @@ def concept_specs(model: Model, concept: str, store: str | None = None) -> list[
     likely = model.kind in ("masked", "causal", "permutation")
     return [
         *by_cosine(model, concept, store=store),
-        *(by_probability(model, concept) if likely else ()),
+        *(by_probability(model, concept, store) if likely else ()),
     ]
 
 

@@ -25,7 +25,7 @@ from unmask.studies.papers.husse2022_appendix import FEWER, RATIO
 from unmask.studies.papers.husse2022_tables import KEY, MAIN
 from unmask.studies.papers.paper_table import by_tags
 from unmask.studies.papers.request import Request
-from unmask.text.contexts import Contexts, Source, WordTest, source
+from unmask.text.contexts import WordTest, limited, source
 from unmask.types import Dataset, Stimuli
 
 # Level of the paper, and the pooling that gives it; a sentence's vector is that of s-seat.
@@ -165,14 +165,9 @@ def _natural(
     """SEAT, CEAT and LPBS on the sentences of a store."""
     met = source(str(request.contexts))
 
-    def at_most(count: int) -> Source:
-        def some(test: Stimuli) -> Contexts:
-            return {word: mentions[:count] for word, mentions in met.of(test).items()}
-
-        return Source("natural", some)
-
     there: Any = ("natural", samples)
-    natural, fewer = (at_most(n) for n in (request.sentences, -(-request.sentences // RATIO)))
+    most = request.sentences
+    natural, fewer = (limited(met, most=n) for n in (most, -(-most // RATIO)))
     for test in (stimuli()[n] for n in names):
         for level in LEVELS[:2]:
             yield _cosine(model, "SEAT", test, level, *there, contexts=natural)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.corpus.harvest import window
 from unmask.data.packaged import published
 from unmask.data.templates import from_sentences
 from unmask.data.wordsets import chosen, stimuli
@@ -28,7 +27,7 @@ from unmask.studies.papers.husse2022_tables import (
     Results,
     Run,
 )
-from unmask.text.contexts import Contexts, Mention, Source, WordTest, source
+from unmask.text.contexts import Source, WordTest, limited, source
 from unmask.types import Stimuli
 
 CHOICES = {"targets": ("names", "terms"), "context": ("template", "natural")}
@@ -219,7 +218,7 @@ def _measured_windows(model: Model, contexts: str, options: Options) -> list[dic
         words = stimuli()[MAIN[test]]
         for size in (1, 2, 4, 6, 9, 14, 20):
             tags = {"panel": "w-SEAT", "test": test, "size": size}
-            cut = _cut_to(stored, size)
+            cut = limited(stored, words=size, most=50)
             specs.append(Spec(model, "w-seat", WordTest(words), contexts=cut, tags=tags))
         specs += _apart(model, words, stored, test)
     rows = []
@@ -244,20 +243,6 @@ def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec
         tags = {"panel": "LPBS", "test": test, "size": size}
         out.append(Spec(model, "lpbs", data, tags=tags))
     return out
-
-
-def _cut_to(stored: Source, size: int, most: int = 50) -> Source:
-    """The sentences of a store, at most `most` a word, cut to `size` words on each side."""
-
-    def contexts(test: Stimuli) -> Contexts:
-        return {w: tuple(_cut(m, size) for m in ms[:most]) for w, ms in stored.of(test).items()}
-
-    return Source("natural, cut", contexts)
-
-
-def _cut(mention: Mention, size: int) -> Mention:
-    text, start, end = window(mention.text, *mention.span, size)
-    return Mention(text, (start, end))
 
 
 def retained(models: Sequence[Model]) -> Figure:
