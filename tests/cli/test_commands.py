@@ -189,3 +189,26 @@ def test_a_path_with_an_umlaut_is_read_under_an_ascii_locale(tmp_path):
     assert done.returncode == 0, done.stderr
     (result,) = unmask.load(folder / "r")
     assert result.data == "\u00fc"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), ImportError("libtorch_cpu.so: failed to map segment from shared object")],
+)
+def test_too_little_memory_is_one_sentence(monkeypatch, error):
+    def fails(**_):
+        raise error
+
+    monkeypatch.setattr("unmask.cli.main.app", fails)
+    status, _, err = invoke("list")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "not enough memory" in err
+
+
+def test_another_failed_import_is_not_hidden(monkeypatch):
+    def fails(**_):
+        raise ImportError("no module named 'x'")
+
+    monkeypatch.setattr("unmask.cli.main.app", fails)
+    with pytest.raises(ImportError):
+        invoke("list")

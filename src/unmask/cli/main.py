@@ -53,6 +53,10 @@ for command in (
     app.command()(command)
 app.command(name="list")(list_)
 STOPPED = 130  # the exit status of a command that was interrupted
+NO_MEMORY = (
+    "there is not enough memory; give the process more (about 2 GB and the model), lower --tokens, "
+    "or take a smaller model."
+)
 
 
 def _in_utf8() -> None:
@@ -79,6 +83,12 @@ def main() -> None:
     except OSError as error:
         what = f"{error.filename or 'a file'}: {error.strerror or error}"
         _complain(f"{what}; fix this and run the command again.")
+    except MemoryError:
+        _complain(NO_MEMORY)
+    except ImportError as error:
+        if not any(reason in str(error) for reason in ("map segment", "allocate memory")):
+            raise
+        _complain(NO_MEMORY)
     except (KeyboardInterrupt, typer.Abort):
         status = STOPPED
     except Exception as error:
@@ -105,7 +115,10 @@ def _said(message: object, category: type[Warning], *_: object, **__: object) ->
 def _complain(said: str, status: int = 2) -> None:
     """One sentence on stderr, on one line, and the exit status."""
     line = files.visible(" ".join(said.split()))
-    Console(stderr=True).print(f"[bold red]unmask:[/] {escape(line)}", soft_wrap=True)
+    try:
+        Console(stderr=True).print(f"[bold red]unmask:[/] {escape(line)}", soft_wrap=True)
+    except MemoryError:
+        print(f"unmask: {line}", file=sys.stderr)
     sys.exit(status)
 
 
