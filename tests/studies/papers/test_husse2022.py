@@ -1,19 +1,37 @@
 """husse2022: figures and appendices from the release's numbers, and on tiny models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from conftest import tiny
+from unmask.api import evaluate
 from unmask.data.packaged import published
 from unmask.data.wordsets import groups, stimuli
-from unmask.flow.evaluate import evaluate
+from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.models.elmo import Elmo, ElmoModel
-from unmask.options import Options
-from unmask.studies.papers import husse2022, husse2022_appendix, husse2022_figures
+from unmask.options import Options, Resampling, Spec
+from unmask.stats import effects
+from unmask.studies.papers import (
+    husse2022,
+    husse2022_appendix,
+    husse2022_figures,
+    husse2022_tables,
+    paper_table,
+)
 from unmask.studies.papers.husse2022_tables import COLUMNS, MAIN, METHODS, Run
 from unmask.studies.papers.paper_table import by_tags
+from unmask.studies.papers.reproduce import reproduce as run_paper
+from unmask.studies.papers.request import Request
+from unmask.text.contexts import WordTest
+
+
+def reproduce(paper, models, folder, options, **request):
+    return run_paper(paper, models, folder, Request(options, **request))
+
 
 NOTHING = Run({}, {}, True, {})
 
@@ -73,7 +91,7 @@ def test_an_elmo_is_measured_as_tokens_and_as_characters():
         for s in husse2022._templates(model, names, 10)
         if s.tags["level"] == "sent" and s.tags["method"] == "SEAT"
     ]
-    results = by_tags(evaluate(specs, Options()), *husse2022.KEY)
+    results = by_tags(evaluate_specs(specs, Options()), *husse2022.KEY)
     (table,) = husse2022_appendix.implementation_error(Run({"elmo": "elmo"}, results, True, {}))
     line = table.frame.set_index("test").loc["C6"]
     assert (line["s-SEAT with the bug"], line["s-SEAT without"]) == (-0.38, 1.38)
@@ -113,3 +131,225 @@ def test_the_tests_of_tan_and_celis_are_there_with_sets_of_equal_size():
         **{f"tan-i{n}": 13 for n in range(1, 6)},
     }
     assert isinstance(published("husse2022_sentences.csv"), pd.DataFrame)
+
+
+def test_husse_values():
+    every = published("husse2022.csv")
+    assert len(every) == 1070
+    assert set(every.method) == {"SEAT", "CEAT", "LPBS"}
+    assert set(every.model) == {"elmo", "bert", "gpt2", "opt", "bloom"}
+    assert every.d.dropna().between(-2, 2).all()
+    # the released Reddit LPBS is not a number for capitalised names, with p = 0 beside it
+    broken = every[every.d.isna()]
+    assert set(broken.metric) == {"probability"}
+    seat = every[
+        (every.method == "SEAT")
+        & (every.model == "bert")
+        & (every.test == "C1")
+        & (every.context == "template")
+        & (every.level == "word-average")
+    ]
+    assert seat.d.iloc[0] == pytest.approx(1.077, abs=0.001)
+    values = published("husse2022")
+    assert all(len(v) == 9 for k, v in values["table5"].items())
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Natural contexts for C6 and C1 only."""
+    rows = [
+        {
+            "stimulus": w,
+            "sentence": f"We saw that {w} was in the {n} room at last.",
+            "start": 12,
+            "end": 12 + len(w),
+            "source": "s",
+            "hash": n,
+        }
+        for name in ("husse-c6-name", "husse-c1-name")
+        for ws in stimuli()[name].sets.values()
+        for w in ws
+        for n in range(3)
+    ]
+    folder = tmp_path / "store"
+    folder.mkdir()
+    pd.DataFrame(rows).drop_duplicates().to_parquet(folder / "contexts.parquet")
+    return str(folder)
+
+
+SHAPED = (3, 4, 6, 11, 12, 13, 14)
+
+
+HUSSE = {
+    *(f"table{n}" for n in range(1, 15)),
+    *(f"table{n}-printed" for n in SHAPED),
+    "appendix-b5",
+    "appendix-d",
+}
+
+
+def test_husse_on_a_tiny_model(tmp_path, store, shared):
+    shared("wordsets/husse2022/C6_name_word.jsonl")
+    study = reproduce(
+        "husse2022", [tiny("bert")], tmp_path / "h", Options(), quick=True, contexts=store
+    )
+    tables = {t.name: t.frame for t in study.tables}
+    assert set(tables) == {*HUSSE, "release"}
+    three = tables["table3"]
+    ours = three[three.model == "tiny-bert"]
+    assert set(ours[ours.method != "CEAT"].test) == set(MAIN)
+    # the paper's CEAT is on natural sentences: ours only where the store has the words
+    assert set(ours[ours.method == "CEAT"].test) == {"C1", "C6"}
+    assert ours.published.isna().all()
+    assert set(three[three.which == "orig"].model) == {"ELMo", "BERT", "GPT-2"}
+    natural = tables["table12"].query("context == 'natural' and model == 'tiny-bert'")
+    assert {(t, m) for t, m in zip(natural.test, natural.method, strict=True) if m != "LPBS"} == {
+        (t, m) for t in ("C1", "C6") for m in ("s-SEAT", "w-SEAT", "CEAT")
+    }
+    levels = tables["table13"].query("method == 'SEAT' and model == 'tiny-bert'")
+    assert (levels.groupby("test")["level"].nunique() == 4).all()
+    assert "words lost" in three
+    released = tables["release"]
+    assert set(released.method) == {"SEAT", "CEAT", "LPBS"}
+    assert released.measured.notna().all()
+    for number in (7, 8):
+        assert {"LPBS", "CEAT"} <= set(tables[f"table{number}"].method)
+    drawn = {f.name: f.numbers for f in study.figures}
+    figures = "significant", "significant-scores", "retained", "distribution", "windows", "scatter"
+    assert tuple(drawn) == figures
+    for name in figures:
+        assert (tmp_path / "h" / f"{name}.png").is_file()
+    assert set(drawn["significant"].query("model == 'tiny-bert'").option) == {
+        "names",
+        "terms",
+        "template",
+        "natural",
+    }
+    assert {"C1, tiny-bert", "C1 (published, BERT)"} <= set(drawn["windows"].test)
+    assert "tiny-bert" in set(tables["appendix-b5"].model)
+    # sets of one word a side have a number in Table 14, and no interval
+    alone = tables["table14"].query(
+        "model == 'tiny-bert' and method == 'cosine' and sets == 'simplified' and test == 'C9'"
+    )
+    assert alone.measured.isna().all() == (len(alone) == 0)
+    assert any("quick run" in r for r in study.remarks)
+
+
+def test_husse_sets_each_model_beside_its_own_column():
+    assert husse2022_tables.column("gpt2", "causal", "CEAT") == "gpt2"
+    assert husse2022_tables.column("bert-base-cased", "masked", "SEAT") == "bert"
+    assert husse2022_tables.column("bert-base-cased", "masked", "LPBS") is None
+    assert husse2022_tables.column("bert-base-uncased", "masked", "LPBS") == "bert"
+    assert husse2022_tables.column("x.json+y.hdf5", "elmo", "CEAT") == "elmo"
+    assert husse2022_tables.column("bundled", "masked", "CEAT") is None
+
+
+def test_husse_prints_the_papers_digits_and_notes_the_release():
+    def cell(number, model, **keys):
+        (one,) = [
+            c
+            for c in husse2022_tables.cells(number)
+            if c.model == model and keys.items() <= c.keys.items()
+        ]
+        return one
+
+    found = cell(12, "bert", test="Occ", method="CEAT", context="template")
+    assert (found.printed, found.release) == (0.69, 0.6596)
+    found = cell(12, "gpt2", test="C3", method="CEAT", context="template")
+    assert (found.printed, found.release) == (0.55, 0.5724)
+    found = cell(11, "bert", test="C3", method="CEAT", targets="names")
+    assert (found.printed, found.bold, found.release) == (0.20, True, None)
+
+
+def test_what_is_noted_of_the_release_is_what_its_files_say():
+    """Bold and differing numbers, from the result files, for every printed number of ours."""
+    every = published("husse2022.csv")
+    every = every[(every.note == "") & (every.sets == "full")]
+    keys = ["method", "test", "model", "context", "level", "targets"]
+    rows = zip(every[keys].itertuples(index=False, name=None), every.d, every.p, strict=True)
+    release = {key: (d, p) for key, d, p in rows}
+    for number in (3, 11, 12, 13):
+        for c in husse2022_tables.cells(number):
+            if c.printed is None or c.keys.get("which") == "orig":
+                continue
+            method, test, level, context = c.key
+            words = stimuli()[test]
+            where = "reddit" if context == "natural" else "template"
+            key = (method, words.concept, c.model, where, "" if method == "LPBS" else level)
+            d, p = release[(*key, words.named)]
+            assert c.bold == (p < 0.01)
+            assert c.release == (None if abs(d - c.printed) <= 0.0051 else d)
+
+
+def test_bold_of_the_smaller_tables_is_what_the_release_says():
+    """Tables 4 and 14, whose sets are smaller, by the number that each prints."""
+    every = published("husse2022.csv")
+    seen = 0
+    for number, method, context in ((4, "LPBS", "template"), (14, "CEAT", "reddit")):
+        for c in husse2022_tables.cells(number):
+            if c.printed is None or c.bold is None:
+                continue
+            rows = every[(every.method == method) & (every.test == c.keys["test"])]
+            rows = rows[(rows.sets == c.keys["sets"]) & (rows.context == context)]
+            rows = rows[(rows.model == "bert") & ((rows.d - c.printed).abs() <= 0.0051)]
+            assert c.bold in set(rows.p < 0.01)
+            seen += 1
+    assert seen == 18 + 27  # one of Table 14 is in no file of the release
+
+
+def test_own_columns_are_starred_by_the_papers_test_and_by_ours():
+    """A star by the released test (one-sided, over sentences), a dagger by that over words."""
+    spec = Spec("bundled", "w-seat", WordTest(stimuli()["husse-c3-name"]))
+    (result,) = evaluate_specs([spec], Options(keep=("sentences",), splits=2000))
+    x, y = result.kept["sentences"]
+    p = effects.permutation(x, y, sided="one", resampling=Resampling(splits=10_000)).p
+    assert husse2022_tables.published_p(result) == p
+    sure = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.5)), p)
+    assert sure.endswith("*") == (p < 0.01)
+    assert p < 0.01
+    both = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.001)), p)
+    assert both.endswith("*\u2020")
+    neither = replace(result, kept={}, overall=replace(result.overall, p=0.5))
+    unknown = husse2022_tables.published_p(neither)
+    assert husse2022_tables._starred(neither, unknown) == f"{result.overall.value:.2f}"
+
+
+PRINTED_CELLS = {3: 161, 4: 21, 6: 6, 11: 192, 12: 251, 13: 288, 14: 28}
+
+
+def test_every_printed_value_is_in_the_release_or_noted():
+    """892 numbers of Tables 3, 11, 12 and 13 against the result files: 16 differ."""
+    rows = published("husse2022_printed.csv")
+    rows = rows[rows.printed.notna()]
+    assert rows.groupby("table").size().to_dict() == PRINTED_CELLS
+    every = published("husse2022.csv")
+    keys = ["method", "test", "model", "sets", "metric", "context", "level", "targets", "note"]
+    assert not every.duplicated(keys).any()
+    bloom = every[(every.model == "bloom") & (every.note == "")]
+    assert {"C9", "Dis", "I1"} <= set(bloom[bloom.method == "CEAT"].test)
+    modified = every[(every.model == "bloom") & (every.note == "modified")]
+    assert set(modified.test) == {"C9", "Dis"}
+
+
+def test_husse_shares_sentences_and_agrees_with_single_runs(tmp_path):
+    """One pass for all levels gives what each level alone gives."""
+    model = tiny("bert")
+    specs = [
+        s
+        for s in husse2022._templates(model, ["husse-c6-name"], 50)
+        if s.data.name == "husse-c6-name"
+    ]
+    results = paper_table.by_tags(evaluate_specs(specs), *husse2022_tables.KEY)
+    alone = evaluate(model, "w-seat", "husse-c6-name", pool="word-first").overall
+    found = results["tiny-bert", "SEAT", "husse-c6-name", "word-start", "template"].overall
+    assert (found.value, found.low) == pytest.approx((alone.value, alone.low), abs=1e-12)
+    assert found.p == alone.p
+
+
+def test_table_10_names_word_tests_that_exist():
+    rows = published("husse2022")["table10"]
+    assert len(rows) == 28
+    assert {n for r in rows for n in r[5]} <= set(stimuli())
+    assert all(r[5] for r in rows)  # none is without words
+    assert {r[0] for r in rows if r[4]} == set(husse2022_tables.TESTS) - {"Dis"}
+    assert sum(r[3] for r in rows) == 49
