@@ -105,7 +105,7 @@ def test_natural_sentences_bring_their_own_choices(store):
     """CEAT, natural LPBS, nouns or adjectives, window and number of sentences are varied."""
     specs = choices.concept_specs(tiny("bert"), "c1", store)
     options = {f: {s.tags[f] for s in specs} for f in choices.FACTORS}
-    assert options["window"] == {"-", "whole", "4", "9", "10", "20"}
+    assert options["window"] == {"-", "whole", "4", "9", "10", "18"}
     assert options["sentences"] == {"-", "all", "10", "100"}
     assert options["attributes"] == {"-", "adjectives", "nouns"}
     natural = {s.tags["measure"] for s in specs if s.tags["contexts"] == "natural"}
@@ -216,3 +216,21 @@ def test_preference_sweep_and_study(tmp_path):
     assert "kaneko2022" in drawn
     with pytest.raises(NameUnknown, match="c6"):
         list(choices.by_cosine(tiny("bert"), "c66"))
+
+
+def test_papers_are_named_only_for_the_choices_they_made():
+    """Sets, window and letter case count; what stands for a sentence depends on the model."""
+    bert, gpt2, roberta = tiny("bert"), tiny("gpt2"), tiny("roberta")
+    seat = {"measure": "s-seat", "sets": "full", "contexts": "templates", "layer": "2"}
+    assert "husse2022" in choices.as_published({**seat, "pool": "cls"}, bert, 2)
+    assert "may2019" in choices.as_published({**seat, "pool": "last"}, gpt2, 2)
+    assert not choices.as_published({**seat, "pool": "cls"}, gpt2, 2)
+    assert not choices.as_published({**seat, "pool": "cls", "sets": "simplified"}, bert, 2)
+    ceat = {"measure": "ceat", "contexts": "natural", "layer": "2", "sentences": "all"}
+    word = {**ceat, "pool": "word-mean"}
+    assert choices.as_published({**word, "window": "4"}, bert, 2) == "husse2022"
+    assert not choices.as_published({**word, "window": "whole"}, bert, 2)
+    crows = {"measure": "cps@nangia2020", "normalisation": "sum", "ties": "strict"}
+    assert choices.as_published({**crows, "case": "lower"}, bert, 0) == "nangia2020"
+    assert not choices.as_published({**crows, "case": "lower"}, roberta, 0)
+    assert choices.as_published({**crows, "case": "as written"}, roberta, 0) == "nangia2020"

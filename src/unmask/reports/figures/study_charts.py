@@ -186,7 +186,7 @@ def strips(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
-def matrix(name: str, title: str, frame: pd.DataFrame) -> Figure:
+def matrix(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure:
     """Scores of methods against each other: columns `down`, `across`, `y`, `x`, `model`."""
     names = list(dict.fromkeys(frame.model))
     points = {
@@ -207,7 +207,7 @@ def matrix(name: str, title: str, frame: pd.DataFrame) -> Figure:
     data = frame.round(4).assign(said=_said(frame))
     apart = {"scale": {"x": "independent", "y": "independent"}}
     spec = specified(data, facet=facet, spec=points, resolve=apart)
-    return Figure(name, title, spec, frame, legend=tuple(names))
+    return Figure(name, title, spec, frame, note, tuple(names))
 
 
 def grouped_bars(

@@ -9,7 +9,15 @@ from unmask.data.templates import from_sentences, from_stimuli
 from unmask.data.wordsets import chosen
 from unmask.errors import DataError, NameUnknown
 from unmask.measures import ASSOCIATION, LIKELIHOOD
-from unmask.measures.reduce import all_lowered, as_written, attended, attended_total, mean, total
+from unmask.measures.reduce import (
+    all_lowered,
+    as_written,
+    attended,
+    attended_total,
+    lowered,
+    mean,
+    total,
+)
 from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.stats.choice_effects import NONE
@@ -48,28 +56,32 @@ FACTORS = (
 )
 WHOLE, ALL = "whole", "all"  # sentences that are not cut; as many as there are
 WINDOWS, COUNTS = (4, 9), (10, 100)  # words on either side, sentences a word
-APART = (10, 20)  # words between a target and an attribute, at most
+APART = (10, 18)  # words between a target and an attribute, at most
 SAMPLES = 1000  # of CEAT, whose score hardly moves with their number
 PREFERENCE_FACTORS = ("measure", "case", "normalisation", "ties")
-# The choices that papers made, as far as a factor is named; `last` is the last layer.
+# The choices that papers made, as far as a factor is named; `last` is the last layer. What stands
+# for a sentence depends on the kind of model, whether letters are lowered on its family.
+SENTENCE, RELEASED_CASE = "sentence", "as released"
 _FULL = {"sets": "full", "contexts": "templates", "layer": "last"}
 _RELEASED = {"case": "as written", "normalisation": "mean", "ties": "strict"}
 PUBLISHED: Mapping[str, Sequence[Mapping[str, str]]] = {
-    "may2019": ({"measure": "s-seat", "pool": "cls", **_FULL},),
+    "may2019": ({"measure": "s-seat", "pool": SENTENCE, **_FULL},),
     "tan2019": ({"measure": "w-seat", "pool": "word-first", **_FULL},),
     "guo2021": (
         {"measure": "ceat", "pool": "word-last", "contexts": "natural", "layer": "last"}
         | {"window": "4", "sentences": ALL},
     ),
     "husse2022": (
-        {"measure": "s-seat", "pool": "cls", "contexts": "templates", "layer": "last"},
-        {"measure": "w-seat", "pool": "word-mean", "contexts": "templates", "layer": "last"},
+        {"measure": "s-seat", "pool": SENTENCE, **_FULL},
+        {"measure": "w-seat", "pool": "word-mean", **_FULL},
         {"measure": "ceat", "pool": "word-mean", "contexts": "natural", "layer": "last"}
-        | {"window": WHOLE, "sentences": ALL},
-        {"measure": "lpbs@husse2022"},
+        | {"window": "4", "sentences": ALL},
+        {"measure": "lpbs@husse2022", "contexts": "templates"},
+        {"measure": "lpbs@husse2022", "contexts": "natural", "window": "18"},
     ),
     "nangia2020": (
-        {"measure": "cps@nangia2020", "case": "lower", "normalisation": "sum", "ties": "strict"},
+        {"measure": "cps@nangia2020", "case": RELEASED_CASE}
+        | {"normalisation": "sum", "ties": "strict"},
     ),
     "kaneko2022": tuple({"measure": m, **_RELEASED} for m in ("aul", "aula", "sss@kaneko2022")),
     "salazar2020": ({"measure": "pll", "case": "as written", "normalisation": "sum"},),
@@ -189,12 +201,15 @@ def concept_specs(model: Model, concept: str, store: str | None = None) -> list[
     ]
 
 
-def as_published(choices: Mapping[str, Any], depth: int) -> str:
-    """The papers that made these choices."""
-    layer = "last" if choices.get("layer") == str(depth) else choices.get("layer")
-    options = {**choices, "layer": layer}
+def as_published(choices: Mapping[str, Any], model: Model, depth: int) -> str:
+    """The papers that made these choices for a model of this kind and family."""
+    meant = {
+        ("layer", "last"): str(depth),
+        ("pool", SENTENCE): ASSOCIATION["s-seat"].pool_for(model.kind),
+        ("case", RELEASED_CASE): "lower" if lowered("A", model.family) == "a" else "as written",
+    }
     return ", ".join(
         paper
         for paper, some in PUBLISHED.items()
-        if any(all(options.get(k) == v for k, v in one.items()) for one in some)
+        if any(all(choices.get(k) == meant.get((k, v), v) for k, v in one.items()) for one in some)
     )

@@ -73,7 +73,8 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     kept = [results[i] for i in distinct]
     whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
     depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
-    frame["as in"] = [as_published(row, depth) for row in frame[list(factors)].to_dict("records")]
+    made = frame[list(factors)].to_dict("records")
+    frame["as in"] = [as_published(row, specs[0].model, depth) for row in made]
     p = _joint(kept, options.resampling)
     ideal, same = float(specs[0].measure.ideal), len(results) - len(kept)
     return Sweep(frame, factors, count.rows, ideal, same, p, whole)

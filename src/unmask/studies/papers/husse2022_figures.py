@@ -13,7 +13,7 @@ from unmask.data.wordsets import chosen, stimuli
 from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.models.protocol import Model
-from unmask.options import Options, Spec
+from unmask.options import Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.studies.papers.husse2022_tables import (
@@ -27,6 +27,7 @@ from unmask.studies.papers.husse2022_tables import (
     Results,
     Run,
 )
+from unmask.studies.papers.request import Request
 from unmask.text.contexts import Source, WordTest, limited, source
 from unmask.types import Stimuli
 
@@ -96,35 +97,33 @@ def _significant_only(sure: pd.DataFrame, own: Sequence[str]) -> Figure:
     )
 
 
-def distribution(model: str, results: Results) -> Figure:
+def distribution(model: str, run: Run) -> Figure:
     """Figure 3: effect sizes of CEAT's samples on C1, by cosine and by probability, three sizes."""
     parts = []
     for size in SIZES:
         method = "CEAT" if size == "full" else f"CEAT {size}"
         keys = (method, "word-average"), ("CEAT-LPBS", size)
         for panel, (name, level) in enumerate(keys):
-            result = results.get((model, name, MAIN["C1"], level, "template"))
+            place = (model, name, MAIN["C1"], level)
+            result = run.results.get((*place, "natural")) or run.results.get((*place, "template"))
             if result is not None and "samples" in result.kept:
-                parts.append((panel, size, result.kept["samples"]))
+                parts.append((panel, size, result.spec.tags["context"], result.kept["samples"]))
 
     methods = ("CEAT (cosine)", "CEAT on LPBS (probability)")
-    every = np.concatenate([effects for _, _, effects in parts]) if parts else np.zeros(1)
+    every = np.concatenate([effects for *_, effects in parts]) if parts else np.zeros(1)
     edges = np.histogram_bin_edges(every, 60)
     rows = [
-        {
-            "panel": methods[panel],
-            "sets": f"{size} ({len(effects)})",
-            "from": a,
-            "to": b,
-            "samples": n,
-        }
-        for panel, size, effects in parts
+        {"panel": methods[panel], "sets": f"{size}, {context} ({len(effects)})"}
+        | {"from": a, "to": b, "samples": n}
+        for panel, size, context, effects in parts
         for a, b, n in zip(edges[:-1], edges[1:], np.histogram(effects, edges)[0], strict=True)
         if n
     ]
     columns = ["panel", "sets", "from", "to", "samples"]
     title = "Figure 3: distribution of effect sizes on C1 by size of the sets"
-    note = "A quick run has LPBS on simplified sets only. With few templates its samples repeat."
+    note = "On natural sentences where there are enough. With few templates the samples repeat."
+    if not run.comparable:
+        note += " A quick run has LPBS on simplified sets only."
     return study_charts.distributions(
         "distribution", f"{title}, {model}", pd.DataFrame(rows, columns=columns), "sets", note
     )
@@ -144,7 +143,11 @@ def scatter(run: Run) -> Figure:
     ]
     columns = ["down", "across", "model", "x", "y"]
     title = "Figure 5: scores of the methods against one another"
-    return study_charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns))
+    note = (
+        "The eight main tests. CEAT is on natural sentences in the paper, and here where a store "
+        "was given; else on templates. The other methods are on templates."
+    )
+    return study_charts.matrix("scatter", title, pd.DataFrame(rows, columns=columns), note)
 
 
 def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
@@ -182,26 +185,28 @@ def _own_by_method(results: Results, model: str) -> dict[str, dict[str, float]]:
     return out
 
 
+BOTH = 2  # the stimuli themselves, which a window of the release counts
 PANELS = {
     "w-SEAT": "w-SEAT: words kept on each side",
-    "LPBS": "LPBS: words between target and attribute, at most",
+    "LPBS": "LPBS: words from target to attribute, both counted, at most",
 }
 
 
-def windows(models: Sequence[Model], contexts: str | None, options: Options) -> Figure:
+def windows(models: Sequence[Model], request: Request) -> Figure:
     """Figure 4: the number of words kept around a stimulus, or allowed between two."""
     rows = [
         {"panel": PANELS["LPBS"], "test": f"{test} (published, BERT)", "size": size, "d": d}
         for test in ("C1", "C9")
         for size, d in published("husse2022")["figure4"][test]
     ]
-    if contexts is not None:
-        rows += [line for model in models for line in _measured_windows(model, contexts, options)]
+    if request.contexts is not None:
+        rows += [line for model in models for line in _measured_windows(model, request)]
     columns = ["panel", "test", "size", "d", "low", "high"]
     title = "Figure 4: effect of the window size on C1 and C9"
     note = (
-        "The paper shows LPBS on Reddit; its curve of C1 jumps between 25 and 30 words, where the "
-        "release's number of sentences on one side jumps too. Ours needs --contexts; a curve is "
+        "The paper shows LPBS on Reddit (20 is the 18 words between of its appendix B.5). Its "
+        "curve of C1 jumps between 25 and 30 words, where the release's number of sentences on one "
+        "side jumps too. Ours needs --contexts; a curve is "
         "missing where the store has too few sentences."
     )
     x, y = ("size", "words"), ("d", "effect size")
@@ -211,19 +216,19 @@ def windows(models: Sequence[Model], contexts: str | None, options: Options) -> 
     )
 
 
-def _measured_windows(model: Model, contexts: str, options: Options) -> list[dict[str, Any]]:
-    stored = source(contexts)
+def _measured_windows(model: Model, request: Request) -> list[dict[str, Any]]:
+    stored = limited(source(str(request.contexts)), most=request.sentences)
     specs = []
     for test in ("C1", "C9"):
         words = stimuli()[MAIN[test]]
         for size in (1, 2, 4, 6, 9, 14, 20):
             tags = {"panel": "w-SEAT", "test": test, "size": size}
-            cut = limited(stored, words=size, most=50)
+            cut = limited(stored, words=size)
             specs.append(Spec(model, "w-seat", WordTest(words), contexts=cut, tags=tags))
         specs += _apart(model, words, stored, test)
     rows = []
     # A store may lack a test's words.
-    for result in evaluate(specs, options, lambda spec, error: None):
+    for result in evaluate(specs, request.options, lambda spec, error: None):
         mine, e = result.spec.tags, result.overall
         line = {"panel": PANELS[mine["panel"]], "test": f"{mine['test']}, {model.name}"}
         rows.append(line | {"size": mine["size"], "d": e.value, "low": e.low, "high": e.high})
@@ -237,7 +242,7 @@ def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec
         return out
     for size in (10, 15, 20, 25, 30, 40, 50, 60):
         try:
-            data = from_sentences(words, stored.of(words), apart=size)
+            data = from_sentences(words, stored.of(words), apart=size - BOTH)
         except DataError:
             continue
         tags = {"panel": "LPBS", "test": test, "size": size}
@@ -253,23 +258,32 @@ def retained(models: Sequence[Model]) -> Figure:
         for t, test in full.items()
         if (r := chosen(concept=t, named=test.named, size="reduced", edition=""))
     }
-
     rows = [
         {"test": t, "series": "the release's reduced sets (BERT)", "kept": kept.get(t, 0.0)}
         for t in MAIN
     ]
     for model in (m for m in models if m.kind not in ("static", "elmo")):
-        for t, test in full.items():
-            words = [w for ws in test.targets.values() for w in ws]
-            share = 100 * float(np.mean([len(model.codec.pieces(w)) == 1 for w in words]))
-            rows.append({"test": t, "series": model.name, "kept": share})
+        rows += [
+            {"test": t, "series": model.name, "kept": _reduced(model, test)}
+            for t, test in full.items()
+        ]
     note = (
         "First: what the reduced sets of the release keep of the full ones (none of Dis, I1 and "
-        "I2). The others: target words that are one token of the model."
+        "I2). The others: target words that are one token of the model, in small letters as there, "
+        "as many of either set as the smaller keeps."
     )
     title = "Figure 2: share of target words kept by a reduction to the vocabulary"
     x, y = ("test", "bias test"), ("kept", "% of target words")
     return study_charts.grouped_bars("retained", title, pd.DataFrame(rows), x, y, note)
+
+
+def _reduced(model: Model, test: Stimuli) -> float:
+    """Per cent of the target words that are left when both sets are cut to the smaller one."""
+    single = [
+        sum(len(model.codec.pieces(w.lower())) == 1 for w in words)
+        for words in test.targets.values()
+    ]
+    return 100 * len(single) * min(single) / _targets(test)
 
 
 def _targets(test: Stimuli) -> int:

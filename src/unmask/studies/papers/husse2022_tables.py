@@ -31,6 +31,8 @@ HUB = {
 LPBS_MODEL = "bert-base-uncased"  # the model of the paper's LPBS scores
 SIGNIFICANT = 0.01  # what is bold in the paper
 CONTEXTS = {"reddit": "natural"}  # of the paper, and what stands for them here
+# Words of the printed tables, and ours: their 'ours' is a replication, this run is another.
+CHOICES = {**CONTEXTS, "orig": "original", "ours": "replication"}
 METHODS = {
     "s-SEAT": ("SEAT", "sent"),
     "w-SEAT": ("SEAT", "word-average"),
@@ -39,20 +41,21 @@ METHODS = {
 }
 SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
-    "The intervals of CEAT are over words, as those of SEAT: more samples do not narrow them. "
-    "The published p of CEAT is that of a mean over samples, which does shrink with their number."
+    "Our intervals are over words, and more samples do not narrow them: those of SEAT over the "
+    "target words, those of CEAT over target and attribute words, so that they are wider. The "
+    "paper's p of CEAT is that of a mean over samples, which does shrink with their number."
 )
 NATURAL = (
     "The paper's CEAT is on Reddit comments: ours stands beside it where natural contexts were "
-    "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12."
+    "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12, word-average."
 )
 STAR = (
-    "As the paper prints it; a star is bold there (p < 0.01), by the p of the release. In our own "
-    "columns a star is p < 0.01 by the paper's test (SEAT: one-sided, over sentences) and a dagger "
-    "by ours (two-sided, over words)."
+    "As the paper prints it; a star is bold there (p < 0.01), by the p of the release. In the "
+    "columns of this run a star is p < 0.01 by the paper's test (SEAT: one-sided, over sentences) "
+    "and a dagger by ours (two-sided; SEAT over target words, CEAT over those of all four sets)."
 )
 PAPER_SPLITS = 10_000  # enough to tell p from 0.01
-ORIG = "Published for bert-base-uncased. 'orig' is what Kurita et al. report."
+ORIG = "Published for bert-base-uncased. 'original' is what Kurita et al. report."
 # The tags by which the tables read results: `level` holds the sets for LPBS.
 KEY = ("model", "method", "test", "level", "context")
 Results = Mapping[tuple[Any, ...], Result]
@@ -100,15 +103,13 @@ def column(model: str, kind: str, method: str) -> str | None:
 def described(values: Any) -> dict[int, Table]:
     """Tables 1, 2, 9 and 10: word sets, parameters, models and tests of the literature."""
     sizes = []
-    used = {t: (source, bias) for t, source, bias, _, here, _ in values["table10"] if here}
-    for test, (targets, attributes) in values["table1"].items():
+    for test, (source, concepts, targets, attributes) in values["table1"].items():
         words = stimuli()[MAIN[test]]
         sets = (next(iter(side.values())) for side in (words.targets, words.attributes))
         ours = [sum(words.forms[w] != "plural" for w in some) for some in sets]
-        source, bias = used.get(test, ("", ""))
-        line = {"test": test, "source": source, "concept": bias}
-        line |= {"published targets": targets, "ours": ours[0]}
-        sizes.append(line | {"published attributes": attributes, "ours ": ours[1]})
+        line = {"test": test, "source": source, "concepts": concepts}
+        line |= {"published targets": targets, "targets here": ours[0]}
+        sizes.append(line | {"published attributes": attributes, "attributes here": ours[1]})
     heads = ("test", "source", "bias", "used by", "in the paper", "here")
     tests = [
         dict(zip(heads, (t, s, b, "\u2713" * n, "\u2713" * bool(u), ", ".join(w)), strict=True))
@@ -132,7 +133,7 @@ def described(values: Any) -> dict[int, Table]:
 OF_ALL_MODELS = {
     3: (
         "Table 3: replication",
-        f"'orig' is what the methods' authors report. {NATURAL} {SHRINKS}",
+        f"'original' is what the methods' authors report. {NATURAL} {SHRINKS}",
         ("method", "test"),
         "which",
     ),
@@ -150,7 +151,9 @@ OF_ALL_MODELS = {
     6: ("Table 6: nouns or adjectives as attributes", ORIG, ("test",), "attributes"),
     14: (
         "Table 14: cosine or probability",
-        f"Published for BERT on Reddit; ours on templates without --contexts. {SHRINKS}",
+        "Published for BERT on Reddit, with 'n/a' (probabilities too small for a number) for C3, "
+        "C6 and Occ with reduced and full sets, I1 and I2; ours on templates without --contexts. "
+        f"{SHRINKS}",
         ("test", "method"),
         "sets",
     ),
@@ -164,7 +167,7 @@ def cells(number: int) -> list[Cell]:
     every = every[every.table == number].astype(object).where(every.notna(), None)
     return [
         Cell(
-            {**{k: r[k] for k in index}, choice: CONTEXTS.get(r["choice"], r["choice"])},
+            {**{k: r[k] for k in index}, choice: CHOICES.get(r["choice"], r["choice"])},
             r["model"],
             r["printed"],
             None if r["bold"] is None else bool(r["bold"]),
@@ -179,12 +182,14 @@ def of_all_models(number: int, run: Run) -> list[Table]:
     """A table of scores: its lines, and the table in the paper's shape."""
     title, note, index, choice = OF_ALL_MODELS[number]
     every = cells(number)
-    if number == 14:  # other sentences than the paper's, so that nothing agrees or disagrees
-        run = run._replace(comparable=False)
-        if not any(key[-1] == "natural" for key in run.results):
-            every = [c._replace(key=(*c.key[:-1], "template")) for c in every]
+    # Other sentences than the paper's: nothing agrees or disagrees but in the table `release`.
+    run = run._replace(comparable=False)
+    if number == 14 and not any(key[-1] == "natural" for key in run.results):
+        every = [c._replace(key=(*c.key[:-1], "template")) for c in every]
     wide = _wide(every, run, index, choice)
     rows = _lines(every, run)
+    if any(line.get("in the release") is not None for line in rows):
+        note += " 'in the release': the number of its files, where the printed one differs."
     return PaperTable(f"table{number}", title, rows, note, in_print=wide, star=STAR).tables
 
 
@@ -202,10 +207,14 @@ def _lines(cells: Sequence[Cell], run: Run) -> list[dict[str, Any]]:
             rows += _line(c, own, COLUMNS[c.model], run, run.comparable)
         for m, label in beside.items():
             if label is None:
-                rows += _line(
-                    here[0]._replace(printed=None, bold=None, release=None), m, m, run, False
-                )
+                keys = {k: _of_this_run(v) for k, v in here[0].keys.items()}
+                own_cell = here[0]._replace(keys=keys, printed=None, bold=None, release=None)
+                rows += _line(own_cell, m, m, run, False)
     return rows
+
+
+def _of_this_run(choice: str) -> str:
+    return "this run" if choice == CHOICES["ours"] else choice
 
 
 def _line(
@@ -222,7 +231,7 @@ def _line(
     if result is not None:
         lost = result.coverage.items - result.coverage.scored
         stated = run.tested[(model, *cell.key)]
-        line |= {"p": result.overall.p, "p as published": stated, "words lost": lost}
+        line |= {"p": result.overall.p, "p by the paper's test": stated, "words lost": lost}
     return [line]
 
 
@@ -263,10 +272,12 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
         result = run.results.get((m, *c.key))
         if result is not None:
             line = rows[tuple(c.keys[k] for k in index)]
-            line[f"{m} {c.keys[choice]}"] = _starred(result, run.tested[(m, *c.key)])
+            head = f"{m} {_of_this_run(c.keys[choice])}"
+            line[head] = _starred(result, run.tested[(m, *c.key)])
     table = pd.DataFrame(list(rows.values())).fillna("")
     choices = list(dict.fromkeys(c.keys[choice] for c in cells))
-    heads = [f"{name} {c}" for name in (*COLUMNS.values(), *run.kinds) for c in choices]
+    heads = [f"{name} {c}" for name in COLUMNS.values() for c in choices]
+    heads += [f"{name} {_of_this_run(c)}" for name in run.kinds for c in choices]
     return table[[*index, *(h for h in heads if h in table)]]
 
 
@@ -286,24 +297,29 @@ def table5(run: Run, values: Any) -> list[Table]:
         rows.append(line)
     note = (
         "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
-        "sentences in the paper, and here where a store was given; else on templates."
+        "sentences in the paper, and here where a store was given; else on templates. 'sig.': only "
+        "tests that are significant for both methods by the paper's tests; empty where too few are."
     )
     return PaperTable("table5", "Table 5: correlations between methods", rows, note).tables
+
+
+def _is_sure(p: float | None) -> bool:
+    return p is not None and p < SIGNIFICANT
 
 
 def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
     natural = any((k[0], k[1], k[-1]) == (model, "CEAT", "natural") for k in run.results)
     where = {"CEAT": "natural"} if natural else {}
     pairs = [
-        [run.overall(model, key, n, level, where.get(key, "template")) for key, level in methods]
+        [(model, key, n, level, where.get(key, "template")) for key, level in methods]
         for n in MAIN.values()
     ]
-    both = [(a, b) for a, b in pairs if a and b]
-    sure = [(a, b) for a, b in both if (a.p or 0) < SIGNIFICANT and (b.p or 0) < SIGNIFICANT]
+    both = [pair for pair in pairs if all(k in run.results for k in pair)]
+    sure = [pair for pair in both if all(_is_sure(run.tested[k]) for k in pair)]
     line: dict[str, Any] = {}
     for label, kept in (("all", both), ("sig.", sure)):
         if len(kept) > 2:
-            x, y = (np.array([pair[k].value for pair in kept]) for k in (0, 1))
+            x, y = (np.array([run.results[pair[k]].overall.value for pair in kept]) for k in (0, 1))
             r = correlation(x, y)
             head = f"{model} {label}"
             line |= {head: r.value, f"{head} low": r.low, f"{head} high": r.high, f"{head} n": r.n}
@@ -313,13 +329,18 @@ def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
 # ---------------------------------------------------------------- runtimes, and the release
 
 
-def runtimes(values: Any, timing: Sequence[Mapping[str, Any]]) -> list[Table]:
+def runtimes(values: Any, timing: Sequence[Mapping[str, Any]], samples: int) -> list[Table]:
     """Tables 7 and 8."""
     labels = [f"published {name}" for name in values["models"]]
     note = (
         "Published: means of ten runs on one CPU; those of the cosine methods leave out the "
-        "making of embeddings, which is in our 'model's seconds'. Ours is one run."
+        "making of embeddings."
     )
+    if timing:
+        note += (
+            " Ours is one run, on templates; the embeddings are in 'model's seconds', and CEAT "
+            f"draws {samples:,} samples (the paper 10,000, on Reddit)."
+        )
     out = []
     for number, test in ((7, "C1"), (8, "C6")):
         rows: list[dict[str, Any]] = []
@@ -357,6 +378,7 @@ def released(run: Run) -> list[Table]:
         )
     note = (
         "The release's words in the release's sentences, read as its code reads them; published "
-        "values are those of its result files, to four digits."
+        "values are those of its result files, to four digits. The intervals of SEAT are over "
+        "words; those of CEAT are the release's, the error of its samples alone, and far narrower."
     )
     return [Table("release", "The release's own sentences", frame(rows), note, 4)] if rows else []

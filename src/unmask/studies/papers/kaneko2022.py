@@ -116,7 +116,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
     if models:
         pairs = next(s.data for s in asked if s.tags["data"] == "crows-pairs")
         roc_table, figure = _roc(names, results, pairs)
-        shown += [_explain(names, results), roc_table]
+        shown += [*_explain(names, results), roc_table]
         figures.append(figure)
     remarks = _remarks(request.quick) + _causal_remark(models)
     return Study("Unmasking the Mask (kaneko2022)", shown, figures, remarks, results=evaluated)
@@ -141,7 +141,7 @@ def _causal_remark(models: Sequence[Model]) -> list[str]:
     return [f"{', '.join(named)}: a causal model, for which 'll' stands for every measure."]
 
 
-def _explain(models: Sequence[str], results: Found) -> Table:
+def _explain(models: Sequence[str], results: Found) -> list[Table]:
     """What each deviation of the released code does to the score, on the model at hand."""
     rows = []
     pairs = (("cps", "cps@kaneko2022", "crows-pairs"), ("sss", "sss@kaneko2022", "stereoset"))
@@ -151,7 +151,8 @@ def _explain(models: Sequence[str], results: Found) -> Table:
                 continue  # a causal model has no variants of these
             pair = results[model, plain, data], results[model, variant, data]
             rows.append(deviation(*pair, {"model": model}))
-    return Table("variants", "What the released code does otherwise", pd.DataFrame(rows))
+    title = "What the released code does otherwise"
+    return [Table("variants", title, pd.DataFrame(rows))] if rows else []
 
 
 def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, Figure]:
@@ -176,7 +177,7 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
             if "cps" in scores:
                 base = scores["cps"].loc[shared].to_numpy(float)
                 gap = auc_difference(labels, base, chosen, writers)
-                line |= {"less cps": gap.value, "p": gap.p}
+                line |= {"minus cps": gap.value, "p": gap.p} if m != "cps" else {}
             rows.append(line)
             curves[model, m] = (roc(labels, chosen), area)
 
@@ -189,7 +190,12 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
         ],
         ignore_index=True,
     )
-    note = f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type. 0.5 is chance."
+    few = int(len(labels) - labels.sum())
+    note = (
+        f"Label: at least {MAJORITY} of 5 annotators chose the item's bias type; with its writer "
+        f"that is the paper's 'more than three of six'. {few} of {len(labels)} items are below it. "
+        "0.5 is chance. The paper gives its curves as a picture only."
+    )
     title = "Figure 1: agreement with people (area under the curve)"
     drawn = study_charts.roc(points, "Figure 1: ROC curves against human ratings")
     return Table("figure1", title, frame(rows), note), drawn

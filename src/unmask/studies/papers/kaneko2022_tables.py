@@ -12,7 +12,7 @@ from unmask.reports.html.study_page import Table
 from unmask.stats.comparison import exact_mcnemar
 from unmask.stats.intervals import share
 from unmask.studies import frequency
-from unmask.studies.papers.paper_table import Found, PaperTable, frame, row
+from unmask.studies.papers.paper_table import SOURCES, Found, PaperTable, frame, row
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
 # Rows of this paper alone: special tokens too, tokens in random order, a whole candidate hidden.
@@ -20,6 +20,8 @@ ALL_PLACES, SHUFFLED, WHOLE = "aul, all places", "aul, tokens shuffled", "sss, w
 TABLE1 = {"crows-pairs": ["cps", "aul"], "stereoset": ["sss", "aul"]}
 TABLE5 = {"crows-pairs": ["cps", "aul", "aula"], "stereoset": ["sss", "aul", "aula"]}
 AS_RELEASED = {"cps": "cps@kaneko2022", "sss": "sss@kaneko2022", "aul": ALL_PLACES}
+RELEASED_SCORES = {m: AS_RELEASED[m] for m in ("cps", "sss")}  # AUL scores as it is defined
+CODE = "as released"
 SIGNIFICANT = 0.01  # what has a dagger in the paper
 HEADS = {
     "cps, crows-pairs": "CPS",
@@ -70,7 +72,7 @@ def _marked(line: Mapping[str, Any], which: str) -> str:
     """A number as the paper prints it, a dagger where McNemar's p is below 0.01."""
     if which == "published":
         return f"{line['published']:.2f}{line.get('printed mark', '')}"
-    sure = line.get("p McNemar", 1.0) < SIGNIFICANT
+    sure = line.get("p McNemar", 1.0) < SIGNIFICANT and line.get("drop", 1.0) > 0
     return f"{line['measured']:.2f}" + "\u2020" * sure
 
 
@@ -96,8 +98,9 @@ def table1(run: Run) -> list[Table]:
         "Share of tokens asked for that are the model's first choice, in per cent. 'measured' "
         "counts as the release does: for AUL the special tokens too, for SSS each hidden token at "
         "its own place; 'by the definition' only the tokens that the measure is about. "
-        "StereoSet's unrelated sentences do not count. McNemar compares AUL with CPS and SSS on "
-        "the tokens that both ask for; the paper's mark is its own test at p < 0.01."
+        "StereoSet's unrelated sentences do not count. n are items. McNemar compares AUL with CPS "
+        "and SSS on the tokens that both ask for, as if tokens were independent; so does the "
+        "paper's own test, which makes its mark (p < 0.01)."
     )
     title, columns = "Table 1: token prediction accuracy", ("measure", "data")
     star = "A dagger: AUL's accuracy differs from that of CPS or SSS (McNemar, p < 0.01)."
@@ -123,8 +126,7 @@ def table1_candidates(run: Run) -> list[Table]:
         "'equal' is the number of items whose candidates have equally many sub-tokens."
     )
     title = "Table 1, SSS by the paper's stated rule"
-    counted = {k: "Int64" for k in ("published equal", "equal") if any(k in r for r in rows)}
-    return [Table("table1-candidates", title, frame(rows).astype(counted), note)]
+    return [Table("table1-candidates", title, frame(rows), note)]
 
 
 def _either(result: Result) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
     rows = []
     for category, (adv, dis) in values["table2"].items():
         line = {"category": category, "published adv": adv, "published dis": dis}
-        line |= {"printed order": " ".join(order[category]), "published p": printed.p[category]}
+        line |= {"printed order": " ".join(order[category]), "p of that order": printed.p[category]}
         if measured is not None:
             mine = measured.loc[category]
             line |= {"measured adv": mine.advantaged, "measured dis": mine.disadvantaged}
@@ -197,10 +199,10 @@ def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
 
 def _ranks_note(counts: Mapping[str, int] | None) -> str:
     note = (
-        "Mean frequency rank of each group's words; lower is more frequent. The paper says that "
-        "words of advantaged groups are significantly more frequent and gives no test; p is the "
-        "exact rank-sum test of each bias type. Over all bias types together its printed order "
-        f"has p = {frequency.printed_p():.4f}"
+        "Mean frequency rank of the four most frequent words of each group; lower is more "
+        "frequent. The paper says that words of advantaged groups are significantly more frequent "
+        "and gives no test; p is the exact rank-sum test of each bias type. Over all bias types "
+        f"together its printed order has p = {frequency.printed_p():.4f}"
     )
     if not counts:
         return f"{note}. No corpus was given: name one with --corpus to count yours."
@@ -249,11 +251,12 @@ def table4(run: Run) -> list[Table]:
         "Token accuracy of AUL as Table 1 counts it, special tokens too, and its drop from Table "
         "1's measured value. Tokens are shuffled, as in the paper, and words beside it; "
         "'unrelated' counts the unrelated sentence alone. McNemar pairs each token with itself in "
-        "another place."
+        "another place, tokens taken as independent."
     )
+    star = "A dagger: a significant drop (McNemar, p < 0.01). In brackets: the drop from Table 1."
     title, shown = "Table 4: shuffled and unrelated", ("data", "control")
     return PaperTable(
-        "table4", title, rows, note, index="model", columns=shown, cell=_with_drop
+        "table4", title, rows, note, index="model", columns=shown, cell=_with_drop, star=star
     ).tables
 
 
@@ -287,9 +290,25 @@ def table5(run: Run) -> list[Table]:
         for i, m, d in run.columns(hub, _flat(TABLE5)):
             result = run.results.get((hub, m, d))
             keys = {"model": label, "measure": m, "data": d}
-            estimate = result.overall if result else None
-            rows.append(row(keys, run.stated("table5", label, i), estimate, same=run.comparable))
-    columns = ("measure", "data")
+            stated = run.stated("table5", label, i)
+            line = row(keys, stated, result.overall if result else None, same=run.comparable)
+            code = run.results.get((hub, RELEASED_SCORES.get(m, m), d))
+            if code is not None:
+                beside = row({}, stated, code.overall, same=run.comparable)
+                line |= {CODE: code.overall.value, f"{CODE} agrees": beside.get("agrees")}
+            rows.append(line)
+    columns, sources = ("measure", "data"), {**SOURCES, CODE: "this run, as released"}
+    note = (
+        "'measured' is by the definitions; 'as released' has the paper's code for CPS and SSS "
+        f"({', '.join(RELEASED_SCORES.values())}), which is what the published numbers are."
+    )
     return PaperTable(
-        "table5", "Table 5: bias scores", rows, index="model", columns=columns, heads=HEADS
+        "table5",
+        "Table 5: bias scores",
+        rows,
+        note,
+        index="model",
+        columns=columns,
+        heads=HEADS,
+        sources=sources,
     ).tables

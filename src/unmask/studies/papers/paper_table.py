@@ -94,9 +94,14 @@ def row(
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as a frame with the usual columns, empty ones dropped."""
+    """Rows as a frame with the usual columns, empty ones dropped; counts stay whole numbers."""
     table = pd.DataFrame(list(rows)).dropna(axis=1, how="all")
-    return table.astype({"n": "Int64"}) if "n" in table else table
+    whole = {c: "Int64" for c in table if all(_is_count(r.get(c)) for r in rows)}
+    return table.astype(whole)
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def deviation(a: Result, b: Result, keys: Mapping[str, Any]) -> dict[str, Any]:
