@@ -118,7 +118,7 @@ def exact_mcnemar(first: Floats, second: Floats) -> tuple[float, int, int]:
     return float(mcnemar([[0, lost], [won, 0]], exact=True).pvalue), lost, won
 
 
-def rank_sum(strata: Sequence[Sequence[Sequence[float]]]) -> float:
+def rank_sum(strata: Sequence[Sequence[Sequence[float] | Floats]]) -> float:
     """Exact two-sided p that two groups have ranks dealt at random, within each stratum.
 
     A stratum is the ranks of both groups, ties as their mean rank. One stratum is the rank-sum

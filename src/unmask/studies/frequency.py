@@ -17,9 +17,10 @@ from unmask.data.packaged import packaged, published
 from unmask.data.readers.pairs import DIRECTIONS
 from unmask.stats.agreement import correlation
 from unmask.stats.comparison import rank_sum
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset, Floats
 
-Groups: TypeAlias = Mapping[str, Mapping[str, list[str]]]
+Groups: TypeAlias = Mapping[str, Mapping[str, list[str]]]  # bias type, side: words
+Strata: TypeAlias = Mapping[str, list[Floats]]  # bias type: the ranks of either side's words
 SIDES = ("advantaged", "disadvantaged")
 MIN_PAIRS = 3
 MIN_SHARE = 0.75  # of a word's pairs, in which it stands on the same side
@@ -38,41 +39,46 @@ def group_words() -> list[str]:
     return [w for sides in word_groups().values() for some in sides.values() for w in some]
 
 
+def strata(counts: Mapping[str, int], groups: Groups | None = None) -> Strata:
+    """For each bias type the frequency ranks of both groups' words; equal counts share theirs."""
+    out = {}
+    for category, sides in (word_groups() if groups is None else groups).items():
+        rank = rankdata([-counts.get(w, 0) for name in SIDES for w in sides[name]])
+        out[category] = [*np.split(rank, [len(sides[SIDES[0]])])]
+    return out
+
+
+def printed_strata() -> Strata:
+    """The same for the order that the paper prints; each bias type has an order of its own."""
+    words = {c: order.split() for c, order in published("kaneko2022")["table2_words"].items()}
+    return {
+        category: strata({w: -i for i, w in enumerate(some)}, {category: word_groups()[category]})[
+            category
+        ]
+        for category, some in words.items()
+    }
+
+
+def overall_p(ranked: Strata) -> float:
+    """The exact p of the ranks over all bias types at once; ranks are dealt within each."""
+    return rank_sum(list(ranked.values()))
+
+
 def ranks(counts: Mapping[str, int], groups: Groups | None = None) -> pd.DataFrame:
     """For each bias type the mean rank of both groups and the words by frequency.
 
-    Words that are equally frequent share their ranks. `p` is the exact probability of ranks as
-    unequal as these if the words were dealt to the groups at random.
+    `p` is the exact probability of ranks as unequal as these if the words were dealt to the groups
+    at random.
     """
+    chosen = word_groups() if groups is None else groups
     rows = []
-    for category, sides in (word_groups() if groups is None else groups).items():
-        words = [w for some in sides.values() for w in some]
-        rank = dict(zip(words, rankdata([-counts.get(w, 0) for w in words]), strict=True))
-        order = sorted(words, key=lambda w: (rank[w], w))
-        means = {name: float(np.mean([rank[w] for w in some])) for name, some in sides.items()}
-        p = rank_sum([[[rank[w] for w in sides[name]] for name in SIDES]])
+    for category, both in strata(counts, chosen).items():
+        words = [w for some in chosen[category].values() for w in some]
+        order = sorted(words, key=lambda w: (-counts.get(w, 0), w))
+        means = dict(zip(SIDES, (float(r.mean()) for r in both), strict=True))
+        p = rank_sum([both])
         rows.append({"category": category, **means, "words": " ".join(order), "p": p})
     return pd.DataFrame(rows)
-
-
-def printed_p() -> float:
-    """The exact p of the order that the paper prints, over all bias types at once."""
-    strata = []
-    for category, order in published("kaneko2022")["table2_words"].items():
-        rank = {w: i for i, w in enumerate(order.split(), 1)}
-        strata.append([[rank[w] for w in word_groups()[category][name]] for name in SIDES])
-    return rank_sum(strata)
-
-
-def overall_p(counts: Mapping[str, int], groups: Groups | None = None) -> float:
-    """The exact p of `ranks` over all bias types at once; ranks are dealt within each."""
-    strata = []
-    for sides in (word_groups() if groups is None else groups).values():
-        words = [w for name in SIDES for w in sides[name]]
-        rank = rankdata([-counts.get(w, 0) for w in words])
-        first = len(sides[SIDES[0]])
-        strata.append([rank[:first], rank[first:]])
-    return rank_sum(strata)
 
 
 def groups_of(data: Dataset) -> Groups:

@@ -103,7 +103,7 @@ def store(tmp_path):
 
 def test_natural_sentences_bring_their_own_choices(store):
     """CEAT, natural LPBS, nouns or adjectives, window and number of sentences are varied."""
-    specs = choices.concept_specs(tiny("bert"), "c1", store)
+    specs = choices.concept_specs(tiny("bert"), "c1", contexts.source(store))
     options = {f: {s.tags[f] for s in specs} for f in choices.FACTORS}
     assert options["window"] == {"-", "whole", "4", "9", "10", "18"}
     assert options["sentences"] == {"-", "all", "10", "100"}

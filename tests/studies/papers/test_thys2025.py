@@ -11,6 +11,7 @@ from unmask.flow import external_scores
 from unmask.options import Options
 from unmask.studies.papers import (
     thys2025,
+    thys2025_figures,
 )
 from unmask.studies.papers.reproduce import MODELS
 from unmask.studies.papers.reproduce import reproduce as run_paper
@@ -107,4 +108,4 @@ def test_thys_figures_join_the_sizes_of_one_model_and_draw_the_matrix(shared):
     assert drawn["correlations"].numbers.set_index("index").loc["CAT", "lms"] == 0.963203
     names = "gpt2", "gpt2-large", "facebook/opt-1.3b", "bundled"
     lines = ["gpt2", "gpt2", "facebook/opt", "bundled"]
-    assert [thys2025.line_of(n) for n in names] == lines
+    assert [thys2025_figures.line_of(n) for n in names] == lines

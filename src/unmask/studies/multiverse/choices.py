@@ -112,22 +112,25 @@ def _tags(
 
 
 def by_cosine(
-    model: Model, concept: str, *, layers: Sequence[int] | None = None, store: str | None = None
+    model: Model,
+    concept: str,
+    *,
+    layers: Sequence[int] | None = None,
+    natural: contexts.Source | None = None,
 ) -> Iterator[Spec]:
     """Names or terms, size of the sets, contexts, measure, pooling and layer, all combined.
 
-    Natural sentences are also cut, and fewer are taken, for the last layer.
+    `natural` sentences are also cut, and fewer are taken, for the last layer.
     """
     wanted = layers or range(1, max(model.abilities.layers, default=0) + 1)
     for test in _tests(concept):
-        for name, natural in contexts.SOURCES.items():
-            yield from _encoded(model, test, name, natural, wanted)
-        if store:
-            natural, name = contexts.source(store), "natural"
+        for name, source in contexts.SOURCES.items():
+            yield from _encoded(model, test, name, source, wanted)
+        if natural is not None:
             as_is = {"window": WHOLE, "sentences": ALL}
-            yield from _encoded(model, test, name, natural, wanted, **as_is)
+            yield from _encoded(model, test, "natural", natural, wanted, **as_is)
             for facts, some in _limited(natural):
-                yield from _encoded(model, test, name, some, wanted[-1:], **facts)
+                yield from _encoded(model, test, "natural", some, wanted[-1:], **facts)
 
 
 def _encoded(
@@ -157,24 +160,30 @@ def _limited(natural: contexts.Source) -> Iterator[tuple[dict[str, str], context
         yield {"window": WHOLE, "sentences": str(most)}, contexts.limited(natural, most=most)
 
 
-def by_probability(model: Model, concept: str, store: str | None = None) -> Iterator[Spec]:
+def by_probability(
+    model: Model, concept: str, natural: contexts.Source | None = None
+) -> Iterator[Spec]:
     """Names or terms, size of the sets, nouns or adjectives, contexts, definition or variant."""
     rows = [m for m in (LIKELIHOOD["lpbs"], LIKELIHOOD["lpbs@husse2022"]) if model.kind in m.plans]
     for test in _tests(concept):
-        for facts, data in _sentences(test, store):
+        for facts, data in _sentences(test, natural):
             for row in rows:
                 yield Spec(model, row, data, tags=_tags(row.name, test, **facts))
 
 
-def _sentences(test: Stimuli, store: str | None) -> Iterator[tuple[dict[str, str], Dataset]]:
+def _sentences(
+    test: Stimuli, natural: contexts.Source | None
+) -> Iterator[tuple[dict[str, str], Dataset]]:
     """Templates with adjectives or nouns, and natural sentences with both words, near or far."""
     word = "adjectives" if test.adjectives else NONE
     yield {"context": "templates", "attributes": word}, from_stimuli(test)
     if test.adjectives:
         yield {"context": "templates", "attributes": "nouns"}, from_stimuli(test, nouns=True)
-    for apart in (None, *APART) if store else ():
+    if natural is None:
+        return
+    for apart in (None, *APART):
         try:
-            data = from_sentences(test, contexts.source(str(store)).of(test), apart=apart)
+            data = from_sentences(test, natural.of(test), apart=apart)
         except DataError:
             continue  # a store may lack sentences in which the two meet
         yield {"context": "natural", "window": str(apart or WHOLE), "sentences": ALL}, data
@@ -192,12 +201,12 @@ def by_likelihood(model: Model, data: Dataset) -> Iterator[Spec]:
         yield Spec(model, varied, data, tags=tags)
 
 
-def concept_specs(model: Model, concept: str, store: str | None = None) -> list[Spec]:
+def concept_specs(model: Model, concept: str, natural: contexts.Source | None = None) -> list[Spec]:
     """All specifications of one concept of husse2022, by cosine and by probability."""
     likely = model.kind in ("masked", "causal", "permutation")
     return [
-        *by_cosine(model, concept, store=store),
-        *(by_probability(model, concept, store) if likely else ()),
+        *by_cosine(model, concept, natural=natural),
+        *(by_probability(model, concept, natural) if likely else ()),
     ]
 
 

@@ -22,6 +22,7 @@ from unmask.stats.preference import Ties, preferred
 from unmask.stats.specification_curve import joint_signs, joint_words
 from unmask.studies.compare import wide
 from unmask.studies.multiverse.choices import as_published, by_likelihood, concept_specs
+from unmask.text.contexts import source
 from unmask.types import Dataset, Result
 
 
@@ -73,8 +74,8 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     kept = [results[i] for i in distinct]
     whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
     depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
-    made = frame[list(factors)].to_dict("records")
-    frame["as in"] = [as_published(row, specs[0].model, depth) for row in made]
+    records = frame[list(factors)].to_dict("records")
+    frame["as in"] = [as_published(row, specs[0].model, depth) for row in records]
     p = _joint(kept, options.resampling)
     ideal, same = float(specs[0].measure.ideal), len(results) - len(kept)
     return Sweep(frame, factors, count.rows, ideal, same, p, whole)
@@ -173,7 +174,8 @@ def study(
     store: str | None = None,
 ) -> Study:
     """All sweeps of a model: tables, decompositions and specification curves."""
-    plans = {f"{c} by association": concept_specs(model, c, store) for c in concepts}
+    natural = None if store is None else source(store)
+    plans = {f"{c} by association": concept_specs(model, c, natural) for c in concepts}
     for name in data:
         dataset = next(d for d in catalogue.resolve(name) if isinstance(d, Dataset))
         plans[f"{dataset.name} by likelihood"] = list(by_likelihood(model, dataset))

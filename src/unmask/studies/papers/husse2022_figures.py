@@ -26,12 +26,14 @@ from unmask.studies.papers.husse2022_tables import (
     SIZES,
     Results,
     Run,
+    full_scores,
+    is_sure,
 )
 from unmask.studies.papers.request import Request
 from unmask.text.contexts import Source, WordTest, limited, source
 from unmask.types import Stimuli
 
-CHOICES = {"targets": ("names", "terms"), "context": ("template", "natural")}
+SHOWN = {"targets": ("names", "terms"), "context": ("template", "natural")}
 PUBLISHED = "published, all models"
 
 
@@ -40,13 +42,13 @@ def significant(run: Run) -> list[Figure]:
     every = pd.concat([_published_scores(), _own_scores(run)], ignore_index=True)
     parts = [
         every[every[choice] == option].assign(panel=choice, option=option)
-        for choice, options in CHOICES.items()
+        for choice, options in SHOWN.items()
         for option in options
     ]
     shown = pd.concat(parts)[["panel", "model", "option", "d", "sure"]]
     title = "Figure 1, left: bias scores by model and choice, and the significant ones"
     note = (
-        f"Published scores from the release's result files, the models of this run last; faint "
+        "Published scores from the release's result files, the models of this run last; faint "
         f"where p is at least {SIGNIFICANT} by the paper's tests."
     )
     left = study_charts.strips("significant", title, shown, note)
@@ -54,8 +56,7 @@ def significant(run: Run) -> list[Figure]:
 
 
 def _published_scores() -> pd.DataFrame:
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & every.d.notna() & (every.sets == "full")]
+    every = full_scores()
     every = every.assign(model=every.model.map(COLUMNS), sure=every.p < SIGNIFICANT)
     every = every.assign(context=every.context.replace(CONTEXTS))
     return every[["model", "targets", "context", "d", "sure"]].dropna()
@@ -68,10 +69,9 @@ def _own_scores(run: Run) -> pd.DataFrame:
     for key, result in run.results.items():
         model, method, _, level, context = key
         full = method in ("SEAT", "CEAT") or (method, level) == ("LPBS", "full")
-        if full and context in CHOICES["context"] and not result.spec.tags["edition"]:
-            p, named = run.tested[key], result.spec.tags["named"]
-            sure = p is not None and p < SIGNIFICANT
-            rows.append((model, named, context, result.overall.value, sure))
+        if full and context in SHOWN["context"] and not result.spec.tags["edition"]:
+            facts = (result.spec.tags["named"], context, result.overall.value)
+            rows.append((model, *facts, is_sure(run.tested[key])))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -80,11 +80,11 @@ def _significant_only(sure: pd.DataFrame, own: Sequence[str]) -> Figure:
     edges = np.linspace(-2, 2, 41)
     rows = []
     whose = {PUBLISHED: sure[~sure.model.isin(own)], **{m: sure[sure.model == m] for m in own}}
-    for (label, part), (choice, options) in product(whose.items(), CHOICES.items()):
+    for (label, part), (choice, options) in product(whose.items(), SHOWN.items()):
         for option in options:
             d = part[(part.panel == choice) & (part.option == option)].d
             counts = np.histogram(d, edges)[0]
-            line = {"panel": f"{choice}, {label}", "choice": f"{option}"}
+            line = {"panel": f"{choice}, {label}", "choice": option}
             rows += [
                 {**line, "from": a, "to": b, "scores": n}
                 for a, b, n in zip(edges[:-1], edges[1:], counts, strict=True)
@@ -152,8 +152,7 @@ def scatter(run: Run) -> Figure:
 
 def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
     """Model, method, test: what Table 5 correlates, CEAT on Reddit and the others on templates."""
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & every.d.notna() & (every.sets == "full")]
+    every = full_scores()
     every = every[every.targets == every.test.map(NAMED)]
     out = {}
     for model, label in COLUMNS.items():
@@ -175,13 +174,13 @@ def _own_by_method(results: Results, model: str) -> dict[str, dict[str, float]]:
     """The same of a model of this run; CEAT on natural sentences where there are any."""
     out: dict[str, dict[str, float]] = {}
     for name, (method, level) in METHODS.items():
-        found = {
-            t: results.get((model, method, n, level, "natural")) if method == "CEAT" else None
-            for t, n in MAIN.items()
-        }
+        contexts = ("natural", "template") if method == "CEAT" else ("template",)
+        out[name] = {}
         for t, n in MAIN.items():
-            found[t] = found[t] or results.get((model, method, n, level, "template"))
-        out[name] = {t: r.overall.value for t, r in found.items() if r is not None}
+            places = ((model, method, n, level, context) for context in contexts)
+            result = next((results[key] for key in places if key in results), None)
+            if result is not None:
+                out[name][t] = result.overall.value
     return out
 
 
@@ -206,8 +205,7 @@ def windows(models: Sequence[Model], request: Request) -> Figure:
     note = (
         "The paper shows LPBS on Reddit (20 is the 18 words between of its appendix B.5). Its "
         "curve of C1 jumps between 25 and 30 words, where the release's number of sentences on one "
-        "side jumps too. Ours needs --contexts; a curve is "
-        "missing where the store has too few sentences."
+        "side jumps too. Ours needs --contexts; a curve is missing where the store has too few."
     )
     x, y = ("size", "words"), ("d", "effect size")
     shown = pd.DataFrame(rows, columns=columns)

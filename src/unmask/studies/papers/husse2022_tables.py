@@ -257,9 +257,7 @@ def published_p(result: Result) -> float | None:
 def _starred(result: Result, stated: float | None) -> str:
     """Our number, with a star by the paper's test (its p is `stated`) and a dagger by ours."""
     marks = ("*", stated), ("\u2020", result.overall.p)
-    return f"{result.overall.value:.2f}" + "".join(
-        mark for mark, p in marks if p is not None and p < SIGNIFICANT
-    )
+    return f"{result.overall.value:.2f}" + "".join(mark for mark, p in marks if is_sure(p))
 
 
 def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) -> pd.DataFrame:
@@ -303,7 +301,8 @@ def table5(run: Run, values: Any) -> list[Table]:
     return PaperTable("table5", "Table 5: correlations between methods", rows, note).tables
 
 
-def _is_sure(p: float | None) -> bool:
+def is_sure(p: float | None) -> bool:
+    """Whether a score would be bold in the paper."""
     return p is not None and p < SIGNIFICANT
 
 
@@ -315,7 +314,7 @@ def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
         for n in MAIN.values()
     ]
     both = [pair for pair in pairs if all(k in run.results for k in pair)]
-    sure = [pair for pair in both if all(_is_sure(run.tested[k]) for k in pair)]
+    sure = [pair for pair in both if all(is_sure(run.tested[k]) for k in pair)]
     line: dict[str, Any] = {}
     for label, kept in (("all", both), ("sig.", sure)):
         if len(kept) > 2:
@@ -355,10 +354,16 @@ def runtimes(values: Any, timing: Sequence[Mapping[str, Any]], samples: int) -> 
     return out
 
 
+def full_scores() -> pd.DataFrame:
+    """The release's scores on full sets, less the modified ones and those that are no numbers."""
+    every = published("husse2022.csv")
+    return every[(every.note == "") & every.d.notna() & (every.sets == "full")]
+
+
 def released(run: Run) -> list[Table]:
     """The release's own sentences: what the paper's own models should give to the last digit."""
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & (every.sets == "full") & (every.context == "template")]
+    every = full_scores()
+    every = every[every.context == "template"]
     keys = ["method", "test", "model", "level", "targets"]
     stated = dict(zip(every[keys].itertuples(index=False, name=None), every.d, strict=True))
     rows = []

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from unmask.corpus import harvest
 from unmask.corpus.count import count
 from unmask.data import catalogue
 from unmask.reports.html.study_page import Table
-from unmask.stats.comparison import exact_mcnemar
+from unmask.stats.comparison import exact_mcnemar, rank_sum
 from unmask.stats.intervals import share
 from unmask.studies import frequency
 from unmask.studies.papers.paper_table import SOURCES, Found, PaperTable, frame, row
@@ -163,12 +161,7 @@ def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
 
 def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
     """Ranks of the groups' words: printed, in the given corpus, and of that corpus's top words."""
-    order = {c: words.split() for c, words in values["table2_words"].items()}
-    # The words of each bias type have their own order, so each has its own counts.
-    printed = pd.concat(
-        frequency.ranks({w: -i for i, w in enumerate(words)}, {c: frequency.word_groups()[c]})
-        for c, words in order.items()
-    ).set_index("category")
+    printed = frequency.printed_strata()
     counts = None
     if corpus:
         groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
@@ -178,7 +171,8 @@ def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
     rows = []
     for category, (adv, dis) in values["table2"].items():
         line = {"category": category, "published adv": adv, "published dis": dis}
-        line |= {"printed order": " ".join(order[category]), "p of that order": printed.p[category]}
+        line["printed order"] = values["table2_words"][category]
+        line["p of that order"] = rank_sum([printed[category]])
         if measured is not None:
             mine = measured.loc[category]
             line |= {"measured adv": mine.advantaged, "measured dis": mine.disadvantaged}
@@ -202,11 +196,11 @@ def _ranks_note(counts: Mapping[str, int] | None) -> str:
         "Mean frequency rank of the four most frequent words of each group; lower is more "
         "frequent. The paper says that words of advantaged groups are significantly more frequent "
         "and gives no test; p is the exact rank-sum test of each bias type. Over all bias types "
-        f"together its printed order has p = {frequency.printed_p():.4f}"
+        f"together its printed order has p = {frequency.overall_p(frequency.printed_strata()):.4f}"
     )
     if not counts:
         return f"{note}. No corpus was given: name one with --corpus to count yours."
-    return f"{note}, and your corpus p = {frequency.overall_p(counts):.4f}."
+    return f"{note}, and your corpus p = {frequency.overall_p(frequency.strata(counts)):.4f}."
 
 
 # ---------------------------------------------------------------- groups, controls, scores

@@ -1,10 +1,9 @@
 """Model Size and Gender Bias (Thys 2025): Table 4, the size figures, the correlations."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,10 +15,10 @@ from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.models.protocol import Model
 from unmask.options import Spec
-from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure, heat_map
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, correlations
+from unmask.studies.papers import thys2025_figures as figures
 from unmask.studies.papers.paper_table import (
     SOURCES,
     Found,
@@ -30,9 +29,9 @@ from unmask.studies.papers.paper_table import (
     row,
 )
 from unmask.studies.papers.request import Request
+from unmask.studies.papers.thys2025_figures import Scores, size_of
 from unmask.types import Dataset, Estimate, Result
 
-Scores: TypeAlias = Mapping[str, Estimate]
 LPBS = ("kurita-career", "kurita-math", "kurita-science")
 THYS_LPBS = ("kurita-career", "kurita-math@thys2025", "kurita-science@thys2025")
 DIGITS = 3  # what the paper prints
@@ -46,9 +45,6 @@ RELEASED = {
     "lpbs": "lpbs@thys2025",
 }
 CODE = "author's code"
-SIZE_WORD = re.compile(
-    r"(?<![a-z])(tiny|mini|small|medium|base|large|x+l(arge)?|[0-9.]+[mb])(?![a-z])", re.IGNORECASE
-)
 BOTH = (
     ("cps", "cps@thys2025"),
     ("aul", "aul@thys2025"),
@@ -123,8 +119,8 @@ def run(models: Sequence[Model], request: Request) -> Study:
         *own,
     ]
     title = "Model size and gender bias (thys2025)"
-    figures = [*_sizes(values, scores, models), _heat_map(values), *drawn]
-    return Study(title, tables, figures, remarks, results=evaluated)
+    shown = [*figures.sizes(values, scores, models), figures.correlations(values), *drawn]
+    return Study(title, tables, shown, remarks, results=evaluated)
 
 
 def _seat() -> tuple[list[Any], list[str]]:
@@ -183,12 +179,8 @@ def _scores(results: Found, variants: Mapping[str, str] = MappingProxyType({})) 
     }
 
 
-def _size(model: Model) -> float:
-    return float(model.provenance["parameters"]) / 1e6
-
-
 def _table1(values: Any, models: Sequence[Model]) -> Table:
-    mine = {m.name: _size(m) for m in models}
+    mine = {m.name: size_of(m) for m in models}
     rows = [
         {"model": m, "published": values["sizes"].get(m), "measured": mine.get(m)}
         for m in dict.fromkeys([*values["sizes"], *mine])
@@ -339,63 +331,16 @@ def _figure3(values: Any) -> Table:
     return Table("figure3", "Figure 3: correlations between the measures", frame(rows), note)
 
 
-def _heat_map(values: Any) -> Figure:
-    """Figure 3 as the paper draws it."""
-    order, below = values["figure3"]["order"], values["figure3"]["below"]
-    square = np.eye(len(order))
-    for i, line in enumerate(below):
-        square[i, : len(line)] = square[: len(line), i] = line
-    matrix = pd.DataFrame(square, index=order, columns=order)
-    title = "Figure 3: correlations between the measures, as published"
-    return heat_map("correlations", title, matrix, "Pearson's r", "Over the paper's 6 models.")
-
-
 def _own_correlations(
     scores: Mapping[str, Scores], models: Sequence[Model]
 ) -> tuple[list[Table], list[Figure]]:
     """The same matrix over the models of this run, where there are at least four."""
     if len(models) < 4:
         return [], []
-    columns = {"size": np.array([_size(m) for m in models])}
+    columns = {"size": np.array([size_of(m) for m in models])}
     columns |= {
         n: np.array([scores[m.name][n].value for m in models]) for n in scores[models[0].name]
     }
     title = "Figure 3 on the models of this run"
     drawn = heat_map("correlations-own", title, pd.DataFrame(columns).corr(), "Pearson's r")
     return [Table("figure3-own", title, correlations(columns))], [drawn]
-
-
-def _sizes(values: Any, scores: Mapping[str, Scores], models: Sequence[Model]) -> list[Figure]:
-    """Figures 1 and 2: each measure, and the language modelling score, from base to large."""
-    rows = []
-    for i, name in enumerate(values["columns"]):
-        for m in values["sizes"]:
-            line = {"measure": name, "family": line_of(m), "model": m}
-            line |= {"size": values["sizes"][m], "score": values["table4"][m][i]}
-            rows.append({**line, "low": None, "high": None, "sort": "published"})
-        for model in models:
-            e = scores[model.name][name]
-            line = {"measure": name, "family": f"{line_of(model.name)} (measured)"}
-            line |= {"model": model.name, "size": _size(model), "score": e.value}
-            rows.append({**line, "low": e.low, "high": e.high, "sort": "measured"})
-    ideals = {name: 100.0 if name == "lms" else 0.0 for name in values["columns"]}
-    note = (
-        "A line joins the sizes of one model, base to large. Circles: published. Squares: "
-        "measured, with their intervals."
-    )
-    table = frame(rows)
-    titles = {
-        "sizes": "Figure 1: bias scores by model size (million parameters)",
-        "sizes-lms": "Figure 2: language modelling score by model size (million parameters)",
-    }
-    parts = {"sizes": table[table.measure != "lms"], "sizes-lms": table[table.measure == "lms"]}
-    return [study_charts.sizes(parts[k], title, note, ideals, k) for k, title in titles.items()]
-
-
-def line_of(name: str) -> str:
-    """What the sizes of one model have in common: its name without the word for the size.
-
-    >>> line_of("bert-base-cased") == line_of("bert-large-cased") == "bert-cased"
-    True
-    """
-    return re.sub(r"[-_]+", "-", SIZE_WORD.sub("", name)).strip("-_/ ") or name
