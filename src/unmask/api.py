@@ -20,6 +20,7 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
+from unmask.stats.verdict import judged
 from unmask.stats.word_preference import follows_word
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
@@ -88,7 +89,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     )
     sets, left_out = _excluding(sets, settings.exclude)
     if settings.limit is not None:
-        sets = [catalogue.limited(d, settings.limit) for d in sets]
+        sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
     pairs = [(m, d) for d in sets for m in rows if takes(m, d)]
     notes = (
         same_name
@@ -114,7 +115,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
         for s, error in failures
         if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    return Results(results, notes + _following(results), tuple(lost))
+    return Results(results, notes + _following(results) + _whole_run(results), tuple(lost))
 
 
 def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:
@@ -136,11 +137,11 @@ def _following(results: Sequence[Result]) -> list[str]:
     """A note for each data set on the measures whose preference follows the groups' words."""
     groups: dict[str, list[Result]] = {}
     for r in results:
-        if follows_word(r.overall, r.extras.get("base_rate")):
+        if follows_word(r.overall, r.extras.get("word_preference")):
             groups.setdefault(r.data, []).append(r)
     notes = []
     for data, some in groups.items():
-        rates = sorted(r.extras["base_rate"].value for r in some)
+        rates = sorted(r.extras["word_preference"].value for r in some)
         names = ", ".join(dict.fromkeys(r.measure for r in some))
         span = " to ".join(dict.fromkeys(f"{rate:.0f}" for rate in (rates[0], rates[-1])))
         notes.append(
@@ -148,6 +149,18 @@ def _following(results: Sequence[Result]) -> list[str]:
             "preference follows the group's word more than the stereotype."
         )
     return notes
+
+
+def _whole_run(results: Sequence[Result]) -> list[str]:
+    """A note on the error rate of the run as a whole."""
+    counts = [judged(r, c)[1].more.get("tests", 0) for r in results for c in r.verdicts]
+    if max(counts, default=0) < 2:
+        return []
+    rate = 100 * (1 - results[0].overall.level)
+    return [
+        f"Verdicts are corrected over all {max(counts)} tests of a model: one without bias would "
+        f"be called biased anywhere in at most {rate:g} % of runs."
+    ]
 
 
 def spec(model: str | Path | Model, measure: Measure, data: Data, options: Options) -> Spec:

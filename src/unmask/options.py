@@ -24,6 +24,7 @@ POOLS: Mapping[str, str] = {
 }
 KEEP = ("tokens", "samples", "sentences")
 RANDOM = ("targets", "attributes")
+FAMILIES = ("run", "row")
 ENGINES = ("local", "ray")
 LOADS = ("8bit", "4bit")
 AUTO = "auto"
@@ -172,9 +173,12 @@ ABOUT: Mapping[str, str] = {
     "splits": "Random splits of a permutation test; 0 for no test.",
     "random": "Words of a word test that count as a sample: targets, or attributes too.",
     "matters": "Smallest bias that matters: points, d, or both, such as 3,0.2d.",
+    "family": "Tests that verdicts are corrected over: all of a run, or only those of a row (a "
+    "score's categories, a measure's word tests).",
     "exclude_flagged": "Also run each set without the items that have visible defects.",
     "exclude": "Table with a column 'item': the ids of items to leave out.",
-    "limit": "Use at most N items of each sentence set, evenly spread; the set's name says so.",
+    "limit": "Use at most N items of each sentence set, evenly spread, drawn by the seed; the "
+    "set's name says so.",
     "encoding": "Encoding of your own file, where it is not UTF-8 or marked UTF-16.",
     "cluster": "none: items of your own file are independent; default: its column 'cluster', else "
     "items that change the same words belong together.",
@@ -208,6 +212,7 @@ class Options:
     splits: int = 100_000
     random: str = "targets"
     matters: Threshold | str | float = field(default_factory=Threshold)
+    family: str = "run"
     exclude_flagged: bool = False
     exclude: Path | str | None = None
     limit: int | None = None
@@ -226,6 +231,7 @@ class Options:
         object.__setattr__(self, "matters", matters(self.matters))
         if self.tokens != AUTO:
             _whole("tokens", self.tokens, 1)
+        _one_of("family", self.family, FAMILIES)
         _one_of("engine", self.engine, ENGINES)
         if self.load is not None:
             _one_of("load", self.load, LOADS)

@@ -59,3 +59,34 @@ def test_ceat_without_an_attribute_word_by_its_formula(rng):
             moved = sign * (others - np.mean(list(pulls.values()))) / spread
             expected = got.overall.value + moved
             assert got.without[label][word] == pytest.approx(expected, abs=1e-5)
+
+
+def test_forms_of_one_word_are_one_word():
+    """Plurals say the same again: n, interval and p are those of the words, not of their forms."""
+    from unmask.text.inflection import lexemes
+
+    assert lexemes(["rose", "roses", "lily", "lilies", "iris", "gas"]) == {
+        "rose": "rose", "roses": "rose", "lily": "lily", "lilies": "lily", "iris": "iris",
+        "gas": "gas",
+    }  # fmt: skip
+    assert lexemes(["roses"]) == {"roses": "roses"}
+    rng = np.random.default_rng(0)
+    words = {"X": ["rose", "lily", "tulip", "daisy"], "Y": ["ant", "flea", "wasp", "moth"]}
+    plurals = {"rose": "roses", "lily": "lilies", "tulip": "tulips", "daisy": "daisies",
+               "ant": "ants", "flea": "fleas", "wasp": "wasps", "moth": "moths"}  # fmt: skip
+    single = {k: {w: rng.normal(size=(1, 6)) for w in some} for k, some in words.items()}
+    rest = {k: {f"{k}{i}": rng.normal(size=(3, 6)) for i in range(4)} for k in "AB"}
+    both = {
+        k: some | {plurals[w]: v + 0.01 * rng.normal(size=v.shape) for w, v in some.items()}
+        for k, some in single.items()
+    }
+    for name in ("weat", "ceat"):
+        measure = replace(ASSOCIATION[name], samples=50 if name == "ceat" else 0)
+        one, two = (effect(measure, some | rest, Resampling()) for some in (single, both))
+        assert one.overall.n == two.overall.n == 8
+        assert two.overall.more["words"] == [4, 4]
+        assert two.overall.low == pytest.approx(one.overall.low, abs=0.1)
+        assert two.overall.high == pytest.approx(one.overall.high, abs=0.1)
+        assert two.overall.p == pytest.approx(one.overall.p, abs=0.05)
+        assert two.without["X"]["rose"] == two.without["X"]["roses"]
+        assert len(two.without["X"]) == 8

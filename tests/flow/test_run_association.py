@@ -141,7 +141,7 @@ def test_commands(tmp_path):
     asked = ["-x", "w-seat,ceat", "-d", "weat-6,weat-7", "--samples", 200]
     status, out, err = invoke("run", *asked, "-o", tmp_path / "r")
     assert status == 0, err
-    assert "p Holm" in out
+    assert "p run" in out
     assert out.count("weat-7") == 2
     assert len(unmask.load(tmp_path / "r")) == 4
 

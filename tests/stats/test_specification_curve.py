@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unmask.options import Resampling
-from unmask.stats.specification_curve import joint_signs, joint_words
+from unmask.stats.specification_curve import _apart, joint_signs, joint_words
 
 MANY = Resampling(draws=400, seed=5)
 
@@ -16,7 +16,7 @@ def test_signs_by_a_plain_loop():
     for size in (12, 9):
         number = rng.integers(clusters, size=size)
         leads.append((rng.choice([-0.5, 0.5, 0.5], size=size), number))
-    found = joint_signs(leads, clusters, MANY)
+    found = joint_signs(leads, clusters, resampling=MANY)
     signs = np.random.default_rng(5).choice(np.array([-1.0, 1.0]), size=(400, clusters))
     seen = np.median([v.mean() for v, _ in leads])
     hits = 0
@@ -56,3 +56,32 @@ def test_a_curve_without_a_lead_is_no_finding_and_a_clear_one_is():
     none = [(rng.permuted(np.repeat([-0.5, 0.5], 50)), number) for _ in range(2)]
     assert joint_signs(clear, 20) < 0.001
     assert joint_signs(none, 20) > 0.05
+
+
+def test_a_liking_for_words_does_not_hide_a_stereotype():
+    """Eight families whose sides are 90 points apart, and a lead of 5 points beneath that."""
+    rng = np.random.default_rng(3)
+    strata = np.repeat(np.arange(16), 6)  # clusters by family and side
+    number = np.repeat(np.arange(96), 2)
+    side = (strata % 2)[number]
+    found, blind, false = [], [], []
+    for seed in range(40):
+        how = Resampling(draws=500, seed=seed)
+        for base, out in ((0.1, found), (0.0, false)):
+            p = np.where(side == 0, 0.95, 0.05 + base)
+            leads = [((rng.random(192) < p) - 0.5, number) for _ in range(3)]
+            out.append(joint_signs(leads, 96, strata, how) <= 0.05)
+            if base:
+                blind.append(joint_signs(leads, 96, resampling=how) <= 0.05)
+    assert np.mean(found) > 0.6
+    assert np.mean(blind) < np.mean(found) - 0.2
+    assert np.mean(false) <= 0.15
+
+
+def test_a_cluster_alone_in_its_stratum_flips_as_a_whole():
+    lead, number = np.array([0.5, 0.5, -0.5]), np.array([0, 1, 2])
+    strata = np.array([0, 0, 1])
+    sums = np.array([0.5, 0.5, -0.5]) / 3
+    apart = _apart(sums, np.full(3, 1 / 3), strata)
+    assert apart == pytest.approx([0, 0, -0.5 / 3])
+    assert 0 < joint_signs([(lead, number)], 3, strata, MANY) <= 1

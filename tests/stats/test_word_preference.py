@@ -13,6 +13,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
 from unmask.stats import word_preference as sides_
 from unmask.stats.clustering import Design, codes
+from unmask.stats.crossed import fitted
 from unmask.stats.intervals import share
 from unmask.stats.preference import summarise
 
@@ -24,8 +25,14 @@ def age():
     return wins, sides_.Sides(["age"] * 32, side), Design(np.arange(32), codes(side))
 
 
+def by_side(wins, sides, design):
+    """The estimates of all items."""
+    two = sides_.TwoSided(wins, sides, design, fitted(wins, design))
+    return two.estimates(np.ones(len(wins), bool))
+
+
 def test_sides_by_hand():
-    found = sides_.by_side(*age())
+    found = by_side(*age())
     assert found["side:age/old"].value == 100
     assert found["side:age/young"].value == pytest.approx(100 * 2 / 24)
     gap = found["sides:age"]
@@ -33,37 +40,43 @@ def test_sides_by_hand():
     assert gap.low < gap.value <= gap.high <= 100
     # 10 of 32 prefer the stereotype, but the two sides weigh the same in the balanced score
     assert share(age()[0], age()[2]).value == pytest.approx(100 * 10 / 32)
-    assert found["balanced"].value == pytest.approx((100 + 100 * 2 / 24) / 2)
-    noise = 100**2 * (2 * 22 / 24 / 24) / 23 * 24 / 24  # of the young's share; the old's has none
-    assert found["base_rate"].value == pytest.approx(math.sqrt(gap.value**2 - noise), rel=1e-3)
-    assert math.isnan(found["base_rate"].low)
+    assert found["stereotype"].value == pytest.approx((100 + 100 * 2 / 24) / 2)
+    word = found["word_preference"]
+    assert word.value == pytest.approx(math.sqrt(gap.value**2 - gap.se**2))
+    assert word.low < word.value < word.high
+    assert word.p < 1e-6
 
 
 def test_swapping_the_sides_turns_the_sign_of_their_difference():
     wins, sides, design = age()
     other = sides_.Sides(sides.family, list(sides.side))
     order = np.arange(32)[::-1]
-    turned = sides_.by_side(
+    turned = by_side(
         wins[order],
         sides_.Sides([other.family[i] for i in order], [other.side[i] for i in order]),
-        design.chosen(np.ones(32, bool)),
+        Design(design.clusters[order], design.strata[order]),
     )
-    one = sides_.by_side(wins, sides, design)
-    assert turned["sides:age"].value == -one["sides:age"].value
-    assert turned["balanced"].value == pytest.approx(one["balanced"].value)
+    one = by_side(wins, sides, design)
+    assert turned["sides:age"].value == pytest.approx(-one["sides:age"].value)
+    assert turned["sides:age"].low == pytest.approx(-one["sides:age"].high)
+    assert turned["stereotype"].value == pytest.approx(one["stereotype"].value)
 
 
-def test_noise_alone_is_no_base_rate():
+def test_noise_alone_is_no_preference_for_a_word():
     rng = np.random.default_rng(0)
-    rates = []
+    rates, held, sure = [], [], []
     for _ in range(200):
         family = np.repeat([f"f{i}" for i in range(10)], 20)
         side = np.tile(np.repeat(["a", "b"], 10), 10)
         wins = (rng.random(200) < 0.6).astype(float)
         names = codes([f"{f}{s}" for f, s in zip(family, side, strict=True)])
-        found = sides_.by_side(wins, sides_.Sides(family, side), Design(np.arange(200), names))
-        rates.append(found["base_rate"].value)
+        found = by_side(wins, sides_.Sides(family, side), Design(np.arange(200), names))
+        rates.append(found["word_preference"].value)
+        held.append(found["word_preference"].low == 0)
+        sure.append(found["word_preference"].p <= 0.05)
     assert np.median(rates) < 12  # the differences themselves have a standard error of 22
+    assert np.mean(held) > 0.9
+    assert np.mean(sure) < 0.1
 
 
 def test_sides_of_the_bundled_pairs_and_of_users(tmp_path):
@@ -72,7 +85,7 @@ def test_sides_of_the_bundled_pairs_and_of_users(tmp_path):
     found = unmask.evaluate("bundled", "sss", "bundled-pairs")
     assert found.extras["side:age/old"].value == 100
     assert found.extras["side:age/young"].value < 10
-    assert found.extras["base_rate"].value > 50
+    assert found.extras["word_preference"].value > 50
     assert any("follows the group's word" in n for n in found.notes)
     path = tmp_path / "mine.csv"
     rows = [f"A man {i} ran.,A woman {i} ran.,s{i % 2}" for i in range(6)]
@@ -147,20 +160,35 @@ def test_the_balanced_score_by_a_plain_loop():
     )
     sides = sides_.Sides(family, side)
     design = Design(np.arange(22), codes([f + s for f, s in zip(family, side, strict=True)]))
-    found = sides_.balanced(wins, sides, design)
+    found = by_side(wins, sides, design)["stereotype"]
     assert found.value == pytest.approx(100 * expected)
     assert (found.n, found.ideal) == (22, 50.0)
 
 
-def test_the_gap_of_two_sides_is_newcombes():
-    found = sides_.by_side(*age())
-    one, two = found["side:age/old"], found["side:age/young"]
-    gap = found["sides:age"]
-    low = math.hypot(one.value - one.low, two.high - two.value)
-    high = math.hypot(one.high - one.value, two.value - two.low)
-    assert gap.low == pytest.approx(gap.value - low)
-    assert gap.high == pytest.approx(gap.value + high)
-    assert (gap.n, gap.se) == (32, pytest.approx(math.hypot(one.se, two.se)))
+def test_the_gap_is_twice_the_lead_of_the_first_word():
+    """Turning the second side's answers around makes a share of the first word's preference."""
+    wins, sides, design = age()
+    gap = by_side(wins, sides, design)["sides:age"]
+    turned = np.where(np.array(sides.side) == "old", wins, 1 - wins)
+    weight = np.where(np.array(sides.side) == "old", 0.5 / 8, 0.5 / 24)
+    lead = fitted(turned, design).share(weight)
+    assert gap.value == pytest.approx(200 * (lead.share - 0.5))
+    assert (gap.low, gap.high) == pytest.approx([200 * (v - 0.5) for v in lead.wilson(0.95)])
+    assert gap.p == pytest.approx(2 * lead.tail(0.5))
+    assert (gap.n, gap.ideal) == (32, 0.0)
+
+
+def test_the_root_mean_square_covers_what_it_estimates():
+    """Five families with differences of 0 to 40 points, measured with a standard error of 12."""
+    rng = np.random.default_rng(3)
+    true = np.array([0.0, 10, -20, 30, 40])
+    held = []
+    for _ in range(400):
+        seen = true + rng.normal(0, 12, 5)
+        gaps = [unmask.Estimate(v, v, v, 0.95, "m", 20, 0.0, None, 12.0) for v in seen]
+        found = sides_.root_mean_square(gaps)
+        held.append(found.low <= math.sqrt(np.mean(true**2)) <= found.high)
+    assert 0.92 < np.mean(held) < 0.98
 
 
 def test_sides_are_known_where_every_item_has_one_and_a_family_has_two():

@@ -66,6 +66,7 @@ def run(
     encoding: shared.Encoding = None,
     cluster: shared.Cluster = None,
     random: shared.Random = "targets",
+    family: shared.Family = "run",
     matters: shared.Threshold = "3,0.2d",
     recheck: shared.Recheck = True,
     fast: shared.Fast = True,

@@ -52,20 +52,22 @@ def renamed(data: Data, name: str) -> Data:
     return replace(data, name=name)
 
 
-def limited(data: Data, most: int) -> Data:
+def limited(data: Data, most: int, seed: int = 0) -> Data:
     """At most `most` items of a sentence set, evenly spread over it; its name says so.
 
-    One of each stretch, drawn at random, and the same every time: with a fixed step a set whose
-    sides take turns would lose one of them.
+    One of each stretch, drawn at random, the same with the same seed: with a fixed step a set
+    whose sides take turns would lose one of them. A seed other than 0 stands in the name too.
     """
     if isinstance(data, WordTest) or len(data.items) <= most:
         return data
     count = len(data.items)
     edges = [k * count // most for k in range(most + 1)]
-    chosen = np.random.default_rng([most, count]).integers(edges[:-1], edges[1:])
+    key = [most, count, seed] if seed else [most, count]
+    chosen = np.random.default_rng(key).integers(edges[:-1], edges[1:])
     items = tuple(data.items[k] for k in chosen.tolist())
-    about = {**data.about, "limited": {"items": most, "of": count}}
-    return replace(data, name=f"{data.name}:{most}-of-{count}", items=items, about=about)
+    about = {**data.about, "limited": {"items": most, "of": count, "seed": seed}}
+    name = f"{data.name}:{most}-of-{count}" + (f"-seed-{seed}" if seed else "")
+    return replace(data, name=name, items=items, about=about)
 
 
 def known() -> list[str]:

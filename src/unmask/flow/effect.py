@@ -7,7 +7,7 @@ import numpy as np
 
 from unmask.measures.association import Association
 from unmask.options import Resampling
-from unmask.stats.ceat import ceat_samples, combined, draw_indices, random_effects
+from unmask.stats.ceat import Samples, ceat_samples, combined, draw_indices, random_effects
 from unmask.stats.clustering import Variance
 from unmask.stats.effects import (
     Words,
@@ -19,6 +19,7 @@ from unmask.stats.effects import (
     permutation,
     unit,
 )
+from unmask.text.inflection import lexemes
 from unmask.types import Estimate, Floats
 
 ByWord = Mapping[str, Mapping[str, Floats]]  # set, word: vectors [contexts, d]
@@ -55,7 +56,7 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Eff
     """d over all sentences; p over words, or over sentences where that is what was published."""
     (x, xs), (y, ys), (a, _), (b, _) = (stacked(words) for words in by_word.values())
     scores = associations(x, a, b), associations(y, a, b)
-    words = by_words(*scores, xs, ys)
+    words = by_words(*scores, *(_lexemes(names) for names in (xs, ys)))
     test = None
     if measure.published_p and resampling.splits:
         test = permutation(*scores, sided=measure.sided, resampling=resampling)
@@ -64,7 +65,7 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Eff
         words, sided=measure.sided, attributes=other, test=test, resampling=resampling
     )
     overall = overall if test is None else _marked(overall, "p")
-    parts = (*words.without(), *_without_attributes(by_word, len(x)))
+    parts = (*_by_form(by_word, words.without()), *_without_attributes(by_word, len(x)))
     return Effect(overall, _named(by_word, parts), sentences=scores)
 
 
@@ -73,15 +74,46 @@ def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> E
     rng, count = np.random.default_rng(resampling.seed), measure.samples
     units = [[unit(v).astype(np.float32) for v in words.values()] for words in by_word.values()]
     draws = [draw_indices([len(v) for v in words], count, rng, measure.reuse) for words in units]
-    samples, n = ceat_samples(units, draws), len(units[0])
-    several = min(n, len(units[1])) > 1
+    samples, n = _merged(ceat_samples(units, draws), by_word)
+    several = min(n, len(samples.words) - n) > 1
     overall = combined(samples, n, _attributes(by_word) if several else None, resampling)
     words = Words(samples.words[:n], samples.words[n:], overall.value)
-    without = words.without() if several else (np.full(n, np.nan), np.full(len(units[1]), np.nan))
+    missing = np.full(n, np.nan), np.full(len(samples.words) - n, np.nan)
+    without = _by_form(by_word, words.without() if several else missing)
     parts = (*without, *_attributes_alone(by_word, words))
     if measure.published_p:
         overall = _marked(random_effects(samples, measure.sided, resampling), "interval and p")
     return Effect(overall, _named(by_word, parts), samples.effects)
+
+
+def _lexemes(names: list[str]) -> list[str]:
+    """The words that forms belong to, in their place."""
+    of = lexemes(names)
+    return [of[name] for name in names]
+
+
+def _by_form(by_word: ByWord, parts: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """What there is by word of X and of Y, for each of the words' forms."""
+    out = []
+    for words, values in zip(list(by_word.values())[:2], parts, strict=True):
+        of = _lexemes(list(words))
+        places = {w: i for i, w in enumerate(dict.fromkeys(of))}
+        out.append(values[[places[w] for w in of]])
+    return out[0], out[1]
+
+
+def _merged(samples: Samples, by_word: ByWord) -> tuple[Samples, int]:
+    """Samples with the forms of one word in one row, and the number of X's words."""
+    counts, rows, start = [], [], 0
+    for words in list(by_word.values())[:2]:
+        of = _lexemes(list(words))
+        places = {w: i for i, w in enumerate(dict.fromkeys(of))}
+        table = np.zeros((len(places), samples.words.shape[1]))
+        np.add.at(table, [places[w] for w in of], samples.words[start : start + len(of)])
+        start += len(of)
+        counts.append(len(places))
+        rows.append(table)
+    return replace(samples, words=np.concatenate(rows)), counts[0]
 
 
 def _marked(estimate: Estimate, what: str) -> Estimate:

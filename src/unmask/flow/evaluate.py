@@ -14,6 +14,7 @@ from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError, Unm
 from unmask.flow import run_association, run_likelihood
 from unmask.flow.fit import check_fit, fitting
 from unmask.flow.progress import Failed, refuse
+from unmask.flow.run_family import judged_as_one
 from unmask.measures import Association, find
 from unmask.models.answer_cache import opened
 from unmask.models.fast.allocator import keep_freed_memory
@@ -35,8 +36,9 @@ def evaluate(
 ) -> list[Result]:
     """Results in the order of the specs; rows and sentences are shared within a model.
 
-    Models, measures and data may be names or objects. Verdicts on word tests are corrected over
-    the tests of one model and measure under the same choices (Holm).
+    Models, measures and data may be names or objects. Verdicts are corrected over all tests of a
+    model in these specs, or, with `options.family` row, over the categories of a score and the
+    word tests of a measure.
     What cannot be scored is an error, or is reported to `failed`, and the rest is done.
     """
     if isinstance(specs, Spec) or not all(isinstance(s, Spec) for s in specs):
@@ -62,7 +64,10 @@ def evaluate(
         ]
         for part in pool.map(_done, *zip(*jobs, strict=True)) if pool else starmap(_done, jobs):
             by_place |= part
-    return corrected_verdicts([by_place[i] for i in sorted(by_place)], options.least)
+    results = corrected_verdicts([by_place[i] for i in sorted(by_place)], options.least)
+    if options.family == "run":
+        results = judged_as_one(results, options.least, options.resampling)
+    return results
 
 
 def _done(

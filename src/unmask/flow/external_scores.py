@@ -108,7 +108,7 @@ def _result(
         provenance={"file": path.name, "data": data_facts(dataset), "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
-        verdicts=verdicts_of(overall, categories, "preference", least),
+        verdicts=verdicts_of(overall, categories, "preference", least, extras),
     )
 
 

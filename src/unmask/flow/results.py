@@ -15,17 +15,18 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
 from unmask.queries import Ints, sums
 from unmask.stats import log_odds
+from unmask.stats.clustering import codes
 from unmask.stats.intervals import ratio
 from unmask.stats.multiplicity import together
-from unmask.stats.preference import Ties, summarise
+from unmask.stats.preference import Preferences, Ties
 from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.stats.word_preference import Sides
+from unmask.text.inflection import lexemes
 from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Result
 
 LOW_ACCURACY = 10.0  # per cent of the tokens asked for
 MANY_UNKNOWN = 5.0  # per cent of the tokens
 FACTS = ("cluster", *DESIGN_COLUMNS)
-VISIBLE = 0.05  # points that a table shows
 
 
 class Compared(NamedTuple):
@@ -86,18 +87,19 @@ def result(
         verdicts={}
         if measure.baseline
         else verdicts_of(
-            comparison.overall, comparison.by_category, measure.compared, options.least
+            comparison.overall,
+            comparison.by_category,
+            measure.compared,
+            options.least,
+            comparison.extras,
         ),
         kept=_kept(scored, comparison.drawn, options),
     )
 
 
 def _shown(measure: Likelihood, comparison: Compared) -> tuple[str, ...]:
-    """The extras that belong beside the score; `balanced` only where it is another number."""
-    even = comparison.extras.get("balanced")
-    differs = even is not None and abs(even.value - comparison.overall.value) >= VISIBLE
-    names = (*measure.shows, "balanced") if differs else measure.shows
-    return tuple(name for name in names if name in comparison.extras)
+    """The extras that belong beside the score."""
+    return tuple(name for name in measure.shows if name in comparison.extras)
 
 
 def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
@@ -215,24 +217,33 @@ def preferences(
     first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
     table = _table(which, frame["label"].to_numpy(object)[kept], frame["score"].to_numpy()[kept])
     facts = {k: frame[k].to_numpy(object)[first] for k in ("category", *FACTS)}
-    kin = ItemDesign(facts)
-
-    def estimates(chosen: NDArray[np.bool_]) -> dict[str, Estimate]:
-        scores = {k: v[chosen] for k, v in table.items()}
-        sides = Sides(facts["family"][chosen].tolist(), facts["side"][chosen].tolist())
-        return summarise(
-            scores, kin.design(chosen), ties=ties, macro=macro, sides=sides, resampling=resampling
-        )
-
-    extras = estimates(np.ones(len(first), bool))
+    model = Preferences(
+        table,
+        ItemDesign(facts).design(),
+        ties=ties,
+        macro=macro,
+        sides=Sides(facts["family"].tolist(), facts["side"].tolist()),
+        cells=codes(facts["category"].astype(str)),
+        resampling=resampling,
+    )
+    extras = model.estimates()
     overall = extras.pop("score")
     categories = {}
     for name in sorted(set(facts["category"])):
-        in_category = estimates(facts["category"] == name)
+        in_category = model.estimates(facts["category"] == name)
         categories[name] = in_category.pop("score")
         extras |= {f"{key}:{name}": value for key, value in in_category.items() if ":" not in key}
+    extras |= _judged_together(extras, categories)
     count = int((table["stereotype"] == table["antistereotype"]).sum())
     return Compared(overall, together(categories), extras, count)
+
+
+def _judged_together(
+    extras: Mapping[str, Estimate], categories: Mapping[str, Estimate]
+) -> dict[str, Estimate]:
+    """The categories' stereotypes, where they can be told from the words, as one family."""
+    known = {k: extras[f"stereotype:{k}"] for k in categories if f"stereotype:{k}" in extras}
+    return {f"stereotype:{k}": v for k, v in together(known).items()}
 
 
 def _table(which: Ints, labels: NDArray[Any], scores: Floats) -> dict[str, Floats]:
@@ -257,7 +268,8 @@ def _log_odds(
         items = [i for i in data.items if i.side == side]
         kept = [i for i in items if i.id in values]
         scores = np.array([values[i.id] for i in kept])
-        halves[items[-1].category] = (scores, [i.cluster for i in kept])
+        of = lexemes(i.cluster for i in kept)
+        halves[items[-1].category] = (scores, [of[i.cluster] for i in kept])
     overall, means, drawn = log_odds.summarise(
         halves, samples=measure.samples, published=measure.published_p, resampling=resampling
     )

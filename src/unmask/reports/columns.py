@@ -12,6 +12,7 @@ from unmask.types import Compared, Estimate, Result
 
 Row: TypeAlias = Mapping[str, Any]
 SURE = 0.05
+VISIBLE = 0.05  # points that a table shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,11 @@ def _any(name: str) -> Callable[[pd.DataFrame], bool]:
     return lambda frame: name in frame and bool(frame[name].notna().any())
 
 
+def _differing(frame: pd.DataFrame) -> bool:
+    """Whether a stereotype, its sides weighing alike, is another number than its score."""
+    return bool(((frame.stereotype - frame.score).abs() >= VISIBLE).any())
+
+
 def _incomplete(frame: pd.DataFrame) -> bool:
     return bool((frame.coverage < 100).any())
 
@@ -205,10 +211,12 @@ RUN: Sequence[Column] = (
     Column(_level, _bounds, _interval, faint=_few),
     Column("n", _of("n"), words),
     Column("p", _of("p"), p_value, when=_effects),
-    Column("p Holm", _of("p_holm"), p_value, when=_effects),
+    Column("p run", _of("p_run"), p_value, when=lambda f: _effects(f) and _any("p_run")(f)),
+    Column("p Holm", _of("p_holm"), p_value, when=lambda f: _effects(f) and not _any("p_run")(f)),
     Column("detect", _of("detectable"), _detect),
     Column("shrunk", _of("shrunken"), _score_or_none, when=_any("shrunken")),
-    Column("sides", _of("base_rate"), _whole, when=_any("base_rate")),
+    Column("stereotype", _of("stereotype"), _score_or_none, when=_differing),
+    Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
     Column("verdict", _of("verdict"), words, left=True, when=_any("verdict")),
@@ -252,8 +260,9 @@ def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
 def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
     """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
 
-    `p_holm` is that of the run: the word tests of one model and measure are a family, and a
-    result's categories are another. `verdict` is empty for a baseline.
+    `p_run` is corrected over all tests of the run; `p_holm` over the word tests of a measure, or
+    the categories of a result. Both are of the estimate that the `verdict` is about: the
+    stereotype where the data have sides, else the score. A baseline has no verdict.
     """
     rows = []
     for result in results:
@@ -264,7 +273,9 @@ def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
     whole, details = category == "", estimate.more
-    rate = result.extras.get(f"base_rate:{category}" if category else "base_rate")
+    judged = result.extras.get(f"stereotype:{category}" if category else "stereotype")
+    about = (judged or estimate).more
+    rate = result.extras.get(f"word_preference:{category}" if category else "word_preference")
     verdict = result.verdicts.get(category)
     return {
         "model": result.model,
@@ -282,8 +293,10 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
         "p_holm": np.nan if estimate.p is None else details.get("p_holm", estimate.p),
+        "p_run": about.get("p_run", np.nan),
+        "stereotype": np.nan if judged is None else judged.value,
         "detectable": details.get("detectable"),
-        "base_rate": np.nan if rate is None else rate.value,
+        "word_preference": np.nan if rate is None else rate.value,
         "shrunken": details.get("shrunken", np.nan),
         "clusters": details.get("clusters", np.nan),
         "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,

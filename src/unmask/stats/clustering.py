@@ -98,7 +98,7 @@ def _between(pulls: Floats, weight: Floats, units: Codes, strata: Codes | None) 
     totals, weights = (np.bincount(units, weights=v) for v in (pulls, weight))
     if len(totals) < 2:
         return Variance(float("nan"), 0)
-    lies_in = _stratum_of(units, strata)
+    lies_in = stratum_of(units, strata)
     share = weights / np.bincount(lies_in, weights=weights)[lies_in]
     centre = np.bincount(lies_in, weights=totals)[lies_in] * share
     value = float(np.sum((totals - centre) ** 2 / (1 - share)))
@@ -107,7 +107,7 @@ def _between(pulls: Floats, weight: Floats, units: Codes, strata: Codes | None) 
     return Variance(value, max(free, 1.0) if len(totals) > len(effective) else 0.0)
 
 
-def _stratum_of(units: Codes, strata: Codes | None) -> Codes:
+def stratum_of(units: Codes, strata: Codes | None) -> Codes:
     """The stratum of each unit [units]; units alone in theirs are put together.
 
     All lie in one where there are no strata, or where a unit lies in several.

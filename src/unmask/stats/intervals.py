@@ -5,7 +5,7 @@ A mean is a sum of weighted values; its pulls are weight x (value - mean).
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,31 @@ def _counted(values: Floats, design: Design) -> tuple[Floats, Design]:
 
 
 # ---------------------------------------------------------------- shares
+
+
+class UncertainShare(Protocol):
+    """A share, and what can be said of its error."""
+
+    @property
+    def share(self) -> float:
+        """The share, from 0 to 1."""
+
+    @property
+    def smooth(self) -> float:
+        """The share with a half added to each side."""
+
+    @property
+    def widest(self) -> Variance:
+        """Its variance."""
+
+    def wilson(self, level: float) -> tuple[float, float]:
+        """Its interval."""
+
+    def tail(self, null: float) -> float:
+        """The one-sided p against a value."""
+
+    def detectable(self, null: float, level: float, power: float = 0.8) -> float:
+        """The smallest difference from `null` that is found with this power."""
 
 
 class ShareVariance(NamedTuple):
@@ -185,7 +210,7 @@ def ratio(
 
 
 def as_percentage(
-    uncertainty: ShareVariance,
+    uncertainty: UncertainShare,
     n: int,
     clusters: int,
     *,

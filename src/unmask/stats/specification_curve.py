@@ -18,18 +18,35 @@ from unmask.types import Floats
 def joint_signs(
     leads: Sequence[tuple[Floats, NDArray[np.int64]]],
     clusters: int,
+    strata: NDArray[np.int64] | None = None,
     resampling: Resampling = DEFAULTS,
 ) -> float:
     """p of the median score: signs flipped by cluster in all specifications at once.
 
     `leads` has for each specification the lead of the stereotype [n] (win less a half) and the
-    number of each item's cluster [n] out of `clusters`. Where items are crossed with frames, the
-    test is made by words and by frames, and the larger p counts.
+    number of each item's cluster [n] out of `clusters`. `strata` [clusters] are the families and
+    sides that clusters lie in: a liking for one side's word moves a whole stratum, and is no noise,
+    so that only what clusters are apart from their stratum is flipped (a wild bootstrap). Where
+    items are crossed with frames, the test is made by words and by frames, and the larger p counts.
     """
     rng = np.random.default_rng(resampling.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(resampling.draws, clusters))
-    sums = [np.bincount(c, weights=v, minlength=clusters) / len(v) for v, c in leads]
-    return _beyond(np.array([s.sum() for s in sums]), np.stack([signs @ s for s in sums]))
+    seen, drawn = [], []
+    for lead, number in leads:
+        sums = np.bincount(number, weights=lead, minlength=clusters) / len(lead)
+        seen.append(float(sums.sum()))
+        sizes = np.bincount(number, minlength=clusters) / len(lead)
+        drawn.append(signs @ (sums if strata is None else _apart(sums, sizes, strata)))
+    return _beyond(np.array(seen), np.stack(drawn))
+
+
+def _apart(sums: Floats, sizes: Floats, strata: NDArray[np.int64]) -> Floats:
+    """Clusters' sums less what their stratum's mean gives them, scaled as a variance is (k - 1)."""
+    mean = np.bincount(strata, weights=sums) / np.maximum(np.bincount(strata, weights=sizes), 1e-12)
+    count = np.bincount(strata, weights=sizes > 0)[strata]
+    scale = np.where(count > 1, np.sqrt(count / np.maximum(count - 1, 1)), 0.0)
+    # a cluster that is alone in its stratum has nothing to be apart from: it stays as it is
+    return np.where(count > 1, scale * (sums - sizes * mean[strata]), sums)
 
 
 def joint_words(

@@ -8,9 +8,20 @@ from typing import Any
 from unmask.options import Threshold
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import corrected
-from unmask.types import Compared, Estimate, Result, Verdict
+from unmask.types import EMPTY, Compared, Estimate, Result, Verdict
 
 MIN_WORDS_A_SIDE = 5  # words a side below which nothing is concluded
+
+
+def judged(result: Result, category: str = "") -> tuple[str, Estimate]:
+    """The estimate that a verdict is about, and its name among the extras.
+
+    It is the stereotype where the data have two sides, so that it can be told from a liking of the
+    groups' words; else it is the score.
+    """
+    name = f"stereotype:{category}" if category else "stereotype"
+    score = result.by_category[category] if category else result.overall
+    return name, result.extras.get(name, score)
 
 
 def verdicts_of(
@@ -18,14 +29,17 @@ def verdicts_of(
     by_category: Mapping[str, Estimate],
     compared: Compared,
     matters: Threshold,
+    extras: Mapping[str, Estimate] = EMPTY,
 ) -> dict[str, Verdict]:
     """Verdicts by category, that of the whole under an empty name.
 
-    A category is biased only if it is so after Holm's correction over all of them.
+    They are about the stereotype where `extras` have it, else about the score. A category is
+    biased only if it is so after Holm's correction over all of them.
     """
     least = matters.points if compared == "preference" else matters.d
-    verdicts = {"": verdict(overall, least)}
-    for name, estimate in by_category.items():
+    verdicts = {"": verdict(extras.get("stereotype", overall), least)}
+    for name, score in by_category.items():
+        estimate = extras.get(f"stereotype:{name}", score)
         verdicts[name] = verdict(estimate, least, estimate.more.get("p_holm"))
     return verdicts
 
@@ -73,9 +87,14 @@ def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdi
     if estimate.excludes_ideal and sure:
         return Verdict("biased", matters, "the interval leaves out the ideal")
     if estimate.excludes_ideal:
-        why = "not after the correction for the others" if p is not None else "p disagrees"
+        why = _corrected(estimate) if p is not None else "p disagrees"
         return Verdict("cannot tell", matters, why)
     return Verdict("cannot tell", matters, "the interval holds the ideal and what would matter")
+
+
+def _corrected(estimate: Estimate) -> str:
+    count = estimate.more.get("tests")
+    return f"not after correction for {count} tests" if count else "not after correction"
 
 
 def contradiction(estimate: Estimate) -> tuple[str, ...]:

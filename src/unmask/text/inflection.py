@@ -1,5 +1,7 @@
 """English plurals, as far as word lists need them."""
 
+from collections.abc import Iterable
+
 _ODD = {
     "man": "men",
     "woman": "women",
@@ -42,3 +44,13 @@ def forms(word: str) -> list[str]:
     plurals = [plural(head) + link + rest] if link else []
     plurals.append(word + "s")  # published files have "knifes"
     return list(dict.fromkeys([word, plural(word), *plurals, *singulars(word)]))
+
+
+def lexemes(words: Iterable[str]) -> dict[str, str]:
+    """For each word of a set the word that it is a form of: `roses` of rose, if both are there.
+
+    Two forms of one word are no two words: they say the same twice.
+    """
+    known = list(dict.fromkeys(words))
+    there = set(known)
+    return {w: next((s for s in singulars(w) if s in there and s != w), w) for w in known}

@@ -185,7 +185,7 @@ def test_joint_tests_reject_five_per_cent_of_the_nulls():
         clusters = np.repeat(np.arange(20), 4)
         lead = rng.normal(size=20)[clusters]
         leads = [(np.sign(lead + rng.normal(size=80)) / 2, clusters) for _ in range(7)]
-        signs.append(joint_signs(leads, 20, Resampling(draws=300, seed=seed)))
+        signs.append(joint_signs(leads, 20, resampling=Resampling(draws=300, seed=seed)))
     for p in (words, signs):
         assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08
 

@@ -18,6 +18,7 @@ from unmask.reports.html.study_page import Study, Table
 from unmask.reports.templating import safe
 from unmask.stats import log_odds
 from unmask.stats.choice_effects import NONE, effects_of_choices, pairs_of_choices
+from unmask.stats.clustering import codes
 from unmask.stats.preference import Ties, preferred
 from unmask.stats.specification_curve import joint_signs, joint_words
 from unmask.studies.compare import wide
@@ -63,7 +64,7 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     made for each: `p` is the joint one.
     """
     count = _Count(options)
-    settings = replace(options, splits=0, progress=count)
+    settings = replace(options, splits=0, family="row", progress=count)
     failures: list[UnmaskError] = []
     results = evaluate(specs, settings, lambda spec, error: failures.append(error))
     if not results:
@@ -113,7 +114,19 @@ def _signs(
         wins = _wins(result, t)
         kept = ~np.isnan(wins)
         leads.append((wins[kept] - 0.5, t[way].map(names).to_numpy(np.int64)[kept]))
-    return joint_signs(leads, len(names), resampling)
+    return joint_signs(leads, len(names), _strata(tables, way, list(names)), resampling)
+
+
+def _strata(tables: Sequence[pd.DataFrame], way: str, names: Sequence[str]) -> Any:
+    """The family and side of each cluster, or the family of each frame; None where they mix."""
+    every = pd.concat([t[[way, "family", "side"]] for t in tables])
+    if not (every.side != "").all():
+        return None
+    group = every.family + ("/" + every.side if way == "cluster" else "")
+    by_name = group.groupby(every[way]).agg(["first", "nunique"])
+    if (by_name["nunique"] > 1).any():
+        return None
+    return codes(by_name["first"].loc[list(names)].to_numpy(str))
 
 
 def _wins(result: Result, table: pd.DataFrame) -> Any:

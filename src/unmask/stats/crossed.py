@@ -1,0 +1,327 @@
+"""One model of a measure's answers: items share words (or writers) and frames.
+
+An answer y (the stereotype is preferred: 1, 0, or a half) has the mean m of its cell (a family of
+words and its side) and the variance v = m(1 - m). Two items of one word are correlated, and so are
+two of one frame; both correlations are estimated once from all items, by the method of moments,
+so that a category with two frames borrows what frames do elsewhere. From them follows the variance
+of any weighted share, with Satterthwaite's degrees of freedom.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unmask.stats.clustering import Codes, Design, Variance, codes, stratum_of
+from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS
+from unmask.stats.student_t import beyond, quantile
+from unmask.types import Floats
+
+# What frames are assumed to do until they are seen: their correlation, and as how many degrees of
+# freedom this counts. The bundled model's frames have 0.02 to 0.15.
+ASSUMED_FRAMES = 0.05
+FRAMES_WEIGH = 4.0
+MIN_CELL = 4  # items of a cell that has a mean of its own
+HALVINGS = 40  # of an interval in which a root is looked for
+MOST_ERRORS = 1e9  # standard errors beyond which p is 0
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Answers `values` [n], their `cells` [n], and the units that they share: words, then frames.
+
+    `correlations` has one for each kind of unit, `df` the degrees of freedom of its estimate.
+    """
+
+    values: Floats
+    cells: Codes
+    units: tuple[Codes, ...]
+    correlations: tuple[float, ...]
+    df: tuple[float, ...]
+
+    def share(self, weight: Floats) -> "StratifiedShare":
+        """The weighted share and its variance; weights [n] add up to 1."""
+        some = np.flatnonzero(weight)
+        cells, weight = codes(self.cells[some]), weight[some]
+        sizes = np.bincount(cells).astype(float)
+        by_cell, alone = (np.bincount(cells, weights=w).astype(float) for w in (weight, weight**2))
+        means = np.bincount(cells, weights=weight * self.values[some]) / by_cell
+        shared = [r * _by_cell(weight, cells, codes(u[some])) for r, u in self._kinds]
+        return StratifiedShare(by_cell, means, sizes, np.diag(alone), tuple(shared), self.df)
+
+    @property
+    def _kinds(self) -> list[tuple[float, Codes]]:
+        return list(zip(self.correlations, self.units, strict=True))
+
+
+def _by_cell(weight: Floats, cells: Codes, units: Codes) -> Floats:
+    """Over pairs of items of one unit, the products of their weights, summed by their cells."""
+    shape = int(units.max()) + 1, int(cells.max()) + 1
+    sums = np.bincount(units * shape[1] + cells, weights=weight, minlength=shape[0] * shape[1])
+    table = sums.reshape(shape)
+    return np.asarray(table.T @ table - np.diag(np.bincount(cells, weights=weight**2)))
+
+
+@dataclass(frozen=True)
+class StratifiedShare:
+    """A share over cells [k], each with its weight, mean and size.
+
+    The variance is a quadratic form in the standard deviations of an answer in each cell: `alone`
+    [k, k] for independent items, and `shared` for what words, and frames, add, with degrees of
+    freedom `df`. The interval is Wilson's with as many items as that variance leaves. Of two cells
+    (the sides of one family) it is made of theirs (Zou and Donner 2008): a side at 100 % can only
+    be lower, and the interval of the whole has to know.
+    """
+
+    weight: Floats
+    means: Floats
+    sizes: Floats
+    alone: Floats
+    shared: tuple[Floats, ...]
+    df: tuple[float, ...]
+
+    @cached_property
+    def share(self) -> float:
+        """The share itself."""
+        value = float(self.weight @ self.means)
+        return value if 1e-12 < value < 1 - 1e-12 else float(round(value))  # all alike: no rounding
+
+    @cached_property
+    def smooth(self) -> float:
+        """The share with a half added to each side."""
+        count = float(self.sizes.sum())
+        return (self.share * count + 0.5) / (count + 1)
+
+    @cached_property
+    def widest(self) -> Variance:
+        """The variance, with a half added to each side and spread over the cells by weight."""
+        root = np.sqrt(self._spread(self.weight / 2))
+        alone = float(root @ self.alone @ root)
+        kinds = [alone + float(root @ shared @ root) for shared in self.shared]
+        value = sum(kinds) - (len(kinds) - 1) * alone
+        return Variance(
+            value, value**2 / sum(v**2 / f for v, f in zip(kinds, self.df, strict=True))
+        )
+
+    def wilson(self, level: float) -> tuple[float, float]:
+        """The interval at this level."""
+        return self._within(quantile((1 + level) / 2, self.widest.df))
+
+    def tail(self, null: float) -> float:
+        """The one-sided p of the test that the interval inverts."""
+        if self.share == null:
+            return 0.5
+        value, df = self.widest
+        if len(self.means) != 2:
+            scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
+            return beyond(abs(self.share - null) / math.sqrt(value * scale), df)
+        low, high = 0.0, 1.0
+        while high < MOST_ERRORS and not self._holds(null, high):
+            low, high = high, 2 * high
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._holds(null, middle) else (middle, high)
+        return beyond(high, df)
+
+    def detectable(self, null: float, level: float, power: float = 0.8) -> float:
+        """The smallest difference from `null` found with this power, were the share `null`."""
+        value, df = self.widest
+        scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
+        return (quantile((1 + level) / 2, df) + quantile(power, df)) * math.sqrt(value * scale)
+
+    def _holds(self, value: float, errors: float) -> bool:
+        """Whether the interval that reaches so many standard errors holds a value."""
+        low, high = self._within(errors)
+        return low <= value <= high
+
+    def _within(self, errors: float) -> tuple[float, float]:
+        if len(self.means) == 2:
+            low, high = self._of_two(errors)
+        else:
+            z2 = errors**2 * self.widest.value / (self.smooth * (1 - self.smooth))
+            low, high = _wilson(self.share, z2)
+        return max(0.0, min(self.share, low)), min(1.0, max(self.share, high))
+
+    def _of_two(self, errors: float) -> tuple[float, float]:
+        cells, alike = self._by_side
+        below, above = [], []
+        for weight, mean, variance in cells:
+            low, high = _wilson(mean, errors**2 * variance)
+            below.append(weight * (mean - low))
+            above.append(weight * (high - mean))
+        reaches = [math.sqrt(a * a + b * b + 2 * alike * a * b) for a, b in (below, above)]
+        return self.share - reaches[0], self.share + reaches[1]
+
+    @cached_property
+    def _by_side(self) -> tuple[list[tuple[float, float, float]], float]:
+        """Of two cells: weight, mean, and the variance of the mean over that of one answer.
+
+        And the correlation of their means.
+        """
+        covariance = self.alone + sum(self.shared)
+        root = np.sqrt(np.diag(covariance))
+        cells = zip(self.weight, self.means, (root / self.weight) ** 2, strict=True)
+        alike = float(covariance[0, 1] / (root[0] * root[1]))
+        return [(float(w), float(m), float(v)) for w, m, v in cells], alike
+
+    def _spread(self, part: Floats) -> Floats:
+        """The variance of an answer in each cell, with `part` of an item added to each side."""
+        smooth = (self.means * self.sizes + part) / (self.sizes + 2 * part)
+        unbiased = self.sizes / np.maximum(self.sizes - 1, 1)
+        return np.asarray(np.minimum(0.25, smooth * (1 - smooth) * unbiased))
+
+
+def _wilson(p: float, z2: float) -> tuple[float, float]:
+    """Wilson's interval of a share; `z2` is the squared quantile over the number of items."""
+    middle = (p + z2 / 2) / (1 + z2)
+    reach = math.sqrt(z2) / (1 + z2) * math.sqrt(max(0.0, p * (1 - p)) + z2 / 4)
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def _shared(parts: Floats, units: Codes) -> float:
+    """The sum over pairs of different items of one unit of the products of their parts."""
+    return float(np.sum(np.bincount(units, weights=parts) ** 2) - np.sum(parts**2))
+
+
+def fitted(values: Floats, design: Design, cells: Codes | None = None) -> Crossed:
+    """The model of answers [n] under a design; `cells` [n] stand in where it has no strata.
+
+    Where fewer than MIN_CLUSTERS clusters hold the rarer answer, ASSUMED_CORRELATION stands in for
+    what cannot be seen.
+    """
+    fixed = design.strata if design.strata is not None else cells
+    fixed = np.zeros(len(values), np.int64) if fixed is None else _large(codes(fixed))
+    units = [design.clusters] + ([design.crossed] if design.crossed is not None else [])
+    moments = _Moments(values, fixed, units)
+    found = moments.correlations()
+    strata = (design.strata, design.families)
+    df = [moments.freedom(k, r, strata[k]) for k, r in enumerate(found)]
+    if len(units) > 1:
+        found[1] = (df[1] * found[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / (df[1] + FRAMES_WEIGH)
+        df[1] += FRAMES_WEIGH
+    seen = _seen(values, design.clusters)
+    if seen < MIN_CLUSTERS:
+        found[0] = max(found[0], ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS))
+    return Crossed(values, fixed, tuple(units), tuple(found), tuple(df))
+
+
+def _large(cells: Codes) -> Codes:
+    """Cells of fewer than MIN_CELL items put together: one item has no spread of its own."""
+    small = np.bincount(cells)[cells] < MIN_CELL
+    return codes(np.where(small, -1, cells) + 1)
+
+
+def _seen(values: Floats, clusters: Codes) -> int:
+    """Clusters that hold the rarer answer."""
+    sums, sizes = (np.bincount(clusters, weights=w) for w in (values, np.ones(len(values))))
+    return int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
+
+
+class _Moments:
+    """Sums over pairs of items of one unit, and what they are expected to be.
+
+    Answers less their cell's mean, u = P y, are correlated by that alone. Over the pairs of units
+    of a kind k, sum u_i u_j = sum over kinds l of r_l tr(B_k P G_l P) + tr(B_k P V P), where B_k
+    marks the pairs of a unit, V = diag(v) and G_l = sqrt(V) B_l sqrt(V); solved for the r.
+    """
+
+    def __init__(self, values: Floats, cells: Codes, units: list[Codes]) -> None:
+        self.cells, self.units = cells, units
+        self.sizes = np.bincount(cells).astype(float)
+        mean = np.bincount(cells, weights=values) / self.sizes
+        self.apart = values - mean[cells]
+        squares = np.bincount(cells, weights=self.apart**2)
+        self.spread = squares / np.maximum(self.sizes - 1, 1)
+        self.tables = [self._table(u) for u in units]
+
+    def _table(self, units: Codes) -> Floats:
+        """Items of each unit in each cell."""
+        shape = int(units.max()) + 1, len(self.sizes)
+        return (
+            np.bincount(units * shape[1] + self.cells, minlength=shape[0] * shape[1])
+            .reshape(shape)
+            .astype(float)
+        )
+
+    def correlations(self) -> list[float]:
+        """The correlation of two items of one unit, for each kind; none is below 0."""
+        kinds = range(len(self.units))
+        expected = np.array([[self._pairs(k, m) for m in kinds] for k in kinds])
+        observed = np.array([self._observed(k) for k in kinds])
+        known = [k for k in kinds if expected[k, k] > 1e-12]
+        out = np.zeros(len(self.units))
+        while known:  # a negative one is none, and the others are found without it
+            found = np.linalg.lstsq(expected[np.ix_(known, known)], observed[known], rcond=None)[0]
+            if (found >= 0).all():
+                out[known] = found
+                break
+            known = [k for k, r in zip(known, found, strict=True) if r >= 0]
+        return [float(min(r, 1.0)) for r in out]
+
+    def _observed(self, k: int) -> float:
+        """The sum over pairs, less what centring makes of it."""
+        pairs = _shared(self.apart, self.units[k])
+        return pairs - (self._trace(k, self.spread) - self._alone(self.spread))
+
+    def _trace(self, k: int, value: Floats) -> float:
+        """tr(Z' P diag(value of the cell) P Z)."""
+        table = self.tables[k]
+        return float(np.sum(table.sum(0) * value) - np.sum((table**2).sum(0) * value / self.sizes))
+
+    def _alone(self, value: Floats) -> float:
+        """tr(P diag(value of the cell) P)."""
+        return float(np.sum(value * (self.sizes - 1)))
+
+    def _pairs(self, k: int, m: int) -> float:
+        """tr(B_k P G_m P); G scales by sqrt(v), which is one number in a cell."""
+        whole = self._cross(k, m)
+        return (
+            whole
+            - self._trace(m, self.spread)
+            - self._trace(k, self.spread)
+            + self._alone(self.spread)
+        )
+
+    def _cross(self, k: int, m: int) -> float:
+        """|| Z_k' P sqrt(V) Z_m ||^2, without the matrix itself."""
+        root = np.sqrt(self.spread)
+        scale, one, two = root / self.sizes, self.tables[k], self.tables[m]
+        width = int(self.units[m].max()) + 1
+        both, where = np.unique(self.units[k] * width + self.units[m], return_inverse=True)
+        direct = np.bincount(where, weights=root[self.cells])
+        through = np.einsum("pc,pc->p", one[both // width] * scale, two[both % width])
+        inner = (scale[:, None] * (one.T @ one)) @ (scale[:, None] * (two.T @ two))
+        return float(direct @ direct - 2 * direct @ through + np.trace(inner))
+
+    def freedom(self, k: int, correlation: float, strata: Codes | None) -> float:
+        """Degrees of freedom of the spread between units, which lie in strata (Satterthwaite)."""
+        units, spread = self.units[k], self.spread[self.cells]
+        sizes = np.bincount(units, weights=spread)
+        crowd = np.bincount(units, weights=np.sqrt(spread)) ** 2
+        lam = sizes + correlation * (crowd - sizes)
+        within = stratum_of(units, strata)
+        return (
+            max(1.0, _freedom(lam, within))
+            if lam.any()
+            else max(1.0, _freedom(np.bincount(units).astype(float), within))
+        )
+
+
+def _freedom(spread: Floats, strata: Codes) -> float:
+    """Of a sum of squares about the means of strata, of values with these variances [units]."""
+    once, twice, thrice = (np.bincount(strata, weights=spread**k) for k in (1, 2, 3))
+    once = np.maximum(once, 1e-300)
+    mean = float(np.sum(once - twice / once))
+    variance = float(np.sum(twice - 2 * thrice / once + (twice / once) ** 2))
+    return mean**2 / variance if variance > 0 else 0.0
+
+
+def even_sides(families: Codes, sides: Codes) -> Floats:
+    """Weights [n] under which a family weighs as many items as it has, and its sides alike."""
+    cell = codes(families * (int(sides.max()) + 1) + sides)
+    sizes = np.bincount(cell).astype(float)
+    pairs = np.unique(np.column_stack([families, cell]), axis=0)
+    count = np.bincount(pairs[:, 0]).astype(float)
+    weight = np.bincount(families)[families] / count[families] / sizes[cell]
+    return np.asarray(weight / len(families))
