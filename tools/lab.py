@@ -1,8 +1,8 @@
 """Keep the results of a grid: a data file and figures for the docs, the standings in the package.
 
-    unmask validate -o FOLDER && python tools/lab.py FOLDER [BUNDLED]
+    unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED]]
 
-BUNDLED is a folder of the tier of that name; without it what was kept of one stays. Writes
+Without a FOLDER what was kept is read anew. BUNDLED is a folder of the tier of that name; without it what was kept of one stays. Writes
 docs/data/lab*.parquet, docs/images/lab-*.svg, docs/lab-results.md and the package's
 data/published/lab.json, which `unmask list measures NAME` shows.
 """
@@ -31,7 +31,7 @@ PRINTED = (
 )
 
 
-def main(folder: Path, bundled: Path | None = None) -> None:
+def main(folder: Path | None = None, bundled: Path | None = None) -> None:
     """Read the grid's models and write all that is kept of them."""
     for given, path in ((folder, KEPT), (bundled, FURTHER)):
         if given is not None:
@@ -39,7 +39,7 @@ def main(folder: Path, bundled: Path | None = None) -> None:
             keep(frame.assign(choice=frame.choice.fillna("")), path)
     kept = pd.read_parquet(KEPT)
     found = {r: measure_quality.read(kept, r) for r in measure_quality.rulers(kept)}
-    verdicts_of = {r: measure_quality.standing(f) for r, f in found.items()}
+    verdicts_of = measure_quality.standings(found)
     target = ROOT / "src" / "unmask" / "data" / "published" / "lab.json"
     target.write_text(json.dumps(report.packaged(verdicts_of), indent=1) + "\n")
     for figure in report.figures(kept):

@@ -18,6 +18,7 @@ from unmask.flow.fit import takes
 from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
+from unmask.options import named as named_as
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
 from unmask.stats.verdict import judged
@@ -87,7 +88,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
             cluster=settings.cluster,
         )
     )
-    sets, left_out = _excluding(sets, settings.exclude)
+    sets, left_out = _excluding(sets, settings.exclude, named)
     if settings.limit is not None:
         sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
     pairs = [(m, d) for d in sets for m in rows if takes(m, d)]
@@ -118,11 +119,24 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     return Results(results, notes + _following(results) + _whole_run(results), tuple(lost))
 
 
-def _excluding(sets: list[Data], file: Any) -> tuple[list[Data], list[str]]:
-    """The sets without the items that a file names, and a note on each that lost some."""
+def _excluding(
+    sets: list[Data], file: Any, models: Sequence[str | Path | Model]
+) -> tuple[list[Data], list[str]]:
+    """The sets without the items that a file names, and a note on each that lost some.
+
+    Items that a model's own answers chose may not be left out for that model: what is left would
+    agree with itself by construction.
+    """
     if file is None:
         return sets, []
     ids, name = defects.excluded(Path(file)), Path(file).name
+    own = sorted(defects.chosen_on(Path(file)) & {named_as(m) for m in models})
+    if own:
+        raise DataError(
+            f"the items of {name} were chosen by the answers of {own[0]}, so that its score on the "
+            "others would look surer than it is; leave them out for other models only, or choose "
+            "items with 'unmask reliability' on other models."
+        )
     out = [defects.without(d, ids, name) if isinstance(d, Dataset) else d for d in sets]
     lost = [(a, b) for a, b in zip(sets, out, strict=True) if a is not b]
     if not lost:

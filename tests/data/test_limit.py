@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import unmask
-from conftest import invoke
+from conftest import invoke, tiny
 from unmask.data import catalogue
 from unmask.reports.results import load
 
@@ -28,7 +28,11 @@ def test_a_limit_is_declared_everywhere(done):
     (found,) = load(done)
     assert found.data == "bundled-pairs:12-of-356"
     assert found.coverage.items == 12
-    assert found.provenance["data"]["limited"] == {"items": 12, "of": 356}
+    assert found.provenance["data"]["limited"] == {
+        "items": 12,
+        "of": 356,
+        "seed": 0,
+    }
     texts = [(done / "report.html").read_text(), found.to_markdown(), found.to_latex()]
     texts += [invoke("export", done, "--format", f)[1] for f in ("hub", "lm-eval")]
     assert all("12-of-356" in text for text in texts)
@@ -60,3 +64,13 @@ def test_a_limit_takes_both_of_sides_that_take_turns():
 def test_a_limit_that_does_nothing_is_noted(here):
     found = unmask.run("bundled", "w-seat", "weat-6", limit=5)
     assert any("limit was not used" in note for note in found.notes)
+
+
+def test_a_limit_follows_the_seed():
+    data = catalogue.sentences("bundled-pairs")
+    usual, other, again = (catalogue.limited(data, 40, seed) for seed in (0, 3, 3))
+    assert other.items == again.items != usual.items
+    assert usual.name == "bundled-pairs:40-of-356"
+    assert other.name == "bundled-pairs:40-of-356-seed-3"
+    found = unmask.run(tiny("bert"), ["aul"], ["bundled-pairs"], limit=40, seed=3)
+    assert found[0].data == other.name

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
 from conftest import ROOT, invoke
 from unmask.data.packaged import published
@@ -683,11 +684,10 @@ def test_an_unknown_field_is_no_grid():
 def test_the_standings_of_the_package_are_those_of_the_kept_grid():
     kept = pd.read_parquet(ROOT / "docs" / "data" / "lab.parquet")
     assert len(kept[["kind", "theta", "rho", "seed"]].drop_duplicates()) == 360
-    chosen = kept[kept.measure.isin(["cps", "aul", "lpbs", "w-seat"])].astype({"choice": str})
-    standings = {
-        r: measure_quality.standing(measure_quality.read(chosen, r))
-        for r in measure_quality.rulers(chosen)
-    }
+    chosen = kept.astype({"choice": str})
+    standings = measure_quality.standings(
+        {r: measure_quality.read(chosen, r) for r in measure_quality.rulers(chosen)}
+    )
     named = {(s["measure"], s["models"]): s for s in published("lab")}
     for found in report.packaged(standings):
         assert named[found["measure"], found["models"]] == found
@@ -717,3 +717,57 @@ def test_the_bundled_model_is_trained_further_and_scored(tmp_path):
     again = grid.run(small, tmp_path, progress=lambda *a: told.append(a), workers=1)[0]
     assert again.equals(frame)
     assert not [a for a in told if a[0] == "training"]
+
+
+def test_only_seeds_with_several_thetas_carry_a_slope():
+    """60 worlds without a bias tell the noise; the slope has the interval of the 8 others."""
+    rng = np.random.default_rng(0)
+    rows = [(s, 0.0) for s in range(60)] + [(100 + s, t) for s in range(8) for t in (0.0, 0.5, 1.0)]
+    frame = pd.DataFrame(rows, columns=["seed", "theta"])
+    tilt = {s: rng.normal(0, 0.5) for s in range(200)}
+    lead = frame.theta * (1 + frame.seed.map(tilt)) + 0.05 * rng.normal(size=len(frame))
+    carriers = measure_quality.carrying(frame)
+    assert carriers == set(range(100, 108))
+    w = measure_quality.resampled(frame.seed, 0, carriers=carriers)
+    own = np.array([s in carriers for s in frame.seed])
+    assert (w[:, own].sum(1) == 24).all()
+    assert (w[:, ~own].sum(1) == 60).all()
+    found = measure_quality.estimate(measure_quality.slope(frame.theta, lead)(w), len(carriers))
+    slopes = [np.polyfit(g.theta, lead[g.index], 1)[0] for _, g in frame[own].groupby("seed")]
+    expected = stats.t.ppf(0.975, 7) * np.std(slopes, ddof=1) / np.sqrt(8)
+    assert (found.high - found.low) / 2 == pytest.approx(expected, rel=0.35)
+
+
+def test_ratios_have_intervals_of_their_own():
+    rng = np.random.default_rng(1)
+    over, under = 2 + 0.3 * rng.normal(size=4000), 1 + 0.2 * rng.normal(size=4000)
+    over[0], under[0] = 2.0, 1.0
+    found = measure_quality.fieller(over, under, 8)
+    assert found.value == 2
+    assert found.low < 2 < found.high
+    t = stats.t.ppf(0.975, 7)
+    for end in (found.low, found.high):  # where over - end x under is t errors from 0
+        error = np.sqrt((0.3**2 + (end * 0.2) ** 2) * 8 / 7)
+        assert abs(2 - end) / error == pytest.approx(t, rel=0.05)
+    near_zero = np.append(0.2, 0.2 + 0.2 * rng.normal(size=3999))
+    assert np.isnan(measure_quality.fieller(over, near_zero, 8).low)
+    small = measure_quality.on_log_scale(
+        np.append(4.0, np.exp(1.4 + 1.0 * rng.normal(size=999))), 8
+    )
+    assert 0 < small.low < 4 < small.high
+
+
+def test_false_alarms_are_judged_among_all_rulers():
+    def alarmed(count):
+        null = pd.DataFrame({"theta": 0.0, "low": [1.0] * count + [-1.0] * (68 - count),
+                             "high": 2.0, "ideal": 0.0})  # fmt: skip
+        return measure_quality._alarms(null)
+
+    seven, many = alarmed(7), alarmed(25)
+    assert seven["alarms"].p == pytest.approx(0.053, abs=0.002)
+    some = {measure_quality.Ruler("masked", f"x{k}", "pairs-50"): alarmed(3) for k in range(56)}
+    some[measure_quality.Ruler("masked", "seven", "pairs-50")] = seven
+    some[measure_quality.Ruler("masked", "many", "pairs-50")] = many
+    found = {r.measure: s for r, s in measure_quality.standings(some).items()}
+    assert "false alarms as promised" in found["seven"].met
+    assert "false alarms as promised" in found["many"].missed

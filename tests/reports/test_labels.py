@@ -15,7 +15,7 @@ def runs(tmp_path):
     """One model in `a/mine`, `b/mine`, `c/other`, and another in `d/mine`."""
     folders = [tmp_path / name for name in ("a/mine", "b/mine", "c/other", "d/mine")]
     for folder, family in zip(folders, ("bert", "bert", "bert", "roberta"), strict=True):
-        found = unmask.run(tiny(family), ["aul"], ["bundled-pairs"], limit=12, seed=3)
+        found = unmask.run(tiny(family), ["aul"], ["bundled-pairs"], limit=13, seed=3)
         unmask.save(found, folder)
     return folders
 

@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 from scipy.stats import t
 
 from unmask.errors import UnmaskError
 from unmask.stats import power
+from unmask.stats.clustering import Design
+from unmask.stats.crossed import fitted
 from unmask.stats.effects import mixture, smallest_effect
 
 
@@ -49,3 +52,59 @@ def test_what_no_study_reaches_and_no_power_is_refused():
         with pytest.raises(UnmaskError, match="power"):
             power.check(wrong)
     power.check(0.5)
+
+
+def pilot(words=0.1, frames=0.05, df=(30, 12)):
+    """176 words in 22 frames, each word in two of them."""
+    return power.Pilot(352, 0.25, power.Kind(176, words, df[0]), power.Kind(22, frames, df[1]))
+
+
+def test_frames_bound_what_words_can_do():
+    few = pilot(frames=0.2)
+    words, frames, both = few.needed(6.0)
+    assert words is None  # 22 frames of correlation .2 leave an error of 4.8 points
+    assert frames is not None
+    assert both is not None
+    assert both[1] > 22
+    assert few.reaches(6.0, 176, frames, power=0.8, level=0.95)
+    assert not few.reaches(6.0, 176, frames - 1, power=0.8, level=0.95)
+    assert not few.reaches(6.0, 100_000, 22, power=0.8, level=0.95)
+    assert pilot(frames=0.0, df=(30, 200)).needed(6.0)[0] is not None
+
+
+def test_a_pilot_that_knows_little_asks_for_more():
+    sure, unsure = (pilot(df=df).needed(8.0)[1] for df in ((300, 300), (30, 5)))
+    assert sure < unsure
+    kind = power.Kind(22, 0.1, 1e9)
+    assert kind.feared(16) == pytest.approx(0.1, abs=1e-3)
+    assert power.Kind(22, 0.1, 10).feared(16) > 0.1
+    assert power.Kind(22, 0.1, 10).feared(1) == 0.1
+
+
+def test_without_frames_only_words_are_asked_for():
+    alone = power.Pilot(300, 0.25, power.Kind(15, 0.05, 14))
+    words, frames, both = alone.needed(5.0)
+    assert words > 15
+    assert (frames, both) == (None, None)
+
+
+def test_promised_power_is_delivered():
+    """15 writers of 20 items as a pilot; the studies that it plans find what they are made for."""
+    rng = np.random.default_rng(0)
+
+    def drawn(writers, share, scale=9.5):  # a correlation of .095
+        number = np.repeat(np.arange(writers), 20)
+        chance = rng.beta(share * scale, (1 - share) * scale, writers)
+        return (rng.random(len(number)) < chance[number]).astype(float), Design(number)
+
+    found = []
+    for _ in range(40):
+        wins, design = drawn(15, 0.5)
+        even = np.full(len(wins), 1 / len(wins))
+        seen = fitted(wins, design).described(even)
+        needed = power.Pilot(len(wins), seen["spread"], power.Kind(**seen["words"])).needed(6.0)[0]
+        for _ in range(5):
+            wins, design = drawn(needed, 0.56)
+            share = fitted(wins, design).share(np.full(len(wins), 1 / len(wins)))
+            found.append(2 * share.tail(0.5) <= 0.05)
+    assert 0.72 < np.mean(found) < 0.9

@@ -14,6 +14,7 @@ from unmask.options import Options
 from unmask.stats.effects import mixture
 from unmask.stats.power import clusters_needed, likeness, words_needed
 from unmask.studies import reliability as relying
+from unmask.studies.calibration import calibrate
 from unmask.studies.sample_size import needs
 
 
@@ -36,12 +37,52 @@ def table(groups=8, words=10, frames=3, noise=0.0, seed=0):
     return frame.assign(category=frame.family, group=frame.family + "/" + frame.side)
 
 
-def test_halves_agree_where_groups_differ_and_not_where_they_do_not():
-    assert relying.halves(table()) > 0.9
-    flat = table(seed=1)
-    flat["win"] = (np.random.default_rng(2).random(len(flat)) < 0.5).astype(float)
-    assert relying.halves(flat) < 0.7
-    assert relying.halves(table(groups=2)) is None
+def answered(seed, stereotype=0.0, likes=0.0, families=10, words=8, frames=3):
+    """Margins of a model that likes one side's word, and has a stereotype in some families."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for f in range(families):
+        strength = stereotype * rng.normal()
+        liked = likes * rng.normal()
+        for side in (0, 1):
+            for w in range(words):
+                lean = strength + liked * (1 - 2 * side) + 0.5 * rng.normal()
+                for k in range(frames):
+                    lead = lean + rng.logistic()
+                    names = {"family": f"f{f}", "side": str(side), "frame": f"f{f}/{k}"}
+                    rows.append({**names, "cluster": f"{f}/{side}/{w}", "lead": lead})
+    frame = pd.DataFrame(rows).assign(win=lambda t: (t.lead > 0).astype(float))
+    frame.index = [f"i{k}" for k in range(len(frame))]
+    return frame.assign(category=frame.family, group=frame.family + "/" + frame.side)
+
+
+def test_reliability_is_of_the_stereotype_and_not_of_the_word():
+    """Without a stereotype, a liking for words of 3 logits is nothing to rely on."""
+    none = [relying.generalizability(answered(k, likes=3.0)) for k in range(12)]
+    assert np.median([v["generalizability"] for v in none]) < 0.3
+    assert np.mean([v["low"] == 0 for v in none]) >= 0.8
+    there = [relying.generalizability(answered(k, 1.5, 3.0)) for k in range(5)]
+    assert min(v["generalizability"] for v in there) > 0.6
+    for v in there:
+        assert v["low"] < v["generalizability"] < v["high"]
+    few = relying.generalizability(answered(0, families=3))
+    assert few["generalizability"] is None
+    unsided = relying.generalizability(answered(0).assign(side=""))
+    assert unsided["generalizability"] is None
+
+
+def test_measures_that_share_nothing_but_a_liking_for_words_do_not_agree():
+    one, two = answered(1, likes=3.0), answered(2, likes=3.0)
+    liking = np.where(one.side == "0", 3.0, -3.0)
+    pair = [t.assign(lead=t.lead + liking) for t in (one, two)]
+    pair = [t.assign(win=(t.lead > 0).astype(float)) for t in pair]
+    found = relying._agreement(*pair)
+    assert found["same side"] > 65
+    assert abs(found["correlation"]) < 0.2
+    assert abs(found["kappa"]) < 0.2
+    same = relying._agreement(one, one)
+    assert same["correlation"] == pytest.approx(1)
+    assert same["kappa"] == pytest.approx(1)
 
 
 def test_alpha_is_one_where_frames_repeat_each_other():
@@ -49,6 +90,28 @@ def test_alpha_is_one_where_frames_repeat_each_other():
     # frames with as much noise as signal: 3 x .5 / (1 + 2 x .5) = .75
     assert relying.alpha(table(words=200, noise=1.0)) == pytest.approx(0.75, abs=0.05)
     assert relying.alpha(table().assign(frame="")) is None
+    liked = table(words=200, noise=1.0)
+    liked["lead"] += 4.0 * (liked.side == "1")
+    assert relying.alpha(liked) == pytest.approx(0.75, abs=0.05)  # a side's word changes nothing
+
+
+def test_items_are_not_left_out_for_the_model_that_chose_them(tmp_path):
+    path = tmp_path / "disagree.csv"
+    chosen = pd.DataFrame({"item": ["age/0/0", "gender-work/nurse/0"], "data": "bundled-pairs"})
+    chosen.assign(chosen_on="bundled other").to_csv(path, index=False)
+    with pytest.raises(DataError, match="chosen by the answers of bundled"):
+        unmask.run("bundled", ["aul"], ["bundled-pairs"], exclude=path, limit=20)
+    assert unmask.run(tiny("bert"), ["aul"], ["bundled-pairs"], exclude=path)[0].overall.n < 356
+
+
+def test_a_fair_world_has_few_alarms_and_a_biased_one_many():
+    tables = [answered(k, likes=1.0, families=6) for k in (3, 4)]
+    found = calibrate(tables, points=(0.0, 25.0), draws=12, seed=1).set_index("points")
+    assert found.loc[0.0, "any"] <= 25
+    assert found.loc[25.0, "any"] >= 90
+    assert found.loc[25.0, "overall"] > found.loc[25.0, "category"]
+    again = calibrate(tables, points=(0.0, 25.0), draws=12, seed=1)
+    assert (again["any"].to_numpy() == found["any"].to_numpy()).all()
 
 
 def test_an_item_that_disagrees_is_found():
@@ -81,7 +144,10 @@ def test_the_study_on_two_models_and_leaving_items_out(tmp_path):
     assert last["with the last"].tolist() == pytest.approx([1, 1])
     gone = apart if len(apart) else found["items-all"].head(5)
     path = tmp_path / "gone.csv"
-    gone.assign(data="bundled-pairs").to_csv(path, index=False)
+    assert set(apart.chosen_on) <= {"tiny-bert tiny-roberta"} or len(apart) == 0
+    gone.assign(data="bundled-pairs").drop(columns="chosen_on", errors="ignore").to_csv(
+        path, index=False
+    )
     less = unmask.run(models[0], ["aul"], ["bundled-pairs"], exclude=path)
     assert less[0].overall.n == 356 - len(gone)
     assert less[0].provenance["data"]["excluded"] == {"file": "gone.csv", "items": len(gone)}
@@ -119,13 +185,15 @@ def test_plan_from_results_and_from_nothing(tmp_path):
     found = unmask.run(tiny("bert"), ["aul", "w-seat"], ["bundled-pairs", "weat-6"])
     frame = needs(found, {"points": 3, "d": 0.5}).set_index("unit")
     row = frame.loc["points"]
-    assert row["items needed"] == pytest.approx(
-        row["clusters needed"] * row["items"] / row["clusters"], abs=1
-    )
+    if not math.isnan(row["words needed"]):
+        expected = row["words needed"] * row["items"] / row["words"]
+        assert row["items needed"] == pytest.approx(expected, abs=1)
+    assert row["frames"] == 23
+    assert "more" in row["advice"]
     unmask.save(found, tmp_path / "r")
     status, out, _ = invoke("plan", tmp_path / "r", "--detect", "3,0.5d", "--power", "0.9")
     assert status == 0
-    assert "clusters needed" in out
+    assert "advice" in out
     status, out, _ = invoke("plan", "--detect", "5")
     assert status == 0
     assert "independent" in out

@@ -23,7 +23,10 @@ def leaderboard(folders: Folders, out: CsvOut = None) -> None:
     board = boards.leaderboard(results.gather(folders))
     turned = board.round(2).astype(object).set_index("model").T.rename_axis(None, axis=1)
     terminal.print_frame(console, turned.reset_index(names=""))
-    note = "distance: mean distance from the ideal, in units of what matters; biased: verdicts."
+    note = (
+        "rank to rank_high: the ranks that a model may have; those that cannot be told apart share "
+        "one. distance: from the ideal, in units of what matters, less noise. biased: verdicts."
+    )
     console.print(note, style="dim", soft_wrap=True)
     if out is not None:
         files.put_csv(out, board)

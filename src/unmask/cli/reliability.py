@@ -37,6 +37,13 @@ def reliability(
     data: Annotated[
         str, typer.Option("-d", "--data", help="A set of sentence pairs.")
     ] = "bundled-pairs",
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Also simulate how often a fair and a biased model are called biased.",
+        ),
+    ] = False,
     out: shared.Out = None,
     force: shared.Force = False,
     tokens: shared.Tokens = "auto",
@@ -52,10 +59,12 @@ def reliability(
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)
             loaded = [evaluate.loaded(m, chosen) for m in names]
-            written, apart = study.reliability(loaded, chosen, measures=measures, data=data)
+            written, apart = study.reliability(
+                loaded, chosen, measures=measures, data=data, calibration=calibrate
+            )
         study_page.write(written, folder)
         files.put_csv(folder / "disagree.csv", apart.assign(data=data))
     shown = [t for t in written.tables if t.name != "items-all"]
     terminal.print_study(console, study_page.Study(written.title, shown), folder)
-    note = f"{len(apart)} items disagree with the rest; leave them out with --exclude"
+    note = f"{len(apart)} items disagree with the rest; for other models leave them out: --exclude"
     console.print(escape(f"{note} {folder / 'disagree.csv'}"), soft_wrap=True)

@@ -59,6 +59,12 @@ def excluded(path: Path) -> dict[str, set[str]]:
     return ids
 
 
+def chosen_on(path: Path) -> set[str]:
+    """The models whose answers chose the items of such a table, where it says so."""
+    rows = read_table(path, ["item"])
+    return {name for row in rows for name in str(row.get("chosen_on") or "").split()}
+
+
 def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
     """The data set less the items that a file excludes; `about` counts them."""
     names = ("", data.name, data.name.partition(":")[0])

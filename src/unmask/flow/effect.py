@@ -1,6 +1,6 @@
 """From vectors by word to the effect size, and what each word does to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +17,11 @@ from unmask.stats.effects import (
     effect_estimate,
     effect_size,
     permutation,
+    template_variance,
     unit,
 )
 from unmask.text.inflection import lexemes
-from unmask.types import Estimate, Floats
+from unmask.types import EMPTY, Estimate, Floats
 
 ByWord = Mapping[str, Mapping[str, Floats]]  # set, word: vectors [contexts, d]
 
@@ -38,12 +39,19 @@ class Effect:
     sentences: tuple[Floats, Floats] | None = None
 
 
-def effect(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:
-    """The measure's effect size on the vectors of X, Y, A and B."""
-    sampling = measure.test == "random-effects"
-    return (
-        _sampled(measure, by_word, resampling) if sampling else _plain(measure, by_word, resampling)
-    )
+Frames = Mapping[str, Mapping[str, Sequence[str]]]  # set, word: the template of each context
+
+
+def effect(
+    measure: Association, by_word: ByWord, resampling: Resampling, frames: Frames = EMPTY
+) -> Effect:
+    """The measure's effect size on the vectors of X, Y, A and B.
+
+    `frames` are the templates that the target words stand in, where they stand in some.
+    """
+    if measure.test == "random-effects":
+        return _sampled(measure, by_word, resampling)
+    return _plain(measure, by_word, resampling, frames)
 
 
 def stacked(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
@@ -52,7 +60,7 @@ def stacked(words: Mapping[str, Floats]) -> tuple[Floats, list[str]]:
     return np.concatenate(list(words.values())), names
 
 
-def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:
+def _plain(measure: Association, by_word: ByWord, resampling: Resampling, frames: Frames) -> Effect:
     """d over all sentences; p over words, or over sentences where that is what was published."""
     (x, xs), (y, ys), (a, _), (b, _) = (stacked(words) for words in by_word.values())
     scores = associations(x, a, b), associations(y, a, b)
@@ -62,11 +70,30 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling) -> Eff
         test = permutation(*scores, sided=measure.sided, resampling=resampling)
     other = _attributes(by_word) if resampling.random == "attributes" else None
     overall = effect_estimate(
-        words, sided=measure.sided, attributes=other, test=test, resampling=resampling
+        words,
+        sided=measure.sided,
+        attributes=other,
+        templates=_templates(by_word, scores, frames),
+        test=test,
+        resampling=resampling,
     )
     overall = overall if test is None else _marked(overall, "p")
     parts = (*_by_form(by_word, words.without()), *_without_attributes(by_word, len(x)))
     return Effect(overall, _named(by_word, parts), sentences=scores)
+
+
+def _templates(by_word: ByWord, scores: tuple[Floats, Floats], frames: Frames) -> Variance | None:
+    """What other templates would add, where every word of a set stands in the same ones."""
+    tables, names = [], []
+    for label, values in zip(list(by_word)[:2], scores, strict=True):
+        rows = [tuple(frames.get(label, {}).get(w, ())) for w in by_word[label]]
+        if len(set(rows)) != 1 or len(set(rows[0])) != len(rows[0]) or not rows[0]:
+            return None
+        if len(rows) * len(rows[0]) != len(values):
+            return None
+        tables.append(values.reshape(len(rows), len(rows[0])))
+        names.append(rows[0])
+    return template_variance(tables[0], tables[1], paired=names[0] == names[1])
 
 
 def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> Effect:

@@ -15,7 +15,8 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
 from unmask.queries import Ints, sums
 from unmask.stats import log_odds
-from unmask.stats.clustering import codes
+from unmask.stats.clustering import Variance, codes
+from unmask.stats.effects import template_variance
 from unmask.stats.intervals import ratio
 from unmask.stats.multiplicity import together
 from unmask.stats.preference import Preferences, Ties
@@ -183,6 +184,21 @@ def _reasons(data: Dataset, reasons: Mapping[str, str]) -> list[str | None]:
     return [reasons.get(item.id) for item in data.items for _ in item.texts]
 
 
+def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
+    """What other templates would add to an effect size, where every word stands in all of them."""
+    halves = []
+    for side in ("A", "B"):
+        items = [i for i in data.items if i.side == side and i.id in values and i.frame]
+        facts = [(i.cluster, i.frame, values[i.id]) for i in items]
+        table = pd.DataFrame(facts, columns=["word", "frame", "value"])
+        halves.append(table.pivot_table(index="word", columns="frame", values="value"))
+    if any(t.empty or t.isna().to_numpy().any() for t in halves):
+        return None
+    paired = list(halves[0].columns) == list(halves[1].columns)
+    one, two = (t.to_numpy(float) for t in halves)
+    return template_variance(one, two, paired=paired)
+
+
 def _accuracy(data: Dataset, scored: Scored, resampling: Resampling) -> Estimate | None:
     """Token prediction accuracy in per cent, over clusters."""
     counts = np.array([len(item.texts) for item in data.items], np.int64)
@@ -271,7 +287,11 @@ def _log_odds(
         of = lexemes(i.cluster for i in kept)
         halves[items[-1].category] = (scores, [of[i.cluster] for i in kept])
     overall, means, drawn = log_odds.summarise(
-        halves, samples=measure.samples, published=measure.published_p, resampling=resampling
+        halves,
+        samples=measure.samples,
+        published=measure.published_p,
+        templates=_templates(data, values),
+        resampling=resampling,
     )
     extras = {f"log_odds:{name}": mean for name, mean in means.items()}
     return Compared(overall, {}, extras, 0, drawn)

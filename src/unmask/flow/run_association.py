@@ -196,7 +196,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         sets={label: tuple(words) for label, words in by_word.items()},
     )
     resampling = options.resampling
-    effects = effect(asked.measure, by_word, resampling)
+    effects = effect(asked.measure, by_word, resampling, _frames(asked))
     behind = {"samples": effects.drawn, "sentences": effects.sentences}
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     return Result(
@@ -219,6 +219,20 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         notes=_notes(asked) + contradiction(effects.overall),
         kept={k: v for k, v in behind.items() if v is not None and k in options.keep},
     )
+
+
+def _frames(asked: Asked) -> dict[str, dict[str, list[str]]]:
+    """The sentences that target words stand in, without the word: the template of each."""
+    return {
+        label: {w: [_around(m) for m in asked.contexts[w]] for w in asked.sets[label]}
+        for label in list(asked.sets)[:2]
+    }
+
+
+def _around(mention: Mention) -> str:
+    start, end = mention.span
+    before, after = mention.text[:start], mention.text[end:]
+    return f"{before.removesuffix('a ').removesuffix('an ')}|{after}"
 
 
 def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _judged(result: Result, category: str, p: float, tests: int, matters: Thresh
 
 def _tests(place: int, result: Result) -> list[Test]:
     """The tests behind the verdicts of a result; a baseline has none."""
-    pulls = _PULLS[result.compared](result) if result.verdicts else {}
+    pulls = pulls_of(result) if result.verdicts else {}
     tests = []
     for category in result.verdicts:
         p = _own_p(judged(result, category)[1])
@@ -97,20 +97,33 @@ def _own_p(estimate: Estimate) -> float | None:
 # ---------------------------------------------------------------- what moves a score
 
 
+def pulls_of(result: Result) -> dict[str, Pulls]:
+    """How far each cluster, or word, moves the estimates that the verdicts are about."""
+    return dict(_PULLS[result.compared](result))
+
+
 def _of_items(result: Result) -> dict[str, Pulls]:
     """Of a preference: answers less the mean of their cell, weighted, by cluster of the data."""
     frame = result.items[result.items.reason.isna()]
     pro, anti = (frame[frame.label == k].set_index("item") for k in (STEREOTYPE, ANTISTEREOTYPE))
     wins = preferred(pro.score.to_numpy(), anti.score.loc[pro.index].to_numpy(), "half")
     facts = pro[["category", "cluster", *DESIGN_COLUMNS]].fillna("").astype(str)
-    clusters = (result.data.split(":")[0] + "/" + facts.cluster).to_numpy()
+    facts = facts.assign(cluster=result.data.split(":")[0] + "/" + facts.cluster)
+    return stereotype_pulls(facts, wins, list(result.verdicts))
+
+
+def stereotype_pulls(
+    facts: pd.DataFrame, wins: Floats, categories: Sequence[str]
+) -> dict[str, Pulls]:
+    """How far each cluster moves the stereotype of each category, and of the whole ("")."""
+    clusters = facts.cluster.to_numpy(str)
     sided = bool((facts.side != "").all())
     family, side = (facts.family, facts.side) if sided else (facts.category, facts.category)
     family_codes, side_codes = codes(family.to_numpy(str)), codes(side.to_numpy(str))
     cell = codes(family_codes * (side_codes.max() + 1) + side_codes)
     apart = wins - (np.bincount(cell, weights=wins) / np.bincount(cell))[cell]
     out: dict[str, Pulls] = {}
-    for name in result.verdicts:
+    for name in categories:
         chosen = np.ones(len(facts), bool) if name == "" else (facts.category == name).to_numpy()
         weight = even_sides(codes(family_codes[chosen]), codes(side_codes[chosen]))
         out[name] = _summed(clusters[chosen], weight * apart[chosen])

@@ -5,8 +5,8 @@ whole seeds. A statistic is written for weights, one row of weights for each res
 being all ones.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from unmask.stats.multiplicity import corrected
 from unmask.types import Estimate, Floats
 
 Weighted: TypeAlias = Callable[[Floats], Floats]  # weights [draws, rows] to values [draws]
@@ -46,12 +47,30 @@ class Ruler:
         return f"{self.measure} ({self.choice})" if self.choice else self.measure
 
 
-def resampled(seeds: Any, seed: int = 0, draws: int = DRAWS) -> Floats:
-    """Weights of rows [1 + draws, rows]: all ones, then whole seeds drawn with replacement."""
+def resampled(
+    seeds: Any, seed: int = 0, draws: int = DRAWS, carriers: set[Any] | None = None
+) -> Floats:
+    """Weights of rows [1 + draws, rows]: all ones, then whole seeds drawn with replacement.
+
+    `carriers` are drawn among themselves, and the other seeds among themselves.
+    """
     names, index = np.unique(np.asarray(seeds), return_inverse=True)
     rng = np.random.default_rng(seed)
-    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws)
+    kind = np.array([carriers is not None and n in carriers for n in names.tolist()])
+    counts = np.zeros((draws, len(names)))
+    for mine in (kind, ~kind):
+        if size := int(mine.sum()):
+            counts[:, mine] = rng.multinomial(size, np.full(size, 1 / size), size=draws)
     return np.vstack([np.ones(len(names)), counts])[:, index].astype(float)
+
+
+def carrying(frame: pd.DataFrame) -> set[Any]:
+    """The seeds that carry a slope: those with more than one theta.
+
+    Worlds in which nothing is planted tell the noise, and nothing of how a score rises.
+    """
+    thetas = frame.groupby("seed").theta.nunique()
+    return set(thetas.index[thetas > 1].tolist())
 
 
 def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") -> Estimate:
@@ -65,6 +84,38 @@ def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") ->
     spread = float(rest.std()) * np.sqrt(n / (n - 1))
     half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * spread
     return Estimate(value, value - half, value + half, LEVEL, method, n)
+
+
+def on_log_scale(values: Floats, n: int) -> Estimate:
+    """The same for what cannot be negative: the interval is made of logarithms."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logs = estimate(np.log(values), n, "bootstrap over seeds, t, of the logarithm")
+    value, low, high = (float(np.exp(v)) for v in (logs.value, logs.low, logs.high))
+    return Estimate(value, low, high, LEVEL, logs.method, n)
+
+
+def fieller(over: Floats, under: Floats, n: int) -> Estimate:
+    """A ratio with Fieller's interval (1954), from resamples of both and Student's t of n seeds.
+
+    Where the denominator could be 0 the ratio has no bounds, and no interval is given.
+    """
+    a, b = float(over[0]), float(under[0])
+    method = "Fieller, bootstrap over seeds"
+    known = np.isfinite(over[1:]) & np.isfinite(under[1:])
+    if n < 2 or known.sum() < 10 or not np.isfinite(a) or not b:
+        return Estimate(a / b if b else np.nan, np.nan, np.nan, LEVEL, method, n)
+    table = np.cov(over[1:][known], under[1:][known]) * n / (n - 1)
+    t2 = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) ** 2
+    square, line, rest = (
+        b * b - t2 * table[1, 1],
+        a * b - t2 * table[0, 1],
+        a * a - t2 * table[0, 0],
+    )
+    inside = line**2 - square * rest
+    if square <= 0 or inside < 0:
+        return Estimate(a / b, np.nan, np.nan, LEVEL, method, n)
+    ends = sorted((line + s * np.sqrt(inside)) / square for s in (-1, 1))
+    return Estimate(a / b, float(ends[0]), float(ends[1]), LEVEL, method, n)
 
 
 def mean(x: Any) -> Weighted:
@@ -107,12 +158,13 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
     out: dict[str, Estimate] = {}
     planted = near(even)
     if taught(planted):
-        w = resampled(planted.seed, seed)
+        carriers = carrying(planted)
+        w = resampled(planted.seed, seed, carriers=carriers)
         line = slope(planted.learned, planted.lead)(w)
-        out["slope"] = estimate(line, planted.seed.nunique())
+        out["slope"] = estimate(line, len(carriers))
         if out["slope"].low > 0:
             least = POWER * noise(planted, w) / np.where(line > 0, line, np.nan)
-            out["smallest"] = estimate(least, planted.seed.nunique())
+            out["smallest"] = on_log_scale(least, len(carriers))
         out |= _at_positive(even, seed) | _signs(even)
     out |= _alarms(even)
     out |= _frequency(own, ruler, out.get("slope"), seed)
@@ -187,8 +239,9 @@ def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
     null = even[even.theta == 0]
     if null.empty:
         return {}
-    out = ((null.low > null.ideal) | (null.high < null.ideal)).sum()
-    return {"alarms": _share(int(out), len(null))}
+    out = int(((null.low > null.ideal) | (null.high < null.ideal)).sum())
+    p = float(stats.binomtest(out, len(null), ALARMS, alternative="greater").pvalue)
+    return {"alarms": replace(_share(out, len(null)), p=p)}
 
 
 def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
@@ -226,12 +279,12 @@ def _frequency(
     part = near(own[own.data == ruler.data])
     seen = part[part.rho.isin([1.0, most])]
     if steep is not None and steep.low > 0 and taught(seen[seen.rho == most]):
-        w = resampled(seen.seed, seed)
+        carriers = carrying(seen)
+        w = resampled(seen.seed, seed, carriers=carriers)
         rare, even = (
             slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out["kept"] = estimate(rare / even, seen.seed.nunique())
+        out["kept"] = fieller(rare, even, len(carriers))
     return out
 
 
@@ -273,15 +326,26 @@ class Standing:
     open: tuple[str, ...]
 
 
-def standing(estimates: dict[str, Estimate]) -> Standing:
+def standings(by_ruler: Mapping[Ruler, dict[str, Estimate]]) -> dict[Ruler, Standing]:
+    """The verdicts of all rulers; their false alarms are tested as one family (Holm)."""
+    p = [r["alarms"].p if "alarms" in r else None for r in by_ruler.values()]
+    together = corrected([np.nan if v is None else v for v in p])
+    return {
+        ruler: standing(readings, None if np.isnan(q) else float(q))
+        for (ruler, readings), q in zip(by_ruler.items(), together, strict=True)
+    }
+
+
+def standing(estimates: dict[str, Estimate], alarms: float | None = None) -> Standing:
     """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
 
-    `fails` where a planted bias is not read; `sound` where all rules are met; `with care` where
+    `alarms` is the p of the false alarms after correction for other rulers, else their own is
+    taken. `fails` where a planted bias is not read; `sound` where all rules are met; `with care` where
     one is missed; `cannot tell` where one is left open.
     """
     rules = {
         "reads the planted bias": _reads(estimates),
-        "false alarms as promised": _honest(estimates),
+        "false alarms as promised": _honest(estimates, alarms),
         "no shift by frequency": _steady(estimates, "shift, in theta"),
         "no shift on unbalanced items": _steady(estimates, "shift, 90 %, in theta"),
         "keeps its slope for a rare group": _keeps(estimates),
@@ -306,10 +370,11 @@ def _reads(estimates: dict[str, Estimate]) -> bool | None:
     return False if lead.high <= 0 or (missed and lead.n >= ENOUGH) else None
 
 
-def _honest(estimates: dict[str, Estimate]) -> bool | None:
+def _honest(estimates: dict[str, Estimate], p: float | None) -> bool | None:
     if "alarms" not in estimates or estimates["alarms"].n < 20:
         return None
-    return estimates["alarms"].low <= ALARMS
+    own = estimates["alarms"].p if p is None else p
+    return own is None or own > 1 - LEVEL
 
 
 def _steady(estimates: dict[str, Estimate], name: str) -> bool | None:

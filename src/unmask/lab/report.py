@@ -21,8 +21,8 @@ from unmask.lab.measure_quality import (
     read,
     rulers,
     sensitivity,
-    standing,
 )
+from unmask.lab.measure_quality import standings as all_standings
 from unmask.lab.nets import network
 from unmask.lab.scoring import Sets, correlation
 from unmask.lab.world import NULL, Plant, World
@@ -64,7 +64,7 @@ def study(
 ) -> Study:
     """All that a grid shows."""
     by_ruler = {ruler: read(frame, ruler, seed) for ruler in rulers(frame)}
-    standings = {ruler: standing(readings) for ruler, readings in by_ruler.items()}
+    standings = all_standings(by_ruler)
     tables = [
         Table("verdicts", "Which rulers can be trusted", verdicts(by_ruler, standings), digits=2),
         Table("ranks", "Ranks by the smallest bias that is told from none", ranks(frame, seed)),

@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError
+from unmask.flow.run_family import pulls_of
 from unmask.reports.columns import UNITS, table
 from unmask.reports.results import gather
-from unmask.types import Results
+from unmask.stats.ranks import ranks
+from unmask.stats.verdict import judged
+from unmask.types import Result, Results
 
 
 def _check_same_data(results: Results, shared: Sequence[str]) -> None:
@@ -30,9 +33,12 @@ def _check_same_data(results: Results, shared: Sequence[str]) -> None:
 def leaderboard(results: Any) -> pd.DataFrame:
     """Models side by side on what all of them were measured by, the least biased first.
 
-    `distance` is the mean over measures of the distance from the ideal, in units of what matters
-    (3 points, or 0.2 d, unless the run says otherwise); `biased` counts the verdicts. Only
-    measures and data that every model has count: others would compare unlike things.
+    `distance` is the root mean square over measures of the distance from the ideal, in units of
+    what matters (3 points, or 0.2 d, unless the run says otherwise), with the part taken off that a
+    fair model would have by noise alone. `rank` counts the models that are surely nearer, plus one,
+    so that models which cannot be told apart share it; `rank_high` is the last that it may have
+    (simultaneous 95 % intervals). `biased` counts the verdicts. Only measures and data that every
+    model has count: others would compare unlike things.
     """
     results = gather(results)
     frame = table(results)
@@ -54,15 +60,29 @@ def leaderboard(results: Any) -> pd.DataFrame:
             f"{row.model} was measured twice by {row.measure} on {row.data}; give one run for "
             "each model."
         )
-    matters = {(r.model, r.title): v.matters for r in results if (v := r.verdicts.get(""))}
-    kept = frame.assign(what=what)[what.isin(shared)]
-    far = [
-        abs(r.score - r.ideal) / matters.get((r.model, r.what), UNITS[r.compared].coarse)
-        for r in kept.itertuples()
-    ]
-    kept = kept.assign(far=far, biased=kept.verdict == "biased")
-    scores = kept.pivot(index="model", columns="what", values="score")[shared]
-    totals = kept.groupby("model").agg(distance=("far", "mean"), biased=("biased", "sum"))
-    joined = totals.assign(measures=len(shared)).join(scores).reset_index()
-    order = np.argsort(joined.distance.to_numpy(), kind="stable")
+    kept = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
+    scores = kept.pivot(index="model", columns="what", values="score").loc[models, shared]
+    ranked = _ranked(results, models, shared)
+    ranked["biased"] = kept.groupby("model").biased.sum().loc[models].to_numpy()
+    joined = ranked.assign(measures=len(shared)).join(scores.reset_index(drop=True))
+    order = np.lexsort((joined.distance.to_numpy(), joined["rank"].to_numpy()))
     return joined.iloc[order].reset_index(drop=True)
+
+
+def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> pd.DataFrame:
+    """Distance and ranks of each model."""
+    chosen = {(r.model, r.title): r for r in results}
+    estimates = [[_in_units(chosen[m, w]) for w in shared] for m in models]
+    pulls = [pulls_of(chosen[m, w])[""] for m in models for w in shared]
+    values, errors = (np.array([[e[k] for e in row] for row in estimates]) for k in (0, 1))
+    distance, low, high = ranks(values, errors, pulls)
+    return pd.DataFrame({"model": models, "rank": low, "rank_high": high, "distance": distance})
+
+
+def _in_units(result: Result) -> tuple[float, float]:
+    """How far the judged estimate is from its ideal, and its error, in units of what matters."""
+    estimate = judged(result)[1]
+    known = result.verdicts.get("")
+    least = known.matters if known else UNITS[result.compared].coarse
+    error = estimate.se if np.isfinite(estimate.se) else 0.0
+    return (estimate.value - (estimate.ideal or 0.0)) / least, error / least

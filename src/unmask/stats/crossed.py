@@ -10,6 +10,7 @@ of any weighted share, with Satterthwaite's degrees of freedom.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,19 @@ class Crossed:
         means = np.bincount(cells, weights=weight * self.values[some]) / by_cell
         shared = [r * _by_cell(weight, cells, codes(u[some])) for r, u in self._kinds]
         return StratifiedShare(by_cell, means, sizes, np.diag(alone), tuple(shared), self.df)
+
+    def described(self, weight: Floats) -> dict[str, Any]:
+        """What a plan needs to know: the variance of an answer, and for words (and frames) their
+        number, correlation, and the degrees of freedom that it was estimated with."""
+        some = np.flatnonzero(weight)
+        share = self.share(weight)
+        spread = float(np.diag(share.alone) @ share.spread / np.diag(share.alone).sum())
+        out: dict[str, Any] = {"spread": spread}
+        seen = (self.df[0], *(f - FRAMES_WEIGH for f in self.df[1:]))
+        for name, (r, units), df in zip(("words", "frames"), self._kinds, seen, strict=False):
+            count = len(np.unique(units[some]))
+            out[name] = {"count": count, "correlation": r, "df": df}
+        return out
 
     @property
     def _kinds(self) -> list[tuple[float, Codes]]:
@@ -96,7 +110,7 @@ class StratifiedShare:
     @cached_property
     def widest(self) -> Variance:
         """The variance, with a half added to each side and spread over the cells by weight."""
-        root = np.sqrt(self._spread(self.weight / 2))
+        root = np.sqrt(self.spread)
         alone = float(root @ self.alone @ root)
         kinds = [alone + float(root @ shared @ root) for shared in self.shared]
         value = sum(kinds) - (len(kinds) - 1) * alone
@@ -164,6 +178,11 @@ class StratifiedShare:
         cells = zip(self.weight, self.means, (root / self.weight) ** 2, strict=True)
         alike = float(covariance[0, 1] / (root[0] * root[1]))
         return [(float(w), float(m), float(v)) for w, m, v in cells], alike
+
+    @property
+    def spread(self) -> Floats:
+        """The variance of an answer in each cell."""
+        return self._spread(self.weight / 2)
 
     def _spread(self, part: Floats) -> Floats:
         """The variance of an answer in each cell, with `part` of an item added to each side."""

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import nctdtr
 
@@ -90,12 +91,73 @@ def permutation(
     return Permutation((hits + 1) / (draws + 1), "sampled", draws)
 
 
+def studentised(
+    x: Floats,
+    y: Floats,
+    *,
+    sided: Sided = "one",
+    resampling: Resampling = DEFAULTS,
+) -> Permutation:
+    """The permutation test of Welch's t (Chung and Romano 2013).
+
+    Each split's difference of means is set against its own standard error, so that sets of unequal
+    size and spread do not pass for sets of unequal means. Exact or sampled as in `permutation`.
+    """
+    scores = np.concatenate([x, y]).astype(float)
+    scores = scores - scores.mean()
+    n, m, draws = len(x), len(y), resampling.splits
+    exact = math.comb(n + m, n) <= draws
+    if exact:
+        places = _exact_places(len(scores), n)
+        sums, squares = scores[places].sum(1), (scores**2)[places].sum(1)
+    else:
+        sums, squares = _sampled_moments(scores, n, draws, resampling.seed)
+    drawn = _welch(sums, squares, scores, n)
+    seen = _welch(np.array([scores[:n].sum()]), np.array([(scores[:n] ** 2).sum()]), scores, n)[0]
+    slack = 1e-9 * max(1.0, abs(seen))
+    far = drawn >= seen - slack if sided == "one" else np.abs(drawn) >= abs(seen) - slack
+    hits = int(np.count_nonzero(far))
+    if exact:
+        return Permutation(hits / len(drawn), "exact", len(drawn))
+    return Permutation((hits + 1) / (draws + 1), "sampled", draws)
+
+
+def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:
+    """Welch's t of splits, from the sum and sum of squares of their first halves."""
+    m, total, whole = len(scores) - n, float(scores.sum()), float((scores**2).sum())
+    one, two = sums / n, (total - sums) / m
+    variance = np.maximum(squares - n * one**2, 0) / max(n - 1, 1) / n
+    variance += np.maximum(whole - squares - m * two**2, 0) / max(m - 1, 1) / m
+    least = 1e-14 * max(whole, ROUNDING) / len(scores)
+    return np.asarray((one - two) / np.sqrt(np.maximum(variance, least)))
+
+
+def _sampled_moments(scores: Floats, n: int, draws: int, seed: int) -> tuple[Floats, Floats]:
+    """Sum and sum of squares of `draws` random n-subsets."""
+    rng = np.random.default_rng(seed)
+    take = min(n, len(scores) - n)
+    block = max(1, 2_000_000 // len(scores))
+    sums, squares = np.empty(draws), np.empty(draws)
+    for start in range(0, draws, block):
+        part = slice(start, min(start + block, draws))
+        decks = np.tile(scores, (part.stop - start, 1))
+        chosen = rng.permuted(decks, axis=1, out=decks)[:, :take]
+        sums[part], squares[part] = chosen.sum(1), np.einsum("ij,ij->i", chosen, chosen)
+    if take == n:
+        return sums, squares
+    return float(scores.sum()) - sums, float((scores**2).sum()) - squares
+
+
+def _exact_places(count: int, n: int) -> NDArray[np.int64]:
+    """The places of each split's first half [splits, n]."""
+    chosen = itertools.chain.from_iterable(itertools.combinations(range(count), n))
+    splits = math.comb(count, n)
+    return np.fromiter(chosen, dtype=np.int64, count=splits * n).reshape(splits, n)
+
+
 def _exact_sums(scores: Floats, n: int) -> Floats:
     """The sum over each of the splits' first halves."""
-    chosen = itertools.chain.from_iterable(itertools.combinations(range(len(scores)), n))
-    count = math.comb(len(scores), n)
-    places = np.fromiter(chosen, dtype=np.int64, count=count * n).reshape(count, n)
-    return scores[places].sum(1)
+    return np.asarray(scores[_exact_places(len(scores), n)].sum(1))
 
 
 def sampled_sums(scores: Floats, n: int, draws: int, seed: int) -> Floats:
@@ -145,6 +207,20 @@ class Words:
         sums = self.x.sum(0), self.y.sum(0)
         inside = sum(_variance(s) * (s[0] - 1) for s in sums) / (sums[0][0] + sums[1][0] - 2)
         return math.sqrt(words / inside) if inside > 0 and words < inside else 1.0
+
+    @property
+    def tails(self) -> float:
+        """The standard error that heavy tails add to d, by way of its denominator.
+
+        The spread of a sample has the relative variance (k - 1) / 4N with the kurtosis k; the
+        noncentral t knows of k = 3. Samples understate a large k, so that the excess counts twice.
+        """
+        apart = np.concatenate([w - w.mean() for w in self.means])
+        squares = float((apart**2).sum())
+        if squares < ROUNDING**2:
+            return 0.0
+        excess = len(apart) * float((apart**4).sum()) / squares**2 - 3
+        return abs(self.value) / 2 * math.sqrt(2 * max(excess, 0.0) / len(apart))
 
     def without(self) -> tuple[Floats, Floats]:
         """The value with each word of X, and of Y, left out: [n], [m]."""
@@ -199,21 +275,23 @@ def effect_estimate(
     *,
     sided: Sided = "two",
     attributes: Variance | None = None,
+    templates: Variance | None = None,
     test: Permutation | None = None,
     resampling: Resampling = DEFAULTS,
 ) -> Estimate:
-    """d with its interval over words, and p by permutation of words.
+    """d with its interval over words, and p by a studentised permutation of words.
 
     The interval is the noncentral t's, or the jackknife's where that is wider: skewed scores. With
-    `attributes` (the variance of the difference of means that the choice of attribute words adds)
-    it is for other words of all four sets, and p is that of the t test with both variances. `test`
-    is a published test that stands in for ours. No test is made where `resampling.splits` is 0.
+    `attributes` and `templates` (the variances of the difference of means that the choice of
+    attribute words, and of templates, adds) it is for others of those too, and p is that of the t
+    test with all variances. `test` is a published test that stands in for ours. No test is made
+    where `resampling.splits` is 0.
     """
     n, m = len(words.x), len(words.y)
     own = jackknife(words.without())
-    other = Variance(0.0, 1.0)
-    if attributes is not None:
-        other = Variance(attributes.value / words.spread**2, attributes.df)
+    samples = {"the words of four sets": attributes, "words and templates": templates}
+    added = _added([v for v in samples.values() if v is not None])
+    other = Variance(added.value / words.spread**2, added.df)
     low, high = _bounds(words, own, other, resampling.level)
     details: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
     details["inner"] = (
@@ -221,18 +299,28 @@ def effect_estimate(
     )
     details["detectable"] = _detectable(words, other, resampling.level)
     p = None
-    if attributes is not None and test is None:
-        details |= {"p_method": "t over the words of four sets", "sided": "two"}
-        p = _both_random(words, attributes)
+    if templates is not None:
+        details["templates"] = templates.df + 1
+    over = " and ".join(k for k, v in samples.items() if v is not None)
+    if over and test is None and resampling.splits:
+        details |= {"p_method": f"t over {over}", "sided": "two"}
+        p = _both_random(words, added)
     elif resampling.splits:
-        test = test or permutation(*words.means, sided=sided, resampling=resampling)
+        test = test or studentised(*words.means, sided=sided, resampling=resampling)
         p, details = (
             test.p,
             details | {"p_method": test.method, "splits": test.splits, "sided": sided},
         )
-    method = "noncentral t over words" + (" of four sets" if attributes is not None else "")
+    method = f"noncentral t over {over or 'words'}"
     se = math.sqrt(own + other.value)
     return Estimate(words.value, low, high, resampling.level, method, n + m, 0.0, p, se, details)
+
+
+def _added(variances: Sequence[Variance]) -> Variance:
+    """The sum of independent variances, with Satterthwaite's degrees of freedom."""
+    value = sum(v.value for v in variances)
+    noise = sum(v.value**2 / v.df for v in variances)
+    return Variance(value, value**2 / noise if noise > 0 else 1.0)
 
 
 def _detectable(words: Words, other: Variance, level: float, power: float = 0.8) -> float:
@@ -249,15 +337,21 @@ def _largest(words: Words) -> float:
 
 
 def _bounds(words: Words, own: float, other: Variance, level: float) -> list[float]:
-    """The interval: over target words, and as far again as attribute words reach."""
-    tail = (1 + level) / 2
-    reach = quantile(tail, len(words.x) + len(words.y) - 2) * math.sqrt(own)
+    """The interval: over target words, and as far again as attribute words and templates reach."""
+    tail, free = (1 + level) / 2, float(len(words.x) + len(words.y) - 2)
+    usual = quantile(tail, free)
     low, high = _rescaled(words, level)
+    reach = usual * math.sqrt(own)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
-    further = quantile(tail, other.df) * math.sqrt(other.value)
+    # With a second variance the quantile is that of the degrees of freedom of both together.
+    wider = quantile(tail, _added([Variance(own, free), other]).df) if other.value else usual
+    further = math.hypot(wider * math.sqrt(other.value), wider * words.tails)
     value, most = words.value, _largest(words)
-    low, high = value - math.hypot(value - low, further), value + math.hypot(high - value, further)
-    return [max(low, -most), min(high, most)]
+    below, above = ((wider / usual) * v for v in (value - low, high - value))
+    return [
+        max(value - math.hypot(below, further), -most),
+        min(value + math.hypot(above, further), most),
+    ]
 
 
 def _both_random(words: Words, other: Variance) -> float:
@@ -356,6 +450,23 @@ def attribute_variance(cells: Floats, sizes: tuple[int, int, int, int]) -> Varia
     over = sum(float(by_attribute[c].var(ddof=1)) / len(by_attribute[c]) for c in halves[1])
     both = sum(_interplay(cells[r, c]) for r in halves[0] for c in halves[1])
     return Variance(max(over - both, 0.0), float(p + q - 2))
+
+
+MIN_TEMPLATES = 3  # below this they are taken as they are
+
+
+def template_variance(x: Floats, y: Floats, *, paired: bool) -> Variance | None:
+    """The variance that other templates would add to the difference of means.
+
+    `x` and `y` [words, templates] are the scores of each word in each template; `paired` says that
+    both have the same templates. None below MIN_TEMPLATES.
+    """
+    if min(x.shape[1], y.shape[1]) < MIN_TEMPLATES:
+        return None
+    means = (x.mean(0) - y.mean(0),) if paired else (x.mean(0), y.mean(0))
+    over = sum(float(v.var(ddof=1)) / len(v) for v in means)
+    value = over - (_interplay(x) + _interplay(y))
+    return Variance(max(value, 0.0), float(sum(len(v) - 1 for v in means)))
 
 
 def _interplay(block: Floats) -> float:

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
+from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, check_words, effect_estimate, permutation
 from unmask.stats.intervals import DEFAULTS, mean_estimate
 from unmask.types import Estimate, Floats
@@ -41,13 +42,15 @@ def summarise(
     *,
     samples: int = 0,
     published: bool = False,
+    templates: Variance | None = None,
     resampling: Resampling = DEFAULTS,
 ) -> tuple[Estimate, dict[str, Estimate], Floats | None]:
     """The effect size between the two attribute sets, each set's mean, and the drawn effects.
 
     `halves` are the sets by name, A first. With `samples` one of each word's scores is drawn as
     often, and the effect sizes are combined by random effects; else there are no drawn effects.
-    p permutes words, or all scores as if they were independent where it is `published`.
+    p permutes words, or all scores as if they were independent where it is `published`;
+    `templates` is the variance that other templates would add.
     """
     (a, a_words), (b, b_words) = halves.values()
     drawn = None
@@ -65,7 +68,7 @@ def summarise(
             else None
         )
         overall = effect_estimate(
-            by_words(a, b, a_words, b_words), test=test, resampling=resampling
+            by_words(a, b, a_words, b_words), templates=templates, test=test, resampling=resampling
         )
         if test is not None:
             overall = replace(overall, more={**overall.more, "published": "p"})

@@ -48,7 +48,7 @@ def family_wise(
     raw = np.asarray(p, float)
     if not len(raw):
         return raw
-    rows = _directions(pulls)
+    rows = directions(pulls)
     order = np.argsort(raw, kind="stable")
     rng, hits, draws = np.random.default_rng(resampling.seed), np.zeros(len(raw)), 0
     while draws < resampling.draws:
@@ -62,7 +62,7 @@ def family_wise(
     return np.minimum(out, 1.0)
 
 
-def _directions(pulls: Sequence[Mapping[str, float]]) -> Floats:
+def directions(pulls: Sequence[Mapping[str, float]]) -> Floats:
     """Pulls as rows of length 1, a column for each cluster; a row of zeros has its own column."""
     names = {n: i for i, n in enumerate(dict.fromkeys(n for row in pulls for n in row))}
     rows = np.zeros((len(pulls), len(names) + len(pulls)))

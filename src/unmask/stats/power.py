@@ -2,12 +2,18 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+
+from scipy.special import chdtri
 
 from unmask.errors import UnmaskError
 from unmask.stats.effects import mixture, smallest_effect
 from unmask.stats.student_t import quantile
 
 LARGEST_STUDY = 100_000  # words or clusters that a study may be asked for
+# How sure a plan is that the pilot's variance is not larger (upper limit; Browne 1995).
+ASSURANCE = 0.6
+FRAME_STEPS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8, 12, 16)  # times the frames at hand
 
 
 def likeness(design_effect: float, crowd: float) -> float:
@@ -26,6 +32,91 @@ def clusters_needed(
         return bool((quantile((1 + level) / 2, df) + quantile(power, df)) * se <= points / 100)
 
     return _smallest(enough, 3, f"clusters would be needed to show {points:g} points")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Words or frames of a pilot: how many, how alike their items are, and how well that is known.
+
+    `df` are the degrees of freedom of the correlation's estimate.
+    """
+
+    count: int
+    correlation: float
+    df: float
+
+    def feared(self, crowd: float) -> float:
+        """The upper limit of the correlation (Browne 1995), units having `crowd` items each."""
+        if crowd <= 1:
+            return self.correlation
+        ratio = 1 + (crowd - 1) * self.correlation
+        worse = ratio * self.df / float(chdtri(self.df, ASSURANCE))
+        return min(1.0, (worse - 1) / (crowd - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What a run shows of the error of a share: words, frames, and items of each word.
+
+    `spread` is the variance of one answer.
+    """
+
+    items: int
+    spread: float
+    words: Kind
+    frames: Kind | None = None
+
+    def reaches(
+        self, points: float, words: int, frames: int, *, power: float, level: float
+    ) -> bool:
+        """Whether so many words and frames show a difference of `points` with this power."""
+        each = self.items / self.words.count
+        grown = frames / self.frames.count if self.frames else 1.0
+        items = words * each * grown
+        alone = self.spread / items
+        kinds = [(self.words, words)] + ([(self.frames, frames)] if self.frames else [])
+        value, noise = alone, 0.0
+        for kind, count in kinds:
+            own = alone + self.spread * kind.feared(self.items / kind.count) * (
+                1 / count - 1 / items
+            )
+            value += own - alone
+            noise += own**2 / max(1.0, kind.df * count / kind.count)
+        df = value**2 / noise
+        needed = quantile((1 + level) / 2, df) + quantile(power, df)
+        return bool(needed * math.sqrt(value) <= points / 100)
+
+    def needed(
+        self, points: float, *, power: float = 0.8, level: float = 0.95
+    ) -> tuple[int | None, int | None, tuple[int, int] | None]:
+        """Words at the frames at hand, frames at the words at hand, and fewest items with both.
+
+        None where no number is enough: other words do not make frames more.
+        """
+        check(power)
+        frames, words = (self.frames.count if self.frames else 1), self.words.count
+
+        def enough(w: int, f: int) -> bool:
+            return self.reaches(points, w, f, power=power, level=level)
+
+        by_words = _first(lambda w: enough(w, frames), 3)
+        by_frames = _first(lambda f: enough(words, f), frames) if self.frames else None
+        both = None
+        if self.frames:
+            for times in FRAME_STEPS:
+                f = math.ceil(frames * times)
+                w = _first(lambda count, f=f: enough(count, f), 3)  # type: ignore[misc]
+                if w is not None and (both is None or w * f < both[0] * both[1]):
+                    both = w, f
+        return by_words, by_frames, both
+
+
+def _first(enough: Callable[[int], bool], least: int) -> int | None:
+    """The smallest number that is enough, or None if the largest study is not."""
+    try:
+        return _smallest(enough, least, "")
+    except UnmaskError:
+        return None
 
 
 def _smallest(enough: Callable[[int], bool], least: int, what: str) -> int:

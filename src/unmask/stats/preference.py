@@ -87,6 +87,13 @@ class Preferences:
             out |= self.sides.estimates(some, self.resampling)
         return out
 
+    def judged(self, chosen: NDArray[np.bool_]) -> Estimate:
+        """The estimate of some items that a verdict is about, and nothing else."""
+        some = chosen[self.kept]
+        if self.sides is not None and self.sides.sides.chosen(some).known:
+            return self.sides.stereotype(some, self.resampling)
+        return self._share(some)
+
     def _share(self, some: NDArray[np.bool_]) -> Estimate:
         """The share of the chosen ones among the items that are no dropped ties."""
         design = self.kin if some.all() else self.kin.chosen(some)
@@ -99,10 +106,7 @@ class Preferences:
             ideal=50.0,
             resampling=self.resampling,
         )
-        kinds = ("words", "frames")
-        details: dict[str, Any] = {
-            "correlations": dict(zip(kinds, self.fit.correlations, strict=False))
-        }
+        details: dict[str, Any] = {"shared": self.fit.described(weight)}
         if design.crossed is not None:
             details["frames"] = int(design.crossed.max()) + 1
         return replace(estimate, more={**estimate.more, **details})

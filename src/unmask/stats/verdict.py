@@ -114,7 +114,7 @@ def contradiction(estimate: Estimate) -> tuple[str, ...]:
         return (f"{note}; the interval is over words.",) if apart else (f"{note}.",)
     if apart:
         return (
-            "p (a permutation of words, which weigh alike) and the interval (of d over all "
-            "sentences) fall on different sides of the line: the case is borderline.",
+            "p (of words, which weigh alike) and the interval (of d over all sentences) fall on "
+            "different sides of the line: the case is borderline.",
         )
     return ()

@@ -66,7 +66,7 @@ class TwoSided:
         mean square of those differences over families, the noise taken off: points by which the
         preference follows the word, whatever the stereotype says.
         """
-        out = {"stereotype": self._share(self.fit, chosen, self._even(chosen), resampling)}
+        out = {"stereotype": self.stereotype(chosen, resampling)}
         gaps: list[Estimate] = []
         for family, names in self._families.items():
             member = chosen & (self.family == family)
@@ -80,6 +80,10 @@ class TwoSided:
                 gaps.append(_doubled(lead))
                 out[f"sides:{self.sides.family[int(np.argmax(member))]}"] = gaps[-1]
         return out | ({"word_preference": root_mean_square(gaps, resampling)} if gaps else {})
+
+    def stereotype(self, chosen: Chosen, resampling: Resampling = DEFAULTS) -> Estimate:
+        """The share of the chosen items, the two sides of every family weighing the same."""
+        return self._share(self.fit, chosen, self._even(chosen), resampling)
 
     def _named(self, half: Chosen) -> str:
         one = int(np.argmax(half))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import chdtri
 
 from unmask.data import catalogue
 from unmask.data.controls import controlled
@@ -17,19 +18,23 @@ from unmask.measures import Association, find
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.html.study_page import Study, Table
-from unmask.stats.agreement import correlation, cronbach, split_half, stepped_up
+from unmask.stats.agreement import correlation, cronbach, split_half
 from unmask.stats.comparison import paired_difference
+from unmask.stats.crossed import fitted
 from unmask.stats.preference import preferred
+from unmask.stats.word_preference import Sides, TwoSided
+from unmask.studies.calibration import calibrate
 from unmask.studies.compare import wide
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset, Result
 
 MEASURES = ("pll", "cps", "sss", "aul", "aula")
 WORDS = ("weat-6", "weat-7", "weat-8")
-SPLITS = 200
+MIN_FAMILIES = 4  # families from which their variance is told
 CASES = 5  # models and measures from which an item's discrimination is told
 DECIDED = 25.0  # points from 50 that make the rest of a group decided
 REWORDED = "reworded"
+Frames = Mapping[tuple[str, str], pd.DataFrame]  # model, measure: margins
 
 
 def reliability(
@@ -39,8 +44,12 @@ def reliability(
     measures: Sequence[str] = MEASURES,
     data: str = "bundled-pairs",
     words: Sequence[str] = WORDS,
+    calibration: bool = False,
 ) -> tuple[Study, pd.DataFrame]:
-    """Tables on how far scores can be relied on, and the items that disagree with the rest."""
+    """Tables on how far scores can be relied on, and the items that disagree with the rest.
+
+    With `calibration` also how often such a table would call a fair model biased.
+    """
     results = _scored(models, measures, data, options)
     frames = {(r.model, r.measure): margins(r) for r in results if r.data == data}
     again = {(r.model, r.measure): margins(r) for r in results if r.data != data}
@@ -53,17 +62,26 @@ def reliability(
         Table("layers", "Over layers", _layers(models, words, options), LAYERS),
         Table("items-all", "Every item", items, DISCRIMINATION),
     ]
+    if calibration:
+        tables.insert(0, Table("calibration", "Would it be found?", _calibrated(frames, options),
+                               CALIBRATION))  # fmt: skip
     kept = [t for t in tables if len(t.frame)]
     title = f"Reliability: {', '.join(dict.fromkeys(m for m, _ in frames))}"
-    return Study(title, kept, results=results), items[items.disagrees]
+    chosen_on = " ".join(dict.fromkeys(m for m, _ in frames))
+    return Study(title, kept, results=results), items[items.disagrees].assign(chosen_on=chosen_on)
 
 
 ITEMS = (
-    "Split half: the words of every family and side are dealt into two halves, the halves' scores "
-    "correlated over families and sides, and stepped up. Alpha: words as cases, the frames of "
-    "their family as items; mean over families. Over models: the same with models as cases."
+    "All of the stereotype, with the liking for a group's word taken out: both sides of a family "
+    "weigh alike, and words are compared within their side. Generalizability: the "
+    "share of the variance between families' scores that other words and frames would show again "
+    "(0: families differ by chance alone). Alpha: words as cases, frames as items, within family "
+    "and side; mean over families. Over models: split halves, models as cases."
 )
-MEASURES_NOTE = "Spearman's correlation of words' mean margins, and items on the same side."
+MEASURES_NOTE = (
+    "Spearman's correlation of words' mean margins within family and side; items on the same side, "
+    "and kappa: how far above what the groups' shares alone would give."
+)
 MODELS_NOTE = "The same measure on two models or checkpoints."
 WORDINGS = "The same items with each frame in other words: paired difference over words."
 LAYERS = "w-seat at each layer, and its words' correlation with those of the last."
@@ -71,8 +89,26 @@ DISCRIMINATION = (
     "Agreement: share of measures and models under which the item is on the side that the rest of "
     "its family and side is on. Discrimination: its correlation with that rest over measures and "
     "models, where there are five. An item disagrees where the rest is decided and it is mostly "
-    "on the other side."
+    "on the other side. Leave such items out for other models than these only: on the model that "
+    "chose them the score would look surer than it is."
 )
+
+
+CALIBRATION = (
+    "Runs simulated with these items, and a stereotype of so many points in every family: per cent "
+    "in which anything is called biased, in which a measure's whole score is, and in which a "
+    "category is. In the row of 0 points each is a false alarm."
+)
+
+
+def _calibrated(frames: Frames, options: Options) -> pd.DataFrame:
+    """One table for each model."""
+    out = []
+    for model in dict.fromkeys(m for m, _ in frames):
+        some = [t for (m, _), t in frames.items() if m == model]
+        frame = calibrate(some, matters=options.least, seed=options.seed, progress=options.progress)
+        out.append(frame.assign(model=model))
+    return pd.concat(out)[["model", "points", "any", "overall", "category", "runs"]]
 
 
 def _scored(
@@ -105,9 +141,6 @@ def margins(result: Result) -> pd.DataFrame:
     return table.assign(group=group if known else table.category)
 
 
-Frames = Mapping[tuple[str, str], pd.DataFrame]  # model, measure: margins
-
-
 # ---------------------------------------------------------------- over items
 
 
@@ -115,7 +148,7 @@ def _over_items(frames: Frames, options: Options) -> pd.DataFrame:
     rows = []
     for (model, measure), table in frames.items():
         line = {"model": model, "measure": measure, "score": 100 * table.win.mean()}
-        line |= {"split half": halves(table, options.seed), "alpha": alpha(table)}
+        line |= generalizability(table, options.level) | {"alpha": alpha(table)}
         rows.append(line | {"items": len(table), "clusters": table.cluster.nunique()})
     models = list(dict.fromkeys(m for m, _ in frames))
     for measure in dict.fromkeys(x for _, x in frames):
@@ -128,35 +161,41 @@ def _over_items(frames: Frames, options: Options) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def halves(table: pd.DataFrame, seed: int = 0) -> float | None:
-    """Split-half reliability of the groups' scores: clusters dealt into halves within groups.
+def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, float | None]:
+    """The generalizability coefficient of families' stereotypes, with its interval.
 
-    None where fewer than 4 groups have two clusters each.
+    The share of their variance that is no error, 1 - 1 / F, where F is the variance between
+    families over the mean error variance of one (Brennan 2001). Families without two sides do not
+    count; None with fewer than MIN_FAMILIES.
     """
-    by = table.groupby(["group", "cluster"], sort=True).win.agg(["sum", "size"]).reset_index()
-    groups = [g for _, g in by.groupby("group") if len(g) > 1]
-    if len(groups) < 4:
-        return None
-    rng = np.random.default_rng(seed)
-    values = []
-    for _ in range(SPLITS):
-        scores = []
-        for g in groups:
-            first = rng.permutation(len(g)) < len(g) // 2
-            both = [g[first], g[~first]]
-            scores.append([part["sum"].sum() / part["size"].sum() for part in both])
-        one, two = np.array(scores).T
-        if one.std() > 0 and two.std() > 0:
-            values.append(float(np.corrcoef(one, two)[0, 1]))
-    return stepped_up(values, len(table)).value if values else None
+    names = ("generalizability", "low", "high")
+    if not (table.side != "").all():
+        return dict.fromkeys(names)
+    sides = Sides(table.family.tolist(), table.side.tolist())
+    design = designed(table)
+    wins = table.win.to_numpy(float)
+    two = TwoSided(wins, sides, design, fitted(wins, design))
+    whole = table.groupby("family").side.nunique()
+    some = [
+        two.stereotype((table.family == f).to_numpy()) for f, count in whole.items() if count == 2
+    ]
+    if len(some) < MIN_FAMILIES:
+        return dict.fromkeys(names)
+    error, free = float(np.mean([e.se**2 for e in some])), len(some) - 1
+    ratio = float(np.var([e.value for e in some], ddof=1)) / error
+    ends = (float(chdtri(free, tail)) / free for tail in ((1 - level) / 2, (1 + level) / 2))
+    values = (1 - 1 / ratio if ratio > 0 else 0.0, *(1 - end / max(ratio, 1e-9) for end in ends))
+    return dict(zip(names, (max(0.0, v) for v in values), strict=True))
 
 
 def alpha(table: pd.DataFrame) -> float | None:
-    """Cronbach's alpha over frames, words as cases: the mean over families."""
+    """Cronbach's alpha over frames, words as cases within their side: the mean over families."""
     if not (table.frame != "").all():
         return None
     values, sizes = [], []
-    for _, family in table.groupby("family"):
+    usual = table.groupby(["group", "frame"]).lead.transform("mean")
+    centred = table.assign(lead=table.lead - usual)
+    for _, family in centred.groupby("family"):
         matrix = family.pivot_table(index="cluster", columns="frame", values="lead").dropna()
         value = _alpha_or_none(matrix.to_numpy(float))
         if value is not None:
@@ -197,11 +236,22 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def _agreement(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, Any]:
-    """Correlation of clusters' mean margins, and the share of items on the same side."""
-    means = [t.groupby("cluster").lead.mean() for t in (one, two)]
+    """Correlation of clusters' mean margins within their group; items on the same side; kappa.
+
+    A liking for a group's word moves a whole group under every measure: it is no agreement on the
+    stereotype, and is taken out of both.
+    """
+    means = []
+    for t in (one, two):
+        apart = t.lead - t.groupby("group").lead.transform("mean")
+        means.append(apart.groupby(t.cluster).mean())
     r = correlation(means[0].to_numpy(), means[1].loc[means[0].index].to_numpy(), "spearman")
-    same = 100 * float((one.win.to_numpy() == two.win.to_numpy()).mean())
-    return {"correlation": r.value, "low": r.low, "high": r.high, "n": r.n, "same side": same}
+    same = float((one.win.to_numpy() == two.win.to_numpy()).mean())
+    a, b = (t.groupby("group").win.transform("mean").to_numpy() for t in (one, two))
+    chance = float(np.mean(a * b + (1 - a) * (1 - b)))
+    kappa = (same - chance) / (1 - chance) if chance < 1 - 1e-9 else None
+    line = {"correlation": r.value, "low": r.low, "high": r.high, "n": r.n}
+    return line | {"same side": 100 * same, "kappa": kappa}
 
 
 def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from unmask.options import Threshold
-from unmask.stats.power import check, clusters_needed, likeness, words_needed
+from unmask.stats.power import Kind, Pilot, check, clusters_needed, likeness, words_needed
 from unmask.types import Result
 
 NOTHING_KNOWN = "items as if independent"
@@ -40,26 +40,56 @@ def needs(
 
 def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
     details, n = r.overall.more, r.overall.n
-    clusters = details.get("clusters") or n
-    crowd, inflated = n / clusters, details.get("design_effect") or 1.0
-    count = clusters_needed(points, inflated, crowd, power=power, level=level)
-    # Other items of the clusters at hand help only as far as they are not alike.
-    alike = likeness(inflated, crowd)
-    alone = clusters_needed(points, 1.0, 1.0, power=power, level=level)
+    pilot = _pilot(details, n)
+    words, frames, both = pilot.needed(points, power=power, level=level)
+    each = n / pilot.words.count
     return {
         "measure": r.measure,
         "data": r.data,
         "unit": "points",
         "detects": details.get("detectable"),
         "items": n,
-        "clusters": clusters,
-        "design effect": inflated,
-        "likeness": alike,
-        "items needed": math.ceil(count * crowd),
-        "clusters needed": count,
-        "one item a cluster": alone,
-        "words a side needed": None,
+        "words": pilot.words.count,
+        "frames": pilot.frames.count if pilot.frames else None,
+        "items needed": None if words is None else math.ceil(words * each),
+        "words needed": words,
+        "frames needed": frames,
+        "words and frames": None if both is None else f"{both[0]} in {both[1]}",
+        "advice": _advice(pilot, points, words, frames, both),
     }
+
+
+def _pilot(details: Mapping[str, Any], n: int) -> Pilot:
+    """What a result shows of its error; one of an earlier version has only its design effect."""
+    shared = details.get("shared")
+    if shared is None:
+        clusters = int(details.get("clusters") or n)
+        alike = likeness(details.get("design_effect") or 1.0, n / clusters)
+        return Pilot(n, 0.25, Kind(clusters, alike, max(clusters - 1.0, 1.0)))
+    kinds = {k: Kind(**shared[k]) for k in ("words", "frames") if k in shared}
+    return Pilot(n, shared["spread"], **kinds)
+
+
+def _advice(
+    pilot: Pilot,
+    points: float,
+    words: int | None,
+    frames: int | None,
+    both: tuple[int, int] | None,
+) -> str:
+    """What bounds the error, in a sentence."""
+    have, framed = pilot.words.count, pilot.frames.count if pilot.frames else 0
+    if words is not None and words <= have:
+        return "these items are enough"
+    if words is None and both is None:
+        return f"no number of words or frames shows {points:g} points"
+    if words is None:
+        assert both is not None
+        return f"no number of words will do in {framed} frames: {both[1] - framed} more frames"
+    more = words - have
+    if frames is not None and frames - framed < more / 4:
+        return f"{frames - framed} more frames, not {more} more words"
+    return f"{more} more words"
 
 
 def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:
@@ -84,4 +114,4 @@ def _unknown(unit: str, size: float, power: float, level: float) -> dict[str, An
     if unit == "d":
         return base | {"words a side needed": words_needed(size, power=power, level=level)}
     count = clusters_needed(size, 1.0, 1.0, power=power, level=level)
-    return base | {"items needed": count, "clusters needed": count, "one item a cluster": count}
+    return base | {"items needed": count, "words needed": count}
