@@ -24,6 +24,7 @@ POOLS: Mapping[str, str] = {
 }
 KEEP = ("tokens", "samples", "sentences")
 RANDOM = ("targets", "attributes")
+DECIDED = "decided"
 FAMILIES = ("run", "row")
 ENGINES = ("local", "ray")
 LOADS = ("8bit", "4bit")
@@ -177,6 +178,8 @@ ABOUT: Mapping[str, str] = {
     "score's categories, a measure's word tests).",
     "exclude_flagged": "Also run each set without the items that have visible defects.",
     "exclude": "Table with a column 'item': the ids of items to leave out.",
+    "until": "Ask items in random order and stop early: decided (the verdict is clear), or a "
+    "number (the interval reaches at most so many points to each side).",
     "limit": "Use at most N items of each sentence set, evenly spread, drawn by the seed; the "
     "set's name says so.",
     "encoding": "Encoding of your own file, where it is not UTF-8 or marked UTF-16.",
@@ -215,6 +218,7 @@ class Options:
     family: str = "run"
     exclude_flagged: bool = False
     exclude: Path | str | None = None
+    until: str | float | None = None
     limit: int | None = None
     encoding: str | None = None
     cluster: str | None = None
@@ -232,6 +236,8 @@ class Options:
         if self.tokens != AUTO:
             _whole("tokens", self.tokens, 1)
         _one_of("family", self.family, FAMILIES)
+        if self.until is not None:
+            object.__setattr__(self, "until", _until(self.until))
         _one_of("engine", self.engine, ENGINES)
         if self.load is not None:
             _one_of("load", self.load, LOADS)
@@ -286,6 +292,21 @@ def _association_choices(pool: Any, layer: Any, samples: Any) -> None:
         _whole("samples", samples, 2)
         if samples > MOST_SAMPLES:
             raise UnmaskError(f"samples is too large; at most {MOST_SAMPLES:,} are drawn.")
+
+
+def _until(given: Any) -> str | float:
+    """`decided`, or the half-width in points at which a run may stop."""
+    if given == DECIDED:
+        return DECIDED
+    try:
+        points = float(given)
+    except (TypeError, ValueError):
+        points = math.nan
+    if isinstance(given, bool) or not 0 < points < 50:
+        raise UnmaskError(
+            f"until is {given!r}; give {DECIDED!r}, or a number of points between 0 and 50."
+        )
+    return points
 
 
 def _one_of(what: str, value: Any, allowed: Any) -> None:

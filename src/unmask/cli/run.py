@@ -61,6 +61,7 @@ def run(
     layer: shared.Layer = None,
     contexts: shared.Contexts = None,
     samples: shared.Samples = None,
+    until: shared.Until = None,
     exclude_flagged: shared.ExcludeFlagged = False,
     exclude: shared.Exclude = None,
     encoding: shared.Encoding = None,

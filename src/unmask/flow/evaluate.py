@@ -15,6 +15,7 @@ from unmask.flow import run_association, run_likelihood
 from unmask.flow.fit import check_fit, fitting
 from unmask.flow.progress import Failed, refuse
 from unmask.flow.run_family import judged_as_one
+from unmask.flow.sequential import evaluate_until, stops_early
 from unmask.measures import Association, find
 from unmask.models.answer_cache import opened
 from unmask.models.fast.allocator import keep_freed_memory
@@ -51,6 +52,14 @@ def evaluate(
         return results
     ready = [resolved(spec) for spec in specs]
     by_place: dict[int, Result] = {}
+    early = {i: s for i, s in enumerate(ready) if options.until and stops_early(s)}
+    if early:
+        look_up(_by_model(ready))
+        by_place |= _early(early, options, failed)
+        rest = [s for i, s in enumerate(ready) if i not in early]
+        others = evaluate(rest, replace(options, until=None), failed) if rest else []
+        by_place |= _placed(ready, early, others)
+        return [by_place[i] for i in sorted(by_place)]
     by_model = _by_model(ready)
     look_up(by_model)
     if len(by_model) > 1 and options.plans is None:
@@ -68,6 +77,45 @@ def evaluate(
     if options.family == "run":
         results = judged_as_one(results, options.least, options.resampling)
     return results
+
+
+def _early(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:
+    """The results of specs that stop early; each model is loaded once for all of its looks."""
+    out: dict[int, Result] = {}
+    places = list(specs)
+    for model, some in _by_model(list(specs.values())).items():
+        mine = {places[k]: specs[places[k]] for k in some}
+        if not isinstance(model, str):
+            out |= evaluate_until(mine, options, failed, evaluate)
+            continue
+        try:
+            own = loaded(model, options)
+        except (ModelError, NotApplicable) as error:
+            for spec in mine.values():
+                failed(spec, error)
+            continue
+        try:
+            ready = {i: replace(s, model=own) for i, s in mine.items()}
+            out |= evaluate_until(ready, options, failed, evaluate)
+        finally:
+            if not offered(model):
+                own.close()
+    return out
+
+
+def _placed(
+    ready: Sequence[Spec], early: Mapping[int, Spec], others: Sequence[Result]
+) -> dict[int, Result]:
+    """The results of the specs that were not asked early, by their place."""
+    places = [i for i in range(len(ready)) if i not in early]
+    out: dict[int, Result] = {}
+    for result in others:  # in the order of the specs; some may be missing
+        while places:
+            place = places.pop(0)
+            if ready[place].in_names() == result.spec:
+                out[place] = result
+                break
+    return out
 
 
 def _done(

@@ -340,8 +340,8 @@ def standing(estimates: dict[str, Estimate], alarms: float | None = None) -> Sta
     """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
 
     `alarms` is the p of the false alarms after correction for other rulers, else their own is
-    taken. `fails` where a planted bias is not read; `sound` where all rules are met; `with care` where
-    one is missed; `cannot tell` where one is left open.
+    taken. `fails` where a planted bias is not read; `sound` where all rules are met; `with care`
+    where one is missed; `cannot tell` where one is left open.
     """
     rules = {
         "reads the planted bias": _reads(estimates),
