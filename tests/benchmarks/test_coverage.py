@@ -1,27 +1,38 @@
 """Do intervals cover and tests reject as they say? A part here, the whole in make test-all."""
 
 import importlib.util
+import sys
 
+import numpy as np
 import pytest
 
 from conftest import ROOT
+from unmask.stats.clustering import Design
 
 FILE = ROOT / "benchmarks" / "coverage.py"
 
 
 @pytest.fixture(scope="module")
 def coverage():
+    sys.path.insert(0, str(FILE.parent))
     spec = importlib.util.spec_from_file_location("coverage_study", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.mark.parametrize("part", ["unequal", "triplets", "two_sided", "comparisons", "agreements"])
+PARTS = {
+    "unequal": "shares", "triplets": "shares", "two_sided": "shares",
+    "preferences_for_words": "shares", "templates": "effects", "comparisons": "others",
+    "agreements": "others",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_a_part_of_the_study(coverage, part):
     """150 repetitions: 95 % comes out between 90 and 99 by chance; a broken interval does not."""
-    frame = coverage.study(150, (getattr(coverage, part),))
-    assert len(frame) > 4
+    frame = coverage.study(150, (getattr(getattr(coverage, PARTS[part]), part),))
+    assert len(frame) > 2
     assert (frame.covers.dropna() >= 87).all(), frame
     assert frame.covers.median() >= 93
     assert (frame.rejects.dropna() <= 13).all(), frame
@@ -32,25 +43,47 @@ def test_a_bootstrap_of_items_would_be_noticed(coverage):
     from unmask.stats.intervals import share
 
     def draw(rng, seed):
-        wins, number = coverage.tossed(rng, 12, 20, 0.6, 0.2)
+        wins, number = coverage.shares.tossed(rng, 12, 20, 0.6, 0.2)
         found = share(wins, range(len(number)), ideal=60)
         return found.low, 60.0, found.high, found.p
 
-    row = coverage.repeated("naive", "12 x 20", True, 150, draw)
+    row = coverage.shares.repeated("naive", "12 x 20", True, 150, draw)
     assert row.covers < 80
     assert row.rejects > 20
+
+
+def test_frames_left_out_would_be_noticed(coverage, monkeypatch):
+    """The study can fail: frames that are a sample, taken as they are."""
+    runs, crossed = coverage.runs, coverage.runs.crossed
+    design, sign = runs.grid(6, 6, 2)
+    blind = Design(design.clusters, design.strata)
+    even = [1 / len(sign)] * len(sign)
+    held = {"with": 0, "without": 0}
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        wins = coverage.shares.answers(rng, design, sign, 0.0, 0.0, 1.2)
+        for name, known in (("with", design), ("without", blind)):
+            low, high = crossed.fitted(wins, known).share(np.array(even)).wilson(0.95)
+            held[name] += low <= 0.5 <= high
+    assert held["with"] >= 0.88 * 150
+    assert held["without"] < 0.85 * 150
 
 
 @pytest.mark.slow
 def test_the_whole_study(coverage):
     """Every interval and test that a user can see: bounds as docs/coverage.md states them."""
-    frame = coverage.study(600)
+    frame = coverage.study(400)
     enough = frame[frame.enough]
     hard = enough.scenario.str.contains(r"exponential|97 %|0\.97|90 %, alike 0\.2|2 frames|margin")
-    for name, low, high in (("covers", 92, 99.5), ("rejects", 0.5, 8)):
+    hard |= enough.what.str.contains(r"tails|bundled|word preference|reliability|decided|ranks")
+    for name, low, high in (("covers", 91.5, 99.8), ("rejects", 0.0, 8.5)):
         usual = enough[~hard][name].dropna()
         assert usual.between(low, high).all(), enough[~hard & ~enough[name].between(low, high)]
     middle = enough[~hard].covers.median()
-    assert 94 <= middle <= 97
-    assert (frame.covers.dropna() >= 84).all()
+    assert 94 <= middle <= 97.5
+    assert (frame.covers.dropna() >= 80).all()
     assert (frame[~frame.enough].covers.dropna() >= 90).mean() > 0.95
+    whole = frame[frame.what == "a run as a whole"]
+    assert (whole.rejects.dropna() <= 8).all()
+    promised = frame[frame.what.str.contains("power of 80")]
+    assert promised.power.between(73, 88).all(), promised
