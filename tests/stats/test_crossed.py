@@ -179,6 +179,16 @@ def test_sides_weigh_alike():
     assert weight.sum() == pytest.approx(1.0)
 
 
+def test_clusters_weigh_alike_within_their_side():
+    families, sides = codes([0] * 6 + [1] * 2), codes([0, 0, 0, 1, 1, 1, 0, 1])
+    clusters = codes([0, 0, 1, 2, 2, 2, 3, 4])
+    weight = crossed.even_sides(families, sides, clusters)
+    # five clusters, three in the first family; its sides have two and one
+    assert weight[:3] == pytest.approx([3 / 5 / 2 / 2 / 2, 3 / 5 / 2 / 2 / 2, 3 / 5 / 2 / 2])
+    assert weight[3:6] == pytest.approx([3 / 5 / 2 / 3] * 3)
+    assert weight[6:] == pytest.approx([2 / 5 / 2] * 2)
+
+
 @pytest.mark.parametrize(("lean", "sides"), [(0.0, 0.0), (0.0, 2.0), (1.6, 2.0)])
 def test_intervals_hold_the_truth(lean, sides):
     """Fails if the frames' part is left out (88 %), or the words' (86 %)."""

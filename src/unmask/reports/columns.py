@@ -188,6 +188,12 @@ def _differing(frame: pd.DataFrame) -> bool:
     return bool(((frame.stereotype - frame.score).abs() >= VISIBLE).any())
 
 
+def _apart(row: Row) -> float | None:
+    """The stereotype of a row, where it is another number than its score."""
+    known = not missing(row["stereotype"])
+    return row["stereotype"] if known and abs(row["stereotype"] - row["score"]) >= VISIBLE else None
+
+
 def _incomplete(frame: pd.DataFrame) -> bool:
     return bool((frame.coverage < 100).any())
 
@@ -215,7 +221,7 @@ RUN: Sequence[Column] = (
     Column("p Holm", _of("p_holm"), p_value, when=lambda f: _effects(f) and not _any("p_run")(f)),
     Column("detect", _of("detectable"), _detect),
     Column("shrunk", _of("shrunken"), _score_or_none, when=_any("shrunken")),
-    Column("stereotype", _of("stereotype"), _score_or_none, when=_differing),
+    Column("stereotype", _apart, _score_or_none, when=_differing),
     Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),

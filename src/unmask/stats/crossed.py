@@ -336,11 +336,17 @@ def _freedom(spread: Floats, strata: Codes) -> float:
     return mean**2 / variance if variance > 0 else 0.0
 
 
-def even_sides(families: Codes, sides: Codes) -> Floats:
-    """Weights [n] under which a family weighs as many items as it has, and its sides alike."""
+def even_sides(families: Codes, sides: Codes, clusters: Codes | None = None) -> Floats:
+    """Weights [n] under which a family weighs as many items as it has, and its sides alike.
+
+    With `clusters` a family weighs as many of them as it has, and they weigh alike in their side.
+    """
     cell = codes(families * (int(sides.max()) + 1) + sides)
-    sizes = np.bincount(cell).astype(float)
     pairs = np.unique(np.column_stack([families, cell]), axis=0)
     count = np.bincount(pairs[:, 0]).astype(float)
-    weight = np.bincount(families)[families] / count[families] / sizes[cell]
-    return np.asarray(weight / len(families))
+    own = np.ones(len(cell))
+    if clusters is not None:  # an item is as much as its cluster has of it in this side
+        both = codes(cell * (int(clusters.max()) + 1) + clusters)
+        own = 1 / np.bincount(both)[both]
+    whole = np.bincount(families, weights=own)[families] / own.sum()
+    return np.asarray(whole / count[families] * own / np.bincount(cell, weights=own)[cell])

@@ -64,7 +64,7 @@ class Preferences:
         self.fit = fitted(answers, self.kin, given)
         self.sides = None
         if sides is not None and (some := sides.chosen(kept)).known:
-            self.sides = TwoSided(answers, some, self.kin, self.fit)
+            self.sides = TwoSided(answers, some, self.kin, self.fit, macro)
 
     def estimates(self, chosen: NDArray[np.bool_] | None = None) -> dict[str, Estimate]:
         """`score`, `log_ratio`, and what else the items allow, of all items or of some.

@@ -48,11 +48,14 @@ class TwoSided:
     """The answers of items [n] with sides: as stereotype, and as preference for a word.
 
     The second are the same answers with those of each family's second side turned around: 1 where
-    the word of the first group was preferred. Both are fitted once, over all items.
+    the word of the first group was preferred. Both are fitted once, over all items. Families and
+    sides are made of items, or of clusters where the score is over those (`macro`).
     """
 
-    def __init__(self, wins: Floats, sides: Sides, design: Design, fit: Crossed) -> None:
-        self.sides, self.design, self.fit = sides, design, fit
+    def __init__(
+        self, wins: Floats, sides: Sides, design: Design, fit: Crossed, macro: bool = False
+    ) -> None:
+        self.sides, self.design, self.fit, self.macro = sides, design, fit, macro
         self.family, self.side = codes(sides.family), codes(sides.side)
         first = dict(reversed(list(zip(sides.family, sides.side, strict=True))))
         turned = np.array([first[f] == s for f, s in zip(*sides, strict=True)])
@@ -100,7 +103,8 @@ class TwoSided:
 
     def _even(self, chosen: Chosen) -> Floats:
         weight = np.zeros(len(chosen))
-        weight[chosen] = even_sides(codes(self.family[chosen]), codes(self.side[chosen]))
+        clusters = codes(self.design.clusters[chosen]) if self.macro else None
+        weight[chosen] = even_sides(codes(self.family[chosen]), codes(self.side[chosen]), clusters)
         return weight
 
     def _share(
