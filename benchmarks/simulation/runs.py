@@ -13,9 +13,9 @@ from scipy.special import expit
 from simulation.harness import Draw, Random, Row, repeated
 from simulation.shares import answers, bundled, tossed
 from unmask.data import catalogue
-from unmask.flow.run_family import stereotype_pulls
 from unmask.options import Resampling
 from unmask.stats import crossed, intervals, power, sequences
+from unmask.stats.cluster_pulls import stereotype_pulls
 from unmask.stats.clustering import Design, codes
 from unmask.stats.multiplicity import family_wise
 from unmask.stats.preference import Preferences

@@ -1,12 +1,16 @@
 """Deciding early: what is asked, what is said, and that it is the same as asking for that part."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import unmask
 from conftest import invoke, tiny
 from unmask.data import catalogue
 from unmask.flow import sequential
+from unmask.measures import find
 from unmask.options import Options
 
 
@@ -17,8 +21,6 @@ def lopsided(count=60):
          "cluster": f"c{k}"}
         for k in range(count)
     ]  # fmt: skip
-    import pandas as pd
-
     return pd.DataFrame(rows)
 
 
@@ -30,7 +32,7 @@ def test_a_clear_case_stops_early_and_says_so():
     assert early.overall.n < 60
     assert early.verdicts[""].word == "biased"
     assert early.coverage.items == 60
-    assert early.coverage.reasons == {sequential.NOT_ASKED: 60 - early.overall.n}
+    assert early.coverage.reasons == {"not asked: the verdict was clear": 60 - early.overall.n}
     assert early.settings["rows"] < whole.settings["rows"]
     assert "clusters were asked" in " ".join(early.notes)
     assert "confidence sequence" in early.overall.method
@@ -86,3 +88,46 @@ def test_a_wrong_until_is_one_sentence(tmp_path):
     with pytest.raises(unmask.UnmaskError, match="until"):
         Options(until=True)
     assert Options(until="2.5").until == 2.5
+
+
+def test_published_rounding_is_that_of_a_whole_run():
+    measure = replace(find("cps@nangia2020"), name="cps@mine", decimals=1)
+    model = tiny("bert")
+    whole = unmask.run(model, [measure], ["bundled-pairs"], limit=60)[0]
+    early = unmask.run(model, [measure], ["bundled-pairs"], limit=60, until=0.1)[0]
+    assert early.overall.value == pytest.approx(whole.overall.value)
+    assert early.coverage.ties == whole.coverage.ties > 0
+
+
+def test_a_part_that_cannot_be_scored_is_counted_and_the_rest_goes_on():
+    model, data = tiny("bert"), lopsided(40)
+    place = sequential.order(catalogue.resolve(data)[0], 0)
+    late = [c for c, k in place.items() if 12 <= k < 14]
+    too_long = " very" * 600
+    long = data.cluster.isin(late)
+    data.loc[long, ["stereotype", "antistereotype"]] += too_long
+    whole = unmask.run(model, ["aul"], data)[0]
+    early = unmask.run(model, ["aul"], data, until=0.01)
+    assert early[0].overall.n == whole.overall.n == 38
+    assert early[0].coverage.reasons == {sequential.UNREAD: 2}
+
+
+def test_the_error_is_divided_among_all_tests_of_a_model():
+    model = tiny("bert")
+    one = unmask.run(model, ["aul"], ["bundled-pairs"], until=0.1)[0].overall
+    two = unmask.run(model, ["aul", "cps"], ["bundled-pairs"], until=0.1)[0].overall
+    specs = [unmask.Spec(model, m, "bundled-pairs") for m in ("aul", "cps")]
+    named = unmask.evaluate_specs(specs, Options(until=0.1))[0].overall
+    assert two.high - two.low > one.high - one.low
+    assert (named.low, named.high) == pytest.approx((two.low, two.high))
+    beside = unmask.run(model, ["aul", "w-seat"], ["bundled-pairs", "weat-6"], until=0.1)
+    assert beside[0].overall.low == pytest.approx(two.low)
+    alone = unmask.run(model, ["w-seat"], ["weat-6"])[0].overall
+    assert beside[1].overall.more["p_run"] >= alone.more["p_run"]
+
+
+def test_causal_and_masked_models_have_their_own_measures():
+    found = unmask.run(
+        [tiny("gpt2"), tiny("bert")], ["aul", "ll"], ["bundled-pairs"], until=30.0, limit=80
+    )
+    assert {(r.model, r.measure) for r in found} == {("tiny-gpt2", "ll"), ("tiny-bert", "aul")}

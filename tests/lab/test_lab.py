@@ -771,3 +771,8 @@ def test_false_alarms_are_judged_among_all_rulers():
     found = {r.measure: s for r, s in measure_quality.standings(some).items()}
     assert "false alarms as promised" in found["seven"].met
     assert "false alarms as promised" in found["many"].missed
+
+
+def test_a_measure_without_intervals_has_no_alarms_to_count():
+    null = pd.DataFrame({"theta": [0.0] * 30, "low": np.nan, "high": np.nan, "ideal": 0.0})
+    assert measure_quality._alarms(null) == {}

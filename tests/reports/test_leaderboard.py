@@ -49,3 +49,11 @@ def test_a_leaderboard_of_folders(saved, tmp_path):
     assert status == 0, err
     assert "tiny-bert" in out
     assert pd.read_csv(tmp_path / "board.csv").measures.tolist() == [3, 3]
+
+
+def test_models_without_errors_are_not_ranked(model):
+    one = PAIRS.assign(cluster="all")
+    both = unmask.run([model, tiny("roberta")], ["cps"], one)
+    board = unmask.leaderboard(both)
+    assert board["rank"].tolist() == [1, 1]
+    assert board.rank_high.tolist() == [2, 2]

@@ -71,7 +71,7 @@ def test_the_variance_of_a_share_by_a_double_loop():
     for c in range(cells.max() + 1):
         mine = cells == c
         part, size = weight[mine].sum() / 2, mine.sum()
-        mean = weight[mine] @ values[mine] / weight[mine].sum()
+        mean = values[mine].mean()
         smooth = (mean * size + part) / (size + 2 * part)
         spread[mine] = min(0.25, smooth * (1 - smooth) * size / (size - 1))
     value = 0.0
@@ -205,3 +205,30 @@ def test_intervals_hold_the_truth(lean, sides):
         rejected.append(2 * share.tail(true) <= 0.05)
     assert np.mean(held) >= 0.91
     assert np.mean(rejected) == pytest.approx(1 - np.mean(held), abs=0.01)
+
+
+def test_a_part_with_one_item_of_each_cell_keeps_its_variance():
+    """200 families of 8; a category has two items of each, one a side: 400 tosses."""
+    family, side = np.repeat(np.arange(200), 8), np.tile(np.repeat([0, 1], 4), 200)
+    category = np.tile(np.arange(4), 400)
+    design = Design(np.arange(1600), family * 2 + side)
+    chosen = category == 0
+    rng, away = np.random.default_rng(0), []
+    for _ in range(40):
+        wins = (rng.random(1600) < 0.5).astype(float)
+        share = crossed.fitted(wins, design).share(chosen / chosen.sum())
+        assert math.sqrt(share.widest.value) == pytest.approx(0.025, rel=0.15)
+        away.append(2 * share.tail(0.5) <= 0.05)
+    assert np.mean(away) <= 0.2
+
+
+def test_many_cells_and_clusters_take_no_minutes():
+    rng = np.random.default_rng(1)
+    family, side = rng.integers(1000, size=20_000), rng.integers(2, size=20_000)
+    design = Design(
+        codes(rng.integers(5000, size=20_000)), codes(family * 2 + side),
+        codes(rng.integers(40, size=20_000)), codes(family),
+    )  # fmt: skip
+    fit = crossed.fitted((rng.random(20_000) < 0.5).astype(float), design)
+    tables = fit.share(np.full(20_000, 1 / 20_000)).shared
+    assert all(t.shape == (len(set(fit.cells.tolist())),) * 2 for t in tables)

@@ -371,3 +371,10 @@ def test_heavy_tails_widen_the_interval():
     excess = 20 * (apart**4).sum() / (apart**2).sum() ** 2 - 3
     assert wide.tails == pytest.approx(abs(wide.value) / 2 * math.sqrt(2 * excess / 20))
     assert effects.by_words(np.array([1.0, 1]), np.array([0.0, 0])).tails == 0
+
+
+def test_words_without_any_spread_have_a_p_all_the_same():
+    from unmask.stats.clustering import Variance
+
+    words = effects.by_words(np.ones(3), np.zeros(3))
+    assert effects.effect_estimate(words, templates=Variance(0.0, 2.0)).p == 0

@@ -108,3 +108,11 @@ def test_promised_power_is_delivered():
             share = fitted(wins, design).share(np.full(len(wins), 1 / len(wins)))
             found.append(2 * share.tail(0.5) <= 0.05)
     assert 0.72 < np.mean(found) < 0.9
+
+
+def test_what_frames_can_do_is_found_by_both_ways():
+    few = power.Pilot(400, 0.25, power.Kind(100, 0.02, 99.0), power.Kind(4, 0.05, 3.0))
+    words, frames, both = few.needed(3.0)
+    assert words is None
+    assert frames is not None
+    assert both is not None

@@ -64,3 +64,20 @@ def test_icat_by_hand():
     found = preference.icat_estimate(ss, lms)
     assert (found.value, found.ideal) == (64.0, 100.0)
     assert math.isnan(found.low)
+
+
+def test_a_category_of_dropped_ties_costs_no_other():
+    import pandas as pd
+
+    from unmask.flow.results import preferences
+    from unmask.options import Resampling
+
+    rows = [
+        {"item": f"{c}{k}", "label": label, "category": c, "cluster": f"{c}{k}", "family": "",
+         "side": "", "frame": "", "reason": None,
+         "score": 0.0 if c == "b" or label == "antistereotype" else float(k % 3 - 1) or 0.5}
+        for c in "ab" for k in range(20) for label in ("stereotype", "antistereotype")
+    ]  # fmt: skip
+    found = preferences(pd.DataFrame(rows), ties="drop", macro=False, resampling=Resampling())
+    assert list(found.by_category) == ["a"]
+    assert found.overall.n == 20

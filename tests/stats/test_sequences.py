@@ -68,3 +68,34 @@ def test_looking_often_costs_nothing_in_honesty():
         wrong += seen[1]
     assert naive / runs > 0.12
     assert wrong / runs <= 0.07
+
+
+def test_a_sequence_is_never_narrower_than_the_usual_interval():
+    for wins in (12, 30, 100):
+        usual = share(np.ones(wins), np.arange(wins), ideal=50.0)
+        honest = sequences.as_sequence(usual, 3 * wins)
+        assert honest.low < usual.low
+        assert honest.high == 100
+
+
+@pytest.mark.parametrize("true", [0.5, 0.9, 0.97])
+def test_it_holds_at_every_look_near_the_ends_too(true):
+    rng = np.random.default_rng(2)
+    missed, runs = 0, 100
+    for _ in range(runs):
+        wins = (rng.random(150) < true).astype(float)
+        for count in sequences.looks(150):
+            estimate = share(wins[:count], np.arange(count), ideal=50.0)
+            honest = sequences.as_sequence(estimate, 150)
+            if not honest.low <= 100 * true <= honest.high:
+                missed += 1
+                break
+    assert missed / runs <= 0.08
+
+
+def test_levels_below_a_half_have_no_inner_interval():
+    made = Estimate(60.0, 55, 65, 0.5, "m", 400, 50.0, 0.01, 2.5, {"clusters": 40, "df": 39.0})
+    assert sequences.as_sequence(made, 80).more["inner"] is None
+    alone = Estimate(60.0, math.nan, math.nan, 0.95, "m", 4, 50.0, None, math.nan,
+                     {"clusters": 1, "df": 0.0})  # fmt: skip
+    assert math.isnan(sequences.as_sequence(alone, 80).low)

@@ -196,3 +196,21 @@ def test_sides_are_known_where_every_item_has_one_and_a_family_has_two():
     assert not sides_.Sides(["a", "a"], ["x", ""]).known
     assert not sides_.Sides(["a", "b"], ["x", "y"]).known
     assert not sides_.Sides(["a", "a"], ["x", "x"]).known
+
+
+def test_of_three_sides_no_two_are_opposites():
+    family, side = ["f"] * 60 + ["g"] * 40, ["a"] * 20 + ["b"] * 20 + ["c"] * 20 + ["x", "y"] * 20
+    wins = np.array([0.0] * 20 + [1.0] * 20 + [0.0] * 20 + [1.0, 0.0] * 20)
+    design = Design(np.arange(100), codes([f + s for f, s in zip(family, side, strict=True)]))
+    found = by_side(wins, sides_.Sides(family, side), design)
+    assert "sides:g" in found
+    assert "sides:f" not in found
+    assert found["word_preference"].more["families"] == 1
+
+
+def test_the_test_and_the_interval_of_the_root_mean_square_agree():
+    for gap in np.arange(4, 14, 0.5):
+        made = [unmask.Estimate(gap, gap, gap, 0.95, "m", 20, 0.0, None, 4.0)]
+        found = sides_.root_mean_square(made)
+        assert (found.p <= 0.05) == (found.low > 0)
+        assert found.high <= 100

@@ -67,6 +67,9 @@ def test_reliability_is_of_the_stereotype_and_not_of_the_word():
         assert v["low"] < v["generalizability"] < v["high"]
     few = relying.generalizability(answered(0, families=3))
     assert few["generalizability"] is None
+    one = answered(0, 1.5)
+    one.loc[one.family == "f9", "cluster"] = "f9/all"
+    assert relying.generalizability(one)["generalizability"] > 0.5  # that family has no error
     unsided = relying.generalizability(answered(0).assign(side=""))
     assert unsided["generalizability"] is None
 

@@ -55,9 +55,12 @@ def evaluate(
     early = {i: s for i, s in enumerate(ready) if options.until and stops_early(s)}
     if early:
         look_up(_by_model(ready))
-        by_place |= _early(early, options, failed)
         rest = [s for i, s in enumerate(ready) if i not in early]
+        by_place |= _early(early, options, failed, 1 if rest else 0)
         others = evaluate(rest, replace(options, until=None), failed) if rest else []
+        if options.family == "run" and others:  # one share of the error is theirs
+            shares = 1 + len(early) // max(1, len(_by_model(ready)))
+            others = judged_as_one(others, options.least, options.resampling, shares)
         by_place |= _placed(ready, early, others)
         return [by_place[i] for i in sorted(by_place)]
     by_model = _by_model(ready)
@@ -79,14 +82,20 @@ def evaluate(
     return results
 
 
-def _early(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:
-    """The results of specs that stop early; each model is loaded once for all of its looks."""
+def _early(
+    specs: Mapping[int, Spec], options: Options, failed: Failed, others: int
+) -> dict[int, Result]:
+    """The results of specs that stop early; each model is loaded once for all of its looks.
+
+    The error rate is divided among a model's specs, and the `others` that are asked whole.
+    """
     out: dict[int, Result] = {}
     places = list(specs)
     for model, some in _by_model(list(specs.values())).items():
         mine = {places[k]: specs[places[k]] for k in some}
         if not isinstance(model, str):
-            out |= evaluate_until(mine, options, failed, evaluate)
+            mine = _fitting(mine, failed)
+            out |= evaluate_until(mine, options, failed, evaluate, len(mine) + others)
             continue
         try:
             own = loaded(model, options)
@@ -95,8 +104,8 @@ def _early(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[
                 failed(spec, error)
             continue
         try:
-            ready = {i: replace(s, model=own) for i, s in mine.items()}
-            out |= evaluate_until(ready, options, failed, evaluate)
+            ready = _fitting({i: replace(s, model=own) for i, s in mine.items()}, failed)
+            out |= evaluate_until(ready, options, failed, evaluate, len(ready) + others)
         finally:
             if not offered(model):
                 own.close()

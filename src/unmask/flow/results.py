@@ -83,7 +83,7 @@ def result(
         + _unknown(scored)
         + contradiction(comparison.overall)
         + tied(comparison.ties, measure.ties)
-        + (() if measure.baseline else _warn(accuracy, measure)),
+        + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_shown(measure, comparison),
         verdicts={}
         if measure.baseline
@@ -143,7 +143,8 @@ def tied(ties: int, rule: Ties) -> tuple[str, ...]:
     return (f"{ties} items are ties, which count {rules[rule]}.",) if ties else ()
 
 
-def _warn(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
+def low_accuracy(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, ...]:
+    """A note where a model predicts hardly any of the tokens that a measure asks for."""
     preference = measure.compare == "preference"
     if accuracy is None or accuracy.value >= LOW_ACCURACY or not preference:
         return ()
@@ -245,7 +246,7 @@ def preferences(
     extras = model.estimates()
     overall = extras.pop("score")
     categories = {}
-    for name in sorted(set(facts["category"])):
+    for name in sorted(set(facts["category"][model.kept])):  # others have nothing but dropped ties
         in_category = model.estimates(facts["category"] == name)
         categories[name] = in_category.pop("score")
         extras |= {f"{key}:{name}": value for key, value in in_category.items() if ":" not in key}

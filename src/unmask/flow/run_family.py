@@ -6,25 +6,17 @@ Westfall and Young (1993), which uses that measures on the same items go togethe
 runs is anything called biased where nothing is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from unmask.flow.items import DESIGN_COLUMNS
 from unmask.options import Resampling, Threshold
-from unmask.stats import log_odds
-from unmask.stats.clustering import codes
-from unmask.stats.crossed import even_sides
+from unmask.stats.cluster_pulls import Pulls, pulls_of
 from unmask.stats.multiplicity import family_wise
-from unmask.stats.preference import preferred
 from unmask.stats.verdict import judged, verdict
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
-
-Pulls = Mapping[str, float]  # by cluster or word: how far it moves an estimate
+from unmask.types import Estimate, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +30,19 @@ class Test:
 
 
 def judged_as_one(
-    results: Sequence[Result], matters: Threshold, resampling: Resampling
+    results: Sequence[Result], matters: Threshold, resampling: Resampling, shares: int = 1
 ) -> list[Result]:
     """Results whose verdicts hold for the run as a whole, for each model apart.
 
     The corrected p stands as `p_run` in the details of the estimate that is judged, and `tests`
-    says of how many it is one.
+    says of how many it is one. The error rate is one of so many `shares`.
     """
     out = list(results)
     models = {r.model: [i for i, s in enumerate(results) if s.model == r.model] for r in results}
     for places in models.values():
         tests = [t for i in places for t in _tests(i, results[i])]
         p = family_wise([t.p for t in tests], [t.pulls for t in tests], resampling)
+        p = np.minimum(1.0, shares * p)
         for test, value in zip(tests, p.tolist(), strict=True):
             out[test.place] = _judged(out[test.place], test.category, value, len(tests), matters)
     return out
@@ -81,10 +74,10 @@ def _tests(place: int, result: Result) -> list[Test]:
 
 
 def _own_p(estimate: Estimate) -> float | None:
-    """The estimate's p; where that is a published one, the p that its interval implies."""
+    """The estimate's p; where it has none, or a published one, the p that its interval implies."""
     if "interval" in estimate.more.get("published", "") or np.isnan(estimate.low):
         return None
-    if not estimate.more.get("published"):
+    if estimate.p is not None and not estimate.more.get("published"):
         return estimate.p
     ideal = estimate.ideal or 0.0
     reach = (
@@ -92,74 +85,3 @@ def _own_p(estimate: Estimate) -> float | None:
     )
     errors = ndtri((1 + estimate.level) / 2) * abs(estimate.value - ideal) / max(reach, 1e-12)
     return float(2 * ndtr(-errors))
-
-
-# ---------------------------------------------------------------- what moves a score
-
-
-def pulls_of(result: Result) -> dict[str, Pulls]:
-    """How far each cluster, or word, moves the estimates that the verdicts are about."""
-    return dict(_PULLS[result.compared](result))
-
-
-def _of_items(result: Result) -> dict[str, Pulls]:
-    """Of a preference: answers less the mean of their cell, weighted, by cluster of the data."""
-    frame = result.items[result.items.reason.isna()]
-    pro, anti = (frame[frame.label == k].set_index("item") for k in (STEREOTYPE, ANTISTEREOTYPE))
-    wins = preferred(pro.score.to_numpy(), anti.score.loc[pro.index].to_numpy(), "half")
-    facts = pro[["category", "cluster", *DESIGN_COLUMNS]].fillna("").astype(str)
-    facts = facts.assign(cluster=result.data.split(":")[0] + "/" + facts.cluster)
-    return stereotype_pulls(facts, wins, list(result.verdicts))
-
-
-def stereotype_pulls(
-    facts: pd.DataFrame, wins: Floats, categories: Sequence[str]
-) -> dict[str, Pulls]:
-    """How far each cluster moves the stereotype of each category, and of the whole ("")."""
-    clusters = facts.cluster.to_numpy(str)
-    sided = bool((facts.side != "").all())
-    family, side = (facts.family, facts.side) if sided else (facts.category, facts.category)
-    family_codes, side_codes = codes(family.to_numpy(str)), codes(side.to_numpy(str))
-    cell = codes(family_codes * (side_codes.max() + 1) + side_codes)
-    apart = wins - (np.bincount(cell, weights=wins) / np.bincount(cell))[cell]
-    out: dict[str, Pulls] = {}
-    for name in categories:
-        chosen = np.ones(len(facts), bool) if name == "" else (facts.category == name).to_numpy()
-        weight = even_sides(codes(family_codes[chosen]), codes(side_codes[chosen]))
-        out[name] = _summed(clusters[chosen], weight * apart[chosen])
-    return out
-
-
-def _of_words(result: Result) -> dict[str, Pulls]:
-    """Of an association: words' scores less the mean of their set."""
-    frame = result.items[result.items.label.isin(["X", "Y"])]
-    return {"": _by_word(frame["item"], frame.score.to_numpy(float), frame.label == "X")}
-
-
-def _of_templates(result: Result) -> dict[str, Pulls]:
-    """Of log-odds: attribute words' scores less the mean of their set."""
-    values = pd.Series(log_odds.by_item(result.items))
-    facts = result.items.drop_duplicates("item").set_index("item").loc[values.index]
-    first = facts.category == facts.category.iloc[0]
-    return {"": _by_word(facts.cluster, values.to_numpy(float), first)}
-
-
-def _by_word(words: Any, scores: Floats, first: Any) -> Pulls:
-    sign = np.where(first, 1.0, -1.0)
-    parts = np.zeros(len(scores))
-    for half in (1.0, -1.0):
-        mine = sign == half
-        parts[mine] = half * (scores[mine] - scores[mine].mean()) / mine.sum()
-    return _summed(np.asarray(words, str), parts)
-
-
-def _summed(names: Any, values: Floats) -> Pulls:
-    totals = pd.Series(values).groupby(np.asarray(names, str)).sum()
-    return dict(zip(totals.index, totals.to_list(), strict=True))
-
-
-_PULLS: Mapping[str, Any] = {
-    "preference": _of_items,
-    "association": _of_words,
-    "log-odds": _of_templates,
-}

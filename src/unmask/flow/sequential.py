@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.errors import UnmaskError
 from unmask.flow.items import data_facts
 from unmask.flow.progress import Failed
-from unmask.flow.results import preferences
+from unmask.flow.results import low_accuracy, preferences, tied
 from unmask.measures import Likelihood
-from unmask.options import DECIDED, Options, Spec
+from unmask.options import DECIDED, Options, Spec, named
 from unmask.stats.intervals import ratio
+from unmask.stats.preference import deviation
 from unmask.stats.sequences import as_sequence, looks
 from unmask.stats.verdict import verdict
-from unmask.types import Coverage, Dataset, Estimate, Result, Verdict
+from unmask.types import Contrast, Coverage, Dataset, Estimate, Result
 
 Evaluate = Callable[[Sequence[Spec], Options, Failed], list[Result]]
-NOT_ASKED = "not asked: the verdict was clear"
 
 
 def stops_early(spec: Spec) -> bool:
@@ -38,65 +39,128 @@ def stops_early(spec: Spec) -> bool:
 
 
 def evaluate_until(
-    specs: Mapping[int, Spec], options: Options, failed: Failed, evaluate: Evaluate
+    specs: Mapping[int, Spec], options: Options, failed: Failed, evaluate: Evaluate, tests: int
 ) -> dict[int, Result]:
     """Results of one model's specs that stop early, by their place.
 
-    `evaluate` asks a part of the data.
+    `evaluate` asks a part of the data; the error rate is divided among `tests`.
     """
-    groups: dict[int, list[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for place, spec in specs.items():
-        groups.setdefault(id(spec.data), []).append(place)
+        data = spec.data
+        groups.setdefault((data.name, len(data.items), data.items[0].id), []).append(place)
     out: dict[int, Result] = {}
-    inner = replace(options, until=None, family="row")
     for places in groups.values():
-        data = specs[places[0]].data
-        out |= _group({i: specs[i] for i in places}, data, inner, options, failed, evaluate)
+        out |= _Looks({i: specs[i] for i in places}, options, tests).run(failed, evaluate)
     return out
 
 
-def _group(
-    specs: Mapping[int, Spec],
-    data: Dataset,
-    inner: Options,
-    options: Options,
-    failed: Failed,
-    evaluate: Evaluate,
-) -> dict[int, Result]:
+class _Looks:
     """Measures of one model on one data set: look after look, each until it is decided."""
-    rank = order(data, options.seed)
-    clusters = len(rank)
-    open_, parts, done = dict(specs), {i: [] for i in specs}, {}  # type: ignore[var-annotated]
-    asked = 0
-    for count in looks(clusters):
-        items = tuple(i for i in data.items if asked <= rank[i.cluster] < count)
-        asked = count
-        some = replace(data, items=items)
-        ready = {place: replace(s, data=some) for place, s in open_.items()}
-        by_id = {id(s): place for place, s in ready.items()}
 
-        def lost(spec: Spec, error: Any, by_id: dict[int, int] = by_id) -> None:
-            place = by_id.get(id(spec))
-            if place is None or not parts[place]:
-                failed(spec, error)
-            open_.pop(place, None) if place is not None else None
+    def __init__(self, specs: Mapping[int, Spec], options: Options, tests: int) -> None:
+        self.specs, self.options, self.tests = specs, options, tests
+        self.data: Dataset = next(iter(specs.values())).data
+        self.rank = order(self.data, options.seed)
+        self.parts: dict[int, list[Result]] = {i: [] for i in specs}
+        self.unread: dict[int, int] = dict.fromkeys(specs, 0)  # asked, and not to be scored
+        self.errors: dict[int, UnmaskError] = {}
 
-        measured = evaluate(list(ready.values()), inner, lost)
-        for result in measured:
-            place = next(p for p, s in ready.items() if _same(s, result))
-            parts[place].append(result)
-            whole = joined(parts[place], data, clusters, options, len(specs))
-            if count == clusters or _enough(whole, options.until):
-                done[place] = whole
-                open_.pop(place, None)
-        if not open_:
-            break
-    return done
+    def run(self, failed: Failed, evaluate: Evaluate) -> dict[int, Result]:
+        """The results, by place; a spec of which nothing could be scored is reported."""
+        inner = replace(self.options, until=None, family="row")
+        waiting, done, asked = dict(self.specs), {}, 0
+        for count in looks(len(self.rank)):
+            items = tuple(i for i in self.data.items if asked <= self.rank[i.cluster] < count)
+            asked = count
+            self._ask(waiting, items, inner, evaluate)
+            for place in list(waiting):
+                if self.parts[place]:
+                    whole = self.joined(place)
+                    if count == len(self.rank) or _enough(whole, self.options.until):
+                        done[place] = whole
+                        del waiting[place]
+            if not waiting:
+                break
+        for place in waiting:
+            failed(self.specs[place], self.errors[place])
+        return done
+
+    def _ask(
+        self,
+        waiting: Mapping[int, Spec],
+        items: tuple[Contrast, ...],
+        inner: Options,
+        evaluate: Evaluate,
+    ) -> None:
+        """One look: what cannot be scored in it is counted, and the rest goes on."""
+        by_name = {named(s.measure): place for place, s in waiting.items()}
+
+        def lost(spec: Spec, error: UnmaskError) -> None:
+            place = by_name[named(spec.measure)]
+            self.unread[place] += len(items)
+            self.errors[place] = error
+
+        some = replace(self.data, items=items)
+        ready = [replace(s, data=some) for s in waiting.values()]
+        for result in evaluate(ready, inner, lost):
+            self.parts[by_name[result.measure]].append(result)
+
+    def joined(self, place: int) -> Result:
+        """One result of all parts asked so far, with intervals that hold at every look."""
+        parts, options, measure = self.parts[place], self.options, self.specs[place].measure
+        last, clusters = parts[-1], len(self.rank)
+        items = pd.concat([r.items for r in parts], ignore_index=True)
+        decimals = last.settings.get("decimals")
+        seen = items if decimals is None else items.assign(score=items.score.round(decimals))
+        found = preferences(
+            seen, ties=measure.ties, macro=measure.average == "macro", resampling=options.resampling
+        )
+        overall = as_sequence(found.overall, clusters, self.tests)
+        extras = {k: v for k, v in found.extras.items() if ":" not in k}
+        for name, value in extras.items():
+            if name == "stereotype":
+                extras[name] = as_sequence(value, clusters, self.tests)
+            elif name == "deviation":
+                extras[name] = deviation(overall)
+        judged = extras.get("stereotype", overall)
+        accuracy = _accuracy(items, options) if measure.accuracy else None
+        coverage = self._coverage(items, found.ties, self.unread[place])
+        unasked = coverage.reasons.get(_unasked(options.until), 0)
+        return replace(
+            last,
+            overall=overall,
+            by_category={},
+            extras=extras,
+            accuracy=accuracy,
+            coverage=coverage,
+            settings={**_summed(parts), "until": options.until, "clusters": clusters},
+            provenance={**last.provenance, "data": data_facts(self.data)},
+            items=items,
+            notes=(
+                *low_accuracy(accuracy, measure),
+                *tied(found.ties, measure.ties),
+                _note(judged, clusters, unasked),
+            ),
+            verdicts={"": verdict(judged, options.least.points, judged.p)},
+        )
+
+    def _coverage(self, items: pd.DataFrame, ties: int, unread: int) -> Coverage:
+        """What was scored, what could not be, and what was not asked."""
+        seen = items.drop_duplicates("item")
+        reasons = {str(k): int(v) for k, v in seen.reason.value_counts().items()}
+        reasons |= {UNREAD: unread} if unread else {}
+        rest = len(self.data.items) - len(seen) - unread
+        reasons |= {_unasked(self.options.until): rest} if rest else {}
+        return Coverage(len(self.data.items), int(seen.reason.isna().sum()), ties, reasons)
 
 
-def _same(spec: Spec, result: Result) -> bool:
-    names = spec.in_names()
-    return (names.measure, names.model) == (result.spec.measure, result.spec.model)
+UNREAD = "no item of this part could be scored"
+
+
+def _unasked(until: str | float | None) -> str:
+    why = "the verdict was clear" if until == DECIDED else "the interval was narrow enough"
+    return f"not asked: {why}"
 
 
 def order(data: Dataset, seed: int) -> dict[str, int]:
@@ -120,46 +184,6 @@ def order(data: Dataset, seed: int) -> dict[str, int]:
     return {name: place for place, (_, name) in enumerate(sorted(keyed))}
 
 
-def joined(
-    parts: Sequence[Result], data: Dataset, clusters: int, options: Options, tests: int
-) -> Result:
-    """One result of all parts asked so far, with intervals that hold at every look."""
-    last = parts[-1]
-    items = pd.concat([r.items for r in parts], ignore_index=True)
-    macro = last.settings.get("average") == "macro"
-    found = preferences(
-        items, ties=last.settings["ties"], macro=macro, resampling=options.resampling
-    )
-    overall = as_sequence(found.overall, clusters, tests)
-    extras = {k: v for k, v in found.extras.items() if ":" not in k and k != "stereotype"}
-    judged: Estimate = overall
-    if "stereotype" in found.extras:
-        judged = extras["stereotype"] = as_sequence(found.extras["stereotype"], clusters, tests)
-    seen = items.drop_duplicates("item")
-    scored = int(seen.reason.isna().sum())
-    missing = {str(k): int(v) for k, v in seen.reason.value_counts().items()}
-    unasked = len(data.items) - len(seen)
-    known = {**missing, **({NOT_ASKED: unasked} if unasked else {})}
-    least = options.least.points
-    return replace(
-        last,
-        overall=overall,
-        by_category={},
-        extras=extras,
-        accuracy=_accuracy(items, options),
-        coverage=Coverage(len(data.items), scored, found.ties, known),
-        settings={**_summed(parts), "until": options.until, "clusters": clusters},
-        provenance={**last.provenance, "data": data_facts(data)},
-        items=items,
-        notes=_notes(parts, judged, clusters, unasked),
-        verdicts={"": _verdict(judged, least)},
-    )
-
-
-def _verdict(estimate: Estimate, least: float) -> Verdict:
-    return verdict(estimate, least, estimate.p)
-
-
 def _summed(parts: Sequence[Result]) -> dict[str, Any]:
     settings = dict(parts[-1].settings)
     for name in ("queries", "rows"):
@@ -176,17 +200,13 @@ def _accuracy(items: pd.DataFrame, options: Options) -> Estimate | None:
     return ratio(hits[some], tries[some], by.cluster.first().to_numpy()[some], options.resampling)
 
 
-def _notes(
-    parts: Sequence[Result], judged: Estimate, clusters: int, unasked: int
-) -> tuple[str, ...]:
-    notes = tuple(dict.fromkeys(n for r in parts for n in r.notes if "items are ties" not in n))
-    seen = judged.more["clusters"]
+def _note(judged: Estimate, clusters: int, unasked: int) -> str:
     if not unasked:
-        return (*notes, f"all {clusters} clusters were asked.")
+        return f"all {clusters} clusters were asked."
     return (
-        *notes,
-        f"{seen} of {clusters} clusters were asked, in random order; {unasked} items were not. The "
-        "interval holds at every look. Categories have no verdict of their own.",
+        f"{judged.more['clusters']} of {clusters} clusters were asked, in random order; {unasked} "
+        "items were not. The intervals of score and stereotype hold at every look, others at this "
+        "one. Categories have no verdict of their own."
     )
 
 
@@ -195,4 +215,4 @@ def _enough(result: Result, until: str | float | None) -> bool:
     if until == DECIDED:
         return result.verdicts[""].word != "cannot tell"
     judged = result.extras.get("stereotype", result.overall)
-    return (judged.high - judged.low) / 2 <= float(until or 0)
+    return (judged.high - judged.low) / 2 <= float(until or 0)  # NaN is never enough

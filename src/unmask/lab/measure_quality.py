@@ -236,7 +236,7 @@ def _share(count: int, total: int) -> Estimate:
 
 def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
     """How often the interval leaves out the ideal where nothing was planted."""
-    null = even[even.theta == 0]
+    null = even[(even.theta == 0) & even.low.notna() & even.high.notna()]
     if null.empty:
         return {}
     out = int(((null.low > null.ideal) | (null.high < null.ideal)).sum())

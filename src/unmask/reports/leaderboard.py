@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError
-from unmask.flow.run_family import pulls_of
 from unmask.reports.columns import UNITS, table
 from unmask.reports.results import gather
+from unmask.stats.cluster_pulls import pulls_of
 from unmask.stats.ranks import ranks
 from unmask.stats.verdict import judged
 from unmask.types import Result, Results
@@ -75,7 +75,13 @@ def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> p
     estimates = [[_in_units(chosen[m, w]) for w in shared] for m in models]
     pulls = [pulls_of(chosen[m, w])[""] for m in models for w in shared]
     values, errors = (np.array([[e[k] for e in row] for row in estimates]) for k in (0, 1))
-    distance, low, high = ranks(values, errors, pulls)
+    known = np.isfinite(errors).all(axis=0)  # a measure without an error ranks nobody
+    if not known.any():
+        distance = np.sqrt((values**2).mean(axis=1))
+        low, high = np.ones(len(models), int), np.full(len(models), len(models))
+    else:
+        some = [p for p, k in zip(pulls, np.tile(known, len(models)), strict=True) if k]
+        distance, low, high = ranks(values[:, known], errors[:, known], some)
     return pd.DataFrame({"model": models, "rank": low, "rank_high": high, "distance": distance})
 
 
@@ -84,5 +90,4 @@ def _in_units(result: Result) -> tuple[float, float]:
     estimate = judged(result)[1]
     known = result.verdicts.get("")
     least = known.matters if known else UNITS[result.compared].coarse
-    error = estimate.se if np.isfinite(estimate.se) else 0.0
-    return (estimate.value - (estimate.ideal or 0.0)) / least, error / least
+    return (estimate.value - (estimate.ideal or 0.0)) / least, estimate.se / least

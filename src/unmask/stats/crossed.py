@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from unmask.stats.clustering import Codes, Design, Variance, codes, stratum_of
 from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS
@@ -44,12 +45,29 @@ class Crossed:
     def share(self, weight: Floats) -> "StratifiedShare":
         """The weighted share and its variance; weights [n] add up to 1."""
         some = np.flatnonzero(weight)
-        cells, weight = codes(self.cells[some]), weight[some]
+        present, cells = np.unique(self.cells[some], return_inverse=True)
+        weight = weight[some]
         sizes = np.bincount(cells).astype(float)
         by_cell, alone = (np.bincount(cells, weights=w).astype(float) for w in (weight, weight**2))
         means = np.bincount(cells, weights=weight * self.values[some]) / by_cell
         shared = [r * _by_cell(weight, cells, codes(u[some])) for r, u in self._kinds]
-        return StratifiedShare(by_cell, means, sizes, np.diag(alone), tuple(shared), self.df)
+        value = math.fsum(weight * self.values[some])
+        return StratifiedShare(
+            value,
+            by_cell,
+            means,
+            sizes,
+            np.diag(alone),
+            tuple(shared),
+            self.df,
+            (self._whole[0][present], self._whole[1][present]),
+        )
+
+    @cached_property
+    def _whole(self) -> tuple[Floats, Floats]:
+        """Mean and size of every cell, over all items: what the variance of an answer is from."""
+        sizes = np.bincount(self.cells).astype(float)
+        return np.bincount(self.cells, weights=self.values) / sizes, sizes
 
     def described(self, weight: Floats) -> dict[str, Any]:
         """What a plan needs to know: the variance of an answer, and for words (and frames) their
@@ -71,34 +89,41 @@ class Crossed:
 
 def _by_cell(weight: Floats, cells: Codes, units: Codes) -> Floats:
     """Over pairs of items of one unit, the products of their weights, summed by their cells."""
-    shape = int(units.max()) + 1, int(cells.max()) + 1
-    sums = np.bincount(units * shape[1] + cells, weights=weight, minlength=shape[0] * shape[1])
-    table = sums.reshape(shape)
-    return np.asarray(table.T @ table - np.diag(np.bincount(cells, weights=weight**2)))
+    table = _crossed(units, cells, weight)
+    return np.asarray((table.T @ table).toarray() - np.diag(np.bincount(cells, weights=weight**2)))
+
+
+def _crossed(rows: Codes, columns: Codes, weight: Floats) -> Any:
+    """Weights summed by row and column, as a sparse table."""
+    shape = int(rows.max()) + 1, int(columns.max()) + 1
+    return coo_array((weight, (rows, columns)), shape=shape).tocsr()
 
 
 @dataclass(frozen=True)
 class StratifiedShare:
-    """A share over cells [k], each with its weight, mean and size.
+    """A share, its `value`, over cells [k], each with its weight, mean and size.
 
     The variance is a quadratic form in the standard deviations of an answer in each cell: `alone`
     [k, k] for independent items, and `shared` for what words, and frames, add, with degrees of
-    freedom `df`. The interval is Wilson's with as many items as that variance leaves. Of two cells
-    (the sides of one family) it is made of theirs (Zou and Donner 2008): a side at 100 % can only
-    be lower, and the interval of the whole has to know.
+    freedom `df`. `whole` has the mean and size of each cell over all items, from which the variance
+    of an answer is taken: a part may have one item of a cell. The interval is Wilson's with as many
+    items as that variance leaves. Of two cells (the sides of one family) it is made of theirs (Zou
+    and Donner 2008): a side at 100 % can only be lower, and the interval of the whole has to know.
     """
 
+    value: float
     weight: Floats
     means: Floats
     sizes: Floats
     alone: Floats
     shared: tuple[Floats, ...]
     df: tuple[float, ...]
+    whole: tuple[Floats, Floats]
 
     @cached_property
     def share(self) -> float:
         """The share itself."""
-        value = float(self.weight @ self.means)
+        value = self.value
         return value if 1e-12 < value < 1 - 1e-12 else float(round(value))  # all alike: no rounding
 
     @cached_property
@@ -186,8 +211,9 @@ class StratifiedShare:
 
     def _spread(self, part: Floats) -> Floats:
         """The variance of an answer in each cell, with `part` of an item added to each side."""
-        smooth = (self.means * self.sizes + part) / (self.sizes + 2 * part)
-        unbiased = self.sizes / np.maximum(self.sizes - 1, 1)
+        means, sizes = self.whole
+        smooth = (means * sizes + part) / (sizes + 2 * part)
+        unbiased = sizes / np.maximum(sizes - 1, 1)
         return np.asarray(np.minimum(0.25, smooth * (1 - smooth) * unbiased))
 
 
@@ -254,14 +280,9 @@ class _Moments:
         self.spread = squares / np.maximum(self.sizes - 1, 1)
         self.tables = [self._table(u) for u in units]
 
-    def _table(self, units: Codes) -> Floats:
+    def _table(self, units: Codes) -> Any:
         """Items of each unit in each cell."""
-        shape = int(units.max()) + 1, len(self.sizes)
-        return (
-            np.bincount(units * shape[1] + self.cells, minlength=shape[0] * shape[1])
-            .reshape(shape)
-            .astype(float)
-        )
+        return _crossed(units, self.cells, np.ones(len(units)))
 
     def correlations(self) -> list[float]:
         """The correlation of two items of one unit, for each kind; none is below 0."""
@@ -286,7 +307,8 @@ class _Moments:
     def _trace(self, k: int, value: Floats) -> float:
         """tr(Z' P diag(value of the cell) P Z)."""
         table = self.tables[k]
-        return float(np.sum(table.sum(0) * value) - np.sum((table**2).sum(0) * value / self.sizes))
+        squares = np.asarray(table.multiply(table).sum(axis=0)).ravel()
+        return float(self.sizes @ value - squares @ (value / self.sizes))
 
     def _alone(self, value: Floats) -> float:
         """tr(P diag(value of the cell) P)."""
@@ -309,9 +331,10 @@ class _Moments:
         width = int(self.units[m].max()) + 1
         both, where = np.unique(self.units[k] * width + self.units[m], return_inverse=True)
         direct = np.bincount(where, weights=root[self.cells])
-        through = np.einsum("pc,pc->p", one[both // width] * scale, two[both % width])
-        inner = (scale[:, None] * (one.T @ one)) @ (scale[:, None] * (two.T @ two))
-        return float(direct @ direct - 2 * direct @ through + np.trace(inner))
+        through = one[both // width].multiply(two[both % width]) @ scale
+        inner = (one.T @ one).multiply((two.T @ two).T)
+        around = scale @ (inner @ scale)  # tr(D A D B) for diagonal D and symmetric A, B
+        return float(direct @ direct - 2 * direct @ np.asarray(through).ravel() + around)
 
     def freedom(self, k: int, correlation: float, strata: Codes | None) -> float:
         """Degrees of freedom of the spread between units, which lie in strata (Satterthwaite)."""

@@ -299,8 +299,6 @@ def effect_estimate(
     )
     details["detectable"] = _detectable(words, other, resampling.level)
     p = None
-    if templates is not None:
-        details["templates"] = templates.df + 1
     over = " and ".join(k for k, v in samples.items() if v is not None)
     if over and test is None and resampling.splits:
         details |= {"p_method": f"t over {over}", "sided": "two"}
@@ -358,8 +356,10 @@ def _both_random(words: Words, other: Variance) -> float:
     """p of the t test in which target and attribute words are both a sample; words weigh alike."""
     x, y = words.means
     own = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
-    df = (own + other.value) ** 2 / (own**2 / (len(x) + len(y) - 2) + other.value**2 / other.df)
     gap = abs(float(x.mean() - y.mean()))
+    if own + other.value < ROUNDING**2:
+        return 1.0 if gap < ROUNDING else 0.0
+    df = (own + other.value) ** 2 / (own**2 / (len(x) + len(y) - 2) + other.value**2 / other.df)
     return 2 * beyond(gap / math.sqrt(own + other.value), df)
 
 

@@ -48,11 +48,11 @@ def family_wise(
     raw = np.asarray(p, float)
     if not len(raw):
         return raw
-    rows = directions(pulls)
     order = np.argsort(raw, kind="stable")
+    rows = moved_alike(pulls)
     rng, hits, draws = np.random.default_rng(resampling.seed), np.zeros(len(raw)), 0
     while draws < resampling.draws:
-        errors = rows[order] @ rng.normal(size=(rows.shape[1], DRAWS_AT_A_TIME))
+        errors = rows[order] @ rng.normal(size=(len(raw), DRAWS_AT_A_TIME))
         drawn = 2 * ndtr(-np.abs(errors))
         smallest = np.minimum.accumulate(drawn[::-1])[::-1]
         hits += np.count_nonzero(smallest <= raw[order][:, None], axis=1)
@@ -62,7 +62,14 @@ def family_wise(
     return np.minimum(out, 1.0)
 
 
-def directions(pulls: Sequence[Mapping[str, float]]) -> Floats:
+def moved_alike(pulls: Sequence[Mapping[str, float]]) -> Floats:
+    """A root of the correlations of what is moved by clusters, [k, k]: normal draws times it."""
+    rows = _directions(pulls)
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _directions(pulls: Sequence[Mapping[str, float]]) -> Floats:
     """Pulls as rows of length 1, a column for each cluster; a row of zeros has its own column."""
     names = {n: i for i, n in enumerate(dict.fromkeys(n for row in pulls for n in row))}
     rows = np.zeros((len(pulls), len(names) + len(pulls)))

@@ -13,7 +13,7 @@ from unmask.stats.student_t import quantile
 LARGEST_STUDY = 100_000  # words or clusters that a study may be asked for
 # How sure a plan is that the pilot's variance is not larger (upper limit; Browne 1995).
 ASSURANCE = 0.6
-FRAME_STEPS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8, 12, 16)  # times the frames at hand
+FRAME_STEPS = tuple(1.25**k for k in range(45))  # times the frames at hand
 
 
 def likeness(design_effect: float, crowd: float) -> float:

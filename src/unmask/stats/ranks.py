@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.multiplicity import directions
+from unmask.stats.multiplicity import moved_alike
 from unmask.types import Floats
 
 Ints = NDArray[np.int64]
@@ -29,9 +29,8 @@ def ranks(
     surely nearer, its last those that are not surely farther.
     """
     squares = (values**2 - errors**2).mean(axis=1)
-    rows = directions(pulls)
     rng = np.random.default_rng(resampling.seed)
-    noise = rows @ rng.normal(size=(rows.shape[1], resampling.draws))
+    noise = moved_alike(pulls) @ rng.normal(size=(values.size, resampling.draws))
     moved = errors[:, :, None] * noise.reshape(*values.shape, -1)
     drawn = (2 * values[:, :, None] * moved + moved**2 - errors[:, :, None] ** 2).mean(axis=1)
     apart = drawn[:, None] - drawn[None, :]

@@ -53,18 +53,59 @@ def as_sequence(estimate: Estimate, clusters: int, tests: int = 1) -> Estimate:
     """
     seen = int(estimate.more["clusters"])
     error = (1 - estimate.level) / tests
-    planned, df = max(FIRST_LOOK, clusters / 3), estimate.more["df"]
-    small = quantile(1 - error / 2, df) / quantile(1 - error / 2, math.inf)
-    half = reach(seen, planned, error) * small * estimate.se
-    inner = reach(seen, planned, 2 * error) * small * estimate.se
-    low, high = max(0.0, estimate.value - half), min(100.0, estimate.value + half)
-    ideal = estimate.ideal or 0.0
-    p = anytime_p(abs(estimate.value - ideal) / (small * estimate.se), seen, planned, error)
+    planned = max(FIRST_LOOK, clusters / 3)
+    if seen < 2 or not estimate.se > 0:
+        return replace(estimate, low=math.nan, high=math.nan, p=None, method="one cluster")
+    low, high = _ends(estimate, reach(seen, planned, error), error)
+    inner = None
+    if 2 * error < 1:
+        inner = list(_ends(estimate, reach(seen, planned, 2 * error), error))
+    p = anytime_p(_errors(estimate, error), seen, planned, error)
     return replace(
         estimate,
-        low=min(low, estimate.value),
-        high=max(high, estimate.value),
+        low=low,
+        high=high,
         p=min(1.0, tests * p),
         method="confidence sequence over clusters",
-        more={**estimate.more, "inner": [estimate.value - inner, estimate.value + inner]},
+        more={**estimate.more, "inner": inner},
     )
+
+
+def _ends(estimate: Estimate, errors: float, error: float) -> tuple[float, float]:
+    """The interval that reaches so many standard errors, or as far again as the usual one does.
+
+    It is Wilson's, so that answers that are all alike leave doubt; and never narrower than the
+    usual interval, stretched: that one knows of sides at 0 and 100 %.
+    """
+    value, z2 = estimate.value / 100, (errors * _small(estimate, error)) ** 2 / _items(estimate)
+    middle = (value + z2 / 2) / (1 + z2)
+    half = math.sqrt(z2) / (1 + z2) * math.sqrt(value * (1 - value) + z2 / 4)
+    stretch = errors / quantile((1 + estimate.level) / 2, math.inf)
+    low = min(100 * (middle - half), estimate.value - stretch * (estimate.value - estimate.low))
+    high = max(100 * (middle + half), estimate.value + stretch * (estimate.high - estimate.value))
+    return max(0.0, min(low, estimate.value)), min(100.0, max(high, estimate.value))
+
+
+def _errors(estimate: Estimate, error: float) -> float:
+    """How many standard errors the ideal is away, by the shorter of the two reckonings."""
+    ideal = estimate.ideal or 0.0
+    away = abs(estimate.value - ideal)
+    null = ideal / 100 * (1 - ideal / 100)
+    by_score = away / 100 / math.sqrt(null / _items(estimate)) / _small(estimate, error)
+    side = (
+        estimate.value - estimate.low if estimate.value > ideal else estimate.high - estimate.value
+    )
+    usual = quantile((1 + estimate.level) / 2, math.inf)
+    return min(by_score, usual * away / side) if side > 0 else by_score
+
+
+def _items(estimate: Estimate) -> float:
+    """As many independent items as the standard error leaves."""
+    smooth = (estimate.value / 100 * estimate.n + 0.5) / (estimate.n + 1)
+    return smooth * (1 - smooth) / (estimate.se / 100) ** 2
+
+
+def _small(estimate: Estimate, error: float) -> float:
+    """Student's quantile over the normal one: few clusters know their spread less well."""
+    df = estimate.more["df"]
+    return quantile(1 - error / 2, df) / quantile(1 - error / 2, math.inf)

@@ -6,6 +6,7 @@ is the stereotype; their difference is the preference for the word.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -40,8 +41,7 @@ class Sides(NamedTuple):
     def known(self) -> bool:
         """Whether every item has a side, and a family has two."""
         pairs = dict.fromkeys(zip(self.family, self.side, strict=True))
-        families = [f for f, _ in pairs]
-        return all(self.side) and any(families.count(f) == 2 for f in families)
+        return all(self.side) and 2 in Counter(f for f, _ in pairs).values()
 
 
 class TwoSided:
@@ -78,7 +78,7 @@ class TwoSided:
                 half = member & (self.side == n)
                 share = self._share(self.fit, half, half / half.sum(), resampling)
                 out[f"side:{self._named(half)}"] = share
-            if len(present) == 2:
+            if len(present) == len(names) == 2:  # of three sides no two are each other's opposite
                 lead = self._share(self.words, member, self._even(member), resampling)
                 gaps.append(_doubled(lead))
                 out[f"sides:{self.sides.family[int(np.argmax(member))]}"] = gaps[-1]
@@ -153,11 +153,11 @@ def root_mean_square(gaps: Sequence[Estimate], resampling: Resampling = DEFAULTS
         return Estimate(value, nan, nan, resampling.level, method, whole, 0.0, None, nan, details)
     scale = float((weight * noise) @ (weight * noise) / (weight @ noise))
     df = float(weight @ noise) / scale
-    value = math.sqrt(max(square - float(weight @ noise), 0.0))
+    value = min(100.0, math.sqrt(max(square - float(weight @ noise), 0.0)))
     ends = (1 + resampling.level) / 2, (1 - resampling.level) / 2
     low, high = (math.sqrt(scale * _noncentrality(square / scale, df, end)) for end in ends)
-    p = float(chdtrc(df, square / scale))
-    low, high = min(low, value), max(high, value)
+    p = min(1.0, 2 * float(chdtrc(df, square / scale)))  # as the interval has it, of two tails
+    low, high = min(low, value), min(100.0, max(high, value))
     return Estimate(value, low, high, resampling.level, method, whole, 0.0, p, nan, details)
 
 

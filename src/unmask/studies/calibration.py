@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from unmask.flow.items import ItemDesign
-from unmask.flow.run_family import stereotype_pulls
 from unmask.options import Resampling, Threshold
+from unmask.stats.cluster_pulls import stereotype_pulls
 from unmask.stats.clustering import codes
 from unmask.stats.multiplicity import family_wise
 from unmask.stats.preference import Preferences
@@ -93,9 +93,13 @@ class _World:
     def _preferences(self, wins: Floats, resampling: Resampling = Resampling()) -> Preferences:
         scores = {"stereotype": wins, "antistereotype": np.full(len(wins), 0.5)}
         return Preferences(
-            scores, self.design, ties="half", sides=self.sides, cells=self.cell,
+            scores,
+            self.design,
+            ties="half",
+            sides=self.sides,
+            cells=self.cell,
             resampling=resampling,
-        )  # fmt: skip
+        )
 
     def _alike(self, wins: Sequence[Floats]) -> float:
         """The latent correlation of two measures' answers within a cell, mean over pairs."""

@@ -63,8 +63,9 @@ def reliability(
         Table("items-all", "Every item", items, DISCRIMINATION),
     ]
     if calibration:
-        tables.insert(0, Table("calibration", "Would it be found?", _calibrated(frames, options),
-                               CALIBRATION))  # fmt: skip
+        tables.insert(
+            0, Table("calibration", "Would it be found?", _calibrated(frames, options), CALIBRATION)
+        )
     kept = [t for t in tables if len(t.frame)]
     title = f"Reliability: {', '.join(dict.fromkeys(m for m, _ in frames))}"
     chosen_on = " ".join(dict.fromkeys(m for m, _ in frames))
@@ -179,6 +180,7 @@ def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, floa
     some = [
         two.stereotype((table.family == f).to_numpy()) for f, count in whole.items() if count == 2
     ]
+    some = [e for e in some if e.se > 0]  # one cluster has no error
     if len(some) < MIN_FAMILIES:
         return dict.fromkeys(names)
     error, free = float(np.mean([e.se**2 for e in some])), len(some) - 1
@@ -246,7 +248,7 @@ def _agreement(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, Any]:
         apart = t.lead - t.groupby("group").lead.transform("mean")
         means.append(apart.groupby(t.cluster).mean())
     r = correlation(means[0].to_numpy(), means[1].loc[means[0].index].to_numpy(), "spearman")
-    same = float((one.win.to_numpy() == two.win.to_numpy()).mean())
+    same = float(1 - np.abs(one.win.to_numpy() - two.win.to_numpy()).mean())  # a tie counts half
     a, b = (t.groupby("group").win.transform("mean").to_numpy() for t in (one, two))
     chance = float(np.mean(a * b + (1 - a) * (1 - b)))
     kappa = (same - chance) / (1 - chance) if chance < 1 - 1e-9 else None

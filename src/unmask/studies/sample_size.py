@@ -81,11 +81,11 @@ def _advice(
     have, framed = pilot.words.count, pilot.frames.count if pilot.frames else 0
     if words is not None and words <= have:
         return "these items are enough"
-    if words is None and both is None:
+    if words is None and both is None and frames is None:
         return f"no number of words or frames shows {points:g} points"
     if words is None:
-        assert both is not None
-        return f"no number of words will do in {framed} frames: {both[1] - framed} more frames"
+        more = (both[1] if both is not None else frames or 0) - framed
+        return f"no number of words will do in {framed} frames: {more} more frames"
     more = words - have
     if frames is not None and frames - framed < more / 4:
         return f"{frames - framed} more frames, not {more} more words"

@@ -49,8 +49,9 @@ def forms(word: str) -> list[str]:
 def lexemes(words: Iterable[str]) -> dict[str, str]:
     """For each word of a set the word that it is a form of: `roses` of rose, if both are there.
 
-    Two forms of one word are no two words: they say the same twice.
+    Two forms of one word are no two words: they say the same twice. Names are left as they are:
+    Carlos is not the plural of Carlo.
     """
     known = list(dict.fromkeys(words))
     there = set(known)
-    return {w: next((s for s in singulars(w) if s in there and s != w), w) for w in known}
+    return {w: next((s for s in singulars(w) if s in there and w.islower()), w) for w in known}

@@ -1,0 +1,84 @@
+"""What moves a score: how far each cluster, or word, pulls the estimate that a verdict is about."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from unmask.stats import log_odds
+from unmask.stats.clustering import codes
+from unmask.stats.crossed import even_sides
+from unmask.stats.preference import preferred
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
+
+Pulls: TypeAlias = Mapping[str, float]  # by cluster or word
+FACTS = ("category", "cluster", "family", "side", "frame")
+
+
+def pulls_of(result: Result) -> dict[str, Pulls]:
+    """How far each cluster, or word, moves the estimates that the verdicts are about."""
+    return dict(_PULLS[result.compared](result))
+
+
+def _of_items(result: Result) -> dict[str, Pulls]:
+    """Of a preference: answers less the mean of their cell, weighted, by cluster of the data."""
+    frame = result.items[result.items.reason.isna()]
+    pro, anti = (frame[frame.label == k].set_index("item") for k in (STEREOTYPE, ANTISTEREOTYPE))
+    wins = preferred(pro.score.to_numpy(), anti.score.loc[pro.index].to_numpy(), "half")
+    facts = pro[list(FACTS)].fillna("").astype(str)
+    facts = facts.assign(cluster=result.data.split(":")[0] + "/" + facts.cluster)
+    return stereotype_pulls(facts, wins, list(result.verdicts))
+
+
+def stereotype_pulls(
+    facts: pd.DataFrame, wins: Floats, categories: Sequence[str]
+) -> dict[str, Pulls]:
+    """How far each cluster moves the stereotype of each category, and of the whole ("")."""
+    clusters = facts.cluster.to_numpy(str)
+    sided = bool((facts.side != "").all())
+    family, side = (facts.family, facts.side) if sided else (facts.category, facts.category)
+    family_codes, side_codes = codes(family.to_numpy(str)), codes(side.to_numpy(str))
+    cell = codes(family_codes * (side_codes.max() + 1) + side_codes)
+    apart = wins - (np.bincount(cell, weights=wins) / np.bincount(cell))[cell]
+    out: dict[str, Pulls] = {}
+    for name in categories:
+        chosen = np.ones(len(facts), bool) if name == "" else (facts.category == name).to_numpy()
+        weight = even_sides(codes(family_codes[chosen]), codes(side_codes[chosen]))
+        out[name] = _summed(clusters[chosen], weight * apart[chosen])
+    return out
+
+
+def _of_words(result: Result) -> dict[str, Pulls]:
+    """Of an association: words' scores less the mean of their set."""
+    frame = result.items[result.items.label.isin(["X", "Y"])]
+    return {"": _by_word(frame["item"], frame.score.to_numpy(float), frame.label == "X")}
+
+
+def _of_templates(result: Result) -> dict[str, Pulls]:
+    """Of log-odds: attribute words' scores less the mean of their set."""
+    values = pd.Series(log_odds.by_item(result.items))
+    facts = result.items.drop_duplicates("item").set_index("item").loc[values.index]
+    first = facts.category == facts.category.iloc[0]
+    return {"": _by_word(facts.cluster, values.to_numpy(float), first)}
+
+
+def _by_word(words: Any, scores: Floats, first: Any) -> Pulls:
+    sign = np.where(first, 1.0, -1.0)
+    parts = np.zeros(len(scores))
+    for half in (1.0, -1.0):
+        mine = sign == half
+        parts[mine] = half * (scores[mine] - scores[mine].mean()) / mine.sum()
+    return _summed(np.asarray(words, str), parts)
+
+
+def _summed(names: Any, values: Floats) -> Pulls:
+    totals = pd.Series(values).groupby(np.asarray(names, str)).sum()
+    return dict(zip(totals.index, totals.to_list(), strict=True))
+
+
+_PULLS: Mapping[str, Any] = {
+    "preference": _of_items,
+    "association": _of_words,
+    "log-odds": _of_templates,
+}
