@@ -2,9 +2,10 @@
 
     unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED]]
 
-Without a FOLDER what was kept is read anew. BUNDLED is a folder of the tier of that name; without it what was kept of one stays. Writes
-docs/data/lab*.parquet, docs/images/lab-*.svg, docs/lab-results.md and the package's
-data/published/lab.json, which `unmask list measures NAME` shows.
+Without a FOLDER what was kept is read anew. BUNDLED is a folder of the tier of that name; without
+it what was kept of one stays. Writes docs/data/lab*.parquet, docs/images/lab-*.svg,
+docs/lab-results.md and the package's data/published/lab.json, which `unmask list measures NAME`
+shows.
 """
 
 import json

@@ -41,4 +41,6 @@ def plan(
     for unit, part in frame.groupby("unit", sort=False):
         head = f"To detect {amounts[str(unit)]:g} {unit} with power {power:g}"
         console.print(f"\n[bold]{escape(head)}[/]")
-        terminal.print_frame(console, part.dropna(axis=1, how="all").drop(columns="unit").round(2))
+        shown = part.dropna(axis=1, how="all").drop(columns="unit").round(2).convert_dtypes()
+        shown = shown.astype(object)
+        terminal.print_frame(console, shown.where(shown.notna(), ""))

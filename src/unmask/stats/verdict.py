@@ -94,7 +94,8 @@ def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdi
 
 def _corrected(estimate: Estimate) -> str:
     count = estimate.more.get("tests")
-    return f"not after correction for {count} tests" if count else "not after correction"
+    tests = f"{count} tests" if count else "the other tests"
+    return f"the interval leaves out the ideal, but not after correction for {tests}"
 
 
 def contradiction(estimate: Estimate) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def _advice(
     if words is None and both is None and frames is None:
         return f"no number of words or frames shows {points:g} points"
     if words is None:
-        more = (both[1] if both is not None else frames or 0) - framed
+        more = (frames if frames is not None else both[1] if both else 0) - framed
         return f"no number of words will do in {framed} frames: {more} more frames"
     more = words - have
     if frames is not None and frames - framed < more / 4:
