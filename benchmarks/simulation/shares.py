@@ -73,8 +73,9 @@ def triplets(times: int) -> Iterator[Row]:
         def lms(rng: Random, seed: int) -> Any:
             number = np.repeat(np.arange(clusters), size)
             chance = rng.beta(0.99 * 30, 0.01 * 30, clusters)[number]
-            both = (rng.random((2, len(number))) < chance).mean(0)
-            e = intervals.share(both, number, ideal=100, trials=2)
+            pro, anti = np.where(rng.random((2, len(number))) < chance, 1.0, -1.0)
+            scores = {"stereotype": pro, "antistereotype": anti, "unrelated": np.zeros(len(pro))}
+            e = preference.summarise(scores, Design(number))["lms"]
             return Draw(e.low, 99.0, e.high, None, e.value)
 
         def deviation(rng: Random, seed: int) -> Any:

@@ -146,20 +146,17 @@ class ShareVariance(NamedTuple):
         return (quantile(1 - (1 - level) / 2, df) + quantile(power, df)) * se
 
 
-def uncertain(
-    values: Floats, weight: Floats, design: Design, trials: Floats, centres: Floats | None = None
-) -> ShareVariance:
+def uncertain(values: Floats, weight: Floats, design: Design, trials: Floats) -> ShareVariance:
     """The share of weighted values in 0 to 1, its variance over clusters, and the least it may be.
 
-    `trials` [n] are the yes-no answers behind a value: two for lms, tokens for accuracy. `centres`
-    are the means that values are taken from (those of the strata in a balanced score). Where fewer
-    than MIN_CLUSTERS clusters hold the rarer answer their correlation cannot be
-    estimated, so ASSUMED_CORRELATION is used.
+    `trials` [n] are the yes-no answers behind a value, such as tokens for accuracy. Where fewer
+    than MIN_CLUSTERS clusters hold the rarer answer their correlation cannot be estimated, so
+    ASSUMED_CORRELATION is used.
     """
     share, count = min(1.0, float(weight @ values)), float(trials.sum())
     smooth = (share * count + 0.5) / (count + 1)
     alone = _independent(values, weight, design, trials)
-    over = design.variance(weight * (values - (share if centres is None else centres)), weight)
+    over = design.variance(weight * (values - share), weight)
     sums, sizes = (np.bincount(design.clusters, weights=w) for w in (values, np.ones(len(values))))
     seen = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
     parts = [Variance(alone * (1.0 if seen < MIN_CLUSTERS else 0.5), max(count - 1, 1))]
@@ -187,7 +184,6 @@ def share(
     ideal: float | None = None,
     macro: bool = False,
     resampling: Resampling = DEFAULTS,
-    trials: int = 1,
 ) -> Estimate:
     """The percentage of `wins` (1, 0, or a half for a tie) with all that belongs to it.
 
@@ -196,7 +192,7 @@ def share(
     the smallest difference from the ideal that the items could have detected.
     """
     wins, design = _counted(wins, as_design(clusters))
-    uncertainty = uncertain(wins, weights(design, macro), design, np.full(len(wins), float(trials)))
+    uncertainty = uncertain(wins, weights(design, macro), design, np.ones(len(wins)))
     return as_percentage(uncertainty, len(wins), design.count, ideal=ideal, resampling=resampling)
 
 

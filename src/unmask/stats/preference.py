@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design, as_design
 from unmask.stats.crossed import fitted
-from unmask.stats.intervals import DEFAULTS, as_percentage, mean_estimate, share, weights
+from unmask.stats.intervals import DEFAULTS, as_percentage, mean_estimate, weights
 from unmask.stats.word_preference import Sides, TwoSided
 from unmask.types import Estimate, Floats
 
@@ -53,7 +54,7 @@ class Preferences:
         resampling: Resampling = DEFAULTS,
     ) -> None:
         self.scores, self.design, self.ties, self.macro = scores, design, ties, macro
-        self.resampling = resampling
+        self.cells, self.resampling = cells, resampling
         self.wins = preferred(scores["stereotype"], scores["antistereotype"], ties)
         self.kept = ~np.isnan(self.wins)
         if not self.kept.any():
@@ -82,10 +83,33 @@ class Preferences:
         design = self.design if chosen.all() else self.design.chosen(chosen)
         out |= _log_ratio(scores, design, self.macro, self.resampling)
         if "unrelated" in scores:
-            out |= _with_filler(scores, design, self.ties, self.macro, self.resampling)
+            out |= self._with_filler(chosen)
         if self.sides is not None and self.sides.sides.chosen(some).known:
             out |= self.sides.estimates(some, self.resampling)
         return out
+
+    def _with_filler(self, chosen: NDArray[np.bool_]) -> dict[str, Estimate]:
+        """What triplets add: lms, |ss - 50| and icat."""
+        lms = self._meaning.estimate(chosen, 100.0)
+        ss = self._halved.estimate(chosen, 50.0)
+        return {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
+
+    @property
+    def _rule(self) -> Ties:
+        return "half" if self.ties == "drop" else self.ties
+
+    @cached_property
+    def _meaning(self) -> "_Answers":
+        """The two comparisons of each item with its unrelated sentence."""
+        pro, anti, other = (self.scores[k] for k in ("stereotype", "antistereotype", "unrelated"))
+        both = preferred(pro, other, self._rule), preferred(anti, other, self._rule)
+        return _Answers(both, self)
+
+    @cached_property
+    def _halved(self) -> "_Answers":
+        """The preferences with dropped ties as halves: lms and icat are of whole items."""
+        pro, anti = self.scores["stereotype"], self.scores["antistereotype"]
+        return _Answers((preferred(pro, anti, self._rule),), self)
 
     def judged(self, chosen: NDArray[np.bool_]) -> Estimate:
         """The estimate of some items that a verdict is about, and nothing else."""
@@ -140,16 +164,29 @@ def _log_ratio(
     return {"log_ratio": mean}
 
 
-def _with_filler(
-    scores: Mapping[str, Floats], design: Design, ties: Ties, macro: bool, resampling: Resampling
-) -> dict[str, Estimate]:
-    """What triplets add: lms, |ss - 50| and icat."""
-    pro, anti, other = (scores[k] for k in ("stereotype", "antistereotype", "unrelated"))
-    rule: Ties = "half" if ties == "drop" else ties
-    meaning = (preferred(pro, other, rule) + preferred(anti, other, rule)) / 2
-    lms = share(meaning, design, ideal=100.0, macro=macro, resampling=resampling, trials=2)
-    ss = share(preferred(pro, anti, rule), design, ideal=50.0, macro=macro, resampling=resampling)
-    return {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
+class _Answers:
+    """One or more yes-no answers of every item, in one model: those of an item share its word."""
+
+    def __init__(self, answers: Sequence[Floats], whole: Preferences) -> None:
+        self.whole, self.times = whole, len(answers)
+        design, cells = whole.design, whole.cells
+        parts = (design.clusters, design.strata, design.crossed, design.families)
+        again = (None if p is None else np.tile(p, self.times) for p in parts)
+        given = None if cells is None else np.tile(cells, self.times)
+        self.fit = fitted(np.concatenate(answers), Design(*again), given)  # type: ignore[arg-type]
+
+    def estimate(self, chosen: NDArray[np.bool_], ideal: float) -> Estimate:
+        """The share of the chosen items' answers."""
+        design = self.whole.design if chosen.all() else self.whole.design.chosen(chosen)
+        weight = np.zeros(len(chosen))
+        weight[chosen] = weights(design, self.whole.macro)
+        return as_percentage(
+            self.fit.share(np.tile(weight / self.times, self.times)),
+            int(chosen.sum()),
+            design.count,
+            ideal=ideal,
+            resampling=self.whole.resampling,
+        )
 
 
 def deviation(ss: Estimate) -> Estimate:
