@@ -33,7 +33,8 @@ MOST_ERRORS = 1e9  # standard errors beyond which p is 0
 class Crossed:
     """Answers `values` [n], their `cells` [n], and the units that they share: words, then frames.
 
-    `correlations` has one for each kind of unit, `df` the degrees of freedom of its estimate.
+    `correlations` has one for each kind of unit, `df` the degrees of freedom of its estimate;
+    `seen` are those of the data alone, without what is assumed of frames.
     """
 
     values: Floats
@@ -41,6 +42,7 @@ class Crossed:
     units: tuple[Codes, ...]
     correlations: tuple[float, ...]
     df: tuple[float, ...]
+    seen: tuple[float, ...]
 
     def share(self, weight: Floats) -> "StratifiedShare":
         """The weighted share and its variance; weights [n] add up to 1."""
@@ -76,8 +78,7 @@ class Crossed:
         share = self.share(weight)
         spread = float(np.diag(share.alone) @ share.spread / np.diag(share.alone).sum())
         out: dict[str, Any] = {"spread": spread}
-        seen = (self.df[0], *(f - FRAMES_WEIGH for f in self.df[1:]))
-        for name, (r, units), df in zip(("words", "frames"), self._kinds, seen, strict=False):
+        for name, (r, units), df in zip(("words", "frames"), self._kinds, self.seen, strict=False):
             count = len(np.unique(units[some]))
             out[name] = {"count": count, "correlation": r, "df": df}
         return out
@@ -242,13 +243,15 @@ def fitted(values: Floats, design: Design, cells: Codes | None = None) -> Crosse
     found = moments.correlations()
     strata = (design.strata, design.families)
     df = [moments.freedom(k, r, strata[k]) for k, r in enumerate(found)]
+    alone = tuple(df)
     if len(units) > 1:
-        found[1] = (df[1] * found[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / (df[1] + FRAMES_WEIGH)
-        df[1] += FRAMES_WEIGH
+        whole = df[1] + FRAMES_WEIGH
+        found[1] = (df[1] * found[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / whole
+        df[1] = whole**2 / df[1]  # an estimate that is drawn to a constant varies less
     seen = _seen(values, design.clusters)
     if seen < MIN_CLUSTERS:
         found[0] = max(found[0], ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS))
-    return Crossed(values, fixed, tuple(units), tuple(found), tuple(df))
+    return Crossed(values, fixed, tuple(units), tuple(found), tuple(df), alone)
 
 
 def _large(cells: Codes) -> Codes:

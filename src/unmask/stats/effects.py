@@ -339,7 +339,7 @@ def _bounds(words: Words, own: float, other: Variance, level: float) -> list[flo
     tail, free = (1 + level) / 2, float(len(words.x) + len(words.y) - 2)
     usual = quantile(tail, free)
     low, high = _rescaled(words, level)
-    reach = usual * math.sqrt(own)
+    reach = quantile(tail, _welch_df(words)) * math.sqrt(own)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
     # With a second variance the quantile is that of the degrees of freedom of both together.
     wider = quantile(tail, _added([Variance(own, free), other]).df) if other.value else usual
@@ -350,6 +350,13 @@ def _bounds(words: Words, own: float, other: Variance, level: float) -> list[flo
         max(value - math.hypot(below, further), -most),
         min(value + math.hypot(above, further), most),
     ]
+
+
+def _welch_df(words: Words) -> float:
+    """Degrees of freedom of the jackknife's variance, whose two sets may spread unequally."""
+    parts = [(jackknife([v]), len(v) - 1) for v in words.without()]
+    noise = sum(p**2 / df for p, df in parts)
+    return float(sum(p for p, _ in parts) ** 2 / noise) if noise > 0 else sum(f for _, f in parts)
 
 
 def _both_random(words: Words, other: Variance) -> float:
