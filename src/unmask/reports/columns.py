@@ -188,10 +188,16 @@ def _differing(frame: pd.DataFrame) -> bool:
     return bool(((frame.stereotype - frame.score).abs() >= VISIBLE).any())
 
 
-def _apart(row: Row) -> float | None:
-    """The stereotype of a row, where it is another number than its score."""
-    known = not missing(row["stereotype"])
-    return row["stereotype"] if known and abs(row["stereotype"] - row["score"]) >= VISIBLE else None
+def _apart(row: Row) -> tuple[float, float, float] | None:
+    """The stereotype of a row with its interval, where it is another number than its score."""
+    value = row["stereotype"]
+    if missing(value) or abs(value - row["score"]) < VISIBLE:
+        return None
+    return value, row["stereotype_low"], row["stereotype_high"]
+
+
+def _with_interval(value: Any, row: Row) -> str:
+    return "" if value is None else f"{_score(value[0], row)} {_interval(value[1:], row)}".rstrip()
 
 
 def _incomplete(frame: pd.DataFrame) -> bool:
@@ -221,7 +227,7 @@ RUN: Sequence[Column] = (
     Column("p Holm", _of("p_holm"), p_value, when=lambda f: _effects(f) and not _any("p_run")(f)),
     Column("detect", _of("detectable"), _detect),
     Column("shrunk", _of("shrunken"), _score_or_none, when=_any("shrunken")),
-    Column("stereotype", _apart, _score_or_none, when=_differing),
+    Column("stereotype", _apart, _with_interval, when=_differing),
     Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
@@ -301,6 +307,8 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "p_holm": np.nan if estimate.p is None else details.get("p_holm", estimate.p),
         "p_run": about.get("p_run", np.nan),
         "stereotype": np.nan if judged is None else judged.value,
+        "stereotype_low": np.nan if judged is None else judged.low,
+        "stereotype_high": np.nan if judged is None else judged.high,
         "detectable": details.get("detectable"),
         "word_preference": np.nan if rate is None else rate.value,
         "shrunken": details.get("shrunken", np.nan),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from unmask.measures import MEASURES
-from unmask.reports.columns import UNITS
+from unmask.reports.columns import UNITS, VISIBLE
 from unmask.types import Estimate, Result
 
 _WORDS = {
@@ -35,7 +35,7 @@ def heading(result: Result) -> str:
 def sentences(result: Result) -> list[str]:
     """What was measured, what came out, and what could have been seen."""
     estimate = result.overall
-    lines = [_score(result, estimate)]
+    lines = [_score(result, estimate), *_stereotype(result, estimate)]
     if (least := estimate.more.get("detectable")) is not None:
         unit = UNITS[result.compared]
         lines.append(
@@ -66,6 +66,18 @@ def _score(result: Result, estimate: Estimate) -> str:
         f"On {result.data} the association{about} has the effect size {value}{span} over "
         f"{estimate.n} words; 0 would be none."
     )
+
+
+def _stereotype(result: Result, estimate: Estimate) -> list[str]:
+    """What the verdict is about, where it is another number than the score."""
+    even = result.extras.get("stereotype")
+    if even is None or abs(even.value - estimate.value) < VISIBLE:
+        return []
+    span = "" if math.isnan(even.low) else f" [{even.low:.1f}, {even.high:.1f}]"
+    return [
+        f"With the items of both groups weighing alike it is {even.value:.1f}{span}: a liking for "
+        "a group's word cancels, and the verdict is about this."
+    ]
 
 
 def _full(text: str) -> str:
