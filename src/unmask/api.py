@@ -116,7 +116,8 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
         for s, error in failures
         if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    return Results(results, notes + _following(results) + _whole_run(results), tuple(lost))
+    notes += _following(results) + _unsided(results) + _whole_run(results)
+    return Results(results, notes, tuple(lost))
 
 
 def _excluding(
@@ -163,6 +164,18 @@ def _following(results: Sequence[Result]) -> list[str]:
             "preference follows the group's word more than the stereotype."
         )
     return notes
+
+
+def _unsided(results: Sequence[Result]) -> list[str]:
+    """A note on data whose items do not say which group they are about."""
+    some = [r for r in results if r.compared == "preference" and r.verdicts]
+    names = dict.fromkeys(r.data for r in some if "stereotype" not in r.extras)
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: without items on both sides of a family a stereotype cannot be "
+        "told from a liking for a group's word; the verdict is about the score."
+    ]
 
 
 def _whole_run(results: Sequence[Result]) -> list[str]:
