@@ -14,7 +14,7 @@ import numpy as np
 
 from sizes import SMALL
 from unmask.stats.ceat import ceat_samples, draw_indices, random_effects
-from unmask.stats.effects import sampled_sums
+from unmask.stats.permutation import sampled_moments
 
 
 def cosine(u, v):
@@ -63,7 +63,7 @@ def ceat(samples, contexts, sub):
 def permutation(draws, sub):
     scores = np.random.default_rng(1).normal(size=50)
     start = time.perf_counter()
-    sampled_sums(scores, 25, draws, 0)
+    sampled_moments(scores, 25, draws, 0)
     fast = time.perf_counter() - start
     deck, observed, hits = list(scores), sum(scores[:25]), 0
     shuffle = random.Random(0).shuffle

@@ -98,9 +98,9 @@ def planned(times: int) -> Iterator[Row]:
 
         def draw(rng: Random, seed: int) -> Draw:
             design, sign = grid(families, words, frames)
-            seen = crossed.fitted(answers(rng, design, sign, 0, 0, moved), design).described(
-                np.full(len(sign), 1 / len(sign))
-            )
+            fit = crossed.fitted(answers(rng, design, sign, 0, 0, moved), design)
+            even = np.full(len(sign), 1 / len(sign))
+            seen = fit.described(even, fit.share(even))
             kinds = {k: power.Kind(**seen[k]) for k in ("words", "frames")}
             both = power.Pilot(len(sign), seen["spread"], **kinds).needed(points)[2]
             assert both is not None
@@ -117,7 +117,8 @@ def planned(times: int) -> Iterator[Row]:
 
         def after(rng: Random, seed: int) -> Draw:
             wins, number = tossed(rng, writers, 20, 0.5, alike)
-            seen = crossed.fitted(wins, Design(number)).described(np.full(len(wins), 1 / len(wins)))
+            fit, even = crossed.fitted(wins, Design(number)), np.full(len(wins), 1 / len(wins))
+            seen = fit.described(even, fit.share(even))
             pilot = power.Pilot(len(wins), seen["spread"], power.Kind(**seen["words"]))
             needed = pilot.needed(5.0)[0]
             assert needed is not None

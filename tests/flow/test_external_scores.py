@@ -13,7 +13,9 @@ import unmask
 from conftest import invoke, tiny
 from unmask.data import catalogue
 from unmask.extend.training import watch
+from unmask.flow.external_scores import score_file
 from unmask.reports.results import load
+from unmask.stats.verdict import judged
 
 RUN = ("run", "-x", "sss", "-d", "bundled-pairs", "--limit", "12")
 
@@ -192,3 +194,15 @@ def test_logs_of_other_data_are_one_sentence(here):
         (here / "log.json").write_text(json.dumps({"eval": {}, "samples": samples}))
         status, _, err = invoke("score", "log.json", "-d", "bundled-pairs")
         assert (status, err.count("\n")) == (2, 1)
+
+
+def test_scores_computed_elsewhere_are_judged_as_a_run_is(tmp_path):
+    items = catalogue.sentences("bundled-pairs").items
+    rows = [f"{i.id}/{label},{k % 7}" for k, i in enumerate(items) for label in i.texts]
+    path = tmp_path / "scores.csv"
+    path.write_text("id,score\n" + "\n".join(f"{r}{n % 3}" for n, r in enumerate(rows)) + "\n")
+    found = score_file(path, "bundled-pairs")
+    for category in found.verdicts:
+        estimate = judged(found, category)[1]
+        assert estimate.more["tests"] == 10
+        assert estimate.more["p_run"] >= estimate.p

@@ -131,3 +131,15 @@ def test_causal_and_masked_models_have_their_own_measures():
         [tiny("gpt2"), tiny("bert")], ["aul", "ll"], ["bundled-pairs"], until=30.0, limit=80
     )
     assert {(r.model, r.measure) for r in found} == {("tiny-gpt2", "ll"), ("tiny-bert", "aul")}
+
+
+def test_every_look_keeps_its_tokens_and_the_notes_are_those_of_the_whole():
+    model = tiny("bert")
+    whole, early = (
+        unmask.run(model, ["aul"], ["bundled-pairs"], limit=60, keep=("tokens",), **more)[0]
+        for more in ({}, {"until": 0.1})
+    )
+    assert len(early.kept["tokens"]) == len(whole.kept["tokens"])
+    assert set(early.kept["tokens"]["item"]) == set(whole.kept["tokens"]["item"])
+    assert early.accuracy.value == pytest.approx(whole.accuracy.value)
+    assert set(whole.notes) <= set(early.notes)

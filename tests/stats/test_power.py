@@ -101,7 +101,8 @@ def test_promised_power_is_delivered():
     for _ in range(40):
         wins, design = drawn(15, 0.5)
         even = np.full(len(wins), 1 / len(wins))
-        seen = fitted(wins, design).described(even)
+        fit = fitted(wins, design)
+        seen = fit.described(even, fit.share(even))
         needed = power.Pilot(len(wins), seen["spread"], power.Kind(**seen["words"])).needed(6.0)[0]
         for _ in range(5):
             wins, design = drawn(needed, 0.56)

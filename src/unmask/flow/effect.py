@@ -16,10 +16,10 @@ from unmask.stats.effects import (
     by_words,
     effect_estimate,
     effect_size,
-    permutation,
     template_variance,
     unit,
 )
+from unmask.stats.permutation import permutation
 from unmask.text.inflection import lexemes
 from unmask.types import EMPTY, Estimate, Floats
 

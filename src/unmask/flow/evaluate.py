@@ -1,6 +1,7 @@
 """Specs to results: the whole flow on one screen."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -57,9 +58,10 @@ def evaluate(
         look_up(_by_model(ready))
         rest = [s for i, s in enumerate(ready) if i not in early]
         by_place |= _early(early, options, failed, 1 if rest else 0)
-        others = evaluate(rest, replace(options, until=None), failed) if rest else []
-        if options.family == "run" and others:  # one share of the error is theirs
-            shares = 1 + len(early) // max(1, len(_by_model(ready)))
+        whole = replace(options, until=None, family="row")
+        others = evaluate(rest, whole, failed) if rest else []
+        if options.family == "run":  # one share of a model's error is theirs
+            shares = 1 + max(Counter(r.model for r in by_place.values()).values(), default=0)
             others = judged_as_one(others, options.least, options.resampling, shares)
         by_place |= _placed(ready, early, others)
         return [by_place[i] for i in sorted(by_place)]

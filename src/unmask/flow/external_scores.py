@@ -15,6 +15,7 @@ from unmask.data.readers.table import read_json, read_lines, read_table
 from unmask.errors import DataError
 from unmask.flow.items import data_facts, sentence_rows
 from unmask.flow.results import preferences, tied
+from unmask.flow.run_family import judged_as_one
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
@@ -59,7 +60,10 @@ def score_file(
     scores, given = _chosen(path, dataset) if choices else read_scores(path, dataset)
     frame = _frame(dataset, scores, name or path.stem)
     _check_found(frame, dataset, scores, path)
-    return _result(path, dataset, frame, "drop" if choices else "strict", given, resampling, least)
+    result = _result(
+        path, dataset, frame, "drop" if choices else "strict", given, resampling, least
+    )
+    return judged_as_one([result], least, resampling)[0]
 
 
 def _result(

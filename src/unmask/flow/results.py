@@ -13,7 +13,7 @@ from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
-from unmask.queries import Ints, sums
+from unmask.queries import Ints
 from unmask.stats import log_odds
 from unmask.stats.clustering import Variance, codes
 from unmask.stats.effects import template_variance
@@ -55,7 +55,7 @@ def result(
     frame = sentence_frame(model, measure, data, scored, about)
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
-    accuracy = _accuracy(data, scored, resampling) if measure.accuracy else None
+    accuracy = accuracy_of(frame, resampling) if measure.accuracy else None
     compared = _log_odds if measure.compare == "log-odds" else _preferences
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
     comparison = compared(rounded, data, measure, resampling)
@@ -200,15 +200,14 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
     return template_variance(one, two, paired=paired)
 
 
-def _accuracy(data: Dataset, scored: Scored, resampling: Resampling) -> Estimate | None:
-    """Token prediction accuracy in per cent, over clusters."""
-    counts = np.array([len(item.texts) for item in data.items], np.int64)
-    hits, tries = (sums(v, counts).astype(float) for v in (scored.hits, scored.tokens))
+def accuracy_of(items: pd.DataFrame, resampling: Resampling) -> Estimate | None:
+    """Token prediction accuracy in per cent, over clusters, from an items table."""
+    by = items.groupby("item", sort=False)
+    tries, hits = (by[k].sum().to_numpy(float) for k in ("tokens", "hits"))
     some = tries > 0
     if not some.any():
         return None
-    clusters = [item.cluster for item, asked in zip(data.items, some, strict=True) if asked]
-    return ratio(hits[some], tries[some], clusters, resampling)
+    return ratio(hits[some], tries[some], by.cluster.first().to_numpy()[some], resampling)
 
 
 def _preferences(

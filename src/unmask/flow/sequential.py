@@ -15,10 +15,10 @@ import pandas as pd
 from unmask.errors import UnmaskError
 from unmask.flow.items import data_facts
 from unmask.flow.progress import Failed
-from unmask.flow.results import low_accuracy, preferences, tied
+from unmask.flow.reduce import joined_frames
+from unmask.flow.results import accuracy_of, low_accuracy, preferences, tied
 from unmask.measures import Likelihood
 from unmask.options import DECIDED, Options, Spec, named
-from unmask.stats.intervals import ratio
 from unmask.stats.preference import deviation
 from unmask.stats.sequences import as_sequence, looks
 from unmask.stats.verdict import verdict
@@ -113,19 +113,19 @@ class _Looks:
         items = pd.concat([r.items for r in parts], ignore_index=True)
         decimals = last.settings.get("decimals")
         seen = items if decimals is None else items.assign(score=items.score.round(decimals))
-        found = preferences(
+        compared = preferences(
             seen, ties=measure.ties, macro=measure.average == "macro", resampling=options.resampling
         )
-        overall = as_sequence(found.overall, clusters, self.tests)
-        extras = {k: v for k, v in found.extras.items() if ":" not in k}
+        overall = as_sequence(compared.overall, clusters, self.tests)
+        extras = {k: v for k, v in compared.extras.items() if ":" not in k}
         for name, value in extras.items():
             if name == "stereotype":
                 extras[name] = as_sequence(value, clusters, self.tests)
             elif name == "deviation":
                 extras[name] = deviation(overall)
         judged = extras.get("stereotype", overall)
-        accuracy = _accuracy(items, options) if measure.accuracy else None
-        coverage = self._coverage(items, found.ties, self.unread[place])
+        accuracy = accuracy_of(items, options.resampling) if measure.accuracy else None
+        coverage = self._coverage(items, compared.ties, self.unread[place])
         unasked = coverage.reasons.get(_unasked(options.until), 0)
         return replace(
             last,
@@ -138,11 +138,14 @@ class _Looks:
             provenance={**last.provenance, "data": data_facts(self.data)},
             items=items,
             notes=(
+                *self.specs[place].model.abilities.remarks,
+                *self.data.about.get("notes", ()),
+                *tied(compared.ties, measure.ties),
                 *low_accuracy(accuracy, measure),
-                *tied(found.ties, measure.ties),
                 _note(judged, clusters, unasked),
             ),
             verdicts={"": verdict(judged, options.least.points, judged.p)},
+            kept={k: joined_frames([r.kept[k] for r in parts]) for k in last.kept},
         )
 
     def _coverage(self, items: pd.DataFrame, ties: int, unread: int) -> Coverage:
@@ -189,15 +192,6 @@ def _summed(parts: Sequence[Result]) -> dict[str, Any]:
     for name in ("queries", "rows"):
         settings[name] = sum(r.settings.get(name, 0) for r in parts)
     return settings
-
-
-def _accuracy(items: pd.DataFrame, options: Options) -> Estimate | None:
-    by = items.groupby("item", sort=False)
-    tries, hits = by.tokens.sum().to_numpy(float), by.hits.sum().to_numpy(float)
-    some = tries > 0
-    if not some.any():
-        return None
-    return ratio(hits[some], tries[some], by.cluster.first().to_numpy()[some], options.resampling)
 
 
 def _note(judged: Estimate, clusters: int, unasked: int) -> str:

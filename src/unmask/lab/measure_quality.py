@@ -1,25 +1,26 @@
-"""What the lab says of a measure: readings with intervals over seeds, and the verdict's rules.
+"""What the lab says of a measure: readings with intervals over seeds, and the verdict's rules."""
 
-Seeds are blocks: a seed's world is shared by all cells of a grid, so every interval resamples
-whole seeds. A statistic is written for weights, one row of weights for each resample, the first
-being all ones.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from unmask.lab.seed_intervals import (
+    LEVEL,
+    estimate,
+    fieller,
+    mean,
+    on_log_scale,
+    resampled,
+    slope,
+)
 from unmask.stats.multiplicity import corrected
 from unmask.types import Estimate, Floats
 
-Weighted: TypeAlias = Callable[[Floats], Floats]  # weights [draws, rows] to values [draws]
-DRAWS = 2000
-LEVEL = 0.95
 SMALL = 0.25  # units of theta: a frequency effect beyond this passes for bias
 KEPT = 0.5  # the part of its slope that a measure should keep at the greatest rho
 ALARMS = 0.05  # what the interval's level promises
@@ -47,23 +48,6 @@ class Ruler:
         return f"{self.measure} ({self.choice})" if self.choice else self.measure
 
 
-def resampled(
-    seeds: Any, seed: int = 0, draws: int = DRAWS, carriers: set[Any] | None = None
-) -> Floats:
-    """Weights of rows [1 + draws, rows]: all ones, then whole seeds drawn with replacement.
-
-    `carriers` are drawn among themselves, and the other seeds among themselves.
-    """
-    names, index = np.unique(np.asarray(seeds), return_inverse=True)
-    rng = np.random.default_rng(seed)
-    kind = np.array([carriers is not None and n in carriers for n in names.tolist()])
-    counts = np.zeros((draws, len(names)))
-    for mine in (kind, ~kind):
-        if size := int(mine.sum()):
-            counts[:, mine] = rng.multinomial(size, np.full(size, 1 / size), size=draws)
-    return np.vstack([np.ones(len(names)), counts])[:, index].astype(float)
-
-
 def carrying(frame: pd.DataFrame) -> set[Any]:
     """The seeds that carry a slope: those with more than one theta.
 
@@ -71,71 +55,6 @@ def carrying(frame: pd.DataFrame) -> set[Any]:
     """
     thetas = frame.groupby("seed").theta.nunique()
     return set(thetas.index[thetas > 1].tolist())
-
-
-def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") -> Estimate:
-    """The first value, with the spread of the others and Student's quantile for n seeds.
-
-    Quantiles of so few resampled seeds would be too narrow. One seed has no interval.
-    """
-    value, rest = float(values[0]), values[1:][np.isfinite(values[1:])]
-    if n < 2 or len(rest) < 10 or not np.isfinite(value):
-        return Estimate(value, np.nan, np.nan, LEVEL, method, n)
-    spread = float(rest.std()) * np.sqrt(n / (n - 1))
-    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * spread
-    return Estimate(value, value - half, value + half, LEVEL, method, n)
-
-
-def on_log_scale(values: Floats, n: int) -> Estimate:
-    """The same for what cannot be negative: the interval is made of logarithms."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        logs = estimate(np.log(values), n, "bootstrap over seeds, t, of the logarithm")
-    value, low, high = (float(np.exp(v)) for v in (logs.value, logs.low, logs.high))
-    return Estimate(value, low, high, LEVEL, logs.method, n)
-
-
-def fieller(over: Floats, under: Floats, n: int) -> Estimate:
-    """A ratio with Fieller's interval (1954), from resamples of both and Student's t of n seeds.
-
-    Where the denominator could be 0 the ratio has no bounds, and no interval is given.
-    """
-    a, b = float(over[0]), float(under[0])
-    method = "Fieller, bootstrap over seeds"
-    known = np.isfinite(over[1:]) & np.isfinite(under[1:])
-    if n < 2 or known.sum() < 10 or not np.isfinite(a) or not b:
-        return Estimate(a / b if b else np.nan, np.nan, np.nan, LEVEL, method, n)
-    table = np.cov(over[1:][known], under[1:][known]) * n / (n - 1)
-    t2 = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) ** 2
-    square, line, rest = (
-        b * b - t2 * table[1, 1],
-        a * b - t2 * table[0, 1],
-        a * a - t2 * table[0, 0],
-    )
-    inside = line**2 - square * rest
-    if square <= 0 or inside < 0:
-        return Estimate(a / b, np.nan, np.nan, LEVEL, method, n)
-    ends = sorted((line + s * np.sqrt(inside)) / square for s in (-1, 1))
-    return Estimate(a / b, float(ends[0]), float(ends[1]), LEVEL, method, n)
-
-
-def mean(x: Any) -> Weighted:
-    """The weighted mean of a column."""
-    column = np.asarray(x, float)
-    return lambda w: (w @ column) / w.sum(1)
-
-
-def slope(x: Any, y: Any) -> Weighted:
-    """The least-squares slope of y on x; NaN where a resample has one x only."""
-    a, b = np.asarray(x, float), np.asarray(y, float)
-
-    def of(w: Floats) -> Floats:
-        total = np.maximum(w.sum(1), 1e-9)  # a resample may have none of these rows
-        mx, my = (w @ a) / total, (w @ b) / total
-        over = (w @ (a * b)) / total - mx * my
-        under = (w @ (a * a)) / total - mx**2
-        return np.asarray(np.where(under > 1e-9, over / np.where(under > 1e-9, under, 1), np.nan))
-
-    return of
 
 
 def near(frame: pd.DataFrame) -> pd.DataFrame:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
-from unmask.stats.effects import Sided, Words, effect_estimate
+from unmask.stats.effects import Words, effect_estimate
 from unmask.stats.intervals import DEFAULTS
+from unmask.stats.permutation import Sided
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 

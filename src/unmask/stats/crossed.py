@@ -16,12 +16,12 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from unmask.stats.clustering import Codes, Design, Variance, codes, stratum_of
-from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS
+from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS, wilson
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Floats
 
 # What frames are assumed to do until they are seen: their correlation, and as how many degrees of
-# freedom this counts. The bundled model's frames have 0.02 to 0.15.
+# freedom this counts. Frames that differ by .5 logits have 0.06; the bundled model's, 0 to 0.015.
 ASSUMED_FRAMES = 0.05
 FRAMES_WEIGH = 4.0
 MIN_CELL = 4  # items of a cell that has a mean of its own
@@ -71,11 +71,12 @@ class Crossed:
         sizes = np.bincount(self.cells).astype(float)
         return np.bincount(self.cells, weights=self.values) / sizes, sizes
 
-    def described(self, weight: Floats) -> dict[str, Any]:
-        """What a plan needs to know: the variance of an answer, and for words (and frames) their
-        number, correlation, and the degrees of freedom that it was estimated with."""
+    def described(self, weight: Floats, share: "StratifiedShare") -> dict[str, Any]:
+        """What a plan needs to know of a share: the variance of an answer, and words and frames.
+
+        For both their number, their correlation, and the degrees of freedom of its estimate.
+        """
         some = np.flatnonzero(weight)
-        share = self.share(weight)
         spread = float(np.diag(share.alone) @ share.spread / np.diag(share.alone).sum())
         out: dict[str, Any] = {"spread": spread}
         for name, (r, units), df in zip(("words", "frames"), self._kinds, self.seen, strict=False):
@@ -180,14 +181,14 @@ class StratifiedShare:
             low, high = self._of_two(errors)
         else:
             z2 = errors**2 * self.widest.value / (self.smooth * (1 - self.smooth))
-            low, high = _wilson(self.share, z2)
+            low, high = wilson(self.share, z2)
         return max(0.0, min(self.share, low)), min(1.0, max(self.share, high))
 
     def _of_two(self, errors: float) -> tuple[float, float]:
         cells, alike = self._by_side
         below, above = [], []
         for weight, mean, variance in cells:
-            low, high = _wilson(mean, errors**2 * variance)
+            low, high = wilson(mean, errors**2 * variance)
             below.append(weight * (mean - low))
             above.append(weight * (high - mean))
         reaches = [math.sqrt(a * a + b * b + 2 * alike * a * b) for a, b in (below, above)]
@@ -218,13 +219,6 @@ class StratifiedShare:
         return np.asarray(np.minimum(0.25, smooth * (1 - smooth) * unbiased))
 
 
-def _wilson(p: float, z2: float) -> tuple[float, float]:
-    """Wilson's interval of a share; `z2` is the squared quantile over the number of items."""
-    middle = (p + z2 / 2) / (1 + z2)
-    reach = math.sqrt(z2) / (1 + z2) * math.sqrt(max(0.0, p * (1 - p)) + z2 / 4)
-    return max(0.0, middle - reach), min(1.0, middle + reach)
-
-
 def _shared(parts: Floats, units: Codes) -> float:
     """The sum over pairs of different items of one unit of the products of their parts."""
     return float(np.sum(np.bincount(units, weights=parts) ** 2) - np.sum(parts**2))
@@ -240,18 +234,19 @@ def fitted(values: Floats, design: Design, cells: Codes | None = None) -> Crosse
     fixed = np.zeros(len(values), np.int64) if fixed is None else _large(codes(fixed))
     units = [design.clusters] + ([design.crossed] if design.crossed is not None else [])
     moments = _Moments(values, fixed, units)
-    found = moments.correlations()
+    correlations = moments.correlations()
     strata = (design.strata, design.families)
-    df = [moments.freedom(k, r, strata[k]) for k, r in enumerate(found)]
+    df = [moments.freedom(k, r, strata[k]) for k, r in enumerate(correlations)]
     alone = tuple(df)
     if len(units) > 1:
         whole = df[1] + FRAMES_WEIGH
-        found[1] = (df[1] * found[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / whole
+        correlations[1] = (df[1] * correlations[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / whole
         df[1] = whole**2 / df[1]  # an estimate that is drawn to a constant varies less
     seen = _seen(values, design.clusters)
     if seen < MIN_CLUSTERS:
-        found[0] = max(found[0], ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS))
-    return Crossed(values, fixed, tuple(units), tuple(found), tuple(df), alone)
+        assumed = ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS)
+        correlations[0] = max(correlations[0], assumed)
+    return Crossed(values, fixed, tuple(units), tuple(correlations), tuple(df), alone)
 
 
 def _large(cells: Codes) -> Codes:
@@ -295,11 +290,12 @@ class _Moments:
         known = [k for k in kinds if expected[k, k] > 1e-12]
         out = np.zeros(len(self.units))
         while known:  # a negative one is none, and the others are found without it
-            found = np.linalg.lstsq(expected[np.ix_(known, known)], observed[known], rcond=None)[0]
-            if (found >= 0).all():
-                out[known] = found
+            table = expected[np.ix_(known, known)]
+            solved = np.linalg.lstsq(table, observed[known], rcond=None)[0]
+            if (solved >= 0).all():
+                out[known] = solved
                 break
-            known = [k for k, r in zip(known, found, strict=True) if r >= 0]
+            known = [k for k, r in zip(known, solved, strict=True) if r >= 0]
         return [float(min(r, 1.0)) for r in out]
 
     def _observed(self, k: int) -> float:

@@ -1,19 +1,17 @@
-"""Association tests: s(w, A, B), effect size d with its interval, and the permutation test.
+"""Association tests: s(w, A, B), and the effect size d with its interval.
 
 d = (mean s over X - mean s over Y) / standard deviation of s over X and Y together (ddof 1),
 after Caliskan et al. (2017). It is a rescaled point-biserial correlation, so its interval is that
 of a noncentral t.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import nctdtr
 
@@ -21,10 +19,10 @@ from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
 from unmask.stats.intervals import DEFAULTS
+from unmask.stats.permutation import Permutation, Sided, studentised
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
-Sided = Literal["one", "two"]
 ROUNDING = 1e-12  # cosines and log-odds are of order 1: a smaller spread is rounding
 
 
@@ -51,126 +49,6 @@ def effect_size(x: Floats, y: Floats) -> float:
     if spread < ROUNDING:
         raise DataError("all words are associated alike, so the effect size is 0 / 0.")
     return float((x.mean() - y.mean()) / spread)
-
-
-@dataclass(frozen=True, slots=True)
-class Permutation:
-    """A permutation test: p, how it was found, and how many splits were looked at."""
-
-    p: float
-    method: Literal["exact", "sampled"]
-    splits: int
-
-
-def permutation(
-    x: Floats,
-    y: Floats,
-    *,
-    sided: Sided = "one",
-    resampling: Resampling = DEFAULTS,
-) -> Permutation:
-    """Is the difference of means larger than under random splits of the same sizes?
-
-    Exact when there are at most `resampling.splits` splits (the observed one is among them), else
-    sampled with (hits + 1) / (splits + 1). Equal counts as hit.
-    """
-    scores = np.concatenate([x, y]).astype(float)
-    n, m, draws = len(x), len(y), resampling.splits
-    observed = float(np.sum(x))
-    exact = math.comb(n + m, n) <= draws
-    sums = _exact_sums(scores, n) if exact else sampled_sums(scores, n, draws, resampling.seed)
-    # With the total fixed, the difference of means grows with the sum over X.
-    centre = scores.sum() * n / (n + m)
-    slack = 1e-12 * max(1.0, float(np.abs(scores).sum()))  # sums in another order are still ties
-    if sided == "one":
-        hits = int(np.count_nonzero(sums >= observed - slack))
-    else:
-        hits = int(np.count_nonzero(np.abs(sums - centre) >= abs(observed - centre) - slack))
-    if exact:
-        return Permutation(hits / len(sums), "exact", len(sums))
-    return Permutation((hits + 1) / (draws + 1), "sampled", draws)
-
-
-def studentised(
-    x: Floats,
-    y: Floats,
-    *,
-    sided: Sided = "one",
-    resampling: Resampling = DEFAULTS,
-) -> Permutation:
-    """The permutation test of Welch's t (Chung and Romano 2013).
-
-    Each split's difference of means is set against its own standard error, so that sets of unequal
-    size and spread do not pass for sets of unequal means. Exact or sampled as in `permutation`.
-    """
-    scores = np.concatenate([x, y]).astype(float)
-    scores = scores - scores.mean()
-    n, m, draws = len(x), len(y), resampling.splits
-    exact = math.comb(n + m, n) <= draws
-    if exact:
-        places = _exact_places(len(scores), n)
-        sums, squares = scores[places].sum(1), (scores**2)[places].sum(1)
-    else:
-        sums, squares = _sampled_moments(scores, n, draws, resampling.seed)
-    drawn = _welch(sums, squares, scores, n)
-    seen = _welch(np.array([scores[:n].sum()]), np.array([(scores[:n] ** 2).sum()]), scores, n)[0]
-    slack = 1e-9 * max(1.0, abs(seen))
-    far = drawn >= seen - slack if sided == "one" else np.abs(drawn) >= abs(seen) - slack
-    hits = int(np.count_nonzero(far))
-    if exact:
-        return Permutation(hits / len(drawn), "exact", len(drawn))
-    return Permutation((hits + 1) / (draws + 1), "sampled", draws)
-
-
-def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:
-    """Welch's t of splits, from the sum and sum of squares of their first halves."""
-    m, total, whole = len(scores) - n, float(scores.sum()), float((scores**2).sum())
-    one, two = sums / n, (total - sums) / m
-    variance = np.maximum(squares - n * one**2, 0) / max(n - 1, 1) / n
-    variance += np.maximum(whole - squares - m * two**2, 0) / max(m - 1, 1) / m
-    least = 1e-14 * max(whole, ROUNDING) / len(scores)
-    return np.asarray((one - two) / np.sqrt(np.maximum(variance, least)))
-
-
-def _sampled_moments(scores: Floats, n: int, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Sum and sum of squares of `draws` random n-subsets."""
-    rng = np.random.default_rng(seed)
-    take = min(n, len(scores) - n)
-    block = max(1, 2_000_000 // len(scores))
-    sums, squares = np.empty(draws), np.empty(draws)
-    for start in range(0, draws, block):
-        part = slice(start, min(start + block, draws))
-        decks = np.tile(scores, (part.stop - start, 1))
-        chosen = rng.permuted(decks, axis=1, out=decks)[:, :take]
-        sums[part], squares[part] = chosen.sum(1), np.einsum("ij,ij->i", chosen, chosen)
-    if take == n:
-        return sums, squares
-    return float(scores.sum()) - sums, float((scores**2).sum()) - squares
-
-
-def _exact_places(count: int, n: int) -> NDArray[np.int64]:
-    """The places of each split's first half [splits, n]."""
-    chosen = itertools.chain.from_iterable(itertools.combinations(range(count), n))
-    splits = math.comb(count, n)
-    return np.fromiter(chosen, dtype=np.int64, count=splits * n).reshape(splits, n)
-
-
-def _exact_sums(scores: Floats, n: int) -> Floats:
-    """The sum over each of the splits' first halves."""
-    return np.asarray(scores[_exact_places(len(scores), n)].sum(1))
-
-
-def sampled_sums(scores: Floats, n: int, draws: int, seed: int) -> Floats:
-    """Sums of `draws` random n-subsets, drawn as the smaller half of a shuffled deck."""
-    rng = np.random.default_rng(seed)
-    take = min(n, len(scores) - n)
-    block = max(1, 2_000_000 // len(scores))
-    out = np.empty(draws)
-    for start in range(0, draws, block):
-        part = out[start : start + block]
-        decks = np.tile(scores, (len(part), 1))
-        part[:] = rng.permuted(decks, axis=1, out=decks)[:, :take].sum(1)
-    return out if take == n else float(scores.sum()) - out
 
 
 @dataclass(frozen=True, slots=True)

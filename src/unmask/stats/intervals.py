@@ -83,6 +83,13 @@ def _counted(values: Floats, design: Design) -> tuple[Floats, Design]:
 # ---------------------------------------------------------------- shares
 
 
+def wilson(share: float, z2: float) -> tuple[float, float]:
+    """Wilson's interval (1927); `z2` is the squared quantile over the number of items."""
+    middle = (share + z2 / 2) / (1 + z2)
+    reach = math.sqrt(z2) / (1 + z2) * math.sqrt(max(0.0, share * (1 - share)) + z2 / 4)
+    return max(0.0, min(share, middle - reach)), min(1.0, max(share, middle + reach))
+
+
 class UncertainShare(Protocol):
     """A share, and what can be said of its error."""
 
@@ -123,10 +130,7 @@ class ShareVariance(NamedTuple):
         """Wilson's interval with as many items as these variances leave."""
         tail = (1 - level) / 2
         squares = [quantile(1 - tail, v.df) ** 2 * v.value for v in self.parts]
-        z2, p = max(squares) / (self.smooth * (1 - self.smooth)), self.share
-        middle = (p + z2 / 2) / (1 + z2)
-        reach = math.sqrt(z2) / (1 + z2) * math.sqrt(p * (1 - p) + z2 / 4)
-        return max(0.0, min(p, middle - reach)), min(1.0, max(p, middle + reach))
+        return wilson(self.share, max(squares) / (self.smooth * (1 - self.smooth)))
 
     def tail(self, null: float) -> float:
         """The one-sided p of the score test that Wilson's interval inverts."""

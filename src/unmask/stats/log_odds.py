@@ -10,8 +10,9 @@ from scipy.special import logsumexp
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
 from unmask.stats.clustering import Variance
-from unmask.stats.effects import by_words, check_words, effect_estimate, permutation
+from unmask.stats.effects import by_words, check_words, effect_estimate
 from unmask.stats.intervals import DEFAULTS, mean_estimate
+from unmask.stats.permutation import permutation
 from unmask.types import Estimate, Floats
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,8 @@ class Preferences:
     def _with_filler(self, chosen: NDArray[np.bool_]) -> dict[str, Estimate]:
         """What triplets add: lms, |ss - 50| and icat."""
         lms = self._meaning.estimate(chosen, 100.0)
-        ss = self._halved.estimate(chosen, 50.0)
+        dropped = self.ties == "drop"  # lms and icat are of whole items: such a tie is a half
+        ss = self._halved.estimate(chosen, 50.0) if dropped else self._share(chosen)
         return {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
 
     @property
@@ -107,7 +108,7 @@ class Preferences:
 
     @cached_property
     def _halved(self) -> "_Answers":
-        """The preferences with dropped ties as halves: lms and icat are of whole items."""
+        """The preferences with dropped ties as halves."""
         pro, anti = self.scores["stereotype"], self.scores["antistereotype"]
         return _Answers((preferred(pro, anti, self._rule),), self)
 
@@ -123,17 +124,12 @@ class Preferences:
         design = self.kin if some.all() else self.kin.chosen(some)
         weight = np.zeros(len(some))
         weight[some] = weights(design, self.macro)
+        share = self.fit.share(weight)
         estimate = as_percentage(
-            self.fit.share(weight),
-            int(some.sum()),
-            design.count,
-            ideal=50.0,
-            resampling=self.resampling,
+            share, int(some.sum()), design.count, ideal=50.0, resampling=self.resampling
         )
-        details: dict[str, Any] = {"shared": self.fit.described(weight)}
-        if design.crossed is not None:
-            details["frames"] = int(design.crossed.max()) + 1
-        return replace(estimate, more={**estimate.more, **details})
+        shared = self.fit.described(weight, share)
+        return replace(estimate, more={**estimate.more, "shared": shared})
 
 
 def summarise(

@@ -10,6 +10,7 @@ order, with Student's quantile in place of the normal one for few of them.
 import math
 from dataclasses import replace
 
+from unmask.stats.intervals import wilson
 from unmask.stats.student_t import quantile
 from unmask.types import Estimate
 
@@ -78,11 +79,10 @@ def _ends(estimate: Estimate, errors: float, error: float) -> tuple[float, float
     usual interval, stretched: that one knows of sides at 0 and 100 %.
     """
     value, z2 = estimate.value / 100, (errors * _small(estimate, error)) ** 2 / _items(estimate)
-    middle = (value + z2 / 2) / (1 + z2)
-    half = math.sqrt(z2) / (1 + z2) * math.sqrt(value * (1 - value) + z2 / 4)
+    below, above = wilson(value, z2)
     stretch = errors / quantile((1 + estimate.level) / 2, math.inf)
-    low = min(100 * (middle - half), estimate.value - stretch * (estimate.value - estimate.low))
-    high = max(100 * (middle + half), estimate.value + stretch * (estimate.high - estimate.value))
+    low = min(100 * below, estimate.value - stretch * (estimate.value - estimate.low))
+    high = max(100 * above, estimate.value + stretch * (estimate.high - estimate.value))
     return max(0.0, min(low, estimate.value)), min(100.0, max(high, estimate.value))
 
 

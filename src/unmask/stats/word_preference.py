@@ -123,7 +123,7 @@ class TwoSided:
 def _doubled(share: Estimate) -> Estimate:
     """The share that prefers the first word, as the difference between the two sides."""
     bounds = [2 * (v - 50) for v in (share.value, share.low, share.high)]
-    more = {k: v for k, v in share.more.items() if k in ("clusters", "df")}
+    kept = {k: v for k, v in share.more.items() if k in ("clusters", "df")}
     return replace(
         share,
         value=bounds[0],
@@ -132,7 +132,7 @@ def _doubled(share: Estimate) -> Estimate:
         ideal=0.0,
         se=2 * share.se,
         method=f"difference of two sides, {share.method}",
-        more=more,
+        more=kept,
     )
 
 

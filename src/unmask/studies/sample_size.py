@@ -84,12 +84,12 @@ def _advice(
     if words is None and both is None and frames is None:
         return f"no number of words or frames shows {points:g} points"
     if words is None:
-        more = (frames if frames is not None else both[1] if both else 0) - framed
-        return f"no number of words will do in {framed} frames: {more} more frames"
-    more = words - have
-    if frames is not None and frames - framed < more / 4:
-        return f"{frames - framed} more frames, not {more} more words"
-    return f"{more} more words"
+        missing = (frames if frames is not None else both[1] if both else 0) - framed
+        return f"no number of words will do in {framed} frames: {missing} more frames"
+    missing = words - have
+    if frames is not None and frames - framed < missing / 4:
+        return f"{frames - framed} more frames, not {missing} more words"
+    return f"{missing} more words"
 
 
 def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:

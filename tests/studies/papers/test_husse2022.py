@@ -14,7 +14,7 @@ from unmask.data.wordsets import groups, stimuli
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.models.elmo import Elmo, ElmoModel
 from unmask.options import Options, Resampling, Spec
-from unmask.stats import effects
+from unmask.stats.permutation import permutation
 from unmask.studies.papers import (
     husse2022,
     husse2022_appendix,
@@ -307,7 +307,7 @@ def test_own_columns_are_starred_by_the_papers_test_and_by_ours():
     spec = Spec("bundled", "w-seat", WordTest(stimuli()["husse-c3-name"]))
     (result,) = evaluate_specs([spec], Options(keep=("sentences",), splits=2000))
     x, y = result.kept["sentences"]
-    p = effects.permutation(x, y, sided="one", resampling=Resampling(splits=10_000)).p
+    p = permutation(x, y, sided="one", resampling=Resampling(splits=10_000)).p
     assert husse2022_tables.published_p(result) == p
     sure = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.5)), p)
     assert sure.endswith("*") == (p < 0.01)

@@ -13,7 +13,7 @@ from unmask.options import Resampling
 from unmask.reports.html.study_page import Table
 from unmask.stats import log_odds
 from unmask.stats.agreement import correlation
-from unmask.stats.effects import permutation
+from unmask.stats.permutation import permutation
 from unmask.studies.papers.paper_table import PaperTable, frame, row, signed
 from unmask.types import Estimate, Result
 
