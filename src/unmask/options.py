@@ -65,43 +65,54 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The smallest bias that would matter: in points of a preference score, and in d.
+    """The smallest bias that would matter: in points of a preference score, in d, in odds.
 
-    3 points: 53 of 100 pairs. 0.2: Cohen's small effect. Both are a convention, not a finding:
-    say what matters in your use.
+    3 points: 53 of 100 pairs. 0.2: Cohen's small effect. Odds of 1.1: a tenth more. All are a
+    convention, not a finding: say what matters in your use.
     """
 
     points: float = 3.0
     d: float = 0.2
+    odds: float = 1.1
 
     def __post_init__(self) -> None:
-        for name, most in (("points", 50), ("d", 2)):
+        for name, fewest, most in (("points", 0, 50), ("d", 0, 2), ("odds", 1, 100)):
             value = getattr(self, name)
             if (
                 isinstance(value, bool)
                 or not isinstance(value, int | float)
-                or not 0 < value < most
+                or not fewest < value < most
             ):
                 raise UnmaskError(
-                    f"{value!r} {name} cannot be what matters; give a number between 0 and {most}."
+                    f"{value!r} {name} cannot be what matters; give a number between {fewest} and "
+                    f"{most}."
                 )
+
+    def of(self, compared: str) -> float:
+        """What matters, in the unit in which an estimate is kept: odds as a logarithm."""
+        if compared == "odds":
+            return math.log(self.odds)
+        return self.points if compared == "preference" else self.d
 
 
 def amounts(text: str, what: str = "matters") -> dict[str, float]:
-    """`3`, `3points` or `0.2d`, or both with a comma, by unit; a bare number is in points."""
+    """`3`, `3points`, `0.2d` or `1.1x`, or several with commas, by unit.
+
+    A bare number is in points; x are times the odds.
+    """
     by_unit: dict[str, float] = {}
     for part in str(text).split(","):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*(d|points?|)\s*", part)
+        match = re.fullmatch(r"\s*([0-9.]+)\s*(d|x|points?|)\s*", part)
         try:
             value = float(match[1]) if match else math.nan
         except ValueError:
             value = math.nan
         if match is None or not math.isfinite(value):
             raise UnmaskError(
-                f"{what} is {text!r}; give points or an effect size or both, such as 3 or 0.2d or "
-                "3,0.2d."
+                f"{what} is {text!r}; give points, an effect size or times the odds, such as 3 or "
+                "0.2d or 1.1x or 3,0.2d,1.1x."
             )
-        unit = "d" if match[2] == "d" else "points"
+        unit = {"d": "d", "x": "odds"}.get(match[2], "points")
         if unit in by_unit:
             raise UnmaskError(f"{what} is {text!r}, which gives {unit} twice; give one of each.")
         by_unit[unit] = value
@@ -173,7 +184,7 @@ ABOUT: Mapping[str, str] = {
     "samples": "Samples that CEAT draws; default: the measure's own number.",
     "splits": "Random splits of a permutation test; 0 for no test.",
     "random": "Words of a word test that count as a sample: targets, or attributes too.",
-    "matters": "Smallest bias that matters: points, d, or both, such as 3,0.2d.",
+    "matters": "Smallest bias that matters: in points, d or times the odds, such as 3,0.2d,1.1x.",
     "family": "Tests that verdicts are corrected over: all of a run, or only those of a row (a "
     "score's categories, a measure's word tests).",
     "exclude_flagged": "Also run each set without the items that have visible defects.",

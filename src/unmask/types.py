@@ -286,7 +286,7 @@ class Coverage:
         return 100 * self.scored / self.items
 
 
-Compared: TypeAlias = Literal["preference", "log-odds", "association"]
+Compared: TypeAlias = Literal["preference", "odds", "log-odds", "association"]
 
 
 def _views() -> Any:
@@ -299,7 +299,8 @@ class Result:
     """One measure on one data set for one model: the score and all that explains it.
 
     `spec` says in names what was measured; `compared` how: the share of items that prefer the
-    stereotype, an effect size of log-odds, or one of word associations. `shown` names the extras
+    stereotype, an odds ratio (in its logarithm), an effect size of log-odds, or one of word
+    associations. `shown` names the extras
     that belong beside the score. `verdicts` are by category, that of the whole under "".
     `items` has one row for each sentence (or each word of an
     association test). `kept` holds what `Options.keep` asked for, and is not saved.

@@ -36,7 +36,7 @@ def test_stereoset_scores_by_hand():
     assert found["score"].value == pytest.approx(75)
     assert found["lms"].value == pytest.approx(100 * (0.75 + 1) / 2)
     assert found["icat"].value == pytest.approx(87.5 * 25 / 50)
-    assert found["log_ratio"].value == pytest.approx(((1 - 1) / 2 + 1) / 2)
+    assert found["margin"].value == pytest.approx(((1 - 1) / 2 + 1) / 2)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ def validate(
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Worlds of each theta and rho.")] = None,
     nulls: Annotated[int | None, typer.Option(help="More worlds without a bias.")] = None,
+    first: Annotated[int | None, typer.Option(help="The first seed: other worlds.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Layers of the tiny models.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Kinds of models: masked, causal.")] = None,
     tier: Annotated[
         str, typer.Option(help="tiny (trained from scratch), oracle (exact) or bundled.")
@@ -60,7 +62,15 @@ def validate(
     seed: shared.Seed = 0,
 ) -> None:
     """Plant a known bias in small models, and see which measures find it."""
-    grid = _grid(quick, tier, theta, rho, seeds, nulls, kind, measure, steps)
+    grid = _grid(
+        quick,
+        tier,
+        {"thetas": theta, "rhos": rho},
+        {"seeds": seeds, "nulls": nulls, "first": first},
+        {"steps": steps, "layers": layers},
+        kind,
+        measure,
+    )
     options.Options(engine=engine, address=address)
     device = grids.usable(device)
     usual = shared.RESULTS / ("validate-quick" if quick else "validate")
@@ -84,25 +94,24 @@ def validate(
 def _grid(
     quick: bool,
     tier: str,
-    theta: list[str] | None,
-    rho: list[str] | None,
-    seeds: int | None,
-    nulls: int | None,
+    planted: dict[str, list[str] | None],
+    worlds: dict[str, int | None],
+    training: dict[str, int | None],
     kind: list[str] | None,
     measure: list[str] | None,
-    steps: int | None,
 ) -> "grids.Grid":
     """The quick or the standard grid, with what was given in place of its own."""
     base = grids.QUICK if quick else grids.STANDARD
     given: dict[str, Any] = {"tier": tier, "measures": tuple(shared.split(measure))}
     if tier == "bundled":
         given |= {"training": finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
-    given |= {"thetas": _numbers("theta", theta)} if theta is not None else {}
-    given |= {"rhos": _numbers("rho", rho)} if rho is not None else {}
+    given |= {k: _numbers(k[:-1], v) for k, v in planted.items() if v is not None}
     given |= {"kinds": tuple(shared.split(kind))} if kind is not None else {}
-    given |= {k: v for k, v in (("seeds", seeds), ("nulls", nulls)) if v is not None}
-    if steps is not None:
-        given["training"] = replace(given.get("training", base.training), steps=steps)
+    given |= {k: v for k, v in worlds.items() if v is not None}
+    how = {k: v for k, v in training.items() if v is not None}
+    if "layers" in how and tier != "tiny":
+        raise UnmaskError("only tiny models have layers to choose; leave --layers out.")
+    given["training"] = replace(given.get("training", base.training), **how)
     return replace(base, **given)
 
 

@@ -62,6 +62,8 @@ def reduced(
     prior = np.full(len(values), np.nan)
     if measure.prior:
         prior[asked] = before[asked] if priors.any() else 0.0
+        if measure.compare == "preference":
+            scores -= prior
     counted, hits = _hits(measure, here, values, asked)
     return Scored(
         score=scores,

@@ -11,19 +11,20 @@ from unmask.errors import DataError
 from unmask.flow.items import DESIGN_COLUMNS, ItemDesign, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
+from unmask.measures.reduce import PROBABILITIES
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
 from unmask.queries import Ints
 from unmask.stats import log_odds
 from unmask.stats.clustering import Variance, codes
-from unmask.stats.effects import template_variance
+from unmask.stats.effects import by_words, template_variance
 from unmask.stats.intervals import ratio
 from unmask.stats.multiplicity import together
 from unmask.stats.preference import Preferences, Ties
 from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.stats.word_preference import Sides
 from unmask.text.inflection import lexemes
-from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Result
+from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Kind, Result
 
 LOW_ACCURACY = 10.0  # per cent of the tokens asked for
 MANY_UNKNOWN = 5.0  # per cent of the tokens
@@ -56,9 +57,9 @@ def result(
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
     accuracy = accuracy_of(frame, resampling) if measure.accuracy else None
-    compared = _log_odds if measure.compare == "log-odds" else _preferences
+    compared = {"odds": _odds, "log-odds": _log_odds, "preference": _preferences}[measure.compare]
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
-    comparison = compared(rounded, data, measure, resampling)
+    comparison = compared(rounded, data, measure, model.kind, resampling)
     unscored = frame[frame.reason.notna()].drop_duplicates("item")
     reasons_by_count = unscored.reason.value_counts()
     return Result(
@@ -75,7 +76,8 @@ def result(
             reasons={str(k): int(v) for k, v in reasons_by_count.items()},
         ),
         settings=_settings(measure, data, scored, resampling)
-        | {"decimals": measure.decimals_for(model.kind)},
+        | {"decimals": measure.decimals_for(model.kind)}
+        | _sets(data),
         provenance=provenance(model, measure, data),
         items=frame,
         notes=model.abilities.remarks
@@ -128,6 +130,13 @@ def _settings(
     settings |= {"recheck": scored.checked} if scored.checked else {}
     settings |= {"products": scored.products} if scored.products else {}
     return settings | ({"deviation": measure.deviation} if measure.deviation else {})
+
+
+def _sets(data: Dataset) -> dict[str, Any]:
+    """The names of a template test's sides and attribute sets, as those of a word test."""
+    named, by_side = data.about.get("sides"), {i.side: i.category for i in data.items}
+    known = named and {"A", "B"} <= by_side.keys() and data.shape == "templates"
+    return {"sets": [*named, by_side["A"], by_side["B"]]} if known else {}
 
 
 def _unknown(scored: Scored) -> tuple[str, ...]:
@@ -211,17 +220,28 @@ def accuracy_of(items: pd.DataFrame, resampling: Resampling) -> Estimate | None:
 
 
 def _preferences(
-    frame: pd.DataFrame, data: Dataset, measure: Likelihood, resampling: Resampling
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Compared:
     return preferences(
-        frame, ties=measure.ties, macro=measure.average == "macro", resampling=resampling
+        frame,
+        ties=measure.ties,
+        macro=measure.average == "macro",
+        probabilities=measure.reduce_for(kind) in PROBABILITIES,
+        resampling=resampling,
     )
 
 
 def preferences(
-    frame: pd.DataFrame, *, ties: Ties, macro: bool, resampling: Resampling
+    frame: pd.DataFrame,
+    *,
+    ties: Ties,
+    macro: bool,
+    resampling: Resampling,
+    probabilities: bool = False,
 ) -> Compared:
     """Share of items whose stereotypical sentence scores higher, over all and by category.
+
+    Scores are log-probabilities, or `probabilities`.
 
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
     """
@@ -240,6 +260,7 @@ def preferences(
         macro=macro,
         sides=Sides(facts["family"].tolist(), facts["side"].tolist()),
         cells=codes(facts["category"].astype(str)),
+        probabilities=probabilities,
         resampling=resampling,
     )
     extras = model.estimates()
@@ -274,24 +295,46 @@ def _table(which: Ints, labels: NDArray[Any], scores: Floats) -> dict[str, Float
     return out
 
 
-def _log_odds(
-    frame: pd.DataFrame, data: Dataset, measure: Likelihood, resampling: Resampling
-) -> Compared:
-    """Effect size between the two attribute sets of the log-odds of the two target sides."""
-    values = log_odds.by_item(frame)
+def _halves(data: Dataset, values: Mapping[str, float]) -> dict[str, log_odds.Half]:
+    """The log-odds of both attribute sets, and the words they are of; A first."""
     halves: dict[str, log_odds.Half] = {}
     for side in ("A", "B"):
         items = [i for i in data.items if i.side == side]
         kept = [i for i in items if i.id in values]
-        scores = np.array([values[i.id] for i in kept])
         of = lexemes(i.cluster for i in kept)
+        scores = np.array([values[i.id] for i in kept])
         halves[items[-1].category] = (scores, [of[i.cluster] for i in kept])
+    return halves
+
+
+def _log_odds(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
+) -> Compared:
+    """Effect size between the two attribute sets of the log-odds of the two target sides."""
+    values = log_odds.by_item(frame)
     overall, means, drawn = log_odds.summarise(
-        halves,
+        _halves(data, values),
         samples=measure.samples,
         published=measure.published_p,
         templates=_templates(data, values),
         resampling=resampling,
     )
     extras = {f"log_odds:{name}": mean for name, mean in means.items()}
-    return Compared(overall, {}, extras, 0, drawn)
+    return Compared(overall, {}, extras | {"odds": _ratio(frame, data, resampling)}, 0, drawn)
+
+
+def _odds(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
+) -> Compared:
+    """The odds ratio between the two attribute sets, in its logarithm; the effect size beside it."""
+    compared = _log_odds(frame, data, measure, kind, resampling)
+    extras = {**compared.extras, "effect_size": compared.overall}
+    return compared._replace(overall=extras.pop("odds"), extras=extras)
+
+
+def _ratio(frame: pd.DataFrame, data: Dataset, resampling: Resampling) -> Estimate:
+    """The odds ratio, of the log-odds as they are: a prior is the same for both attribute sets."""
+    values = log_odds.by_item(frame, prior=False)
+    (a, a_words), (b, b_words) = _halves(data, values).values()
+    words = by_words(a, b, a_words, b_words)
+    return log_odds.odds_ratio(words, _templates(data, values), resampling)

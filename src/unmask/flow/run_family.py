@@ -52,7 +52,7 @@ def _judged(result: Result, category: str, p: float, tests: int, matters: Thresh
     """A result with one verdict made anew under its corrected p."""
     name, estimate = judged(result, category)
     estimate = replace(estimate, more={**estimate.more, "p_run": p, "tests": tests})
-    least = matters.points if result.compared == "preference" else matters.d
+    least = matters.of(result.compared)
     verdicts = {**result.verdicts, category: verdict(estimate, least, p)}
     if name in result.extras:
         return replace(result, extras={**result.extras, name: estimate}, verdicts=verdicts)

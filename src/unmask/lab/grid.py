@@ -32,33 +32,39 @@ from unmask.types import Kind
 
 TIERS = ("tiny", "oracle", "bundled")
 KINDS: tuple[Kind, ...] = ("masked", "causal")
-VERSION = 2  # of the worlds and items: answers of another are not taken up
+VERSION = 3  # of the worlds and items: answers of another are not taken up
 EVERY = 100  # steps between two savings of a training
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Worlds to be made: every theta with every rho and seed, and more worlds without a bias."""
+    """Worlds to be made: every theta with every rho and seed, and more worlds without a bias.
 
-    thetas: tuple[float, ...] = (-1.0, 0.0, 0.5, 1.0, 2.0)
+    Seeds are counted from `first`: other worlds of the same kind.
+    """
+
+    thetas: tuple[float, ...] = (-1.0, 0.0, 0.25, 0.5, 1.0, 2.0)
     rhos: tuple[float, ...] = (1.0, 4.0, 16.0)
-    seeds: int = 8
+    seeds: int = 16
     nulls: int = 60
+    first: int = 0
     kinds: tuple[str, ...] = KINDS
     tier: str = "tiny"
     training: Training = field(default_factory=Training)
     measures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "nulls"):
+        for name in ("seeds", "nulls", "first"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < (name == "seeds"):
                 raise UnmaskError(
                     f"{name} is {value!r}; give a whole number of at least {int(name == 'seeds')}."
                 )
-        if self.seeds >= NULL:
-            raise UnmaskError(f"seeds is {self.seeds}; give fewer than {NULL}.")
+        if self.first + self.seeds > NULL:
+            raise UnmaskError(
+                f"seeds is {self.seeds} from {self.first} on; give seeds below {NULL}."
+            )
         for name in ("thetas", "rhos", "kinds", "measures"):  # what is given twice counts once
             given = {named(v) if name == "measures" else v: v for v in getattr(self, name)}
             object.__setattr__(self, name, tuple(given.values()))
@@ -81,11 +87,11 @@ class Grid:
         """Every world of the grid."""
         cells = [
             Plant(float(theta), float(rho), seed)
-            for seed in range(self.seeds)
+            for seed in range(self.first, self.first + self.seeds)
             for theta in self.thetas
             for rho in self.rhos
         ]
-        return cells + [Plant(0.0, 1.0, NULL + k) for k in range(self.nulls)]
+        return cells + [Plant(0.0, 1.0, NULL + self.first + k) for k in range(self.nulls)]
 
     @property
     def digest(self) -> str:
@@ -94,8 +100,9 @@ class Grid:
         return hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
 
 
-QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(420, 128, 60_000))
-STANDARD = Grid(training=Training(2500, 256, 100_000))
+QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, 0, ("masked",), training=Training(420, 128, 60_000))
+# Seeds from 0 on were looked at while measures and rules were made; these had not been.
+STANDARD = Grid(first=100, training=Training(2500, 256, 100_000))
 
 
 def run(

@@ -18,6 +18,7 @@ from unmask.lab.seed_intervals import (
     resampled,
     slope,
 )
+from unmask.measures import MEASURES
 from unmask.stats.multiplicity import corrected
 from unmask.types import Estimate, Floats
 
@@ -28,6 +29,7 @@ RIGHT = 0.95  # of the models with a planted bias should be on its side
 ENOUGH = 8  # seeds that a verdict can rely on
 NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
 MANY = 10  # worlds without a bias whose spread tells the noise of a score
+FOUND = 0.5  # of the models should show the control, or a measure cannot be tested on them
 TAUGHT = 0.3  # learned thetas must span this for a slope to be read
 POWER = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names")
@@ -81,9 +83,10 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
         w = resampled(planted.seed, seed, carriers=carriers)
         line = slope(planted.learned, planted.lead)(w)
         out["slope"] = estimate(line, len(carriers))
-        if out["slope"].low > 0:
-            least = POWER * noise(planted, w) / np.where(line > 0, line, np.nan)
-            out["smallest"] = on_log_scale(least, len(carriers))
+        out |= curve(even, seed)
+        least = smallest(even, seed) if out["slope"].low > 0 else None
+        if least is not None and np.isfinite(least).mean() >= LEVEL:
+            out["smallest"] = on_log_scale(least, len(carrying(even)))
         out |= _at_positive(even, seed) | _signs(even)
     out |= _alarms(even)
     out |= _frequency(own, ruler, out.get("slope"), seed)
@@ -102,18 +105,43 @@ def _of(frame: pd.DataFrame, ruler: Ruler) -> pd.DataFrame:
     return own.assign(lead=own.score - own.ideal)
 
 
-def sensitivity(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | None:
-    """Slope over noise in every resample; the resamples are the same for all rulers."""
+def curve(even: pd.DataFrame, seed: int = 0) -> dict[str, Estimate]:
+    """The score less its ideal at each theta above 0: scores are bounded, so it bends."""
+    out = {}
+    for theta, cell in even[even.theta > 0].groupby("theta"):
+        values = mean(cell.lead)(resampled(cell.seed, seed))
+        out[f"at {theta:g}"] = estimate(values, cell.seed.nunique())
+    return out
+
+
+def least_of(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | None:
+    """`smallest` of a ruler in every resample; these are the same for all rulers."""
     own = _of(frame, ruler)
-    planted = near(own[(own.data == ruler.data) & (own.rho == 1)])
-    if planted.theta.nunique() < 2:
+    return smallest(own[(own.data == ruler.data) & (own.rho == 1)], seed)
+
+
+def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
+    """The least learned theta that would be told from 0 with power 0.8, in every resample.
+
+    Where the curve of the mean score over learned theta, straight between the planted thetas and
+    through the ideal at 0, first reaches 2.8 times the noise; NaN where it never does.
+    """
+    thetas = sorted(t for t in even.theta.unique() if t > 0)
+    if not thetas or even.theta.nunique() < 2:
         return None
-    w = resampled(planted.seed, seed)
-    spread = noise(planted, w)
-    if not spread[0] > 0:
-        return None
-    line = slope(planted.learned, planted.score)(w)
-    return np.asarray(line / np.where(spread > 0, spread, np.nan))
+    w = resampled(even.seed, seed, carriers=carrying(even))
+    wanted = POWER * noise(even, w)
+    x0 = y0 = np.zeros(len(w))
+    out = np.full(len(w), np.nan)
+    for theta in thetas:
+        at = w * (even.theta == theta).to_numpy()
+        total = np.maximum(at.sum(1), 1e-9)
+        x1, y1 = (at @ even[k].to_numpy(float) / total for k in ("learned", "lead"))
+        rise = np.where(y1 > y0, y1 - y0, np.nan)
+        reached = np.isnan(out) & (y1 >= wanted) & (y0 < wanted)
+        out = np.where(reached, x0 + (wanted - y0) / rise * (x1 - x0), out)
+        x0, y0 = x1, y1
+    return np.asarray(np.where(out > 0, out, np.nan))
 
 
 def noise(planted: pd.DataFrame, w: Floats) -> Floats:
@@ -235,9 +263,15 @@ def _control(own: pd.DataFrame) -> dict[str, Estimate]:
     return {"control": _share(int((cells.low > cells.ideal).sum()), len(cells))}
 
 
+WORDS = ("sound", "with care", "cannot tell", "not testable", "fails", "baseline")
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A measure's standing in the lab: a word, and the rules that it met, missed or left open."""
+    """A measure's standing in the lab: a word, and the rules that it met, missed or left open.
+
+    The word is one of WORDS.
+    """
 
     word: str
     met: tuple[str, ...]
@@ -250,17 +284,25 @@ def standings(by_ruler: Mapping[Ruler, dict[str, Estimate]]) -> dict[Ruler, Stan
     p = [r["alarms"].p if "alarms" in r else None for r in by_ruler.values()]
     together = corrected([np.nan if v is None else v for v in p])
     return {
-        ruler: standing(readings, None if np.isnan(q) else float(q))
+        ruler: standing(
+            readings,
+            None if np.isnan(q) else float(q),
+            baseline=getattr(MEASURES.get(ruler.measure), "baseline", False),
+        )
         for (ruler, readings), q in zip(by_ruler.items(), together, strict=True)
     }
 
 
-def standing(estimates: dict[str, Estimate], alarms: float | None = None) -> Standing:
+def standing(
+    estimates: dict[str, Estimate], alarms: float | None = None, baseline: bool = False
+) -> Standing:
     """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
 
     `alarms` is the p of the false alarms after correction for other rulers, else their own is
-    taken. `fails` where a planted bias is not read; `sound` where all rules are met; `with care`
-    where one is missed; `cannot tell` where one is left open.
+    taken. `fails` where a planted bias is not read, or `not testable` where the control is not
+    found either: then nothing that is planted can be read off these models in this way. `sound`
+    where all rules are met; `with care` where one is missed; `cannot tell` where one is left open.
+    A `baseline` is not meant to read anything.
     """
     rules = {
         "reads the planted bias": _reads(estimates),
@@ -272,8 +314,11 @@ def standing(estimates: dict[str, Estimate], alarms: float | None = None) -> Sta
     if "shift, 90 %" not in estimates:  # pairs alone come in both balances
         del rules["no shift on unbalanced items"]
     by = {v: tuple(k for k, r in rules.items() if r is v) for v in (True, False, None)}
-    if rules["reads the planted bias"] is False:
-        word = "fails"
+    if baseline:
+        word = "baseline"
+    elif rules["reads the planted bias"] is False:
+        control = estimates.get("control")
+        word = "not testable" if control is not None and control.high < FOUND else "fails"
     else:
         word = "with care" if by[False] else "cannot tell" if by[None] else "sound"
     return Standing(word, by[True], by[False], by[None])

@@ -1,6 +1,6 @@
 """Many small language models trained at once: the weights of all are stacked.
 
-Each is a BERT of two layers, masked, or causal with the same layers and a mask over what comes
+Each is a BERT of two layers or more, masked, or causal with the same layers and a mask over what comes
 later. One step runs all of them on a batch of their own as batched matrix products, which is what
 keeps a CPU or a GPU busy with models this small. The weights carry transformers' own names, so
 that a slice of the stack is a model that any tool can load.
@@ -25,6 +25,7 @@ from unmask.types import Kind
 
 Stack: TypeAlias = dict[str, torch.Tensor]
 LAYERS, WIDTH, HEADS = 2, 128, 4
+DEEPEST = 24
 INITIAL = 0.05  # near 1 / sqrt(width): far smaller, and attention takes long to find its feet
 TWO = 0.1  # of the steps predict two tokens of a row, the others one
 OFTEN = 20.0  # words of slots are predicted so much more often than those of frames
@@ -33,27 +34,30 @@ PAD, UNKNOWN, CLS, SEP, MASK = range(len(SPECIALS))
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How the models are trained: steps, rows per step, and sentences."""
+    """How the models are made and trained: layers, steps, rows per step, and sentences."""
 
     steps: int = 2500
     rows: int = 256
     sentences: int = 100_000
     rate: float = 1e-3
     matrix_rate: float = 0.005
+    layers: int = LAYERS
 
     def __post_init__(self) -> None:
-        for name in ("steps", "rows", "sentences"):
+        for name in ("steps", "rows", "sentences", "layers"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise UnmaskError(f"{name} is {value!r}; give a whole number of at least 1.")
+        if self.layers > DEEPEST:
+            raise UnmaskError(f"layers is {self.layers}; give at most {DEEPEST}.")
 
 
-def config(kind: Kind) -> Any:
+def config(kind: Kind, layers: int = LAYERS) -> Any:
     """The shape of every model."""
     return transformers.BertConfig(
         vocab_size=SIZE,
         hidden_size=WIDTH,
-        num_hidden_layers=LAYERS,
+        num_hidden_layers=layers,
         num_attention_heads=HEADS,
         intermediate_size=2 * WIDTH,
         hidden_act="relu",  # its slope costs a CPU nothing, that of gelu a fifth of a step
@@ -67,16 +71,21 @@ def config(kind: Kind) -> Any:
     )
 
 
-def network(kind: Kind, seed: int) -> Any:
+def network(kind: Kind, seed: int, layers: int = LAYERS) -> Any:
     """A network with random weights."""
     torch.manual_seed(seed)
     sort = transformers.BertLMHeadModel if kind == "causal" else transformers.BertForMaskedLM
-    return sort(config(kind))
+    return sort(config(kind, layers))
 
 
-def stacked(kind: Kind, seeds: Sequence[int]) -> Stack:
+def depth(weights: Mapping[str, Any]) -> int:
+    """How many layers some weights are of."""
+    return sum(name.endswith("attention.self.query.weight") for name in weights)
+
+
+def stacked(kind: Kind, seeds: Sequence[int], layers: int = LAYERS) -> Stack:
     """The weights of new networks, each name with the models in front [models, ...]."""
-    parts = [dict(network(kind, 1000 + s).named_parameters()) for s in seeds]
+    parts = [dict(network(kind, 1000 + s, layers).named_parameters()) for s in seeds]
     return {name: torch.stack([p[name].detach() for p in parts]) for name in parts[0]}
 
 
@@ -106,9 +115,10 @@ def states(
     place = place + w[f"{base}.token_type_embeddings.weight"]
     x = x + place[:, None].expand(-1, rows, -1, -1).reshape(models, -1, WIDTH)
     x = _norm(x, w, f"{base}.LayerNorm")
-    for k in range(LAYERS):
+    layers = depth(w)
+    for k in range(layers):
         asked = x
-        if places is not None and k == LAYERS - 1:
+        if places is not None and k == layers - 1:
             at = places + length * torch.arange(rows, device=ids.device)[:, None]
             asked = torch.gather(x, 1, at.reshape(models, -1, 1).expand(-1, -1, WIDTH))
         x = _layer(w, f"bert.encoder.layer.{k}", x, asked, models * rows, causal)
@@ -190,7 +200,7 @@ def train(
     texts = texts or [corpus(p, training.sentences) for p in plants]
     lengths = [n for n in texts[0] if all(len(t.get(n, ())) for t in texts)]
     weight = np.array([sum(t[n].size for t in texts) for n in lengths], float)
-    w = {k: v.to(device) for k, v in stacked(kind, [p.seed for p in plants]).items()}
+    w = {k: v.to(device) for k, v in _new(kind, plants, training)}
     moments = {f"{m}/{k}": torch.zeros_like(v) for k, v in w.items() for m in ("first", "second")}
     start = 0
     if begun is not None:
@@ -213,6 +223,10 @@ def train(
         if kept is not None:
             kept(step + 1, {**{k: v.detach() for k, v in w.items()}, **moments})
     return {k: v.detach() for k, v in w.items()}
+
+
+def _new(kind: Kind, plants: Sequence[Plant], training: Training) -> Any:
+    return stacked(kind, [p.seed for p in plants], training.layers).items()
 
 
 def _step(w: Stack, moments: Stack, grads: Sequence[Any], step: int, training: Training) -> None:
@@ -278,7 +292,7 @@ def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[Transformer
 
 def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> TransformerModel:
     """A loaded model from one slice of a stack."""
-    net = network(kind, 0)
+    net = network(kind, 0, depth(weights))
     net.load_state_dict(dict(weights), strict=False)
     net.tie_weights()
     return wrap(net, tokenizer_of(plant.seed), kind, f"lab-{kind} {plant.name}")

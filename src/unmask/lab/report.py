@@ -16,11 +16,12 @@ from unmask.lab.measure_quality import (
     ENOUGH,
     MAIN,
     TAUGHT,
+    WORDS,
     Ruler,
     Standing,
+    least_of,
     read,
     rulers,
-    sensitivity,
 )
 from unmask.lab.measure_quality import standings as all_standings
 from unmask.lab.nets import network
@@ -56,7 +57,6 @@ SHOWN = (
 )
 CLAIM = "kaneko2022's claim that AUL and AULA withstand word frequency where CPS and SSS do not"
 CLAIMED, DOUBTED = ("aul", "aula"), ("cps", "sss")  # kaneko2022: these withstand, those do not
-STANDINGS = ("sound", "with care", "cannot tell", "fails")
 
 
 def study(
@@ -136,7 +136,7 @@ def verdicts(
         row |= {name: shown(readings.get(name)) for name in SHOWN}
         rows.append(row | {"rows": cost(ruler.kind, ruler.measure, ruler.data)})
     frame = pd.DataFrame(rows)
-    order = frame.verdict.map(STANDINGS.index)
+    order = frame.verdict.map(WORDS.index)
     return (
         frame.assign(order=order)
         .sort_values(["models", "order"], kind="stable", ascending=[False, True])
@@ -166,15 +166,15 @@ def long(by_ruler: Mapping[Ruler, Mapping[str, Estimate]]) -> pd.DataFrame:
 
 
 def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Measures by their sensitivity at rho = 1, ranked anew in every resample of the seeds."""
+    """Measures by the smallest theta that they tell from none, ranked anew in every resample."""
     rows = []
     for kind, part in frame.groupby("kind", sort=False):
         mine = [r for r in rulers(part) if r.data in MAIN and not r.choice]
-        values = {r: v for r in mine if (v := sensitivity(part, r, seed)) is not None}
+        values = {r: v for r in mine if (v := least_of(part, r, seed)) is not None}
         if not values:
             continue
-        table = np.nan_to_num(np.stack(list(values.values())), nan=-np.inf)
-        order = rankdata(-table, method="min", axis=0)
+        table = np.nan_to_num(np.stack(list(values.values())), nan=np.inf)
+        order = rankdata(table, method="min", axis=0)
         low, high = np.quantile(order[:, 1:], [0.025, 0.975], axis=1)
         for k, ruler in enumerate(values):
             rows.append(
@@ -184,7 +184,7 @@ def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
                     "rank": int(order[k, 0]),
                     "low": int(low[k]),
                     "high": int(high[k]),
-                    "slope over noise": float(table[k, 0]),
+                    "smallest": float(table[k, 0]) if np.isfinite(table[k, 0]) else np.nan,
                 }
             )
     if not rows:
@@ -251,7 +251,7 @@ def said(standings: Mapping[Ruler, Standing]) -> list[str]:
     out = []
     for kind in dict.fromkeys(r.kind for r in standings):
         mine = {r: s for r, s in standings.items() if r.kind == kind and r.data in MAIN}
-        for word in STANDINGS:
+        for word in WORDS:
             names = [r.name for r, s in mine.items() if s.word == word]
             if names:
                 out.append(f"{kind} models, {word}: {', '.join(dict.fromkeys(names))}.")

@@ -15,7 +15,7 @@ from unmask.measures import MEASURES, Association, Measure
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.result_figures import margins
-from unmask.types import Dataset, Result
+from unmask.types import Dataset, Estimate, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
 SPLITS = 2000  # of permutation tests
@@ -25,8 +25,11 @@ CHOICES: dict[str, dict[str, Any]] = {
     "last piece": {"pool": "word-last"},
     "whole sentence": {"pool": "mean"},
     "natural contexts": {"contexts": "natural"},
+    "no layer": {"layer": 0},
+    "middle layer": {"layer": "middle"},
 }
 VARIED = "w-seat"
+MARGIN = "mean margin"  # the choice under which it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ def specs(model: Model, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
         if measure.name == VARIED:
             for name, choice in CHOICES.items():
                 options = {**choice, **({"contexts": sets.natural} if "contexts" in choice else {})}
+                if choice.get("layer") == "middle":
+                    options["layer"] = model.net.config.num_hidden_layers // 2
                 out += [
                     Spec(model, measure, d, **options, tags={"choice": name})
                     for d in sets.data
@@ -99,7 +104,7 @@ def scored(
     sets = Sets.of(world)
     chosen = list(measures) or list(MEASURES.values())
     refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
-    settings = options or Options(splits=SPLITS)
+    settings = options or Options(splits=SPLITS, family="row")
     asked = specs(model, sets, [m for m in chosen if m.name not in refused])
     results = evaluate(asked, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
     known = probe.learned(model, world)
@@ -112,7 +117,7 @@ def scored(
         "learned": probe.theta(known),
     }
     doses = _doses(sets)
-    rows = [{**facts, **reading(r, doses)} for r in results]
+    rows = [{**facts, **row} for r in results for row in readings(r, doses)]
     words = known.assign(**{k: v for k, v in facts.items() if k != "learned"})
     return pd.DataFrame(rows), words, refused
 
@@ -142,20 +147,35 @@ def _planted(meta: Any) -> dict[str, Any]:
     return {k: meta[k] for k in ("unit", "dose", "turn", "often")}
 
 
-def reading(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
-    """One measure's number with its interval, and its correlation with the doses of words."""
-    estimate = result.overall
-    there = oriented(result, doses)
+def readings(result: Result, doses: pd.DataFrame) -> list[dict[str, Any]]:
+    """A measure's number with its interval and its correlation with the doses of words.
+
+    The mean margin of a preference is read as a choice of its own.
+    """
+    facts = _facts(result, doses)
+    out = [{**facts, **_numbers(result.overall)}]
+    if result.data.startswith("pairs") and "@" not in result.measure and "margin" in result.extras:
+        out.append({**facts, "choice": MARGIN, **_numbers(result.extras["margin"])})
+    return out
+
+
+def _numbers(estimate: Estimate) -> dict[str, Any]:
     return {
-        "measure": result.measure,
-        "data": result.data,
-        "choice": result.spec.tags["choice"],
         "score": estimate.value,
         "low": estimate.low,
         "high": estimate.high,
         "se": estimate.se,
         "ideal": float(estimate.ideal or 0.0),
         "n": estimate.n,
+    }
+
+
+def _facts(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
+    there = oriented(result, doses)
+    return {
+        "measure": result.measure,
+        "data": result.data,
+        "choice": result.spec.tags["choice"],
         "rows": int(result.settings.get("rows", result.settings.get("sentences", 0))),
         **_by_words(there.groupby("unit")[["margin", "dose"]].mean()),
         "often_r": correlation(there.margin, there.often),

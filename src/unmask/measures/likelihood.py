@@ -19,11 +19,11 @@ from unmask.types import SHAPES, Compared, Floats, Kind
 class Likelihood:
     """A likelihood measure.
 
-    `plans` by kind of model; `prior` likewise, subtracted in log-odds; `reduce` by kind. `shapes`
+    `plans` by kind of model; `prior` likewise, subtracted as a logarithm; `reduce` by kind. `shapes`
     are the shapes of data that it takes.
     `compare`: `preference` counts the items whose stereotypical sentence scores higher;
-    `log-odds` compares two sides of targets and gives an effect size over two attribute sets; with
-    `samples`, that of each of `samples` draws of one template a word, combined by random effects.
+    `odds` compares two sides of targets and gives the odds ratio between two attribute sets, in its
+    logarithm; `log-odds` the effect size of the same; with `samples`, that of each of `samples` draws of one template a word, combined by random effects.
     `average`: `micro` over items or `macro` over clusters (target terms).
     `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`, or `kept` with
     what the reduction makes of nothing (published code). `rounds`: the kinds of model whose scores
@@ -54,7 +54,7 @@ class Likelihood:
     shapes: tuple[str, ...] = ("pairs", "triplets")
     prior: Mapping[Kind, Plan] = field(default_factory=dict)
     reduce_causal: Reduce | None = None
-    compare: Literal["preference", "log-odds"] = "preference"
+    compare: Literal["preference", "odds", "log-odds"] = "preference"
     samples: int = 0
     average: Literal["micro", "macro"] = "micro"
     needs: tuple[str, ...] = ()
@@ -114,12 +114,12 @@ class Likelihood:
             raise UnmaskError(
                 f"{self.name!r}: shapes are {self.shapes!r:.40}; give a tuple of {choice(SHAPES)}."
             )
-        if (self.compare == "log-odds") != ("templates" in self.shapes) or (
+        if (self.compare != "preference") != ("templates" in self.shapes) or (
             "templates" in self.shapes and len(self.shapes) > 1
         ):
             raise UnmaskError(
-                f"{self.name!r}: log-odds are compared on templates, and only they; set shapes to "
-                "('templates',) with compare 'log-odds'."
+                f"{self.name!r}: odds are compared on templates, and only they; set shapes to "
+                "('templates',) with compare 'odds' or 'log-odds'."
             )
 
     @property
@@ -176,7 +176,7 @@ class Likelihood:
 
 
 CHOICES = {
-    "compare": ("preference", "log-odds"),
+    "compare": ("preference", "odds", "log-odds"),
     "average": ("micro", "macro"),
     "ties": ("strict", "half", "drop"),
     "empty": ("unscored", "kept"),

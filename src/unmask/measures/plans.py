@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from unmask.queries import EACH, LATER, NOTHING, Codec, Encoded, Hidden, Query, RowQueries
-from unmask.text.roles import refilled
+from unmask.text.function_words import content_words
+from unmask.text.roles import all_places, refilled
 
 BLANK = "BLANK"  # StereoSet's slot
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
@@ -35,6 +36,20 @@ def each_content(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 def each_shared(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each token that the two sentences share in turn."""
     return _ask(sentence, sentence.roles["shared"])
+
+
+def shared_content(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Hide at once the content words that the two sentences share; all they share if it has none.
+
+    What differs, and the words that build the sentence, stay in sight: few enough places are
+    hidden for a masked model to be used to it.
+    """
+    assert sentence.text is not None
+    spans = content_words(sentence.text.string)
+    shared = sentence.roles["shared"]
+    content = {*all_places(sentence.offsets, sentence.specials, spans)}
+    at = tuple(i for i in shared if i in content) or shared
+    return _ask(sentence, at, frozenset(at))
 
 
 def each_changed(sentence: Encoded, codec: Codec) -> list[RowQueries]:
@@ -125,6 +140,22 @@ def left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 def _from(sentence: Encoded, places: Iterable[int]) -> list[RowQueries]:
     return [replace(ask, hidden=LATER) for ask in _ask(sentence, places)]
+
+
+def shared_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Each shared token given all before it; nothing where all stand before what differs.
+
+    A left-to-right model has not seen the difference there, so that they would be a false tie.
+    """
+    shared, changed = (sentence.roles[role] for role in ("shared", "changed"))
+    if changed and (not shared or shared[-1] < changed[0]):
+        return []
+    return _from(sentence, (i for i in shared if i > 0))
+
+
+def aligned_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Each aligned place but the first given all before it, whatever stands there."""
+    return _from(sentence, (i for i in sentence.roles["aligned"][1:] if i > 0))
 
 
 def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[RowQueries]:

@@ -48,6 +48,9 @@ AT_ONCE: frozenset[Reduce] = frozenset(
     {total, mean, attended, attended_total, mean_probability, geometric}
 )
 
+# These give probabilities; the others sums or means of their logarithms.
+PROBABILITIES: frozenset[Reduce] = frozenset({mean_probability, geometric})
+
 
 def lowered(string: str, family: str) -> str:
     """Lower case for BERT and ALBERT, as Nangia et al.'s script does."""

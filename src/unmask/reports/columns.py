@@ -1,5 +1,6 @@
 """The columns of every table, declared once for terminal, page, CSV and LaTeX."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,7 +20,8 @@ VISIBLE = 0.05  # points that a table shows
 class Unit:
     """How scores of one sort are read: the head of their column, their ideal, their digits.
 
-    `name` is the unit itself; `coarse` is what a set of items should be able to resolve.
+    `name` is the unit itself; `coarse` is what a set of items should be able to resolve. `shown`
+    makes of an estimate what people read: odds are kept as a logarithm.
     """
 
     head: str
@@ -27,10 +29,16 @@ class Unit:
     digits: int
     name: str
     coarse: float
+    shown: Callable[[float], float] = float
+
+    def text(self, value: float) -> str:
+        """A score, a bound or a difference from the ideal, as people read it."""
+        return f"{self.shown(value):.{self.digits}f}"
 
 
 UNITS: Mapping[Compared, Unit] = {
     "preference": Unit("score", 50.0, 1, "points", 5.0),
+    "odds": Unit("odds", 1.0, 2, "odds", math.log(2), math.exp),
     "log-odds": Unit("d", 0.0, 2, "d", 0.8),
     "association": Unit("d", 0.0, 2, "d", 0.8),
 }
@@ -119,20 +127,16 @@ def signed(value: Any, row: Row) -> str:
     return f"{value:+.2f}"
 
 
-def _digits(row: Row) -> int:
-    return UNITS[row["compared"]].digits
-
-
 def _score(value: Any, row: Row) -> str:
-    return f"{value:.{_digits(row)}f}"
+    return UNITS[row["compared"]].text(value)
 
 
 def _interval(value: Any, row: Row) -> str:
     low, high = value
     if missing(low):
         return ""
-    digits = _digits(row) if "compared" in row else 2
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    unit = UNITS[row["compared"]] if "compared" in row else UNITS["association"]
+    return f"[{unit.text(low)}, {unit.text(high)}]"
 
 
 def _two_digits(value: Any, row: Row) -> str:
@@ -148,7 +152,7 @@ def _detect(value: Any, row: Row) -> str:
     if missing(value):
         return ""
     unit = UNITS[row["compared"]]
-    return f"{value:.{unit.digits}f}" + "!" * (value > unit.coarse)
+    return unit.text(value) + "!" * (value > unit.coarse)
 
 
 def _whole(value: Any, row: Row) -> str:

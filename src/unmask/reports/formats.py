@@ -125,7 +125,8 @@ def as_lm_eval(results: Sequence[Result]) -> str:
 
 
 def _metric(result: Result) -> str:
-    return "pct_stereotype" if result.compared == "preference" else "effect_size"
+    names = {"preference": "pct_stereotype", "odds": "log_odds_ratio"}
+    return names.get(result.compared, "effect_size")
 
 
 def _harnessed(name: str, result: Result) -> dict[str, Any]:

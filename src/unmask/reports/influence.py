@@ -13,7 +13,8 @@ def by_influence(result: Result, top: int | None = None) -> pd.DataFrame:
     template test how much the attribute speaks for x; of a word test how much the effect size
     would fall without the word.
     """
-    readers = {"preference": _pairs, "log-odds": _templates, "association": _words}
+    readers = {"preference": _pairs, "association": _words}
+    readers |= dict.fromkeys(("odds", "log-odds"), _templates)
     frame = readers[result.compared](result)
     order = frame.pull.abs().sort_values(ascending=False, kind="stable").index
     shown = frame.loc[order].reset_index(drop=True)

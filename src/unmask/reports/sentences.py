@@ -38,9 +38,10 @@ def sentences(result: Result) -> list[str]:
     lines = [_score(result, estimate), *_stereotype(result, estimate)]
     if (least := estimate.more.get("detectable")) is not None:
         unit = UNITS[result.compared]
-        lines.append(
-            f"These items could have shown a difference of {least:.{unit.digits}f} {unit.name}."
-        )
+        could = f"a difference of {unit.text(least)} {unit.name}"
+        if result.compared == "odds":
+            could = f"odds that differ by a factor of {unit.text(least)}"
+        lines.append(f"These items could have shown {could}.")
     if (verdict := result.verdicts.get("")) is not None:
         lines.append(_full(verdict.why))
     lines += _coverage(result)
@@ -48,19 +49,25 @@ def sentences(result: Result) -> list[str]:
 
 
 def _score(result: Result, estimate: Estimate) -> str:
-    digits = UNITS[result.compared].digits
+    unit = UNITS[result.compared]
     span = (
         ""
         if math.isnan(estimate.low)
-        else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+        else f" [{unit.text(estimate.low)}, {unit.text(estimate.high)}]"
     )
-    value = f"{estimate.value:.{digits}f}"
+    value = unit.text(estimate.value)
     if result.compared == "preference":
         return (
             f"On {estimate.n} items of {result.data} this model prefers the stereotype {value} % "
             f"of the time{span}; 50 would be even."
         )
     sets = result.settings.get("sets")
+    if result.compared == "odds":
+        x, y, a, b = sets or ("one side", "the other", "one set", "the other")
+        return (
+            f"On {result.data}, given {a} rather than {b}, {x} is {value} times{span} as likely "
+            f"against {y}, over {estimate.n} words; 1 would be even."
+        )
     about = f" of {sets[0]} and {sets[1]} with {sets[2]} and {sets[3]}" if sets else ""
     return (
         f"On {result.data} the association{about} has the effect size {value}{span} over "

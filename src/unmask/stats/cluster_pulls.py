@@ -80,5 +80,6 @@ def _summed(names: Any, values: Floats) -> Pulls:
 _PULLS: Mapping[str, Any] = {
     "preference": _of_items,
     "association": _of_words,
+    "odds": _of_templates,
     "log-odds": _of_templates,
 }

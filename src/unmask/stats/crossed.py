@@ -65,6 +65,14 @@ class Crossed:
             (self._whole[0][present], self._whole[1][present]),
         )
 
+    def variance(self, weight: Floats) -> Variance:
+        """The variance of a weighted mean of values that are no yes or no; weights add up to 1."""
+        present = np.unique(self.cells[np.flatnonzero(weight)])
+        means, sizes = self._whole
+        squares = np.bincount(self.cells, weights=(self.values - means[self.cells]) ** 2)
+        spread = squares / np.maximum(sizes - 1, 1)
+        return self.share(weight).variance(spread[present])
+
     @cached_property
     def _whole(self) -> tuple[Floats, Floats]:
         """Mean and size of every cell, over all items: what the variance of an answer is from."""
@@ -137,13 +145,16 @@ class StratifiedShare:
     @cached_property
     def widest(self) -> Variance:
         """The variance, with a half added to each side and spread over the cells by weight."""
-        root = np.sqrt(self.spread)
+        return self.variance(self.spread)
+
+    def variance(self, spread: Floats) -> Variance:
+        """The variance, where that of an answer in each cell is `spread` [k]."""
+        root = np.sqrt(spread)
         alone = float(root @ self.alone @ root)
         kinds = [alone + float(root @ shared @ root) for shared in self.shared]
         value = sum(kinds) - (len(kinds) - 1) * alone
-        return Variance(
-            value, value**2 / sum(v**2 / f for v, f in zip(kinds, self.df, strict=True))
-        )
+        noise = sum(v**2 / f for v, f in zip(kinds, self.df, strict=True))
+        return Variance(value, value**2 / noise if noise > 0 else 1.0)
 
     def wilson(self, level: float) -> tuple[float, float]:
         """The interval at this level."""
@@ -224,11 +235,13 @@ def _shared(parts: Floats, units: Codes) -> float:
     return float(np.sum(np.bincount(units, weights=parts) ** 2) - np.sum(parts**2))
 
 
-def fitted(values: Floats, design: Design, cells: Codes | None = None) -> Crossed:
+def fitted(
+    values: Floats, design: Design, cells: Codes | None = None, *, answers: bool = True
+) -> Crossed:
     """The model of answers [n] under a design; `cells` [n] stand in where it has no strata.
 
     Where fewer than MIN_CLUSTERS clusters hold the rarer answer, ASSUMED_CORRELATION stands in for
-    what cannot be seen.
+    what cannot be seen. The values may be something else than `answers` of yes or no.
     """
     fixed = design.strata if design.strata is not None else cells
     fixed = np.zeros(len(values), np.int64) if fixed is None else _large(codes(fixed))
@@ -242,7 +255,7 @@ def fitted(values: Floats, design: Design, cells: Codes | None = None) -> Crosse
         whole = df[1] + FRAMES_WEIGH
         correlations[1] = (df[1] * correlations[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / whole
         df[1] = whole**2 / df[1]  # an estimate that is drawn to a constant varies less
-    seen = _seen(values, design.clusters)
+    seen = _seen(values, design.clusters) if answers else MIN_CLUSTERS
     if seen < MIN_CLUSTERS:
         assumed = ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS)
         correlations[0] = max(correlations[0], assumed)

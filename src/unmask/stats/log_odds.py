@@ -1,18 +1,21 @@
-"""Log-odds of two sides of targets, and the effect size between two attribute sets (LPBS)."""
+"""Log-odds of two sides of targets; between two attribute sets their odds ratio and effect size."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
 from unmask.stats.clustering import Variance
-from unmask.stats.effects import by_words, check_words, effect_estimate
-from unmask.stats.intervals import DEFAULTS, mean_estimate
+from unmask.stats.effects import Words, by_words, check_words, effect_estimate
+from unmask.stats.intervals import DEFAULTS, mean_estimate, student
 from unmask.stats.permutation import permutation
+from unmask.stats.student_t import quantile
 from unmask.types import Estimate, Floats
 
 
@@ -24,15 +27,32 @@ def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:
     return float(value - (logsumexp(priors[x]) - logsumexp(priors[~x])))
 
 
-def by_item(frame: pd.DataFrame) -> dict[str, float]:
-    """The log-odds of each scored item of an items table."""
+def by_item(frame: pd.DataFrame, prior: bool = True) -> dict[str, float]:
+    """The log-odds of each scored item of an items table, less those of its `prior` if it has one.
+
+    The sums of probabilities over a side are taken of all items at once.
+    """
     scored = frame[frame.reason.isna()]
-    return {
-        str(item): log_odds(
-            rows.label.tolist(), rows.score.to_numpy(float), rows.prior.to_numpy(float)
+    items, names = pd.factorize(scored["item"])
+    first = scored.label.str.startswith("x:").to_numpy()
+    value = _sides(items, first, scored.score.to_numpy(float))
+    if prior and scored.prior.notna().any():
+        value = value - _sides(items, first, np.nan_to_num(scored.prior.to_numpy(float)))
+    return dict(zip(map(str, names), value.tolist(), strict=True))
+
+
+def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) -> Floats:
+    """log of summed probabilities of side x less side y, of each item."""
+    count = int(items.max()) + 1 if len(items) else 0
+    out = []
+    for mine in (first, ~first):
+        top = np.full(count, -np.inf)
+        np.maximum.at(top, items[mine], values[mine])
+        sums = np.bincount(
+            items[mine], weights=np.exp(values[mine] - top[items[mine]]), minlength=count
         )
-        for item, rows in scored.groupby("item", sort=False)
-    }
+        out.append(top + np.log(sums))
+    return np.asarray(out[0] - out[1])
 
 
 Half = tuple[Floats, list[str]]  # log-odds, and the attribute word of each
@@ -78,6 +98,44 @@ def summarise(
         for name, (scores, words) in halves.items()
     }
     return overall, means, drawn
+
+
+def odds_ratio(
+    words: Words, templates: Variance | None = None, resampling: Resampling = DEFAULTS
+) -> Estimate:
+    """The logarithm of the odds ratio between the sets of `words`, which weigh alike.
+
+    Its interval is Student's over words and, where there are enough of them, over templates: the
+    two sets may spread unequally (Welch), and other templates would add a variance of their own.
+    """
+    x, y = words.means
+    parts = [Variance(float(v.var(ddof=1)) / len(v), len(v) - 1) for v in (x, y)]
+    parts += [templates] if templates is not None else []
+    value = sum(v.value for v in parts)
+    noise = sum(v.value**2 / v.df for v in parts)
+    variance = Variance(value, value**2 / noise if noise > 0 else float(len(x) + len(y) - 2))
+    over = "words" if templates is None else "words and templates"
+    gap = float(x.mean() - y.mean())
+    estimate = student(
+        gap,
+        variance,
+        len(x) + len(y),
+        len(x) + len(y),
+        ideal=0.0,
+        resampling=resampling,
+        method=f"t over {over}",
+    )
+    reach = quantile(1 - resampling.tail, variance.df) + quantile(0.8, variance.df)
+    more = {k: v for k, v in estimate.more.items() if k != "clusters"}
+    more |= {"words": [len(x), len(y)], "detectable": reach * math.sqrt(value)}
+    return replace(estimate, more=more | {"p_method": f"t over {over}", "sided": "two"})
+
+
+def without(words: Words) -> tuple[Floats, Floats]:
+    """The logarithm of the odds ratio with each word of the one set, and of the other, left out."""
+    x, y = words.means
+    gap = x.mean() - y.mean()
+    return gap - (x - x.mean()) / (len(x) - 1), gap + (y - y.mean()) / (len(y) - 1)
 
 
 def _draw(a: Half, b: Half, samples: int, seed: int) -> Samples:

@@ -1,4 +1,4 @@
-"""From sentence scores to preferences: share preferred, sides, lms, icat, mean log-ratio."""
+"""From sentence scores to preferences: share preferred, sides, lms, icat, mean margin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,8 @@ from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design, as_design
 from unmask.stats.crossed import fitted
-from unmask.stats.intervals import DEFAULTS, as_percentage, mean_estimate, weights
+from unmask.stats.intervals import DEFAULTS, as_percentage, weights
+from unmask.stats.margins import Margins
 from unmask.stats.word_preference import Sides, TwoSided
 from unmask.types import Estimate, Floats
 
@@ -40,6 +41,7 @@ class Preferences:
 
     `scores` has an array [n] for each of `stereotype`, `antistereotype` and perhaps `unrelated`.
     `cells` [n] (categories) are what the items' means may differ by where they have no sides.
+    `probabilities` says that scores are these, and not their logarithms.
     """
 
     def __init__(
@@ -51,10 +53,11 @@ class Preferences:
         macro: bool = False,
         sides: Sides | None = None,
         cells: Codes | None = None,
+        probabilities: bool = False,
         resampling: Resampling = DEFAULTS,
     ) -> None:
         self.scores, self.design, self.ties, self.macro = scores, design, ties, macro
-        self.cells, self.resampling = cells, resampling
+        self.cells, self.resampling, self.probabilities = cells, resampling, probabilities
         self.wins = preferred(scores["stereotype"], scores["antistereotype"], ties)
         self.kept = ~np.isnan(self.wins)
         if not self.kept.any():
@@ -68,7 +71,7 @@ class Preferences:
             self.sides = TwoSided(answers, some, self.kin, self.fit, macro)
 
     def estimates(self, chosen: NDArray[np.bool_] | None = None) -> dict[str, Estimate]:
-        """`score`, `log_ratio`, and what else the items allow, of all items or of some.
+        """`score`, `margin`, and what else the items allow, of all items or of some.
 
         Triplets have `lms` (the share of meaningful sentences that score above the unrelated one),
         `deviation` (|ss - 50|) and `icat`, which has no interval: at ss = 50 none is honest. Items
@@ -79,14 +82,23 @@ class Preferences:
         if not some.any():
             raise DataError("all items are ties, so that none is left to compute a score from.")
         out = {"score": self._share(some)}
-        scores = {k: v[chosen] for k, v in self.scores.items()}
-        design = self.design if chosen.all() else self.design.chosen(chosen)
-        out |= _log_ratio(scores, design, self.macro, self.resampling)
-        if "unrelated" in scores:
+        if self._margins is not None and (mean := self._margins.estimate(chosen, self.resampling)):
+            out["margin"] = mean
+        if "unrelated" in self.scores:
             out |= self._with_filler(chosen)
         if self.sides is not None and self.sides.sides.chosen(some).known:
             out |= self.sides.estimates(some, self.resampling)
         return out
+
+    @cached_property
+    def _margins(self) -> Margins | None:
+        """By how much the stereotype's score is higher, in nats; None where no score is finite."""
+        pro, anti = (self.scores[k] for k in ("stereotype", "antistereotype"))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = np.log(pro) - np.log(anti) if self.probabilities else pro - anti
+        if not np.isfinite(values).any():
+            return None
+        return Margins(values, self.design, self.cells, self.macro)
 
     def _with_filler(self, chosen: NDArray[np.bool_]) -> dict[str, Estimate]:
         """What triplets add: lms, |ss - 50| and icat."""
@@ -145,19 +157,6 @@ def summarise(
     return Preferences(
         scores, as_design(clusters), ties=ties, macro=macro, sides=sides, resampling=resampling
     ).estimates()
-
-
-def _log_ratio(
-    scores: Mapping[str, Floats], design: Design, macro: bool, resampling: Resampling
-) -> dict[str, Estimate]:
-    """The mean difference of the two scores, over items where it is finite."""
-    with np.errstate(invalid="ignore"):
-        ratio = scores["stereotype"] - scores["antistereotype"]
-    if not np.isfinite(ratio).any():
-        return {}
-    finite = np.where(np.isfinite(ratio), ratio, np.nan)
-    mean = mean_estimate(finite, design, ideal=0.0, macro=macro, resampling=resampling)
-    return {"log_ratio": mean}
 
 
 class _Answers:

@@ -36,7 +36,7 @@ def verdicts_of(
     They are about the stereotype where `extras` have it, else about the score. A category is
     biased only if it is so after Holm's correction over all of them.
     """
-    least = matters.points if compared == "preference" else matters.d
+    least = matters.of(compared)
     verdicts = {"": verdict(extras.get("stereotype", overall), least)}
     for name, score in by_category.items():
         estimate = extras.get(f"stereotype:{name}", score)
@@ -63,7 +63,10 @@ def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Re
             estimate = results[i].overall
             estimate = replace(estimate, more={**estimate.more, "p_holm": float(value)})
             mine = None if estimate.more.get("published") else float(value)
-            verdicts = {**results[i].verdicts, "": verdict(estimate, matters.d, mine)}
+            verdicts = {
+                **results[i].verdicts,
+                "": verdict(estimate, matters.of(results[i].compared), mine),
+            }
             out[i] = replace(results[i], overall=estimate, verdicts=verdicts)
     return out
 

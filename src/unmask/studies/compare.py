@@ -30,6 +30,10 @@ from unmask.stats.preference import Ties, preferred
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
 
+SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
+TEMPLATES = ("odds", "log-odds")  # what is compared on templates
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The results of one model, under the name that a comparison shows."""
@@ -118,18 +122,18 @@ def _choices(result: Result) -> str:
 
 
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
-    """A margin by unit, points or d; one in a unit that none of the results has is refused."""
+    """A margin by unit, points, d or odds; one in a unit that none of the results has is refused."""
     by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
-    Threshold(**by_unit)
+    allowed = Threshold(**by_unit)
     has = {UNITS[r.compared].name: r.title for r in results}
     for unit, value in by_unit.items():
         if unit not in has:
             other, title = next(iter(has.items()))
             raise DataError(
                 f"a margin of {value:g} {unit} makes no sense for {title}, which is in {other}; "
-                f"give one in {other}, such as {'3' if other == 'points' else '0.2d'}."
+                f"give one in {other}, such as {SUCH_AS[other]}."
             )
-    return by_unit
+    return {u: allowed.of("odds") if u == "odds" else v for u, v in by_unit.items()}
 
 
 def compare(
@@ -139,8 +143,8 @@ def compare(
 
     Runs are folders of results, or `Results` in memory (one, or several); models are told apart.
     p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
-    in points (a number, `3`), in d (`0.2d`) or both (`3,0.2d`): rows in its unit are tested for
-    equivalence.
+    in points (a number, `3`), in d (`0.2d`), in times the odds (`1.1x`) or several (`3,0.2d`): rows
+    in its unit are tested for equivalence.
     """
     runs = runs_of(runs)
     every = [r for run in runs for r in run.results.values()]
@@ -276,7 +280,7 @@ def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
     details: dict[str, Any] = {"p_mcnemar": p, "lost": lost, "won": won}
     if UNRELATED in one and UNRELATED in two:
         details |= _meaning(a, b, (one, two), kin, resampling)
-    details |= {"log_ratio": ratio.value, "p_log_ratio": ratio.p} if ratio else {}
+    details |= {"margin": ratio.value, "p_margin": ratio.p} if ratio else {}
     return estimate, items, details | left
 
 
@@ -320,7 +324,7 @@ def _effects(a: Result, b: Result, resampling: Resampling) -> _Paired:
     every = all(r.settings.get("random") == "attributes" for r in (a, b))
     one, two = (_without(r, ("X", "Y", "A", "B") if every else ("X", "Y")) for r in (a, b))
     values, kept, left = (a.overall.value, b.overall.value), one, two
-    if a.compared == "log-odds":
+    if a.compared in TEMPLATES:
         values, kept, left = _shared_words(a, b)
     elif {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
         apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
@@ -344,7 +348,7 @@ _ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
 
 def _without(result: Result, sets: Sequence[str]) -> _ByWord:
     """The effect size without each word, by the sets that are a sample in both runs."""
-    if result.compared == "log-odds":
+    if result.compared in TEMPLATES:
         return {}
     frame = result.items
     if "without" not in frame:
@@ -368,9 +372,14 @@ def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], _ByWord, _
             items = [i for i in shared if facts.category[i] == name]
             halves.append((np.array([scores[i] for i in items]), [facts.cluster[i] for i in items]))
         words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
-        if len(shared) == len(scores):
-            words = Words(words.x, words.y, result.overall.value)
-        by_set = zip(names, halves, words.without(), strict=True)
+        if result.compared == "odds":
+            ratio = log_odds.odds_ratio(words).value
+            words, left = Words(words.x, words.y, ratio), log_odds.without(words)
+        else:
+            if len(shared) == len(scores):
+                words = Words(words.x, words.y, result.overall.value)
+            left = words.without()
+        by_set = zip(names, halves, left, strict=True)
         out.append(
             {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in by_set}
         )

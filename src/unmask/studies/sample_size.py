@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -28,6 +29,8 @@ def needs(
     check(power)
     rows = []
     for r in results:
+        if r.compared == "odds":  # planned as the effect size of the same words
+            r = replace(r, overall=r.extras["effect_size"])  # noqa: PLW2901
         unit = "points" if r.compared == "preference" else "d"
         if unit in detect:
             reader = _shares if unit == "points" else _words

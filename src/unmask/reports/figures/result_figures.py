@@ -22,6 +22,13 @@ from unmask.reports.figures.drawing import (
 )
 from unmask.types import Result
 
+# By the head of a unit: the name of its figure, what its axis says, its title.
+DRAWN = {
+    "score": ("scores", "items that prefer the stereotype, %", "Scores with their intervals"),
+    "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
+    "d": ("effects", "effect size d", "Effect sizes with their intervals"),
+}
+
 # ---------------------------------------------------------------- scores
 
 
@@ -31,11 +38,9 @@ def scores(results: Sequence[Result]) -> list[Figure]:
     frame = table(results)
     for _, part in frame.groupby(frame.compared.map(lambda c: UNITS[c].head), sort=False):
         unit = UNITS[part.compared.iloc[0]]
-        shares = unit.head == "score"
-        what = "items that prefer the stereotype, %" if shares else "effect size d"
+        name, what, title = DRAWN[unit.head]
         part = part.assign(what=part.measure + " on " + part.data)
-        title = "Scores with their intervals" if shares else "Effect sizes with their intervals"
-        name = "scores" if shares else "effects"
+        part = part.assign(**{k: part[k].map(unit.shown) for k in ("score", "low", "high")})
         out.append(_intervals(part, name, title, what, unit.ideal, unit.digits))
     return out
 
@@ -174,7 +179,7 @@ def margins(result: Result) -> pd.Series:
     if result.compared == "association":
         return frame[frame.label.isin(["X", "Y"])].set_index("item").score
     frame = frame[frame.reason.isna()]
-    if result.compared == "log-odds":
+    if result.compared in ("odds", "log-odds"):
         gain = frame.score - (frame.prior.fillna(0.0) if "prior" in frame else 0.0)
         halves = frame.assign(gain=gain, half=frame.label.str[0])
         wide = halves.pivot_table("gain", "item", "half")

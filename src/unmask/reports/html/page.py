@@ -135,15 +135,12 @@ def _chosen(result: Result) -> dict[str, str]:
 
 
 def _card(result: Result, title: str) -> dict[str, Any]:
-    digits, estimate = UNITS[result.compared].digits, result.overall
-    span = (
-        ""
-        if math.isnan(estimate.low)
-        else f"[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
-    )
+    unit, estimate = UNITS[result.compared], result.overall
+    known = not math.isnan(estimate.low)
+    span = f"[{unit.text(estimate.low)}, {unit.text(estimate.high)}]" if known else ""
     return {
         "title": title,
-        "value": f"{estimate.value:.{digits}f}",
+        "value": unit.text(estimate.value),
         "interval": span,
         "verdict": sentences.heading(result),
         "sentences": sentences.sentences(result),
