@@ -11,6 +11,8 @@ import string
 
 import torch
 
+from unmask.text.function_words import FUNCTION_WORDS
+
 
 @torch.no_grad()
 def logp(net, ids):
@@ -48,6 +50,23 @@ def spans(a, b, want):
             one += list(range(i, j))
             two += list(range(k, m))
     return one, two
+
+
+def content_marks(text):
+    """For each character whether it is of a word that is no function word, one by one."""
+    marks, start = [False] * len(text), 0
+    while start < len(text):
+        end = start
+        while end < len(text) and (
+            text[end].isalnum()
+            or (text[end] in "'\u2019" and start < end < len(text) - 1 and text[end + 1].isalnum())
+        ):
+            end += 1
+        parts = text[start:end].lower().replace("\u2019", "'").split("'")
+        if end > start and not all(p in FUNCTION_WORDS for p in parts):
+            marks[start:end] = [True] * (end - start)
+        start = max(end, start + 1)
+    return marks
 
 
 class Plain:
@@ -115,6 +134,16 @@ class Plain:
         ids = self.ids(s)
         places = self.places(s, other, "equal", first)[1:-1]
         return sum(self.each(ids, places))
+
+    def pmi(self, s, other, first=True):
+        """Shared content words hidden together; a word is content if it is no function word."""
+        found = self.tok(s, return_offsets_mapping=True)
+        ids, offsets = found["input_ids"], found["offset_mapping"]
+        shared = self.places(s, other, "equal", first)[1:-1]
+        marks = content_marks(s)
+        content = [i for i in shared if any(marks[slice(*offsets[i])])]
+        content = content or shared
+        return sum(self.each(ids, content, set(content)))
 
     def sss(self, s, other, first=True):
         ids = self.ids(s)

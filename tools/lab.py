@@ -1,15 +1,16 @@
 """Keep the results of a grid: a data file and figures for the docs, the standings in the package.
 
-    unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED]]
+    unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED [DEEP]]]
 
-Without a FOLDER what was kept is read anew. BUNDLED is a folder of the tier of that name; without
-it what was kept of one stays. Writes docs/data/lab*.parquet, docs/images/lab-*.svg,
-docs/lab-results.md and the package's data/published/lab.json, which `unmask list measures NAME`
-shows.
+Without a FOLDER what was kept is read anew. BUNDLED is a folder of the tier of that name, DEEP one
+of deeper causal models; without them what was kept of them stays. Writes docs/data/lab*.parquet,
+docs/images/lab-*.svg, docs/lab-results.md and the package's data/published/lab.json, which
+`unmask list measures NAME` shows.
 """
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +19,10 @@ from unmask.lab import measure_quality, report
 from unmask.reports.figures.drawing import drawn
 
 ROOT = Path(__file__).parents[1]
-KEPT, FURTHER = (ROOT / "docs" / "data" / name for name in ("lab.parquet", "lab-bundled.parquet"))
+KEPT, FURTHER, DEEP, CHOSEN, FORMER = (
+    ROOT / "docs" / "data" / f"lab{name}.parquet"
+    for name in ("", "-bundled", "-deep", "-candidates", "-former")
+)
 PRINTED = (
     "ruler",
     "verdict",
@@ -32,9 +36,9 @@ PRINTED = (
 )
 
 
-def main(folder: Path | None = None, bundled: Path | None = None) -> None:
+def main(folder: Path | None = None, bundled: Path | None = None, deep: Path | None = None) -> None:
     """Read the grid's models and write all that is kept of them."""
-    for given, path in ((folder, KEPT), (bundled, FURTHER)):
+    for given, path in ((folder, KEPT), (bundled, FURTHER), (deep, DEEP)):
         if given is not None:
             frame = pd.read_csv(given / "models.csv", keep_default_na=False, na_values=[""])
             keep(frame.assign(choice=frame.choice.fillna("")), path)
@@ -66,7 +70,7 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
         "# What the lab found",
         "",
         f"The standard grid: {', '.join(f'{n} {k} models' for k, n in worlds.items())}. With the",
-        "settings of `unmask validate`, in 12 minutes on one H200 with 16 CPU cores. Every reading",
+        "settings of `unmask validate`, in 21 minutes on one H200 with 16 CPU cores. Every reading",
         "of every model is in [lab.parquet](data/lab.parquet); `python tools/lab.py FOLDER` makes",
         "it and this page. [How to read it](lab.md), with the rules of the verdict.",
         "",
@@ -92,15 +96,139 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
     plain = ~table.ruler.str.contains("@")
     columns = ["models", "ruler", "items", "verdict", "slope", "words", "smallest", "control"]
     lines += [_markdown(table[varied & plain][columns]), ""]
-    lines += further(pd.read_parquet(FURTHER))
-    ranked = report.ranks(kept).round({"slope over noise": 2})
+    lines += cost_and_robustness(table) + curves(found) + recovery(kept) + candidates()
+    lines += deeper() + again(verdicts_of) + further(pd.read_parquet(FURTHER))
+    ranked = report.ranks(kept).round({"smallest": 2})
+    ranked["smallest"] = ranked.smallest.map(lambda v: "" if pd.isna(v) else v)
     lines += [
         "## Ranks",
         "",
-        "By slope over noise, ranked anew in every resample of the seeds.",
+        "By the smallest learned theta that is told from none, ranked anew in every resample of",
+        "the seeds. Without a number: none that the grid has.",
         "",
     ]
     return "\n".join([*lines, _markdown(ranked), ""])
+
+
+def cost_and_robustness(table: pd.DataFrame) -> list[str]:
+    """What a measure asks of a model, and what it keeps where a group is rare."""
+    part = table[table["items"].isin(measure_quality.MAIN[:4]) & (table.rows > 0)]
+    part = part[~part.ruler.str.contains("@")]
+    columns = ["models", "ruler", "rows", "smallest", "kept", "shift, 90 %", "verdict"]
+    part = part.sort_values(["models", "rows"], ascending=[False, True], kind="stable")
+    return section(
+        "Robustness against rows asked",
+        "Rows that a likelihood measure sends through a model on the items of one world, and "
+        "what it keeps where a group is 16 times as rare.",
+        part[columns],
+    )
+
+
+def curves(found) -> list[str]:
+    """Score less its ideal by planted theta."""
+    rows = []
+    for ruler, readings in found.items():
+        if ruler.data in measure_quality.MAIN and "@" not in ruler.measure and not ruler.choice:
+            at = {k: report.shown(e) for k, e in readings.items() if k.startswith("at ")}
+            rows.append({"models": ruler.kind, "ruler": ruler.name, **at})
+    return section(
+        "The curve",
+        "Score less its ideal, by planted theta, where both groups are as frequent. Shares "
+        "and effect sizes bend, as they are bounded; `odds` does not.",
+        pd.DataFrame(rows).fillna(""),
+    )
+
+
+def recovery(kept: pd.DataFrame) -> list[str]:
+    """Does `odds` recover what a model has learned, and how often does its interval hold it?"""
+    own = kept[(kept.measure == "odds") & ~kept.data.str.endswith("control")]
+    rows = []
+    for (kind, data, rho), part in own.groupby(["kind", "data", "rho"], observed=True):
+        error = (part.score - part.learned).groupby(part.theta).mean()
+        held = ((part.low <= part.learned) & (part.high >= part.learned)).mean()
+        bias = {f"bias at {t:g}": f"{float(e):.2f}" for t, e in error.items()}
+        facts = {"models": kind, "items": data, "rho": f"{rho:g}", **bias}
+        rows.append({**facts, "coverage": f"{held:.2f}", "n": len(part)})
+    return section(
+        "What odds recovers",
+        "`odds` less the log odds ratio that the model has learned (on frames of its own, "
+        "over names and terms), by planted theta, and how often the interval holds it. The "
+        "words are those of the check itself, and their thetas are balanced, so that an "
+        "interval over words is wider than it would have to be here. Masked models with "
+        "names: the grid's `odds` took names of one and of two pieces together, and a model "
+        "sees how many places are hidden (a name that alone is of two pieces gives itself "
+        "away). `odds` now compares words of as many pieces; terms, which are all of one "
+        "piece, show what that gives.",
+        pd.DataFrame(rows),
+    )
+
+
+def candidates() -> list[str]:
+    """The candidates for `pmi`, and what decided between them."""
+    kept = pd.read_parquet(CHOSEN)
+    asked = kept.groupby("measure", observed=True).asked.first()
+    rows = []
+    for ruler in measure_quality.rulers(kept):
+        readings = measure_quality.read(kept, ruler)
+        names = ("slope", "shift", "shift, 90 %", "kept")
+        shown = {k: report.shown(readings.get(k)) for k in names}
+        rows.append({"ruler": ruler.name, **shown, "rows": int(asked[ruler.measure])})
+    return section(
+        "How pmi was chosen",
+        "Six candidates, fixed before they were run, on 32 masked models of 8 seeds of their "
+        "own. M are the words that differ, U those that are shared. `pmi-all`: log p(M | U) "
+        "less log p(M) with all of U hidden. `pmi-content`: less log p(M) with U's content "
+        "words hidden. `pmi-halves`: with two random halves of U hidden in turn. `cps-"
+        "halves`: log p of U, a random half hidden at a time. `cps-content`: log p of U's "
+        "content words, hidden at once: **chosen, and now called `pmi`**, as of those that "
+        "ask for few rows it moves least. `cps-content-each`: the same, one at a time. "
+        "`joint`: log p(M | U), piece by piece.",
+        pd.DataFrame(rows),
+    )
+
+
+def deeper() -> list[str]:
+    """Association measures on causal models of more layers."""
+    kept = pd.read_parquet(DEEP)
+    found = {r: measure_quality.read(kept, r) for r in measure_quality.rulers(kept)}
+    rows = [
+        {"ruler": r.name, **{k: report.shown(f.get(k)) for k in ("slope", "at 2", "control")}}
+        for r, f in found.items()
+        if r.data == "words-names"
+    ]
+    models = len(kept[["theta", "rho", "seed"]].drop_duplicates())
+    return section(
+        "Deeper causal models",
+        f"{models} causal models of four layers. The control is flowers with pleasant words, a"
+        " log odds ratio of 2 that likelihood measures find in most of them. Association "
+        "measures find neither it nor the planted bias, at no layer and with no pooling. The "
+        "likely reason: what a causal network makes of a word serves to predict the next one,"
+        " so that words are alike that are followed by the same things, and not those that go"
+        " together. So on causal models of this size these measures are not testable; that is"
+        " no evidence about large ones.",
+        pd.DataFrame(rows),
+    )
+
+
+def again(verdicts_of) -> list[str]:
+    """The verdicts of the former grid, by the same rules, beside the present ones."""
+    former = pd.read_parquet(FORMER)
+    before = measure_quality.standings(
+        {r: measure_quality.read(former, r) for r in measure_quality.rulers(former)}
+    )
+    both = [r for r in verdicts_of if r in before and r.data in measure_quality.MAIN]
+    rows = [
+        {"models": r.kind, "ruler": r.name, "then": before[r].word, "now": verdicts_of[r].word}
+        for r in both
+        if before[r].word != verdicts_of[r].word
+    ]
+    same = len(both) - len(rows)
+    return section(
+        "The former grid",
+        f"Other seeds, 8 of them; the same rules. Of {len(both)} rulers {same} have the same "
+        "verdict; the others:",
+        pd.DataFrame(rows, columns=["models", "ruler", "then", "now"]),
+    )
 
 
 def further(kept: pd.DataFrame) -> list[str]:
@@ -127,6 +255,11 @@ def further(kept: pd.DataFrame) -> list[str]:
     ]
 
 
+def section(title: str, text: str, frame: pd.DataFrame) -> list[str]:
+    """A part of the page: its title, what it says, a table."""
+    return [f"## {title}", "", *textwrap.wrap(text, 100), "", _markdown(frame), ""]
+
+
 def _markdown(frame: pd.DataFrame) -> str:
     head = f"| {' | '.join(map(str, frame.columns))} |"
     rule = f"|{'---|' * len(frame.columns)}"
@@ -135,4 +268,4 @@ def _markdown(frame: pd.DataFrame) -> str:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:3]))
+    main(*map(Path, sys.argv[1:4]))

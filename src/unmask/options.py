@@ -124,6 +124,15 @@ def matters(given: Any) -> Threshold:
     return given if isinstance(given, Threshold) else Threshold(**amounts(given))
 
 
+SCALES = ("share", "d", "odds")  # what a table may show
+
+
+def check_scale(scale: str | None) -> None:
+    """Refuse a scale that tables do not have."""
+    if scale is not None and scale not in SCALES:
+        raise UnmaskError(unknown("scale", str(scale), SCALES))
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """What is to be measured: a measure on data for a model, and the choices that go with it.

@@ -212,7 +212,7 @@ def by_words(measure, data, plant, wrong=None):
     made = data(world)
     result = evaluate([Spec(oracle, find(measure), made, tags={"choice": ""})])[0]
     sets = scoring.Sets(world, (made,), None)
-    return scoring.reading(result, scoring._doses(sets))
+    return scoring.readings(result, scoring._doses(sets))[0]
 
 
 PLANT = Plant(1.0, 16, 0)
@@ -235,6 +235,37 @@ def test_sound_measures_read_exactly_what_was_planted():
     none = by_words("cps", items.pairs, replace(PLANT, theta=0.0))
     assert none["score"] == pytest.approx(50.0)
     assert none["level"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("theta", [-1.0, 0.5, 2.0])
+@pytest.mark.parametrize("rho", [1, 16])
+def test_odds_are_the_planted_odds_ratio(theta, rho):
+    """On exact probabilities, whatever the groups' frequency: a unit that people know."""
+    plant = Plant(theta, rho, 3)
+    world = World(plant)
+    made = one_piece(world)
+    topic = world.topics["trait"]
+    t = {w: float(v) for w, v in zip(topic.attributes, topic.t, strict=True)}
+    sides = {s: [t[w] for w in {i.cluster for i in made.items if i.side == s}] for s in "AB"}
+    found = by_words("odds", one_piece, plant)
+    expected = np.mean(sides["A"]) - np.mean(sides["B"])
+    assert found["score"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_causal_odds_ratio_is_the_planted_one():
+    world = World(Plant(1.0, 16, 3))
+    made = items.templates(world, "term", ("trait",))
+    (found,) = evaluate([Spec(Oracle(world, "causal"), find("odds"), made)])
+    assert found.overall.value == pytest.approx(1.0, abs=1e-3)
+
+
+def test_pmi_has_no_shift_where_nothing_is_planted():
+    for rho in (1, 16):
+        none = by_words("pmi", few_pairs, Plant(0.0, rho, 1))
+        assert none["level"] == pytest.approx(0, abs=1e-6)
+    some = by_words("pmi", few_pairs, PLANT)
+    assert some["word_slope"] > 0.8
+    assert some["word_r"] > 0.9
 
 
 class OverPlaces(Exact):
@@ -456,10 +487,17 @@ def test_the_rules_of_the_verdict():
     moved = measure_quality.standing(measure_quality.read(made_frame(shift=-12), RULER))
     assert moved.word == "with care"
     assert moved.missed == ("no shift on unbalanced items",)
-    blind = measure_quality.standing(measure_quality.read(made_frame(slope=0.0), RULER))
-    assert blind.word == "fails"
-    backward = measure_quality.standing(measure_quality.read(made_frame(slope=-10.0), RULER))
-    assert backward.word == "fails"
+    readings = measure_quality.read(made_frame(slope=0.0), RULER)
+    found = replace(readings["alarms"], value=1.0, low=0.9, high=1.0)
+    readings["control"] = found
+    assert measure_quality.standing(readings).word == "fails"
+    assert measure_quality.standing(readings, baseline=True).word == "baseline"
+    unseen = {**readings, "control": replace(found, value=0.1, low=0.02, high=0.3)}
+    assert measure_quality.standing(unseen).word == "not testable"
+    perhaps = {**readings, "control": replace(found, value=0.4, low=0.2, high=0.6)}
+    assert measure_quality.standing(perhaps).word == "fails"
+    backward = measure_quality.read(made_frame(slope=-10.0), RULER) | {"control": found}
+    assert measure_quality.standing(backward).word == "fails"
     nervous = made_frame()
     nervous[["low", "high"]] = np.stack([nervous.score - 0.1, nervous.score + 0.1], 1)
     standings = measure_quality.standing(measure_quality.read(nervous, RULER))
@@ -673,7 +711,9 @@ def test_the_quick_grid_reads_a_planted_bias(tmp_path):
     assert (learned[2.0, 1.0] > 0.5).all()
     assert (learned[0.0].abs() < 0.2).all()
     main = found[(found.rho == 1) & (found.data == "pairs-50") & (found.theta == 2)]
-    assert (main[main.measure.isin(["cps", "pll", "sss"])].score > 60).all()
+    main = main[main.measure.isin(["cps", "pmi", "pll", "sss"])]
+    assert (main[main.choice == ""].score > 60).all()
+    assert (main[main.choice == scoring.MARGIN].score > 0).all()
 
 
 def test_an_unknown_field_is_no_grid():
@@ -683,7 +723,7 @@ def test_an_unknown_field_is_no_grid():
 
 def test_the_standings_of_the_package_are_those_of_the_kept_grid():
     kept = pd.read_parquet(ROOT / "docs" / "data" / "lab.parquet")
-    assert len(kept[["kind", "theta", "rho", "seed"]].drop_duplicates()) == 360
+    assert len(kept[["kind", "theta", "rho", "seed"]].drop_duplicates()) == 696
     chosen = kept.astype({"choice": str})
     standings = measure_quality.standings(
         {r: measure_quality.read(chosen, r) for r in measure_quality.rulers(chosen)}
@@ -691,7 +731,18 @@ def test_the_standings_of_the_package_are_those_of_the_kept_grid():
     named = {(s["measure"], s["models"]): s for s in published("lab")}
     for found in report.packaged(standings):
         assert named[found["measure"], found["models"]] == found
-    assert {m for m, _ in named} >= {"pll", "cps", "sss", "aul", "aula", "lpbs", "cat", "ll"}
+    assert {m for m, _ in named} >= {
+        "pll",
+        "cps",
+        "pmi",
+        "sss",
+        "aul",
+        "aula",
+        "odds",
+        "lpbs",
+        "cat",
+        "ll",
+    }
 
 
 def test_a_measure_shows_its_standing():
@@ -776,3 +827,47 @@ def test_false_alarms_are_judged_among_all_rulers():
 def test_a_measure_without_intervals_has_no_alarms_to_count():
     null = pd.DataFrame({"theta": [0.0] * 30, "low": np.nan, "high": np.nan, "ideal": 0.0})
     assert measure_quality._alarms(null) == {}
+
+
+def test_the_smallest_theta_is_read_off_the_curve():
+    """A score that rises steeply at first and then no more tells smaller thetas than its slope."""
+    frame = made_frame()
+    bent = frame.assign(score=50 + 10 * np.minimum(frame.learned, 0.25) / 0.25 * (frame.theta > 0))
+    bent["score"] += 0.5 * np.random.default_rng(0).normal(size=len(bent))
+    found = measure_quality.smallest(
+        bent[(bent.rho == 1) & (bent.data == "pairs-50")].assign(lead=lambda f: f.score - 50)
+    )
+    thetas = sorted(t for t in frame.theta.unique() if t > 0)
+    noise = bent[(bent.theta == 0) & (bent.rho == 1) & (bent.data == "pairs-50")].score.std()
+    first = bent[(bent.theta == thetas[0]) & (bent.rho == 1) & (bent.data == "pairs-50")]
+    expected = measure_quality.POWER * noise * first.learned.mean() / (first.score.mean() - 50)
+    assert found[0] == pytest.approx(expected)
+
+
+def test_a_score_that_never_rises_tells_nothing():
+    flat = made_frame(slope=0.0)
+    own = flat[(flat.rho == 1) & (flat.data == "pairs-50")].assign(lead=-1.0)
+    assert np.isnan(measure_quality.smallest(own)).all()
+
+
+def test_other_seeds_are_other_worlds():
+    one, two = (grid.Grid((0.0, 1.0), (1.0,), 2, 2, ("masked",), first=k) for k in (0, 50))
+    assert [p.seed for p in two.plants()] == [p.seed + 50 for p in one.plants()]
+    with pytest.raises(UnmaskError, match="give seeds below"):
+        grid.Grid(seeds=16, first=990)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_models_of_other_depths_are_what_transformers_runs(layers):
+    plants = [Plant(0.0, 1.0, 0), Plant(1.0, 1.0, 1)]
+    w = nets.train(plants, "causal", nets.Training(2, 8, 400, layers=layers))
+    assert nets.depth(w) == layers
+    models = nets.unstacked(w, "causal", plants)
+    ids = torch.tensor([[2, 7, 8, 9, 3]])
+    for k, model in enumerate(models):
+        assert model.net.config.num_hidden_layers == layers
+        states = nets.states(w, ids.expand(2, 1, -1), True)
+        mine = nets.logits(w, states)[k]
+        assert torch.allclose(model.net(input_ids=ids).logits[0], mine, atol=1e-4)
+    with pytest.raises(UnmaskError, match="at most"):
+        nets.Training(layers=100)

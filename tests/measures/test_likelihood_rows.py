@@ -22,6 +22,7 @@ FAMILIES = ["bert", "roberta", "albert"]
 LOOPS = {
     "pll": "pll",
     "cps": "cps",
+    "pmi": "pmi",
     "sss": "sss",
     "aul": "aul",
     "aula": "aula",
@@ -78,7 +79,7 @@ def test_crows_pairs(family, shared):
     data = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
     some = hard_items(data, model.codec.tokenizer, 200)
     assert len(some.items) >= 200
-    assert compare(model, some, ["cps", "sss", "aul", "aula", "pll"]) < 1e-6
+    assert compare(model, some, ["cps", "pmi", "sss", "aul", "aula", "pll"]) < 1e-6
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -281,3 +282,68 @@ def test_rounding_makes_ties_and_nan_loses():
     assert LIKELIHOOD["sss@kaneko2022"].empty == "kept"
     assert LIKELIHOOD["cps@nangia2020"].text("The MAN", "bert") == "the man"
     assert LIKELIHOOD["cps@nangia2020"].text("The MAN", "roberta") == "The MAN"
+
+
+def causal_scores(model, pro, anti, released):
+    """Shared tokens behind the start token, each given all before it, from two forward passes."""
+    rows = []
+    for text in (pro, anti):
+        ids = model.codec.tokenizer(text, add_special_tokens=False)["input_ids"]
+        rows.append([model.codec.tokenizer.bos_token_id, *ids])
+    places = plain.spans(*rows, "equal")
+    if not released and any(
+        changed and (not [p for p in same if p > 0] or same[-1] < changed[0])
+        for same, changed in zip(places, plain.spans(*rows, "diff"), strict=True)
+    ):
+        return None
+    out = []
+    for ids, same in zip(rows, places, strict=True):
+        found = plain.logp(model.net, ids)
+        out.append(sum(found[p - 1, ids[p]].item() for p in same[1:]))
+    return out
+
+
+@pytest.mark.parametrize("name", ["cps", "cps@felkner2023"])
+def test_causal_cps_is_the_loop_over_shared_tokens(name, shared):
+    model = tiny_real("gpt2")
+    data = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
+    some = hard_items(data, model.codec.tokenizer, 60)
+    frame = frames(model, some, [name])[name].set_index(["item", "label"])
+    unread = 0
+    for item in some.items:
+        texts = [item.texts[k].string for k in ("stereotype", "antistereotype")]
+        expected = causal_scores(model, *texts, "@" in name)
+        got = [frame.score[item.id, k] for k in ("stereotype", "antistereotype")]
+        if expected is None:
+            assert np.isnan(got).all()
+            unread += 1
+        else:
+            assert got == pytest.approx(expected, abs=1e-4)
+    assert unread > 0 or "@" in name
+
+
+def test_an_item_that_a_causal_model_cannot_read_is_no_tie():
+    model = tiny("gpt2")
+    rows = [("He likes the man", "He likes the woman"), ("She is a nurse.", "He is a nurse.")]
+    found = evaluate_all(model, ["cps", "cps@felkner2023"], made(*rows))
+    (reason,) = found["cps"].coverage.reasons
+    assert reason.startswith("no shared token stands behind what differs")
+    assert (found["cps"].coverage.scored, found["cps"].coverage.ties) == (1, 0)
+    assert (found["cps@felkner2023"].coverage.scored, found["cps@felkner2023"].coverage.ties) == (
+        2,
+        1,
+    )
+
+
+def test_swapped_pairs_turn_the_preference_around():
+    words = ("man", "woman")
+    ends = ("is a nurse", "was tired", "likes the judge", "is strong", "was late today")
+    rows = [tuple(f"The {w} {end}." for w in words) for end in ends]
+    for model, name in ((tiny("bert"), "pmi"), (tiny("gpt2"), "cps")):
+        one, two = (
+            evaluate_all(model, [name], made(*some))[name]
+            for some in (rows, [row[::-1] for row in rows])
+        )
+        assert one.overall.value == pytest.approx(100 - two.overall.value)
+        assert one.extras["margin"].value == pytest.approx(-two.extras["margin"].value)
+        assert one.extras["margin"].value != 0

@@ -198,3 +198,29 @@ def test_causal_attribute_first_is_the_definition():
     expected = sum(logp[i - 1, encoded.ids[i]].item() for i in encoded.roles["t"])
     assert frame.score["0/nurse", "x:he"] == pytest.approx(expected, abs=1e-9)
     assert frame.prior["0/nurse", "x:he"] == 0
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_the_odds_ratio_by_hand(family):
+    """(log p(x | a) / p(y | a)) over work less that over home, from the scores of each sentence."""
+    model = tiny(family)
+    test = {**TEST, "templates": [{**TEST["templates"][0], "x": ["he"], "y": ["she"]}]}
+    data = template_test(test)
+    scores = run(model, "odds", test).score
+    by_word = {}
+    for word in (*TEST["attributes"]["work"], *TEST["attributes"]["home"]):
+        by_word[word] = scores[f"0/{word}", "x:he"] - scores[f"0/{word}", "y:she"]
+    work, home = (np.mean([by_word[w] for w in TEST["attributes"][k]]) for k in ("work", "home"))
+    found = evaluate(model, "odds", data)
+    assert found.overall.value == pytest.approx(work - home, abs=1e-9)
+    assert found.settings["sets"][2:] == ["work", "home"]
+    d = evaluate(model, "lpbs", data)
+    assert d.extras["odds"].value == pytest.approx(found.overall.value)
+
+
+def test_the_odds_ratio_of_the_definition():
+    """The target's pieces left to right, as lpbs reads them, and nothing else."""
+    model = tiny("bert")
+    lpbs, odds = run(model, "lpbs"), run(model, "odds")
+    assert odds.score.tolist() == pytest.approx(lpbs.score.tolist())
+    assert odds.prior.isna().all()

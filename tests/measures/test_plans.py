@@ -7,6 +7,7 @@ import pytest
 from unmask.errors import UnmaskError
 from unmask.measures import ASSOCIATION, LIKELIHOOD, plans
 from unmask.queries import EACH, LATER, NOTHING, Encoded
+from unmask.types import Text
 
 IDS = (101, 7, 8, 9, 10, 102)
 SENTENCE = Encoded(
@@ -44,6 +45,8 @@ def asked(plan):
         (plans.inner_places, (1, 2, 3, 4), (NOTHING,)),
         (plans.inner_aligned, (1, 4), EACH),
         (plans.left_to_right, (1, 2, 3, 4), LATER),
+        (plans.shared_left_to_right, (1, 4), LATER),
+        (plans.aligned_left_to_right, (1, 4, 5), LATER),
         (plans.each_of_continuation, (3, 4), EACH),
         (plans.continuation_left_to_right, (3, 4), LATER),
         (plans.target, (1,), (frozenset((1,)),)),
@@ -139,3 +142,36 @@ def test_a_fill_word_is_revealed_through_text():
     assert (one.row, one.at, one.gold) == ((101, a, space, x, space, 1, dot, 102), 3, x)
     assert (two.row, two.at, two.gold) == ((101, a, space, x, y, space, x, 1, dot, 102), 4, y)
     assert plans.reveal_after_paragraph(sentence, Spelling()) == [one, two]
+
+
+def marked(shared, changed, string="he is a nurse"):
+    text = Text(string)
+    starts = [string.index(w) for w in string.split()]
+    offsets = ((0, 0), *((a, a + len(w)) for a, w in zip(starts, string.split(), strict=True)))
+    roles = {"shared": shared, "changed": changed}
+    ids = tuple(range(100, 100 + len(offsets)))
+    return Encoded(ids, frozenset((0,)), roles, text=text, offsets=offsets)
+
+
+def test_content_words_that_are_shared_are_hidden_at_once():
+    (ask,) = plans.shared_content(marked((2, 3, 4), (1,)), None)
+    assert (ask.at, ask.hidden) == ((4,), (frozenset((4,)),))
+    several = marked((1, 3, 4, 5), (2,), "good he seldom was nurse")
+    (ask,) = plans.shared_content(several, None)
+    assert (ask.at, ask.hidden) == ((1, 3, 5), (frozenset((1, 3, 5)),))
+
+
+def test_without_a_content_word_all_that_is_shared_is_hidden():
+    (ask,) = plans.shared_content(marked((2, 3), (1, 4)), None)
+    assert (ask.at, ask.hidden) == ((2, 3), (frozenset((2, 3)),))
+    assert plans.shared_content(marked((), (1, 2, 3, 4)), None) == []
+
+
+def test_nothing_is_read_before_what_differs():
+    """A causal model has not seen the difference there: no tie is made of it."""
+    assert plans.shared_left_to_right(marked((1, 2, 3), (4,)), None) == []
+    (ask,) = plans.shared_left_to_right(marked((1, 2, 4), (3,)), None)
+    assert ask.at == (1, 2, 4)
+    (ask,) = plans.shared_left_to_right(marked((1, 2, 3, 4), ()), None)  # the other has more
+    assert ask.at == (1, 2, 3, 4)
+    assert plans.shared_left_to_right(marked((), (1,)), None) == []

@@ -42,7 +42,7 @@ def test_every_kind_of_model_has_a_suite_of_its_own(causal, here):
     words = [w for s in catalogue.word_sets(["weat-6"]) for ws in s.sets.values() for w in ws]
     vectors.write_text("".join(f"{w} {len(w)} {ord(w[0])} {ord(w[-1])}\n" for w in words))
     found = unmask.run([str(causal), str(vectors)], None, ["weat-6", PAIRS])
-    assert {r.measure for r in found if "small-gpt" in r.model} == {"ll", "w-seat"}
+    assert {r.measure for r in found if "small-gpt" in r.model} == {"cps", "w-seat"}
     assert {r.measure for r in found if "v.txt" in r.model} == {"weat"}
     assert [n.split()[0] for n in found.notes] == ["frame:", "Verdicts"]
     assert "cannot be told from a liking" in found.notes[0]

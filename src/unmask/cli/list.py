@@ -6,6 +6,7 @@ import typer
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import made_console
+from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
     from unmask.cli import listings
@@ -18,6 +19,12 @@ console = made_console()
 def list_(
     what: Annotated[str, typer.Argument(help="measures, data or models")],
     name: Annotated[str | None, typer.Argument(help="Show the whole card of this one.")] = None,
+    by_lab: Annotated[
+        bool, typer.Option("--by-lab", help="Measures: how they stand in the lab, best first.")
+    ] = False,
 ) -> None:
     """List measures, data or models; with a name, show its card."""
-    listings.VIEWS[what](console, name)
+    view = listings.VIEWS[what]
+    if by_lab and what != "measures":
+        raise UnmaskError(f"--by-lab sorts measures, not {what}; leave it out.")
+    view(console, name, **({"by_lab": True} if by_lab else {}))

@@ -9,19 +9,22 @@ from unmask.cli.terminal import print_lines
 from unmask.data import catalogue
 from unmask.data.cards import seat_files, sentence_sets
 from unmask.data.controls import CONTROLS
-from unmask.data.packaged import published
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
 from unmask.models.names import ENTRY_POINTS, KNOWN
 from unmask.reports.cite import bibtex
+from unmask.reports.standings import UNTESTED, rank, standings
 from unmask.support.registry import Registry
 from unmask.types import Stimuli
 
 
-def measures(console: Console, name: str | None) -> None:
-    """All measures, or the card of one."""
+def measures(console: Console, name: str | None, by_lab: bool = False) -> None:
+    """All measures, best in the lab first where that is asked for, or the card of one."""
     if name is None:
-        print_lines(console, [(m.name, m.deviation or m.about) for m in MEASURES.values()])
+        rows = list(MEASURES.values())
+        if by_lab:
+            rows.sort(key=lambda m: rank(m.name))
+        print_lines(console, [(m.name, _line(m, by_lab)) for m in rows])
         offered = [
             (n, f"of the package {table.ENTRY_POINTS.package(n)}") for n in table.ENTRY_POINTS
         ]
@@ -44,18 +47,14 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
         ("data", ", ".join(row.shapes)),
     ]
     facts += [("deviation", row.deviation)] if row.deviation else []
-    return facts + [(f"in the lab, {s['models']}", _standing(s)) for s in _standings(row.name)]
+    return facts + [(f"in the lab, {k}", str(s)) for k, s in standings(row.name).items()]
 
 
-def _standings(name: str) -> list[dict[str, Any]]:
-    return [s for s in published("lab") if s["measure"] == name]
-
-
-def _standing(standing: dict[str, Any]) -> str:
-    """The verdict of the standard grid, with the rules that were missed or left open."""
-    text = standing["verdict"]
-    text += f"; misses: {', '.join(standing['missed'])}" if standing["missed"] else ""
-    return text + (f"; open: {', '.join(standing['open'])}" if standing["open"] else "")
+def _line(row: Measure, by_lab: bool) -> str:
+    """What a measure asks; before it, where that is asked for, how it stands in the lab."""
+    about = row.deviation or row.about
+    known = [f"{s.word} ({kind})" for kind, s in standings(row.name).items()]
+    return f"{', '.join(known) or UNTESTED}. {about}" if by_lab else about
 
 
 def _print_sources(console: Console, text: str) -> None:
@@ -130,6 +129,6 @@ def models(console: Console, name: str | None) -> None:
         console.print("Any other name is a folder, a GGUF file or a model of the hub.", style="dim")
 
 
-VIEWS: Mapping[str, Callable[[Console, str | None], None]] = Registry(
+VIEWS: Mapping[str, Callable[..., None]] = Registry(
     "list", [("measures", measures), ("data", data_sets), ("models", models)]
 )

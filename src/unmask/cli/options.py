@@ -66,6 +66,10 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the results folder.")]
 InJson = Annotated[bool, typer.Option("--json", help="Print only the results, as JSON.")]
 ByCategory = Annotated[bool, typer.Option(help="Also print a row for each category.")]
+Scale = Annotated[
+    str | None,
+    typer.Option(help="What tables show, where there is a choice: share, d or odds (times)."),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 Folder = Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]
 Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]

@@ -43,11 +43,11 @@ def with_differences(results: "types.Results") -> Content:
         return Content(types.Results(results, notes, results.lost))
 
 
-def write(content: Content, folder: Path, show: bool = False) -> Path:
-    """The page of some results in a folder; `show` opens it."""
+def write(content: Content, folder: Path, show: bool = False, scale: str | None = None) -> Path:
+    """The page of some results in a folder, its tables on a scale; `show` opens it."""
     path = folder / page.PAGE
     try:
-        page.write(page.page(content.results, extra=content.figures), path)
+        page.write(page.page(content.results, extra=content.figures, scale=scale), path)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
             f"the files do not fit together ({type(error).__name__}: {error}); run again."

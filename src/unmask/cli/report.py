@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from unmask.cli import pages
 from unmask.cli.lazy import lazy
-from unmask.cli.options import Folders, Open, made_console
+from unmask.cli.options import Folders, Open, Scale, made_console
 from unmask.errors import UnmaskError
 from unmask.support.registry import unknown
 
@@ -34,6 +34,7 @@ def report(
     hub: Annotated[
         bool, typer.Option("--hub", help="The model hub's YAML; as --format hub.")
     ] = False,
+    scale: Scale = None,
     show: Open = False,
 ) -> None:
     """Write the page of one run or of several side by side, or the results in another format."""
@@ -50,5 +51,5 @@ def report(
         return
     folder = out or folders[0]
     files.make_folder(folder)
-    path = pages.write(pages.with_differences(loaded), folder, show)
+    path = pages.write(pages.with_differences(loaded), folder, show, scale)
     console.print(f"Page: [bold]{escape(str(path))}[/]")

@@ -15,7 +15,7 @@ from unmask.errors import UnmaskError
 if TYPE_CHECKING:
     import json
 
-    from unmask import api, measures, types
+    from unmask import api, measures, options, types
     from unmask.cli import terminal
     from unmask.reports import files, results
     from unmask.studies import study_file
@@ -23,6 +23,7 @@ else:
     json = lazy("json")
     api = lazy("unmask.api")
     measures = lazy("unmask.measures")
+    options = lazy("unmask.options")
     types = lazy("unmask.types")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
@@ -49,6 +50,7 @@ def run(
     quiet: shared.Quiet = False,
     in_json: shared.InJson = False,
     by_category: shared.ByCategory = False,
+    scale: shared.Scale = None,
     limit: shared.Limit = None,
     dtype: shared.Dtype = "float32",
     device: shared.Device = None,
@@ -81,6 +83,7 @@ def run(
 ) -> None:
     """Measure bias in models; without arguments, in the bundled one with the standard suite."""
     study = _study(context, config)
+    options.check_scale(scale)
     if save_config is not None:
         _save(study, save_config, force)
         return
@@ -90,7 +93,7 @@ def run(
         keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             measured = api.run(*names, **chosen, progress=progress)
-        finish(measured, folder, study.toml(), quiet, in_json, by_category, show)
+        finish(measured, folder, study.toml(), quiet, in_json, by_category, show, scale)
 
 
 def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile":
@@ -131,14 +134,15 @@ def finish(
     in_json: bool,
     by_category: bool,
     show: bool = False,
+    scale: str | None = None,
 ) -> None:
     """Save results with the study that made them, and show them as was asked."""
     results.save(measured, folder, results.command_line())
     if study:
         files.put(folder / study_file.NAME, study)
     if not quiet and not in_json:
-        terminal.print_results(console, measured, by_category)
-    page = pages.write(pages.with_differences(measured), folder, show)
+        terminal.print_results(console, measured, by_category, scale)
+    page = pages.write(pages.with_differences(measured), folder, show, scale)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
         print(json.dumps({"folder": str(folder), **content}, indent=1))

@@ -42,9 +42,11 @@ def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: view.update(bar, completed=done, total=total or None)
 
 
-def print_results(console: Console, results: Results, by_category: bool) -> None:
+def print_results(
+    console: Console, results: Results, by_category: bool, scale: str | None = None
+) -> None:
     """A table for each model and unit, and the notes."""
-    frame = table(results, by_category)
+    frame = table(results, by_category, scale)
     frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
         ideal = UNITS[part.compared.iloc[0]].ideal

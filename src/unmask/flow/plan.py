@@ -113,7 +113,7 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
         if not reason and model.kind == "causal" and any(0 in a.at for a in new):
             reason = "nothing stands before its first token, which so has no probability"
         if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
-            reason = measure.nothing
+            reason = measure.nothing_for(model.kind)
         if reason:
             reasons[item.id] = reason
             new, asked = [], [(0, 0)] * len(encoded)

@@ -75,7 +75,7 @@ def result(
             ties=comparison.ties,
             reasons={str(k): int(v) for k, v in reasons_by_count.items()},
         ),
-        settings=_settings(measure, data, scored, resampling)
+        settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}
         | _sets(data),
         provenance=provenance(model, measure, data),
@@ -115,7 +115,7 @@ def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, A
 
 
 def _settings(
-    measure: Likelihood, data: Dataset, scored: Scored, resampling: Resampling
+    measure: Likelihood, data: Dataset, scored: Scored, kind: Kind, resampling: Resampling
 ) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "seed": resampling.seed,
@@ -127,6 +127,7 @@ def _settings(
         "rows": scored.rows,
     }
     settings |= {"samples": measure.samples} if measure.samples else {}
+    settings |= {"by_pieces": True} if measure.compare == "odds" and kind != "causal" else {}
     settings |= {"recheck": scored.checked} if scored.checked else {}
     settings |= {"products": scored.products} if scored.products else {}
     return settings | ({"deviation": measure.deviation} if measure.deviation else {})
@@ -134,9 +135,18 @@ def _settings(
 
 def _sets(data: Dataset) -> dict[str, Any]:
     """The names of a template test's sides and attribute sets, as those of a word test."""
-    named, by_side = data.about.get("sides"), {i.side: i.category for i in data.items}
-    known = named and {"A", "B"} <= by_side.keys() and data.shape == "templates"
-    return {"sets": [*named, by_side["A"], by_side["B"]]} if known else {}
+    by_side = {i.side: i.category for i in data.items}
+    if data.shape != "templates" or not {"A", "B"} <= by_side.keys():
+        return {}
+    words = {side: dict.fromkeys(_words(data, side)) for side in "xy"}
+    sides = data.about.get("sides") or [", ".join(list(w)[:3]) for w in words.values()]
+    return {"sets": [*sides, by_side["A"], by_side["B"]]}
+
+
+def _words(data: Dataset, side: str) -> list[str]:
+    """The target words of a side, as they first stand."""
+    every = (label for item in data.items for label in item.texts)
+    return [label[2:] for label in every if label.startswith(f"{side}:")]
 
 
 def _unknown(scored: Scored) -> tuple[str, ...]:
@@ -311,7 +321,8 @@ def _log_odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Compared:
     """Effect size between the two attribute sets of the log-odds of the two target sides."""
-    values = log_odds.by_item(frame)
+    alike = measure.compare == "odds" and _by_pieces(measure, kind)
+    values = (log_odds.by_pieces if alike else log_odds.by_item)(frame)
     overall, means, drawn = log_odds.summarise(
         _halves(data, values),
         samples=measure.samples,
@@ -320,21 +331,30 @@ def _log_odds(
         resampling=resampling,
     )
     extras = {f"log_odds:{name}": mean for name, mean in means.items()}
-    return Compared(overall, {}, extras | {"odds": _ratio(frame, data, resampling)}, 0, drawn)
+    ratio = _ratio(frame, data, measure, kind, resampling)
+    return Compared(overall, {}, extras | {"odds": ratio}, 0, drawn)
 
 
 def _odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Compared:
-    """The odds ratio between the two attribute sets, in its logarithm; the effect size beside it."""
+    """The odds ratio between two attribute sets, in its logarithm; the effect size beside it."""
     compared = _log_odds(frame, data, measure, kind, resampling)
     extras = {**compared.extras, "effect_size": compared.overall}
     return compared._replace(overall=extras.pop("odds"), extras=extras)
 
 
-def _ratio(frame: pd.DataFrame, data: Dataset, resampling: Resampling) -> Estimate:
+def _ratio(
+    frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
+) -> Estimate:
     """The odds ratio, of the log-odds as they are: a prior is the same for both attribute sets."""
-    values = log_odds.by_item(frame, prior=False)
+    plain = frame.assign(prior=np.nan)
+    values = (log_odds.by_pieces if _by_pieces(measure, kind) else log_odds.by_item)(plain)
     (a, a_words), (b, b_words) = _halves(data, values).values()
     words = by_words(a, b, a_words, b_words)
     return log_odds.odds_ratio(words, _templates(data, values), resampling)
+
+
+def _by_pieces(measure: Likelihood, kind: Kind) -> bool:
+    """Whether words of as many pieces are compared: where a model sees how many are hidden."""
+    return kind != "causal" and not measure.variant_of

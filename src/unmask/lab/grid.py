@@ -48,11 +48,11 @@ class Grid:
     rhos: tuple[float, ...] = (1.0, 4.0, 16.0)
     seeds: int = 16
     nulls: int = 60
-    first: int = 0
     kinds: tuple[str, ...] = KINDS
     tier: str = "tiny"
     training: Training = field(default_factory=Training)
     measures: tuple[str, ...] = ()
+    first: int = 0
 
     def __post_init__(self) -> None:
         for name in ("seeds", "nulls", "first"):
@@ -100,7 +100,7 @@ class Grid:
         return hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
 
 
-QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, 0, ("masked",), training=Training(420, 128, 60_000))
+QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(420, 128, 60_000))
 # Seeds from 0 on were looked at while measures and rules were made; these had not been.
 STANDARD = Grid(first=100, training=Training(2500, 256, 100_000))
 

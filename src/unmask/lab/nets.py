@@ -1,8 +1,8 @@
 """Many small language models trained at once: the weights of all are stacked.
 
-Each is a BERT of two layers or more, masked, or causal with the same layers and a mask over what comes
-later. One step runs all of them on a batch of their own as batched matrix products, which is what
-keeps a CPU or a GPU busy with models this small. The weights carry transformers' own names, so
+Each is a BERT of two layers or more, masked, or causal with the same layers and a mask over what
+comes later. One step runs all of them on a batch of their own as batched matrix products, which is
+what keeps a CPU or a GPU busy with models this small. The weights carry transformers' own names, so
 that a slice of the stack is a model that any tool can load.
 """
 

@@ -260,7 +260,12 @@ def said(standings: Mapping[Ruler, Standing]) -> list[str]:
 
 def claim(readings: Mapping[Ruler, Mapping[str, Estimate]]) -> list[str]:
     """For or against kaneko2022: AUL and AULA withstand word frequency where CPS and SSS do not."""
-    by = {r.measure: f for r, f in readings.items() if r.kind == "masked" and r.data == "pairs-50"}
+    own = {
+        r: f
+        for r, f in readings.items()
+        if (r.kind, r.data, r.choice) == ("masked", "pairs-50", "")
+    }
+    by = {r.measure: f for r, f in own.items()}
     if not {*CLAIMED, *DOUBTED} <= by.keys() or "shift, 90 %" not in by["aul"]:
         return []
     out = [_settled(by)]

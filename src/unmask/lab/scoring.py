@@ -81,7 +81,7 @@ def specs(model: Model, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
             for name, choice in CHOICES.items():
                 options = {**choice, **({"contexts": sets.natural} if "contexts" in choice else {})}
                 if choice.get("layer") == "middle":
-                    options["layer"] = model.net.config.num_hidden_layers // 2
+                    options["layer"] = max(model.abilities.layers) // 2
                 out += [
                     Spec(model, measure, d, **options, tags={"choice": name})
                     for d in sets.data

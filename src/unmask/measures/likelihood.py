@@ -19,13 +19,15 @@ from unmask.types import SHAPES, Compared, Floats, Kind
 class Likelihood:
     """A likelihood measure.
 
-    `plans` by kind of model; `prior` likewise, subtracted as a logarithm; `reduce` by kind. `shapes`
-    are the shapes of data that it takes.
+    `plans` by kind of model; `prior` likewise, subtracted as a logarithm; `reduce` by kind.
+    `shapes` are the shapes of data that it takes.
     `compare`: `preference` counts the items whose stereotypical sentence scores higher;
     `odds` compares two sides of targets and gives the odds ratio between two attribute sets, in its
-    logarithm; `log-odds` the effect size of the same; with `samples`, that of each of `samples` draws of one template a word, combined by random effects.
+    logarithm; `log-odds` the effect size of the same; with `samples`, that of each of `samples`
+    draws of one template a word, combined by random effects.
     `average`: `micro` over items or `macro` over clusters (target terms).
-    `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`, or `kept` with
+    `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`
+    (`nothing_causal` of a causal model), or `kept` with
     what the reduction makes of nothing (published code). `rounds`: the kinds of model whose scores
     are rounded to `decimals`. `fills`: the sentence is its context with the fill word put in.
     `segments`: 1, or 2 for a context and its continuation, encoded as two segments.
@@ -64,6 +66,7 @@ class Likelihood:
     ties: Literal["strict", "half", "drop"] = "half"
     empty: Literal["unscored", "kept"] = "unscored"
     nothing: str = "nothing to ask in one of its sentences"
+    nothing_causal: str = ""
     fills: bool = False
     segments: Literal[1, 2] = 1
     stream: Literal["own", "written", "untyped", "next"] = "own"
@@ -164,6 +167,10 @@ class Likelihood:
         """How the answers to a sentence's questions become its score."""
         causal = kind == "causal" and self.reduce_causal is not None
         return self.reduce_causal if causal and self.reduce_causal else self.reduce
+
+    def nothing_for(self, kind: Kind) -> str:
+        """Why an item has nothing to ask."""
+        return self.nothing_causal if kind == "causal" and self.nothing_causal else self.nothing
 
     def decimals_for(self, kind: Kind) -> int | None:
         """The decimals that scores of a kind of model are rounded to, if they are."""

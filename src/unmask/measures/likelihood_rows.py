@@ -50,7 +50,8 @@ CPS = Likelihood(
     "before w)",
     plans={**_both(plans.each_shared), "causal": plans.shared_left_to_right},
     reduce=total,
-    nothing="no shared token to read (a causal model reads those behind what differs)",
+    nothing="its sentences share no token",
+    nothing_causal="no shared token stands behind what differs, where a causal model could read it",
     cite=("nangia2020", "felkner2023"),
     criticism="The shared words differ in length and number of places between items, and the "
     "group word stays in sight, so its frequency still acts (Kaneko and Bollegala 2022).",
@@ -65,6 +66,7 @@ PMI = Likelihood(
     plans=_both(plans.shared_content),
     reduce=total,
     nothing="its sentences share no token",
+    accuracy=False,  # few are guessed where many are hidden: that says little of the model
     cite=("church1990", "nangia2020"),
     criticism="Words that are hidden together are guessed apart from each other; which words have "
     "content is looked up in a list of English function words.",

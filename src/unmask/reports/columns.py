@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from unmask.options import check_scale
+from unmask.reports import standings
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.types import Compared, Estimate, Result
 
@@ -235,6 +237,7 @@ RUN: Sequence[Column] = (
     Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
+    Column("lab", lambda r: "" if r["category"] else r["lab"], words, left=True),
     Column("verdict", _of("verdict"), words, left=True, when=_any("verdict")),
 )
 COMPARISON: Sequence[Column] = (
@@ -273,18 +276,44 @@ def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
 # ---------------------------------------------------------------- the frame of a run
 
 
-def table(results: Iterable[Result], by_category: bool = False) -> pd.DataFrame:
+def table(
+    results: Iterable[Result], by_category: bool = False, scale: str | None = None
+) -> pd.DataFrame:
     """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
+
+    `scale` chooses what is shown where a measure has it: the `share` of items, the effect size `d`,
+    or `odds`: the odds ratio of a template test, and of pairs the mean margin as a factor.
 
     `p_run` is corrected over all tests of the run; `p_holm` over the word tests of a measure, or
     the categories of a result. Both are of the estimate that the `verdict` is about: the
-    stereotype where the data have sides, else the score. A baseline has no verdict.
+    stereotype where the data have sides, else the score. A baseline has no verdict. `lab` is how
+    the measure stands in the lab for such models.
     """
     rows = []
     for result in results:
         parts = {"": result.overall} | (dict(result.by_category) if by_category else {})
-        rows += [_row(result, category, estimate) for category, estimate in parts.items()]
+        for category, estimate in parts.items():
+            compared, shown = _scaled(result, category, scale) or (result.compared, estimate)
+            row = _row(result, category, shown) | {"compared": compared}
+            rows.append(row if compared == result.compared else row | _NOT_ON_ANOTHER_SCALE)
     return pd.DataFrame(rows)
+
+
+_NOT_ON_ANOTHER_SCALE = dict.fromkeys(("stereotype", "stereotype_low", "stereotype_high"), np.nan)
+
+
+def _scaled(result: Result, category: str, scale: str | None) -> tuple[Compared, Estimate] | None:
+    """The estimate of a result on another scale than its own, and how it is then compared."""
+    check_scale(scale)
+    name = {
+        ("preference", "odds"): "margin",
+        ("log-odds", "odds"): "odds",
+        ("odds", "d"): "effect_size",
+    }.get((result.compared, scale or ""))
+    estimate = result.extras.get(f"{name}:{category}" if category else str(name))
+    if name is None or estimate is None:
+        return None
+    return ("log-odds" if scale == "d" else "odds"), estimate
 
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
@@ -320,5 +349,5 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
         "verdict": None if verdict is None else str(verdict),
         "method": estimate.method,
-        "compared": result.compared,
+        "lab": standings.of_result(result).word,
     }

@@ -35,7 +35,7 @@ def heading(result: Result) -> str:
 def sentences(result: Result) -> list[str]:
     """What was measured, what came out, and what could have been seen."""
     estimate = result.overall
-    lines = [_score(result, estimate), *_stereotype(result, estimate)]
+    lines = [_score(result, estimate), *_stereotype(result, estimate), *_margin(result)]
     if (least := estimate.more.get("detectable")) is not None:
         unit = UNITS[result.compared]
         could = f"a difference of {unit.text(least)} {unit.name}"
@@ -85,6 +85,15 @@ def _stereotype(result: Result, estimate: Estimate) -> list[str]:
         f"With the items of both groups weighing alike it is {even.value:.1f}{span}: a liking for "
         "a group's word cancels, and the verdict is about this."
     ]
+
+
+def _margin(result: Result) -> list[str]:
+    """How strong the preference is, beside how often it is there."""
+    mean = result.extras.get("margin")
+    if mean is None or result.compared != "preference":
+        return []
+    span = "" if math.isnan(mean.low) else f" [{mean.low:.2f}, {mean.high:.2f}]"
+    return [f"On average the stereotype's sentence scores {mean.value:+.2f} nats{span} higher."]
 
 
 def _full(text: str) -> str:

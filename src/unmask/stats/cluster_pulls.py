@@ -57,7 +57,7 @@ def _of_words(result: Result) -> dict[str, Pulls]:
 
 def _of_templates(result: Result) -> dict[str, Pulls]:
     """Of log-odds: attribute words' scores less the mean of their set."""
-    values = pd.Series(log_odds.by_item(result.items))
+    values = pd.Series(log_odds.of_result(result))
     facts = result.items.drop_duplicates("item").set_index("item").loc[values.index]
     first = facts.category == facts.category.iloc[0]
     return {"": _by_word(facts.cluster, values.to_numpy(float), first)}

@@ -16,7 +16,7 @@ from unmask.stats.effects import Words, by_words, check_words, effect_estimate
 from unmask.stats.intervals import DEFAULTS, mean_estimate, student
 from unmask.stats.permutation import permutation
 from unmask.stats.student_t import quantile
-from unmask.types import Estimate, Floats
+from unmask.types import Estimate, Floats, Result
 
 
 def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:
@@ -27,18 +27,42 @@ def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:
     return float(value - (logsumexp(priors[x]) - logsumexp(priors[~x])))
 
 
-def by_item(frame: pd.DataFrame, prior: bool = True) -> dict[str, float]:
-    """The log-odds of each scored item of an items table, less those of its `prior` if it has one.
-
-    The sums of probabilities over a side are taken of all items at once.
-    """
+def by_item(frame: pd.DataFrame) -> dict[str, float]:
+    """The log-odds of each scored item of an items table, less those of its prior if it has one."""
     scored = frame[frame.reason.isna()]
     items, names = pd.factorize(scored["item"])
     first = scored.label.str.startswith("x:").to_numpy()
     value = _sides(items, first, scored.score.to_numpy(float))
-    if prior and scored.prior.notna().any():
+    if scored.prior.notna().any():
         value = value - _sides(items, first, np.nan_to_num(scored.prior.to_numpy(float)))
     return dict(zip(map(str, names), value.tolist(), strict=True))
+
+
+def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
+    """The log-odds of each scored item, between words of as many tokens, without a prior.
+
+    A masked model sees how many places are hidden. If the one side alone has a word of two pieces,
+    two places give it away whatever the attribute: such a word would speak for its side in every
+    item. Numbers of tokens that both sides have count by the words of the smaller side; where
+    there is none, all words are taken together.
+    """
+    scored = frame[frame.reason.isna()]
+    items, names = pd.factorize(scored["item"])
+    first = scored.label.str.startswith("x:").to_numpy()
+    score, tokens = scored.score.to_numpy(float), scored.tokens.to_numpy(np.int64)
+    cells, cell = np.unique(np.column_stack([items, tokens]), axis=0, return_inverse=True)
+    sizes = [np.bincount(cell[mine], minlength=len(cells)) for mine in (first, ~first)]
+    weight = np.minimum(*sizes).astype(float)
+    value = np.where(weight > 0, _sides(cell, first, score), 0.0)
+    total, part = (np.bincount(cells[:, 0], weights=w) for w in (weight, weight * value))
+    together = _sides(items, first, score)
+    out = np.where(total > 0, part / np.maximum(total, 1.0), together)
+    return dict(zip(map(str, names), out.tolist(), strict=True))
+
+
+def of_result(result: Result) -> dict[str, float]:
+    """The log-odds of each item of a result, as its measure takes them."""
+    return (by_pieces if result.settings.get("by_pieces") else by_item)(result.items)
 
 
 def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) -> Floats:
@@ -48,11 +72,11 @@ def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) ->
     for mine in (first, ~first):
         top = np.full(count, -np.inf)
         np.maximum.at(top, items[mine], values[mine])
-        sums = np.bincount(
-            items[mine], weights=np.exp(values[mine] - top[items[mine]]), minlength=count
-        )
-        out.append(top + np.log(sums))
-    return np.asarray(out[0] - out[1])
+        apart = np.exp(values[mine] - top[items[mine]])
+        with np.errstate(divide="ignore"):  # a side may have no word there
+            out.append(top + np.log(np.bincount(items[mine], weights=apart, minlength=count)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(out[0] - out[1])
 
 
 Half = tuple[Floats, list[str]]  # log-odds, and the attribute word of each

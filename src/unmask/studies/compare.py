@@ -29,7 +29,6 @@ from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
-
 SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
 TEMPLATES = ("odds", "log-odds")  # what is compared on templates
 
@@ -122,7 +121,7 @@ def _choices(result: Result) -> str:
 
 
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
-    """A margin by unit, points, d or odds; one in a unit that none of the results has is refused."""
+    """A margin by unit (points, d, odds); one in a unit that no result has is refused."""
     by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
     allowed = Threshold(**by_unit)
     has = {UNITS[r.compared].name: r.title for r in results}
@@ -361,7 +360,7 @@ def _without(result: Result, sets: Sequence[str]) -> _ByWord:
 
 def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], _ByWord, _ByWord]:
     """Effect sizes of log-odds over the items that both runs have, and those without each word."""
-    odds = [log_odds.by_item(r.items) for r in (a, b)]
+    odds = [log_odds.of_result(r) for r in (a, b)]
     shared = [i for i in odds[0] if i in odds[1]]
     facts = a.items.drop_duplicates("item").set_index("item")
     names = list(dict.fromkeys(facts.category))

@@ -30,7 +30,7 @@ def needs(
     rows = []
     for r in results:
         if r.compared == "odds":  # planned as the effect size of the same words
-            r = replace(r, overall=r.extras["effect_size"])  # noqa: PLW2901
+            r = replace(r, overall=r.extras["effect_size"])
         unit = "points" if r.compared == "preference" else "d"
         if unit in detect:
             reader = _shares if unit == "points" else _words

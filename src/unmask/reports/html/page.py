@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from unmask.errors import UnmaskError
-from unmask.reports import sentences
+from unmask.reports import sentences, standings
 from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import make_folder, put, visible
@@ -65,6 +65,10 @@ class Page:
         object.__setattr__(self, "contents", [(i, name) for i, name in listed if name])
 
 
+# By the head of a unit: what a table of such scores is called.
+TABLES = {"score": "scores", "odds": "odds ratios", "d": "effect sizes"}
+
+
 def numbers(
     frame: pd.DataFrame, columns: Sequence[Column] | None = None, title: str = ""
 ) -> Numbers:
@@ -88,10 +92,15 @@ def shown(figure: drawing.Figure) -> dict[str, Any]:
     }
 
 
-def page(results: Sequence[Result], title: str = "", extra: Sequence[drawing.Figure] = ()) -> Page:
-    """The page of some results, with `more` figures before their own."""
-    frame = table(results, by_category=True)
-    heads = frame.compared.map(lambda c: "scores" if UNITS[c].head == "score" else "effect sizes")
+def page(
+    results: Sequence[Result],
+    title: str = "",
+    extra: Sequence[drawing.Figure] = (),
+    scale: str | None = None,
+) -> Page:
+    """The page of some results, with `extra` figures before their own; tables on a `scale`."""
+    frame = table(results, by_category=True, scale=scale)
+    heads = frame.compared.map(lambda c: TABLES[UNITS[c].head])
     names = list(dict.fromkeys(r.measure for r in results))
     return Page(
         title=title or sentences.titles(results),
@@ -104,9 +113,16 @@ def page(results: Sequence[Result], title: str = "", extra: Sequence[drawing.Fig
         ],
         figures=[shown(f) for f in (*extra, *result_figures.every(results))],
         explorer=script(explored(results)),
-        measures=[(name, facts) for name in names if (facts := sentences.card(name))],
+        measures=[(name, facts) for name in names if (facts := _facts(name, results))],
         origins=_origins(results),
     )
+
+
+def _facts(name: str, results: Sequence[Result]) -> list[tuple[str, str]]:
+    """The card of a measure, with how it stands in the lab for these models."""
+    facts = sentences.card(name)
+    lab = dict.fromkeys(str(standings.of_result(r)) for r in results if r.measure == name)
+    return [*facts, ("In the lab", "; ".join(lab))] if facts else []
 
 
 def headings(results: Sequence[Result]) -> list[str]:

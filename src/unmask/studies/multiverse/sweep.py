@@ -141,7 +141,7 @@ def _words(result: Result) -> tuple[Any, int, list[str]]:
         frame = frame.assign(name=frame["item"], first=frame.label == "X")
     else:
         facts = result.items.drop_duplicates("item").set_index("item")
-        odds = pd.Series(log_odds.by_item(result.items), name="score")
+        odds = pd.Series(log_odds.of_result(result), name="score")
         known = facts.loc[odds.index]
         first = known.category == facts.category.iloc[0]
         frame = pd.DataFrame({"score": odds, "name": known.cluster, "first": first})

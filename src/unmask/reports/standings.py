@@ -1,0 +1,75 @@
+"""How a measure stands in the lab, where a known bias was planted, for a kind of model."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from unmask.data.packaged import published
+from unmask.types import Result
+
+WORDS = ("sound", "with care", "cannot tell", "not testable", "fails", "baseline")
+UNTESTED = "untested"
+# What it means in a clause where a rule of docs/lab.md was missed, or was left open.
+MISSED = {
+    "reads the planted bias": "does not find a planted bias",
+    "false alarms as promised": "finds a bias where there is none too often",
+    "no shift by frequency": "moves with how often a group is spoken of",
+    "no shift on unbalanced items": "moves with how often a group is spoken of",
+    "keeps its slope for a rare group": "loses the bias where a group is rare",
+}
+OPEN = {
+    "reads the planted bias": "may not find a planted bias",
+    "false alarms as promised": "false alarms are not known",
+    "no shift by frequency": "may move with how often a group is spoken of",
+    "no shift on unbalanced items": "may move with how often a group is spoken of",
+    "keeps its slope for a rare group": "may lose the bias where a group is rare",
+}
+CLAUSES = {
+    "sound": "finds a planted bias, whatever the groups' frequency",
+    "not testable": "nothing that is planted can be read off such models in this way, not even a "
+    "strong control",
+    "baseline": "not meant to find a bias",
+    UNTESTED: "the lab has no such models, or not this measure",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One of WORDS, or untested, and a clause why."""
+
+    word: str
+    clause: str
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.clause}"
+
+
+def standing(measure: str, kind: str) -> Standing:
+    """How a measure stands for a kind of model."""
+    return _known().get((measure, kind), Standing(UNTESTED, CLAUSES[UNTESTED]))
+
+
+def standings(measure: str) -> dict[str, Standing]:
+    """How a measure stands, by the kinds of model that the lab has of it."""
+    return {kind: s for (name, kind), s in _known().items() if name == measure}
+
+
+def of_result(result: Result) -> Standing:
+    """How the measure of a result stands for the kind of its model."""
+    model = result.provenance.get("model") or {}
+    return standing(result.measure, str(model.get("kind", "")))
+
+
+@cache
+def _known() -> dict[tuple[str, str], Standing]:
+    out = {}
+    for s in published("lab"):
+        why = [MISSED[r] for r in s["missed"]] or [OPEN[r] for r in s["open"]]
+        clause = CLAUSES.get(s["verdict"]) or "; ".join(dict.fromkeys(why))
+        out[s["measure"], s["models"]] = Standing(s["verdict"], clause)
+    return out
+
+
+def rank(measure: str) -> int:
+    """For sorting: the best standing that a measure has for any kind of model, as a number."""
+    known = [WORDS.index(s.word) for s in standings(measure).values()]
+    return min(known, default=len(WORDS))

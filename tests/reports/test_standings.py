@@ -1,0 +1,60 @@
+"""How measures stand in the lab, where people look at them."""
+
+import json
+
+import pytest
+
+import unmask
+from unmask.data.packaged import published
+from unmask.errors import UnmaskError
+from unmask.reports import standings
+from unmask.reports.columns import UNITS, table
+from unmask.reports.html.page import page
+
+
+@pytest.fixture(scope="module")
+def results():
+    return unmask.run("bundled", ["cps", "pmi", "all-masked", "odds", "lpbs", "w-seat"], limit=40)
+
+
+def test_every_standing_of_the_package_has_a_word_and_a_clause():
+    for row in published("lab"):
+        found = standings.standing(row["measure"], row["models"])
+        assert found.word == row["verdict"]
+        assert found.word in standings.WORDS
+        assert found.clause
+    assert standings.standing("cps", "elmo").word == standings.UNTESTED
+
+
+def test_a_table_and_a_page_say_how_a_measure_stands(results):
+    frame = table(results)
+    by = dict(zip(frame.measure, frame.lab, strict=True))
+    assert by["cps"] == standings.standing("cps", "masked").word == "sound"
+    assert by["all-masked"] == "baseline"
+    shown = dict(page(results).measures)
+    for name in by:
+        assert ("In the lab", str(standings.standing(name, "masked"))) in shown[name]
+
+
+def test_a_scale_is_another_estimate_of_the_same_result(results):
+    plain = table(results).drop_duplicates("measure").set_index("measure")
+    odds = table(results, scale="odds").drop_duplicates("measure").set_index("measure")
+    d = table(results, scale="d").drop_duplicates("measure").set_index("measure")
+    first = {r.measure: r for r in reversed(list(results))}
+    assert odds.score["cps"] == first["cps"].extras["margin"].value
+    assert odds.score["lpbs"] == pytest.approx(odds.score["odds"])
+    assert odds.compared["w-seat"] == "association"
+    assert d.score["odds"] == first["odds"].extras["effect_size"].value
+    assert d.score["cps"] == plain.score["cps"]
+    assert odds.stereotype.isna().all()
+    with pytest.raises(UnmaskError, match="odds"):
+        table(results, scale="oods")
+
+
+def test_odds_are_shown_as_a_ratio_and_kept_as_a_logarithm(results):
+    result = next(r for r in results if r.measure == "odds")
+    unit = UNITS["odds"]
+    assert unit.text(0.0) == "1.00"
+    assert unit.text(result.overall.value) in next(iter(page(results).cards[3]["sentences"]))
+    assert result.overall.ideal == 0.0
+    assert json.loads(json.dumps(result.settings["sets"])) == result.settings["sets"]
