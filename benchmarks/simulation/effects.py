@@ -10,7 +10,7 @@ from simulation.harness import Draw, Random, Row, of, repeated
 from unmask.flow.effect import effect
 from unmask.measures import ASSOCIATION
 from unmask.options import Resampling
-from unmask.stats import effects
+from unmask.stats import effects, log_odds
 from unmask.stats.effects import attribute_variance
 
 SHAPES: dict[str, Callable[[Random, Any], Any]] = {
@@ -156,6 +156,44 @@ def templates(times: int) -> Iterator[Row]:
 
                     about = f"{count} templates that differ by {moved:g}, {n} words, d = {true:.1f}"
                     yield repeated("d, templates a sample", about, True, times, draw)
+
+
+def odds_ratios(times: int) -> Iterator[Row]:
+    """The odds ratio beside d: words of one set spread further, skewed words, templates a sample."""
+    for n in (5, 8, 25):
+        for name, shape in SHAPES.items():
+            for wide in (1.0, 3.0):
+                true = _mean_of(shape) * (1 - wide)
+
+                def draw(rng: Random, seed: int) -> Draw:
+                    x, y = shape(rng, n), wide * shape(rng, n)
+                    words = effects.by_words(x, y)
+                    return of(log_odds.odds_ratio(words), true, true == 0)
+
+                about = f"{n} words a side, {name}, the second spread {wide:g} times as far"
+                yield repeated("odds ratio", about, n >= 8, times, draw)
+    for count in (3, 5):
+        for moved in (0.25, 0.5):
+
+            def in_templates(rng: Random, seed: int) -> Draw:
+                n = 8
+                x, y = (
+                    s + rng.normal(size=(n, 1)) + moved * rng.normal(size=(1, count))
+                    + 0.7 * rng.normal(size=(n, count)) for s in (1.0, 0.0)
+                )  # fmt: skip
+                names = [str(w) for w in range(n) for _ in range(count)]
+                words = effects.by_words(x.ravel(), y.ravel(), names, names)
+                other = effects.template_variance(x, y, paired=True)
+                return of(log_odds.odds_ratio(words, other), 1.0, False)
+
+            about = f"{count} templates that differ by {moved:g}, 8 words, log odds ratio 1"
+            yield repeated("odds ratio, templates a sample", about, True, times, in_templates)
+
+
+def _mean_of(shape: Callable[[Random, Any], Any]) -> float:
+    """The mean of a shape; that of the symmetric ones is 0."""
+    mean = float(shape(np.random.default_rng(0), 1_000_000).mean())
+    return 0.0 if abs(mean) < 0.01 else round(mean)
 
 
 def hard(times: int) -> Iterator[Row]:

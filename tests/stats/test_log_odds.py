@@ -32,13 +32,14 @@ def test_sides_are_summed_as_a_plain_loop_sums_them():
 
 
 def test_words_of_as_many_pieces_are_compared_with_each_other():
-    """One piece: a and b against d; two: c against e; three has no other side. Each weighs one."""
-    frame = made()
+    """Of one piece there are two words of each side, of two pieces one, of three none of x."""
+    words = {"x:a": 1, "x:b": 1, "x:c": 2, "y:d": 1, "y:e": 2, "y:f": 3, "y:g": 1}
+    rng = np.random.default_rng(0)
+    rows = [(f"i{k}", w, -3 * rng.random(), n) for k in range(5) for w, n in words.items()]
+    frame = items(rows)
     for item, value in log_odds.by_pieces(frame).items():
-        p = frame[frame["item"] == item].set_index("label").score
-        one = math.log((math.exp(p["x:a"]) + math.exp(p["x:b"])) / math.exp(p["y:d"]))
-        two = p["x:c"] - p["y:e"]
-        assert value == pytest.approx((one + two) / 2)
+        p = frame[frame["item"] == item].set_index("label").score.map(math.exp)
+        assert value == pytest.approx(math.log((p["x:a"] + p["x:b"]) / (p["y:d"] + p["y:g"])))
 
 
 def test_without_a_number_of_pieces_in_common_all_words_are_taken_together():

@@ -70,7 +70,7 @@ def run(
     cluster: shared.Cluster = None,
     random: shared.Random = "targets",
     family: shared.Family = "run",
-    matters: shared.Threshold = "3,0.2d",
+    matters: shared.Threshold = "3,0.2d,1.1x",
     recheck: shared.Recheck = True,
     fast: shared.Fast = True,
     cache: shared.Cache = True,

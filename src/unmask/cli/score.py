@@ -39,7 +39,7 @@ def score(
     quiet: shared.Quiet = False,
     in_json: shared.InJson = False,
     by_category: shared.ByCategory = True,
-    matters: shared.Threshold = "3,0.2d",
+    matters: shared.Threshold = "3,0.2d,1.1x",
     show: shared.Open = False,
     level: shared.Level = 0.95,
     seed: shared.Seed = 0,

@@ -43,21 +43,27 @@ def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
 
     A masked model sees how many places are hidden. If the one side alone has a word of two pieces,
     two places give it away whatever the attribute: such a word would speak for its side in every
-    item. Numbers of tokens that both sides have count by the words of the smaller side; where
-    there is none, all words are taken together.
+    item. The words of that number of tokens count which most words of both sides have (the fewest
+    where several have as many); in an item without it all words are taken together.
     """
     scored = frame[frame.reason.isna()]
     items, names = pd.factorize(scored["item"])
     first = scored.label.str.startswith("x:").to_numpy()
     score, tokens = scored.score.to_numpy(float), scored.tokens.to_numpy(np.int64)
-    cells, cell = np.unique(np.column_stack([items, tokens]), axis=0, return_inverse=True)
-    sizes = [np.bincount(cell[mine], minlength=len(cells)) for mine in (first, ~first)]
-    weight = np.minimum(*sizes).astype(float)
-    value = np.where(weight > 0, _sides(cell, first, score), 0.0)
-    total, part = (np.bincount(cells[:, 0], weights=w) for w in (weight, weight * value))
-    together = _sides(items, first, score)
-    out = np.where(total > 0, part / np.maximum(total, 1.0), together)
+    both = {n: _pairs(items, first, tokens == n) for n in np.unique(tokens).tolist()}
+    usual = max(both, key=lambda n: (both[n].sum(), -n))
+    chosen = (tokens == usual) | (both[usual] == 0)[items]
+    out = _sides(items[chosen], first[chosen], score[chosen])
     return dict(zip(map(str, names), out.tolist(), strict=True))
+
+
+def _pairs(
+    items: NDArray[np.intp], first: NDArray[np.bool_], some: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """For each item how many of some words its smaller side has."""
+    count = int(items.max()) + 1
+    sides = (np.bincount(items[some & mine], minlength=count) for mine in (first, ~first))
+    return np.asarray(np.minimum(*sides))
 
 
 def of_result(result: Result) -> dict[str, float]:

@@ -152,9 +152,9 @@ def test_a_served_model_has_the_numbers_of_the_model_itself():
     with serving() as (there, name):
         found = unmask.run(f"{name}?start=<s>", None, SETS, limit=40)
         prompts = list(there.prompts)
-    local = unmask.run(tiny("gpt2"), ["ll", "cat", "lpbs"], SETS, limit=40)
+    local = unmask.run(tiny("gpt2"), ["cps", "cat", "odds"], SETS, limit=40)
     assert [(r.measure, r.data) for r in found] == [(r.measure, r.data) for r in local]
-    assert {r.measure for r in found} == {"ll", "cat", "lpbs"}
+    assert {r.measure for r in found} == {"cps", "cat", "odds"}
     for a, b in zip(found, local, strict=True):
         assert a.overall.value == pytest.approx(b.overall.value)
         assert np.allclose(a.items.score, b.items.score, atol=1e-9)
