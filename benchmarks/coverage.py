@@ -94,7 +94,8 @@ side. With {times} repetitions 95 % comes out between {low:.1f} and {high:.1f} b
 - *d, unequal spread*: p is right; the interval of d, whose unit is the spread of both sets
   together, holds in 91 % where the smaller set spreads farther.
 - *odds ratio*: its interval holds in 94 to 97 % also where one set spreads three times as far; only
-  exponentially skewed words that spread unequally have 90 to 93 %. So template tests are shown in odds.
+  exponentially skewed words that spread unequally have 90 to 93 %. So template tests are shown in
+  odds.
 - *plan* and *detect* have their promise in the name, and what came of it under *power*.
 - *until decided* has under *coverage* how often the truth lay within at all looks together, and
   under *size* how often a fair model was called biased at any of them.

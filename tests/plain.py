@@ -57,13 +57,9 @@ def content_marks(text):
     marks, start = [False] * len(text), 0
     while start < len(text):
         end = start
-        while end < len(text) and (
-            text[end].isalnum()
-            or (text[end] in "'\u2019" and start < end < len(text) - 1 and text[end + 1].isalnum())
-        ):
+        while end < len(text) and text[end].isalnum():
             end += 1
-        parts = text[start:end].lower().replace("\u2019", "'").split("'")
-        if end > start and not all(p in FUNCTION_WORDS for p in parts):
+        if end > start and text[start:end].lower() not in FUNCTION_WORDS:
             marks[start:end] = [True] * (end - start)
         start = max(end, start + 1)
     return marks

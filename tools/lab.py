@@ -104,7 +104,8 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
         "## Ranks",
         "",
         "By the smallest learned theta that is told from none, ranked anew in every resample of",
-        "the seeds. Without a number: none that the grid has.",
+        "the seeds. Without a number: none that the grid has; the tables above leave it out too",
+        "where one resample in twenty has none.",
         "",
     ]
     return "\n".join([*lines, _markdown(ranked), ""])
@@ -175,7 +176,8 @@ def candidates() -> list[str]:
         rows.append({"ruler": ruler.name, **shown, "rows": int(asked[ruler.measure])})
     return section(
         "How pmi was chosen",
-        "Six candidates, fixed before they were run, on 32 masked models of 8 seeds of their "
+        "Six candidates, and `joint` for comparison, fixed before they were run, on 32 masked "
+        "models of 8 seeds of their "
         "own. M are the words that differ, U those that are shared. `pmi-all`: log p(M | U) "
         "less log p(M) with all of U hidden. `pmi-content`: less log p(M) with U's content "
         "words hidden. `pmi-halves`: with two random halves of U hidden in turn. `cps-"
@@ -201,7 +203,8 @@ def deeper() -> list[str]:
         "Deeper causal models",
         f"{models} causal models of four layers. The control is flowers with pleasant words, a"
         " log odds ratio of 2 that likelihood measures find in most of them. Association "
-        "measures find neither it nor the planted bias, at no layer and with no pooling. The "
+        "measures find neither it nor the planted bias, in the first, the middle and the last "
+        "layer, with four poolings. The "
         "likely reason: what a causal network makes of a word serves to predict the next one,"
         " so that words are alike that are followed by the same things, and not those that go"
         " together. So on causal models of this size these measures are not testable; that is"

@@ -159,7 +159,7 @@ def templates(times: int) -> Iterator[Row]:
 
 
 def odds_ratios(times: int) -> Iterator[Row]:
-    """The odds ratio beside d: words of one set spread further, skewed words, templates a sample."""
+    """The odds ratio: words of one set spread further, skewed words, templates a sample."""
     for n in (5, 8, 25):
         for name, shape in SHAPES.items():
             for wide in (1.0, 3.0):

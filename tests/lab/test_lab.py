@@ -768,6 +768,9 @@ def test_the_bundled_model_is_trained_further_and_scored(tmp_path):
     again = grid.run(small, tmp_path, progress=lambda *a: told.append(a), workers=1)[0]
     assert again.equals(frame)
     assert not [a for a in told if a[0] == "training"]
+    beside = grid.run(small, tmp_path / "beside", workers=2)[0]
+    assert beside.score.to_numpy() == pytest.approx(frame.score.to_numpy(), abs=1.0)
+    assert beside.learned.to_numpy() == pytest.approx(frame.learned.to_numpy(), abs=1e-3)
 
 
 def test_only_seeds_with_several_thetas_carry_a_slope():

@@ -175,3 +175,9 @@ def test_nothing_is_read_before_what_differs():
     (ask,) = plans.shared_left_to_right(marked((1, 2, 3, 4), ()), None)  # the other has more
     assert ask.at == (1, 2, 3, 4)
     assert plans.shared_left_to_right(marked((), (1,)), None) == []
+
+
+def test_without_a_start_token_the_first_that_is_shared_is_left_out_in_both():
+    """he / s he: place 0 of the one is place 1 of the other."""
+    bare = [replace(marked(*r), specials=frozenset()) for r in (((0, 2), (1,)), ((1, 3), (0, 2)))]
+    assert [plans.shared_left_to_right(s, None)[0].at for s in bare] == [(2,), (3,)]

@@ -1,6 +1,7 @@
 """How measures stand in the lab, where people look at them."""
 
 import json
+import math
 
 import pytest
 
@@ -9,6 +10,7 @@ from unmask.data.packaged import published
 from unmask.errors import UnmaskError
 from unmask.reports import standings
 from unmask.reports.columns import UNITS, table
+from unmask.reports.formats import FORMATS
 from unmask.reports.html.page import page
 
 
@@ -46,7 +48,13 @@ def test_a_scale_is_another_estimate_of_the_same_result(results):
     assert odds.compared["w-seat"] == "association"
     assert d.score["odds"] == first["odds"].extras["effect_size"].value
     assert d.score["cps"] == plain.score["cps"]
-    assert odds.stereotype.isna().all()
+    assert odds.stereotype[["cps", "pmi"]].isna().all()
+    other = ["cps", "pmi", "lpbs"]  # the verdict is about the measure's own scale
+    assert odds.verdict[other].isna().all()
+    assert odds.p_run[other].isna().all()
+    assert odds.verdict["odds"] == plain.verdict["odds"]
+    assert odds.lab["pmi"] == standings.standing("pmi (mean margin)", "masked").word
+    assert odds.compared["all-masked"] == "preference"  # a mean of tokens is no factor
     with pytest.raises(UnmaskError, match="odds"):
         table(results, scale="oods")
 
@@ -58,3 +66,20 @@ def test_odds_are_shown_as_a_ratio_and_kept_as_a_logarithm(results):
     assert unit.text(result.overall.value) in next(iter(page(results).cards[3]["sentences"]))
     assert result.overall.ideal == 0.0
     assert json.loads(json.dumps(result.settings["sets"])) == result.settings["sets"]
+
+
+def test_a_choice_has_a_standing_of_its_own():
+    plain, pooled, deep = (
+        unmask.evaluate("bundled", "w-seat", "weat-6", **more)
+        for more in ({}, {"pool": "mean"}, {"layer": 1})
+    )
+    assert standings.of_result(plain) == standings.standing("w-seat", "masked")
+    assert standings.of_result(pooled).word == "sound"
+    assert standings.of_result(deep).word == standings.UNTESTED
+
+
+def test_the_hub_has_the_ratio_and_not_its_logarithm(results):
+    odds = unmask.types.Results([r for r in results if r.measure == "odds"][:1])
+    text = FORMATS["hub"](odds)
+    assert f"{math.exp(odds[0].overall.value):.4f}".rstrip("0") in text
+    assert "ideal: 1.0" in text

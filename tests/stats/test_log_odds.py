@@ -99,3 +99,10 @@ def test_the_ratio_without_each_word_is_computed_anew():
         assert first[k] == pytest.approx(np.delete(a, k).mean() - b.mean())
     for k in range(7):
         assert second[k] == pytest.approx(a.mean() - np.delete(b, k).mean())
+
+
+def test_words_that_are_not_compared_are_named():
+    rows = [("i", "x:he", -1.0, 1), ("i", "y:she", -1.0, 1), ("i", "x:bartholomew", -1.0, 4)]
+    assert log_odds.left_out(items(rows[:2])) == ()
+    assert "bartholomew" in log_odds.left_out(items(rows))[0]
+    assert "taken together" in log_odds.left_out(items(rows[1:]))[0]

@@ -12,7 +12,8 @@ from unmask.text.function_words import content_words
         ("She's a good doctor, they'll say!", ["good", "doctor", "say"]),
         ("It was there \u2014 and so it is.", []),
         ("Women don\u2019t drive_fast", ["Women", "drive", "fast"]),
-        ("O'Brien can't cook", ["O'Brien", "cook"]),
+        ("O'Brien can't cook", ["O", "Brien", "cook"]),
+        ("John's a doctor, she's a nurse", ["John", "doctor", "nurse"]),
         ("", []),
     ],
 )

@@ -13,8 +13,10 @@ from unmask.errors import UnmaskError
 from unmask.support.registry import unknown
 
 if TYPE_CHECKING:
+    from unmask import options
     from unmask.reports import files, formats, results
 else:
+    options = lazy("unmask.options")
     files = lazy("unmask.reports.files")
     formats = lazy("unmask.reports.formats")
     results = lazy("unmask.reports.results")
@@ -41,6 +43,9 @@ def report(
     form = "hub" if hub else form
     if form not in FORMS:
         raise UnmaskError(unknown("format", form, FORMS))
+    options.check_scale(scale)
+    if scale is not None and form != "html":
+        raise UnmaskError(f"--scale is for the tables of the page, not for {form}; leave it out.")
     loaded = results.gather(folders)
     if form != "html":
         text = formats.FORMATS[form](loaded)

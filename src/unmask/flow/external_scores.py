@@ -81,6 +81,8 @@ def _result(
     overall, categories, extras, ties, _ = preferences(
         frame, ties=rule, macro=macro, resampling=resampling
     )
+    # What the scores are is not known, and so not what a difference of two means.
+    extras = {k: v for k, v in extras.items() if k.split(":")[0] != "margin"}
     if ties == len(dataset.items) - missing:
         raise DataError(
             f"all {ties} items that {path} scores are ties, so nothing can be said of a "

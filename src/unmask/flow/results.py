@@ -11,7 +11,7 @@ from unmask.errors import DataError
 from unmask.flow.items import DESIGN_COLUMNS, ItemDesign, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
-from unmask.measures.reduce import PROBABILITIES
+from unmask.measures.reduce import MARGINS, PROBABILITIES
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
 from unmask.queries import Ints
@@ -85,6 +85,7 @@ def result(
         + _unknown(scored)
         + contradiction(comparison.overall)
         + tied(comparison.ties, measure.ties)
+        + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_shown(measure, comparison),
         verdicts={}
@@ -127,7 +128,11 @@ def _settings(
         "rows": scored.rows,
     }
     settings |= {"samples": measure.samples} if measure.samples else {}
-    settings |= {"by_pieces": True} if measure.compare == "odds" and kind != "causal" else {}
+    if _pieces_decide(measure, kind):
+        settings["by_pieces"] = True
+    if measure.compare == "preference" and measure.reduce_for(kind) in MARGINS:
+        settings["margin"] = MARGINS[measure.reduce_for(kind)]
+        settings["probabilities"] = measure.reduce_for(kind) in PROBABILITIES
     settings |= {"recheck": scored.checked} if scored.checked else {}
     settings |= {"products": scored.products} if scored.products else {}
     return settings | ({"deviation": measure.deviation} if measure.deviation else {})
@@ -321,7 +326,7 @@ def _log_odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Compared:
     """Effect size between the two attribute sets of the log-odds of the two target sides."""
-    alike = measure.compare == "odds" and _by_pieces(measure, kind)
+    alike = _pieces_decide(measure, kind)
     values = (log_odds.by_pieces if alike else log_odds.by_item)(frame)
     overall, means, drawn = log_odds.summarise(
         _halves(data, values),
@@ -347,12 +352,16 @@ def _odds(
 def _ratio(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Estimate:
-    """The odds ratio, of the log-odds as they are: a prior is the same for both attribute sets."""
+    """The odds ratio, of the log-odds as they are: a prior would be much alike for both sets."""
     plain = frame.assign(prior=np.nan)
     values = (log_odds.by_pieces if _by_pieces(measure, kind) else log_odds.by_item)(plain)
     (a, a_words), (b, b_words) = _halves(data, values).values()
     words = by_words(a, b, a_words, b_words)
     return log_odds.odds_ratio(words, _templates(data, values), resampling)
+
+
+def _pieces_decide(measure: Likelihood, kind: Kind) -> bool:
+    return measure.compare == "odds" and _by_pieces(measure, kind)
 
 
 def _by_pieces(measure: Likelihood, kind: Kind) -> bool:

@@ -117,7 +117,8 @@ class _Looks:
             seen, ties=measure.ties, macro=measure.average == "macro", resampling=options.resampling
         )
         overall = as_sequence(compared.overall, clusters, self.tests)
-        extras = {k: v for k, v in compared.extras.items() if ":" not in k}
+        # The mean margin has no interval that would hold at every look.
+        extras = {k: v for k, v in compared.extras.items() if ":" not in k and k != "margin"}
         for name, value in extras.items():
             if name == "stereotype":
                 extras[name] = as_sequence(value, clusters, self.tests)

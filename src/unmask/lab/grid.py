@@ -181,23 +181,32 @@ def _weights(
     pool: Executor,
     progress: Progress,
 ) -> Iterator[tuple[Any, list[Plant], Path | None]]:
-    """The weights of each stack: trained here one after the other, or all at once on a cluster."""
-    if not isinstance(pool, _OnRay):
+    """The weights of each stack: trained here one after the other, or side by side elsewhere.
+
+    That is on a cluster, and for single models in the processes of a pool, too: the steps of one
+    alone do not keep a GPU busy.
+    """
+    cluster = isinstance(pool, _OnRay)
+    if not cluster and (grid.tier != "bundled" or isinstance(pool, _Here)):
         for kind, plants in stacks:
             yield kind, plants, _trained(grid, kind, plants, place, where, pool, progress)
         return
+    submit = pool.train if isinstance(pool, _OnRay) else pool.submit
+    device = None if cluster else where
     sent = {
-        pool.train(_there, grid, kind, plants, place): (kind, plants) for kind, plants in stacks
+        submit(_there, grid, kind, plants, place, device): (kind, plants) for kind, plants in stacks
     }
     for number, future in enumerate(as_completed(sent), 1):
         progress("training", number, len(sent))
         yield *sent[future], future.result()
 
 
-def _there(grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path) -> Path | None:
-    """Train a stack on a worker, on what it has."""
+def _there(
+    grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path, device: str | None
+) -> Path | None:
+    """Train a stack on a worker, on a device or on what it has."""
     nothing: Progress = lambda what, done, total: None  # noqa: E731
-    return _trained(grid, kind, plants, place, usable(None), _Here(), nothing)
+    return _trained(grid, kind, plants, place, usable(device), _Here(), nothing)
 
 
 class _OnRay(Executor):

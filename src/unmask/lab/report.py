@@ -355,15 +355,15 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
 
 
 def packaged(standings: Mapping[Ruler, Standing]) -> Sequence[dict[str, Any]]:
-    """The standing of each measure on its main items, as the package keeps it."""
+    """The standing of each measure, and choice, on its main items, as the package keeps it."""
     return [
         {
-            "measure": r.measure,
+            "measure": r.name,
             "models": r.kind,
             "verdict": s.word,
             "missed": list(s.missed),
             "open": list(s.open),
         }
         for r, s in standings.items()
-        if r.data in MAIN and not r.choice
+        if r.data in MAIN
     ]

@@ -146,11 +146,14 @@ def shared_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Each shared token given all before it; nothing where all stand before what differs.
 
     A left-to-right model has not seen the difference there, so that they would be a false tie.
+    Without a start token the first that is shared has nothing before it in one of the sentences,
+    and is left out in both.
     """
     shared, changed = (sentence.roles[role] for role in ("shared", "changed"))
-    if changed and (not shared or shared[-1] < changed[0]):
+    shared = shared if 0 in sentence.specials else shared[1:]
+    if not shared or (changed and shared[-1] < changed[0]):
         return []
-    return _from(sentence, (i for i in shared if i > 0))
+    return _from(sentence, shared)
 
 
 def aligned_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:

@@ -48,6 +48,15 @@ AT_ONCE: frozenset[Reduce] = frozenset(
     {total, mean, attended, attended_total, mean_probability, geometric}
 )
 
+# In what unit the difference of two scores is, by how answers become a score.
+MARGINS: dict[Reduce, str] = {
+    total: "nats",
+    mean: "nats a token",
+    attended: "nats a token, weighted by attention",
+    attended_total: "nats, weighted by attention",
+    mean_probability: "nats, of the mean probability of a token",
+    geometric: "nats a token",
+}
 # These give probabilities; the others sums or means of their logarithms.
 PROBABILITIES: frozenset[Reduce] = frozenset({mean_probability, geometric})
 

@@ -282,7 +282,8 @@ def table(
     """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
 
     `scale` chooses what is shown where a measure has it: the `share` of items, the effect size `d`,
-    or `odds`: the odds ratio of a template test, and of pairs the mean margin as a factor.
+    or `odds`: the odds ratio of a template test, and of pairs the mean margin as a factor, where
+    scores are log-probabilities of whole sentences. On another scale there is no verdict.
 
     `p_run` is corrected over all tests of the run; `p_holm` over the word tests of a measure, or
     the categories of a result. Both are of the estimate that the `verdict` is about: the
@@ -295,18 +296,27 @@ def table(
         for category, estimate in parts.items():
             compared, shown = _scaled(result, category, scale) or (result.compared, estimate)
             row = _row(result, category, shown) | {"compared": compared}
-            rows.append(row if compared == result.compared else row | _NOT_ON_ANOTHER_SCALE)
+            if compared != result.compared:
+                margin = standings.of_result(result, standings.MARGIN).word
+                shares = result.compared == "preference"
+                row |= {**_NOT_ON_ANOTHER_SCALE, "lab": margin if shares else row["lab"]}
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
-_NOT_ON_ANOTHER_SCALE = dict.fromkeys(("stereotype", "stereotype_low", "stereotype_high"), np.nan)
+# The verdict, and what goes with it, are about the measure's own scale.
+_NOT_ON_ANOTHER_SCALE: Row = {
+    **dict.fromkeys(("stereotype", "stereotype_low", "stereotype_high", "p_run"), np.nan),
+    "verdict": None,
+}
 
 
 def _scaled(result: Result, category: str, scale: str | None) -> tuple[Compared, Estimate] | None:
     """The estimate of a result on another scale than its own, and how it is then compared."""
     check_scale(scale)
+    summed = result.settings.get("margin") == "nats"  # a mean of tokens is no factor of a sentence
     name = {
-        ("preference", "odds"): "margin",
+        ("preference", "odds"): "margin" if summed else None,
         ("log-odds", "odds"): "odds",
         ("odds", "d"): "effect_size",
     }.get((result.compared, scale or ""))

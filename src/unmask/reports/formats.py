@@ -71,17 +71,18 @@ def as_hub(results: Sequence[Result]) -> str:
 
 def _evaluated(result: Result) -> EvalResult:
     estimate, origin = result.overall, result.provenance.get("model") or {}
+    unit = UNITS[result.compared]
     return EvalResult(
         task_type=TASKS.get(str(origin.get("kind")), "feature-extraction"),
         dataset_type=result.data,
         dataset_name=result.data,
         metric_type=result.measure,
-        metric_name=f"{result.measure} ({UNITS[result.compared].name})",
-        metric_value=round(estimate.value, 4),
+        metric_name=f"{result.measure} ({unit.name})",
+        metric_value=round(unit.shown(estimate.value), 4),
         metric_args={
-            "ideal": estimate.ideal,
-            "low": _rounded(estimate.low),
-            "high": _rounded(estimate.high),
+            "ideal": unit.ideal if estimate.ideal is not None else None,
+            "low": _rounded(unit.shown(estimate.low)),
+            "high": _rounded(unit.shown(estimate.high)),
             "level": estimate.level,
             "n": estimate.n,
         },

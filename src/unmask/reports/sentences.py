@@ -90,10 +90,14 @@ def _stereotype(result: Result, estimate: Estimate) -> list[str]:
 def _margin(result: Result) -> list[str]:
     """How strong the preference is, beside how often it is there."""
     mean = result.extras.get("margin")
-    if mean is None or result.compared != "preference":
+    unit = result.settings.get("margin")
+    if mean is None or unit is None:
         return []
     span = "" if math.isnan(mean.low) else f" [{mean.low:.2f}, {mean.high:.2f}]"
-    return [f"On average the stereotype's sentence scores {mean.value:+.2f} nats{span} higher."]
+    return [
+        "On average, with outliers drawn in, the stereotype's sentence scores "
+        f"{mean.value:+.2f}{span} higher ({unit})."
+    ]
 
 
 def _full(text: str) -> str:

@@ -8,6 +8,8 @@ from unmask.types import Result
 
 WORDS = ("sound", "with care", "cannot tell", "not testable", "fails", "baseline")
 UNTESTED = "untested"
+MARGIN = "mean margin"  # what the lab calls it
+POOLS = {"word-first": "first piece", "word-last": "last piece", "mean": "whole sentence"}
 # What it means in a clause where a rule of docs/lab.md was missed, or was left open.
 MISSED = {
     "reads the planted bias": "does not find a planted bias",
@@ -25,8 +27,8 @@ OPEN = {
 }
 CLAUSES = {
     "sound": "finds a planted bias, whatever the groups' frequency",
-    "not testable": "nothing that is planted can be read off such models in this way, not even a "
-    "strong control",
+    "not testable": "it does not find the planted bias in such models, and mostly not a strong "
+    "control either",
     "baseline": "not meant to find a bias",
     UNTESTED: "the lab has no such models, or not this measure",
 }
@@ -53,10 +55,27 @@ def standings(measure: str) -> dict[str, Standing]:
     return {kind: s for (name, kind), s in _known().items() if name == measure}
 
 
-def of_result(result: Result) -> Standing:
-    """How the measure of a result stands for the kind of its model."""
+def of_result(result: Result, choice: str = "") -> Standing:
+    """How the measure of a result stands for the kind of its model, with the choices made for it.
+
+    The lab has looked at one choice at a time; `choice` is another one than the result's.
+    """
     model = result.provenance.get("model") or {}
-    return standing(result.measure, str(model.get("kind", "")))
+    made = [*_choices(result), *([choice] if choice else [])]
+    name = f"{result.measure} ({', '.join(made)})" if made else result.measure
+    return standing(name, str(model.get("kind", "")))
+
+
+def _choices(result: Result) -> list[str]:
+    """The choices of a result, as the lab calls them."""
+    spec, out = result.spec, []
+    if spec.pool is not None:
+        out.append(POOLS.get(spec.pool, f"pool {spec.pool}"))
+    if spec.layer is not None:
+        out.append("no layer" if spec.layer == 0 else f"layer {spec.layer}")
+    if spec.contexts is not None:
+        out.append("natural contexts" if spec.contexts != "templates" else "templates")
+    return out
 
 
 @cache

@@ -50,11 +50,38 @@ def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
     items, names = pd.factorize(scored["item"])
     first = scored.label.str.startswith("x:").to_numpy()
     score, tokens = scored.score.to_numpy(float), scored.tokens.to_numpy(np.int64)
-    both = {n: _pairs(items, first, tokens == n) for n in np.unique(tokens).tolist()}
-    usual = max(both, key=lambda n: (both[n].sum(), -n))
-    chosen = (tokens == usual) | (both[usual] == 0)[items]
+    usual, both = _usual(items, first, tokens)
+    chosen = (tokens == usual) | (both == 0)[items]
     out = _sides(items[chosen], first[chosen], score[chosen])
     return dict(zip(map(str, names), out.tolist(), strict=True))
+
+
+def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
+    """A note on the words that `by_pieces` does not compare, or on sides that have none alike."""
+    scored = frame[frame.reason.isna()]
+    items, _ = pd.factorize(scored["item"])
+    first = scored.label.str.startswith("x:").to_numpy()
+    tokens = scored.tokens.to_numpy(np.int64)
+    usual, both = _usual(items, first, tokens)
+    if not both.any():
+        return (
+            "no two words of the two sides have as many tokens, so that all are taken together: a "
+            "masked model sees how many are hidden.",
+        )
+    others = sorted({label[2:] for label in scored.label[(tokens != usual) & (both > 0)[items]]})
+    if not others:
+        return ()
+    shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+    return (f"words of {usual} tokens are compared; these have others, and are not: {shown}.",)
+
+
+def _usual(
+    items: NDArray[np.intp], first: NDArray[np.bool_], tokens: NDArray[np.int64]
+) -> tuple[int, NDArray[np.int64]]:
+    """The number of tokens that most words of both sides have, and how many do in each item."""
+    both = {n: _pairs(items, first, tokens == n) for n in np.unique(tokens).tolist()}
+    usual = max(both, key=lambda n: (both[n].sum(), -n))
+    return usual, both[usual]
 
 
 def _pairs(

@@ -2,8 +2,11 @@
 
 A share forgets how strong a preference is, and saturates. Margins are differences of
 log-probabilities, in nats; exp of their mean is a factor. A few are very large, so those beyond
-FAR robust standard deviations of the median are drawn in to there.
+FAR robust standard deviations of the median are drawn in to there: a robust mean, which tells of
+the many; of skewed margins it is smaller than the plain one.
 """
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +24,13 @@ NORMAL = 1.4826  # the standard deviation of a normal distribution over its medi
 def drawn_in(values: Floats) -> Floats:
     """Values with those far from the median drawn in to FAR robust standard deviations."""
     middle = float(np.median(values))
-    reach = FAR * NORMAL * float(np.median(np.abs(values - middle)))
-    return np.clip(values, middle - reach, middle + reach) if reach > 0 else values
+    if not np.isfinite(middle):
+        return np.full(len(values), np.nan)
+    away = np.abs(values - middle)
+    # Where most values are alike, those that are not are what there is to go by.
+    typical = float(np.median(away)) or float(np.median(away[away > 0])) if away.any() else 0.0
+    reach = FAR * NORMAL * typical
+    return np.clip(values, middle - reach, middle + reach) if 0 < reach < np.inf else values
 
 
 class Margins:
@@ -34,11 +42,16 @@ class Margins:
     def __init__(
         self, values: Floats, design: Design, cells: Codes | None = None, macro: bool = False
     ) -> None:
-        self.kept = np.isfinite(values)
+        near = np.full(len(values), np.nan)
+        known = ~np.isnan(values)  # an infinite one is drawn in like any other
+        near[known] = drawn_in(values[known]) if known.any() else np.nan
+        self.kept = np.isfinite(near)
         self.design = design if self.kept.all() else design.chosen(self.kept)
-        self.values, self.macro = drawn_in(values[self.kept]), macro
+        self.values, self.macro = near[self.kept], macro
+        self.moved = (near != values)[self.kept]
         given = None if cells is None else cells[self.kept]
-        self.fit = fitted(self.values, self.design, given, answers=False)
+        if self.kept.any():
+            self.fit = fitted(self.values, self.design, given, answers=False)
 
     def estimate(
         self, chosen: NDArray[np.bool_], resampling: Resampling = DEFAULTS
@@ -50,7 +63,7 @@ class Margins:
         design = self.design if some.all() else self.design.chosen(some)
         weight = np.zeros(len(some))
         weight[some] = weights(design, self.macro)
-        return student(
+        found = student(
             float(weight @ self.values),
             self.fit.variance(weight),
             int(some.sum()),
@@ -59,3 +72,4 @@ class Margins:
             resampling=resampling,
             method="t, words and frames as samples; margins beyond 4 robust sd drawn in",
         )
+        return replace(found, more={**found.more, "drawn_in": int(self.moved[some].sum())})

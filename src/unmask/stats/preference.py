@@ -96,7 +96,7 @@ class Preferences:
         pro, anti = (self.scores[k] for k in ("stereotype", "antistereotype"))
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.log(pro) - np.log(anti) if self.probabilities else pro - anti
-        if not np.isfinite(values).any():
+        if np.isnan(values).all():
             return None
         return Margins(values, self.design, self.cells, self.macro)
 

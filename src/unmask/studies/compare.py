@@ -25,8 +25,10 @@ from unmask.stats.comparison import (
 )
 from unmask.stats.effects import Words, by_words
 from unmask.stats.intervals import DEFAULTS
+from unmask.stats.margins import drawn_in
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
+from unmask.text.inflection import lexemes
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
 SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
@@ -266,12 +268,13 @@ def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
     )
     p, lost, won = exact_mcnemar(wins[0], wins[1])
     p = p if kin.count == len(one) else math.nan  # it takes items as independent
-    margins = [(t["stereotype"] - t["antistereotype"]).to_numpy(float) for t in (one, two)]
+    margins = [_margins(r, t) for r, t in ((a, one), (b, two))]
     finite = np.isfinite(margins[1] - margins[0])
     ratio = None
     if finite.any():
-        one_, two_ = (m[finite] for m in margins)
-        ratio = paired_difference(one_, two_, kin.chosen(finite), resampling=resampling)
+        one_, two_ = (drawn_in(m[finite]) for m in margins)
+        some = kin.chosen(finite)
+        ratio = paired_difference(one_, two_, some, macro=macro, resampling=resampling)
     items = pd.DataFrame(
         {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
     )
@@ -281,6 +284,15 @@ def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
         details |= _meaning(a, b, (one, two), kin, resampling)
     details |= {"margin": ratio.value, "p_margin": ratio.p} if ratio else {}
     return estimate, items, details | left
+
+
+def _margins(result: Result, table: pd.DataFrame) -> Floats:
+    """By how much the stereotype scores higher, as the result's own margins have it."""
+    pro, anti = (table[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if result.settings.get("probabilities"):
+            return np.asarray(np.log(pro) - np.log(anti))
+        return np.asarray(pro - anti)
 
 
 def _shown(result: Result) -> pd.DataFrame:
@@ -369,7 +381,9 @@ def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], _ByWord, _
         halves: list[tuple[Floats, list[str]]] = []
         for name in names:
             items = [i for i in shared if facts.category[i] == name]
-            halves.append((np.array([scores[i] for i in items]), [facts.cluster[i] for i in items]))
+            of = lexemes(facts.cluster[i] for i in items)
+            values_ = np.array([scores[i] for i in items])
+            halves.append((values_, [of[facts.cluster[i]] for i in items]))
         words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
         if result.compared == "odds":
             ratio = log_odds.odds_ratio(words).value

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.errors import UnmaskError
 from unmask.options import Threshold
 from unmask.stats.power import Kind, Pilot, check, clusters_needed, likeness, words_needed
 from unmask.types import Result
@@ -26,6 +27,11 @@ def needs(
     Without a result in a unit, what independent items or words would need.
     """
     Threshold(**detect)
+    if "odds" in detect:
+        raise UnmaskError(
+            f"odds of {detect['odds']:g} cannot be planned for; give points or an effect size, "
+            "such as 3 or 0.2d."
+        )
     check(power)
     rows = []
     for r in results:
