@@ -33,6 +33,7 @@ def test_a_table_and_a_page_say_how_a_measure_stands(results):
     by = dict(zip(frame.measure, frame.lab, strict=True))
     assert by["cps"] == standings.standing("cps", "masked").word == "sound"
     assert by["all-masked"] == "baseline"
+    assert by["pmi"] == "unsettled"  # a verdict may be "cannot tell", and is about the model
     shown = dict(page(results).measures)
     for name in by:
         assert ("In the lab", str(standings.standing(name, "masked"))) in shown[name]

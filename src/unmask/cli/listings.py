@@ -53,7 +53,7 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
 def _line(row: Measure, by_lab: bool) -> str:
     """What a measure asks; before it, where that is asked for, how it stands in the lab."""
     about = row.deviation or row.about
-    known = [f"{s.word} ({kind})" for kind, s in standings(row.name).items()]
+    known = [f"{s.short} ({kind})" for kind, s in standings(row.name).items()]
     return f"{', '.join(known) or UNTESTED}. {about}" if by_lab else about
 
 

@@ -297,7 +297,7 @@ def table(
             compared, shown = _scaled(result, category, scale) or (result.compared, estimate)
             row = _row(result, category, shown) | {"compared": compared}
             if compared != result.compared:
-                margin = standings.of_result(result, standings.MARGIN).word
+                margin = standings.of_result(result, standings.MARGIN).short
                 shares = result.compared == "preference"
                 row |= {**_NOT_ON_ANOTHER_SCALE, "lab": margin if shares else row["lab"]}
             rows.append(row)
@@ -359,5 +359,5 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
         "verdict": None if verdict is None else str(verdict),
         "method": estimate.method,
-        "lab": standings.of_result(result).word,
+        "lab": standings.of_result(result).short,
     }

@@ -41,8 +41,13 @@ class Standing:
     word: str
     clause: str
 
+    @property
+    def short(self) -> str:
+        """The word, as tables have it: there a verdict may be "cannot tell", on the model."""
+        return "unsettled" if self.word == "cannot tell" else self.word
+
     def __str__(self) -> str:
-        return f"{self.word}: {self.clause}"
+        return f"{self.short}: {self.clause}"
 
 
 def standing(measure: str, kind: str) -> Standing:
