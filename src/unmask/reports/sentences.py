@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from unmask.measures import MEASURES
+from unmask.reports import standings
 from unmask.reports.columns import UNITS, VISIBLE
 from unmask.types import Estimate, Result
 
@@ -45,7 +46,13 @@ def sentences(result: Result) -> list[str]:
     if (verdict := result.verdicts.get("")) is not None:
         lines.append(_full(verdict.why))
     lines += _coverage(result)
+    if (known := standings.of_result(result)).word != standings.UNTESTED:
+        lines.append(f"{result.measure} in the lab, on {_kind(result)} models: {known}.")
     return lines
+
+
+def _kind(result: Result) -> str:
+    return str((result.provenance.get("model") or {}).get("kind", "such"))
 
 
 def _score(result: Result, estimate: Estimate) -> str:
