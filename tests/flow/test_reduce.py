@@ -61,3 +61,16 @@ def test_kept_tokens_say_which_characters_were_read(measure):
     for row in kept[kept.start >= 0].itertuples():
         written = texts[row.item, row.label][row.start : row.end].lower()
         assert written == row.token.removeprefix("##"), row
+
+
+def test_a_prior_is_taken_off_a_preference_too():
+    """The score is the sum of the values less that of the prior's answers, sentence by sentence."""
+    pll, hidden = LIKELIHOOD["pll"], LIKELIHOOD["all-masked"]
+    summed = replace(hidden, name="summed", reduce=pll.reduce)
+    mine = replace(pll, name="mine", prior=hidden.plans)
+    data = Dataset("some", "triplets", bundled_pairs().items[::29])
+    specs = [Spec(tiny("bert"), m, data) for m in (pll, summed, mine)]
+    value, prior, both = (r.items for r in unmask.evaluate_specs(specs))
+    assert prior.score.abs().max() > 1
+    assert np.allclose(both.score, value.score - prior.score, atol=1e-4)
+    assert np.allclose(both.prior, prior.score, atol=1e-4)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -12,7 +13,7 @@ from unmask.api import evaluate
 from unmask.data.templates import template_test
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.stats.log_odds import log_odds
+from unmask.stats.log_odds import by_item
 from unmask.types import Text
 
 TEST = {
@@ -20,6 +21,12 @@ TEST = {
     "templates": [{"text": "{target} likes the {attribute}.", "x": ["he"], "y": ["she", "women"]}],
     "attributes": {"work": ["engineer", "captain", "judge"], "home": ["maid", "mother", "nurse"]},
 }
+
+
+def log_odds(labels, values, priors):
+    """The log-odds of one item, through the items table of a result."""
+    columns = {"item": "i", "label": labels, "score": values, "prior": priors, "reason": None}
+    return by_item(pd.DataFrame(columns))["i"]
 
 
 def run(model, name, test=TEST):

@@ -108,10 +108,10 @@ def _grid(
     given |= {k: _numbers(k[:-1], v) for k, v in planted.items() if v is not None}
     given |= {"kinds": tuple(shared.split(kind))} if kind is not None else {}
     given |= {k: v for k, v in worlds.items() if v is not None}
-    how = {k: v for k, v in training.items() if v is not None}
-    if "layers" in how and tier != "tiny":
+    changes = {k: v for k, v in training.items() if v is not None}
+    if "layers" in changes and tier != "tiny":
         raise UnmaskError("only tiny models have layers to choose; leave --layers out.")
-    given["training"] = replace(given.get("training", base.training), **how)
+    given["training"] = replace(given.get("training", base.training), **changes)
     return replace(base, **given)
 
 

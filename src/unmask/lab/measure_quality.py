@@ -263,14 +263,11 @@ def _control(own: pd.DataFrame) -> dict[str, Estimate]:
     return {"control": _share(int((cells.low > cells.ideal).sum()), len(cells))}
 
 
-WORDS = ("sound", "with care", "cannot tell", "not testable", "fails", "baseline")
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A measure's standing in the lab: a word, and the rules that it met, missed or left open.
 
-    The word is one of WORDS.
+    The word is one of `reports.standings.WORDS`.
     """
 
     word: str

@@ -200,7 +200,8 @@ def train(
     texts = texts or [corpus(p, training.sentences) for p in plants]
     lengths = [n for n in texts[0] if all(len(t.get(n, ())) for t in texts)]
     weight = np.array([sum(t[n].size for t in texts) for n in lengths], float)
-    w = {k: v.to(device) for k, v in _new(kind, plants, training)}
+    fresh = stacked(kind, [p.seed for p in plants], training.layers)
+    w = {k: v.to(device) for k, v in fresh.items()}
     moments = {f"{m}/{k}": torch.zeros_like(v) for k, v in w.items() for m in ("first", "second")}
     start = 0
     if begun is not None:
@@ -223,10 +224,6 @@ def train(
         if kept is not None:
             kept(step + 1, {**{k: v.detach() for k, v in w.items()}, **moments})
     return {k: v.detach() for k, v in w.items()}
-
-
-def _new(kind: Kind, plants: Sequence[Plant], training: Training) -> Any:
-    return stacked(kind, [p.seed for p in plants], training.layers).items()
 
 
 def _step(w: Stack, moments: Stack, grads: Sequence[Any], step: int, training: Training) -> None:

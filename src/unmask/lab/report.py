@@ -16,7 +16,6 @@ from unmask.lab.measure_quality import (
     ENOUGH,
     MAIN,
     TAUGHT,
-    WORDS,
     Ruler,
     Standing,
     least_of,
@@ -33,6 +32,7 @@ from unmask.models.unique_rows import find_unique_rows
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
+from unmask.reports.standings import WORDS
 from unmask.text.contexts import SOURCES
 from unmask.types import Estimate
 
@@ -260,12 +260,11 @@ def said(standings: Mapping[Ruler, Standing]) -> list[str]:
 
 def claim(readings: Mapping[Ruler, Mapping[str, Estimate]]) -> list[str]:
     """For or against kaneko2022: AUL and AULA withstand word frequency where CPS and SSS do not."""
-    own = {
-        r: f
+    by = {
+        r.measure: f
         for r, f in readings.items()
         if (r.kind, r.data, r.choice) == ("masked", "pairs-50", "")
     }
-    by = {r.measure: f for r, f in own.items()}
     if not {*CLAIMED, *DOUBTED} <= by.keys() or "shift, 90 %" not in by["aul"]:
         return []
     out = [_settled(by)]

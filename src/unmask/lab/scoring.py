@@ -15,6 +15,7 @@ from unmask.measures import MEASURES, Association, Measure
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.result_figures import margins
+from unmask.reports.standings import MARGIN
 from unmask.types import Dataset, Estimate, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
@@ -29,7 +30,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "middle layer": {"layer": "middle"},
 }
 VARIED = "w-seat"
-MARGIN = "mean margin"  # the choice under which it is read
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,12 +47,10 @@ def sentences(result: Result) -> list[str]:
         lines.append(_full(verdict.why))
     lines += _coverage(result)
     if (known := standings.of_result(result)).word != standings.UNTESTED:
-        lines.append(f"{result.measure} in the lab, on {_kind(result)} models: {known}.")
+        lines.append(
+            f"{result.measure} in the lab, on {standings.kind_of(result)} models: {known}."
+        )
     return lines
-
-
-def _kind(result: Result) -> str:
-    return str((result.provenance.get("model") or {}).get("kind", "such"))
 
 
 def _score(result: Result, estimate: Estimate) -> str:

@@ -65,10 +65,14 @@ def of_result(result: Result, choice: str = "") -> Standing:
 
     The lab has looked at one choice at a time; `choice` is another one than the result's.
     """
-    model = result.provenance.get("model") or {}
-    made = [*_choices(result), *([choice] if choice else [])]
-    name = f"{result.measure} ({', '.join(made)})" if made else result.measure
-    return standing(name, str(model.get("kind", "")))
+    choices = [*_choices(result), *([choice] if choice else [])]
+    name = f"{result.measure} ({', '.join(choices)})" if choices else result.measure
+    return standing(name, kind_of(result))
+
+
+def kind_of(result: Result) -> str:
+    """The kind of a result's model; nothing where it is not known."""
+    return str((result.provenance.get("model") or {}).get("kind", ""))
 
 
 def _choices(result: Result) -> list[str]:

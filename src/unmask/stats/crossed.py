@@ -66,7 +66,7 @@ class Crossed:
         )
 
     def variance(self, weight: Floats) -> Variance:
-        """The variance of a weighted mean of values that are no yes or no; weights add up to 1."""
+        """The variance of a weighted mean of values other than yes or no; weights add up to 1."""
         present = np.unique(self.cells[np.flatnonzero(weight)])
         means, sizes = self._whole
         squares = np.bincount(self.cells, weights=(self.values - means[self.cells]) ** 2)
@@ -241,7 +241,7 @@ def fitted(
     """The model of answers [n] under a design; `cells` [n] stand in where it has no strata.
 
     Where fewer than MIN_CLUSTERS clusters hold the rarer answer, ASSUMED_CORRELATION stands in for
-    what cannot be seen. The values may be something else than `answers` of yes or no.
+    what cannot be seen. The values may be other than `answers` of yes or no.
     """
     fixed = design.strata if design.strata is not None else cells
     fixed = np.zeros(len(values), np.int64) if fixed is None else _large(codes(fixed))

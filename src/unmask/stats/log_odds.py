@@ -1,13 +1,12 @@
 """Log-odds of two sides of targets; between two attribute sets their odds ratio and effect size."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
@@ -17,14 +16,6 @@ from unmask.stats.intervals import DEFAULTS, mean_estimate, student
 from unmask.stats.permutation import permutation
 from unmask.stats.student_t import quantile
 from unmask.types import Estimate, Floats, Result
-
-
-def log_odds(labels: Sequence[str], values: Floats, priors: Floats) -> float:
-    """log of summed probabilities of side x less side y, each less its prior."""
-    x = np.array([label.startswith("x:") for label in labels])
-    priors = np.nan_to_num(priors)
-    value = logsumexp(values[x]) - logsumexp(values[~x])
-    return float(value - (logsumexp(priors[x]) - logsumexp(priors[~x])))
 
 
 def by_item(frame: pd.DataFrame) -> dict[str, float]:

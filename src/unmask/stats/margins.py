@@ -21,6 +21,12 @@ FAR = 4.0  # robust standard deviations
 NORMAL = 1.4826  # the standard deviation of a normal distribution over its median deviation
 
 
+def of_scores(pro: Floats, anti: Floats, probabilities: bool = False) -> Floats:
+    """By how much `pro` scores higher than `anti`, in nats: scores are logarithms, or not yet."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.log(pro) - np.log(anti) if probabilities else pro - anti)
+
+
 def drawn_in(values: Floats) -> Floats:
     """Values with those far from the median drawn in to FAR robust standard deviations."""
     middle = float(np.median(values))
@@ -63,7 +69,7 @@ class Margins:
         design = self.design if some.all() else self.design.chosen(some)
         weight = np.zeros(len(some))
         weight[some] = weights(design, self.macro)
-        found = student(
+        estimate = student(
             float(weight @ self.values),
             self.fit.variance(weight),
             int(some.sum()),
@@ -72,4 +78,4 @@ class Margins:
             resampling=resampling,
             method="t, words and frames as samples; margins beyond 4 robust sd drawn in",
         )
-        return replace(found, more={**found.more, "drawn_in": int(self.moved[some].sum())})
+        return replace(estimate, more={**estimate.more, "drawn_in": int(self.moved[some].sum())})

@@ -13,7 +13,7 @@ from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design, as_design
 from unmask.stats.crossed import fitted
 from unmask.stats.intervals import DEFAULTS, as_percentage, weights
-from unmask.stats.margins import Margins
+from unmask.stats.margins import Margins, of_scores
 from unmask.stats.word_preference import Sides, TwoSided
 from unmask.types import Estimate, Floats
 
@@ -94,8 +94,7 @@ class Preferences:
     def _margins(self) -> Margins | None:
         """By how much the stereotype's score is higher, in nats; None where no score is finite."""
         pro, anti = (self.scores[k] for k in ("stereotype", "antistereotype"))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = np.log(pro) - np.log(anti) if self.probabilities else pro - anti
+        values = of_scores(pro, anti, self.probabilities)
         if np.isnan(values).all():
             return None
         return Margins(values, self.design, self.cells, self.macro)

@@ -25,7 +25,7 @@ from unmask.stats.comparison import (
 )
 from unmask.stats.effects import Words, by_words
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.margins import drawn_in
+from unmask.stats.margins import drawn_in, of_scores
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
 from unmask.text.inflection import lexemes
@@ -289,10 +289,7 @@ def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
 def _margins(result: Result, table: pd.DataFrame) -> Floats:
     """By how much the stereotype scores higher, as the result's own margins have it."""
     pro, anti = (table[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if result.settings.get("probabilities"):
-            return np.asarray(np.log(pro) - np.log(anti))
-        return np.asarray(pro - anti)
+    return of_scores(pro, anti, bool(result.settings.get("probabilities")))
 
 
 def _shown(result: Result) -> pd.DataFrame:
