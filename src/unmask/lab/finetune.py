@@ -14,7 +14,7 @@ from unmask.lab.world import Plant, World
 from unmask.models.transformers.model import TransformerModel, load, wrap
 from unmask.types import Kind
 
-HOW = Training(steps=1500, rows=192, sentences=60_000, rate=1.5e-4)
+HOW = Training(steps=3000, rows=192, sentences=60_000, rate=1.5e-4)
 
 
 def train(
