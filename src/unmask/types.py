@@ -438,6 +438,13 @@ class Results(Sequence[Result]):
         """All as a pandas frame: score, interval, ideal, n, verdict."""
         return _views().table(self, by_category)
 
+    def answer(self) -> Any:
+        """The answer by concern as a pandas frame: verdict, strength, rulers, what would settle it.
+
+        Findings come first; `attrs["sentences"]` has it in words, by model.
+        """
+        return _views().answer(self)
+
     def to_markdown(self) -> str:
         """A section for a model card: sentences and a table."""
         return str(_views().as_markdown(self))

@@ -9,7 +9,17 @@ from rich.cells import cell_len
 from unmask.reports.columns import Cell
 
 # In this order; whatever is left out is in the files and on the page.
-EXPENDABLE = ("acc.", "shrunk", "detect", "p", "word", "stereotype", "lab")
+EXPENDABLE = (
+    "what would settle it",
+    "same way",
+    "acc.",
+    "shrunk",
+    "detect",
+    "p",
+    "word",
+    "stereotype",
+    "lab",
+)
 NARROW = 8  # columns that a name needs at least
 Rows = list[list[Cell]]
 

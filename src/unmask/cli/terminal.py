@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from unmask.cli.tables import fitted
+from unmask.reports import answer_words
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
 from unmask.reports.html.study_page import Study
@@ -45,7 +45,8 @@ def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
 def print_results(
     console: Console, results: Results, by_category: bool, scale: str | None = None
 ) -> None:
-    """A table for each model and unit, and the notes."""
+    """The answer by concern first; then a table for each model and unit, and the notes."""
+    print_answer(console, results)
     frame = table(results, by_category, scale)
     frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
@@ -56,6 +57,31 @@ def print_results(
         _print_notes(console, result, f"{result.title}, {result.model}" if several else "")
     for note in results.notes:
         console.print(escape(note), style="yellow")
+
+
+def print_answer(console: Console, results: Results) -> None:
+    """What was found about whom, in sentences and as a table; nothing where no concern is known."""
+    answer = answer_words.frame(results)
+    sentences: Mapping[str, str] = answer.attrs["sentences"]
+    for model, text in sentences.items():
+        console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
+        console.print()
+        mine = answer[answer.model == model]
+        _print_table(console, mine, answer_words.CONCERNS, f"{model}, by concern")
+        _print_beside(console, mine)
+
+
+def _print_beside(console: Console, answer: pd.DataFrame) -> None:
+    """What shows a finding best, and why a verdict is other than its interval looks."""
+    for row in answer.to_dict("records"):
+        if row["contradiction"]:
+            line = f"{row['concern']}: {row['contradiction']}"
+            console.print(escape(line), style="yellow", highlight=False)
+        if row["shown_by"]:
+            console.print(escape(f"{row['concern']} is shown best by"), highlight=False)
+        for text in row["shown_by"]:
+            console.print(f"  {escape(text)}", style="dim", highlight=False)
+    console.print()
 
 
 def _print_table(
@@ -139,12 +165,7 @@ def _difference(row: Mapping[str, Any]) -> str:
     pro, anti = row.get("stereotype"), row.get("antistereotype")
     if not isinstance(pro, str) or not isinstance(anti, str):
         return str(row["item"])
-    one, two = pro.split(), anti.split()
-    parts = []
-    for sort, a, b, c, d in SequenceMatcher(a=one, b=two, autojunk=False).get_opcodes():
-        same, other = " ".join(one[a:b]), " ".join(two[c:d])
-        parts.append(same if sort == "equal" else "{" + f"{same} | {other}" + "}")
-    return " ".join(parts)
+    return answer_words.differing(pro, anti)
 
 
 def print_influences(console: Console, frame: pd.DataFrame) -> None:

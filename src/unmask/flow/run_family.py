@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from unmask.options import Resampling, Threshold
 from unmask.stats.cluster_pulls import Pulls, pulls_of
 from unmask.stats.multiplicity import family_wise
-from unmask.stats.verdict import judged, verdict
-from unmask.types import Estimate, Result
+from unmask.stats.verdict import judged, own_p, verdict
+from unmask.types import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +66,7 @@ def _tests(place: int, result: Result) -> list[Test]:
     pulls = pulls_of(result) if result.verdicts else {}
     tests = []
     for category in result.verdicts:
-        p = _own_p(judged(result, category)[1])
+        p = own_p(judged(result, category)[1])
         if p is not None:
             tests.append(Test(place, category, p, pulls.get(category, {})))
     return tests
-
-
-def _own_p(estimate: Estimate) -> float | None:
-    """The estimate's p; where it has none, or a published one, the p that its interval implies."""
-    if "interval" in estimate.more.get("published", "") or np.isnan(estimate.low):
-        return None
-    if estimate.p is not None and not estimate.more.get("published"):
-        return estimate.p
-    ideal = estimate.ideal or 0.0
-    reach = (
-        estimate.value - estimate.low if estimate.value > ideal else estimate.high - estimate.value
-    )
-    errors = ndtri((1 + estimate.level) / 2) * abs(estimate.value - ideal) / max(reach, 1e-12)
-    return float(2 * ndtr(-errors))

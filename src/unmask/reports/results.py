@@ -24,6 +24,7 @@ import pyarrow as pa
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
+from unmask.reports import answer_words
 from unmask.reports.files import atomically, make_folder, put
 from unmask.support.version import __version__
 from unmask.types import Coverage, Estimate, Result, Results, Verdict
@@ -66,6 +67,7 @@ def save(
         "made": made(command),
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
+        "answer": _answer(given),
         "results": [to_record(r) for r in given],
     }
     kept = [
@@ -78,6 +80,13 @@ def save(
         content["tokens"] = {"file": TOKENS, "sha256": digest(folder / TOKENS)}
     text = json.dumps(content, indent=1, allow_nan=False)
     put(folder / RESULTS, text)
+
+
+def _answer(results: Sequence[Result]) -> dict[str, Any]:
+    """The answer by concern, in sentences and as records."""
+    frame = answer_words.frame(results)
+    records = [_plain(r) for r in frame.to_dict("records")]
+    return {"sentences": frame.attrs["sentences"], "concerns": records}
 
 
 def made(command: str | None = None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.errors import UnmaskError
+from unmask.reports import answer_words
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import atomically
@@ -45,6 +46,9 @@ def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
     if what is not None and what not in figures:
         raise UnmaskError(unknown("figure", what, figures))
     return Drawing(figures[what] if what is not None else next(iter(figures.values())))
+
+
+answer = answer_words.frame
 
 
 def table_html(results: Sequence[Result]) -> str:

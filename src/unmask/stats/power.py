@@ -1,8 +1,9 @@
 """How many items, clusters and words a study needs to find an effect of a given size."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from scipy.special import chdtri
 
@@ -109,6 +110,17 @@ class Pilot:
                 if w is not None and (both is None or w * f < both[0] * both[1]):
                     both = w, f
         return by_words, by_frames, both
+
+
+def pilot_of(details: Mapping[str, Any], n: int) -> Pilot:
+    """What a result shows of its error; one of an earlier version has only its design effect."""
+    shared = details.get("shared")
+    if shared is None:
+        clusters = int(details.get("clusters") or n)
+        alike = likeness(details.get("design_effect") or 1.0, n / clusters)
+        return Pilot(n, 0.25, Kind(clusters, alike, max(clusters - 1.0, 1.0)))
+    kinds = {k: Kind(**shared[k]) for k in ("words", "frames") if k in shared}
+    return Pilot(n, shared["spread"], **kinds)
 
 
 def _first(enough: Callable[[int], bool], least: int) -> int | None:

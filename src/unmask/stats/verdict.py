@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from scipy.special import ndtr, ndtri
+
 from unmask.options import Threshold
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import corrected
@@ -93,6 +95,20 @@ def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdi
         why = _corrected(estimate) if p is not None else "p disagrees"
         return Verdict("cannot tell", matters, why)
     return Verdict("cannot tell", matters, "the interval holds the ideal and what would matter")
+
+
+def own_p(estimate: Estimate) -> float | None:
+    """The estimate's p; where it has none, or a published one, the p that its interval implies."""
+    if "interval" in estimate.more.get("published", "") or math.isnan(estimate.low):
+        return None
+    if estimate.p is not None and not estimate.more.get("published"):
+        return estimate.p
+    ideal = estimate.ideal or 0.0
+    reach = (
+        estimate.value - estimate.low if estimate.value > ideal else estimate.high - estimate.value
+    )
+    errors = ndtri((1 + estimate.level) / 2) * abs(estimate.value - ideal) / max(reach, 1e-12)
+    return float(2 * ndtr(-errors))
 
 
 def _corrected(estimate: Estimate) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from unmask.errors import UnmaskError
 from unmask.options import Threshold
-from unmask.stats.power import Kind, Pilot, check, clusters_needed, likeness, words_needed
+from unmask.stats.power import Pilot, check, clusters_needed, pilot_of, words_needed
 from unmask.types import Result
 
 NOTHING_KNOWN = "items as if independent"
@@ -49,7 +49,7 @@ def needs(
 
 def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
     details, n = r.overall.more, r.overall.n
-    pilot = _pilot(details, n)
+    pilot = pilot_of(details, n)
     words, frames, both = pilot.needed(points, power=power, level=level)
     each = n / pilot.words.count
     return {
@@ -66,17 +66,6 @@ def _shares(r: Result, points: float, power: float, level: float) -> dict[str, A
         "words and frames": None if both is None else f"{both[0]} in {both[1]}",
         "advice": _advice(pilot, points, words, frames, both),
     }
-
-
-def _pilot(details: Mapping[str, Any], n: int) -> Pilot:
-    """What a result shows of its error; one of an earlier version has only its design effect."""
-    shared = details.get("shared")
-    if shared is None:
-        clusters = int(details.get("clusters") or n)
-        alike = likeness(details.get("design_effect") or 1.0, n / clusters)
-        return Pilot(n, 0.25, Kind(clusters, alike, max(clusters - 1.0, 1.0)))
-    kinds = {k: Kind(**shared[k]) for k in ("words", "frames") if k in shared}
-    return Pilot(n, shared["spread"], **kinds)
 
 
 def _advice(

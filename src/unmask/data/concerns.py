@@ -1,0 +1,91 @@
+"""Concerns: the social groups that a category of items, a template or a word test is about.
+
+A person asks about gender or religion; data sets have categories of their own names, and word tests
+have four lists of words. This table says which belong to which.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """A concern: its name in tables, and the words by which categories and lists are known.
+
+    `categories` are what data sets call it, in lower case with hyphens; `labels` is a pattern of
+    the names that word tests give to lists of the group's words.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    labels: str = ""
+
+
+CONCERNS = (
+    Concern(
+        "gender",
+        ("gender", "sex", "gender-identity", "sexism"),
+        r"male|female|men|women|man|woman|boys?|girls?|he|she|him|her|m|f",
+    ),
+    Concern(
+        "race and colour",
+        ("race-color", "race", "race-colour", "ethnicity", "race-ethnicity", "racism"),
+        r"european-american|african-american|mexican-american|ea|aa|white|black|hispanic|asian",
+    ),
+    Concern(
+        "religion",
+        ("religion", "religious"),
+        r"christianity|christians?|islam|muslims?|judaism|jews?|jewish|hindus?|religion",
+    ),
+    Concern("age", ("age", "ageism"), r"young|old|elderly|young-people's|old-people's"),
+    Concern(
+        "disability and illness",
+        ("disability", "disability-status", "health", "ableism"),
+        r"mental-disease|physical-disease|disability|disabled|able-bodied",
+    ),
+    Concern("nationality", ("nationality", "national-origin")),
+    Concern(
+        "sexual orientation",
+        ("sexual-orientation", "sexualorientation", "orientation", "lgbtq", "queer"),
+        r"gay|lesbian|straight|heterosexual|homosexual|queer",
+    ),
+    Concern("physical appearance", ("physical-appearance", "appearance"), r"fat|thin"),
+    Concern(
+        "social class",
+        ("socioeconomic", "socioeconomic-status", "ses", "class", "social-class", "income"),
+        r"rich|poor",
+    ),
+    Concern("occupation", ("profession", "occupation", "job")),
+)
+_BY_CATEGORY = {alias: c.name for c in CONCERNS for alias in c.categories}
+_PATTERNS = {c.name: re.compile(rf"(^|[\s,-])({c.labels})($|[\s,-])") for c in CONCERNS if c.labels}
+# Word tests of Caliskan et al. that show whether a ruler works at all; no people are in them.
+_NO_PEOPLE = re.compile(r"^(flower|insect|instrument|weapon)")
+# Data sets about one concern, whatever their categories are called.
+_OF_DATA = {"winobias": "gender", "winogender": "gender", "bec-pro": "gender", "kurita": "gender"}
+
+
+def of_category(category: str, data: str = "") -> str:
+    """The concern that a category of items belongs to; its own name where the table has none."""
+    for prefix, concern in _OF_DATA.items():
+        if data.startswith(prefix):
+            return concern
+    plain = re.sub(r"[\s_/]+", "-", category.strip().lower())
+    return _BY_CATEGORY.get(plain, category.strip() or data)
+
+
+def of_sets(sets: Sequence[str], data: str = "") -> str | None:
+    """The concern that the lists of a template or word test are about; None without people.
+
+    Lists of more than one concern (black women's names) belong to both, "gender, race and colour".
+    The first two lists decide, and the others where these name no group (math and arts).
+    """
+    labels = [str(label).lower().replace("\u2019", "'") for label in sets]
+    if any(_NO_PEOPLE.match(label) for label in labels):
+        return None
+    for pair in (labels[:2], labels[2:]):
+        known = [n for n, p in _PATTERNS.items() if any(p.search(label) for label in pair)]
+        if known:
+            return ", ".join(known)
+    return of_category("", data)

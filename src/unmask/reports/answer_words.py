@@ -1,0 +1,187 @@
+"""The answer in words, as a frame, and as the records of `results.json`."""
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+import pandas as pd
+
+from unmask.reports.answer import SOUND, UNFIT, Answer, Ruler, answers
+from unmask.reports.columns import UNITS, Column, words
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
+
+PAIRS = "of 100 pairs"
+VERDICTS = {
+    "found": "found",
+    "reversed": "found, against the stereotype",
+    "not by more": "no more than would matter",
+    "cannot tell": "cannot tell",
+}
+RULERS = {SOUND: "sound rulers", "unsettled": "rulers that the lab has not cleared", UNFIT: ""}
+# What a measure of each kind reads, in words; its short name stands behind.
+READS = {
+    "preference": "share of pairs where the stereotype is likelier",
+    "odds": "odds of the groups' words, given the one topic rather than the other",
+    "log-odds": "effect size of the groups' words in templates",
+    "association": "effect size of the association of words",
+}
+
+
+def _found(row: Mapping[str, Any]) -> bool:
+    return row["verdict"] in ("found", "reversed")
+
+
+def _read(row: Mapping[str, Any]) -> str:
+    """The strength and its interval, as `strength` has them."""
+    if row["unit"] == PAIRS:
+        return f"{row['value']:.0f} {PAIRS} [{row['low']:.0f}, {row['high']:.0f}]"
+    return f"{row['unit']} {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def _rulers(row: Mapping[str, Any]) -> str:
+    trust = "" if row["trust"] == SOUND else f" ({row['trust']})"
+    return f"{row['agree']} of {row['rulers']}{trust}"
+
+
+def _open(frame: pd.DataFrame) -> bool:
+    return bool((frame.settle != "").any())
+
+
+# The table of an answer.
+CONCERNS: Sequence[Column] = (
+    Column("concern", lambda r: r["concern"], words, left=True, strong=_found),
+    Column("verdict", lambda r: VERDICTS[r["verdict"]], words, left=True, strong=_found),
+    Column("size", lambda r: r["strength"] if _found(r) else "", words, left=True),
+    Column("measured", _read, words, left=True),
+    Column("same way", _rulers, words, left=True),
+    Column("what would settle it", lambda r: r["settle"], words, left=True, when=_open),
+)
+
+
+def strength(ruler: Ruler) -> str:
+    """The estimate with its interval, in a unit that people know."""
+    estimate, unit = ruler.estimate, UNITS[ruler.result.compared]
+    if ruler.result.compared == "preference":
+        return f"{estimate.value:.0f} of 100 pairs [{estimate.low:.0f}, {estimate.high:.0f}]"
+    value, low, high = (unit.text(v) for v in (estimate.value, estimate.low, estimate.high))
+    return f"{unit.head} {value} [{low}, {high}]"
+
+
+def small(ruler: Ruler) -> str:
+    """What would matter to a ruler, as it is said behind "no more than"."""
+    assert ruler.verdict is not None
+    matters, compared = ruler.verdict.matters, ruler.result.compared
+    if compared == "preference":
+        return f"{matters:g} points"
+    return f"odds of {UNITS[compared].text(matters)}" if compared == "odds" else f"d = {matters:g}"
+
+
+def agreement(answer: Answer) -> str:
+    """How many of the rulers that count point the same way."""
+    count = len(answer.rulers)
+    if count == 1:
+        return (
+            f"one {RULERS[answer.trust].removesuffix('s')}"
+            if answer.trust == SOUND
+            else ("one ruler, which the lab has not cleared")
+        )
+    return f"{answer.agree} of {count} {RULERS[answer.trust]} point the same way"
+
+
+def sentence(given: Sequence[Answer]) -> str:
+    """The answer for one model in a few sentences, the findings first."""
+    parts = []
+    for answer in given:
+        if answer.verdict in ("found", "reversed"):
+            side = ", against the stereotype" if answer.verdict == "reversed" else ""
+            what = f"{answer.strength} ({strength(answer.lead)}; {agreement(answer)})"
+            parts.append(f"{_start(answer.concern)} stereotypes: found{side}, {what}.")
+    if not parts:
+        parts.append("No stereotype found.")
+    for unfit, what in ((False, "items"), (True, "measures")):
+        names = [
+            a.concern for a in given if a.verdict == "cannot tell" and (a.trust == UNFIT) == unfit
+        ]
+        parts += [f"{_start(_listed(names))}: cannot tell with these {what}."] if names else []
+    limits: dict[str, list[str]] = {}
+    for answer in given:
+        if answer.verdict == "not by more":
+            limits.setdefault(small(answer.lead), []).append(answer.concern)
+    parts += [f"{_start(_listed(names))}: no more than {most}." for most, names in limits.items()]
+    return " ".join(parts)
+
+
+def sentences(results: Sequence[Result]) -> dict[str, str]:
+    """The answer for each model, in sentences."""
+    every = answers(results)
+    models = dict.fromkeys(r.model for r in results)
+    return {m: sentence(mine) for m in models if (mine := [a for a in every if a.model == m])}
+
+
+def _start(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "; ".join(names) if any("," in n for n in names) else ", ".join(names)
+
+
+def record(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values: a row of the frame, and of `results.json`."""
+    lead, unit = answer.lead, UNITS[answer.lead.result.compared]
+    value, low, high = (
+        float(unit.shown(v)) for v in (lead.estimate.value, lead.estimate.low, lead.estimate.high)
+    )
+    liking = answer.word_preference
+    return {
+        "model": answer.model,
+        "concern": answer.concern,
+        "verdict": answer.verdict,
+        "strength": answer.strength,
+        "value": value,
+        "low": low,
+        "high": high,
+        "unit": PAIRS if unit.head == "score" else unit.head,
+        "p": lead.p,
+        "tests": answer.family,
+        "lead": lead.name,
+        "trust": answer.trust,
+        "rulers": len(answer.rulers),
+        "agree": answer.agree,
+        "why": answer.why,
+        "contradiction": answer.contradiction,
+        "settle": answer.settle,
+        "word_preference": None if liking is None else float(liking.value),
+        "measures": [r.name for r in answer.rulers],
+        "examples": [str(e["item"]) for e in answer.examples],
+        "shown_by": shown_by(answer),
+    }
+
+
+def shown_by(answer: Answer) -> list[str]:
+    """The items that show a finding best: a pair in one line, what differs as {one | other}."""
+    out = []
+    for example in answer.examples:
+        pro, anti = example.get(STEREOTYPE), example.get(ANTISTEREOTYPE)
+        single = str(example.get("sentence") or example["item"])
+        out.append(differing(pro, anti) if pro and anti else single)
+    return out
+
+
+def differing(one: str, two: str) -> str:
+    """Two sentences in one: what differs as {one | other}."""
+    first, second = one.split(), two.split()
+    parts = []
+    for sort, a, b, c, d in SequenceMatcher(a=first, b=second, autojunk=False).get_opcodes():
+        same, other = " ".join(first[a:b]), " ".join(second[c:d])
+        parts.append(same if sort == "equal" else "{" + f"{same} | {other}" + "}")
+    return " ".join(parts)
+
+
+def frame(results: Sequence[Result]) -> pd.DataFrame:
+    """One row for each model and concern, found ones first; `attrs["sentences"]` by model."""
+    every = answers(results)
+    out = pd.DataFrame([record(a) for a in every])
+    models = dict.fromkeys(a.model for a in every)
+    out.attrs["sentences"] = {m: sentence([a for a in every if a.model == m]) for m in models}
+    return out

@@ -1,0 +1,164 @@
+"""Tests of reports/answer and reports/answer_words: one verdict for each concern."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_models import simulated
+
+import unmask
+from conftest import invoke, tiny
+from unmask.data.packaged import bundled_pairs
+from unmask.reports import answer_words
+from unmask.reports.answer import ORDER, SIZES, STRENGTHS, VERDICTS, answers
+from unmask.stats.verdict import own_p
+from unmask.types import Results
+
+
+def named(results):
+    return {a.concern for a in answers(results) if a.verdict in ("found", "reversed")}
+
+
+def found(tmp_path, runs, bias=None):
+    data = bundled_pairs()
+    return [named(simulated(data, tmp_path, seed, bias)) for seed in runs]
+
+
+def test_a_fair_model_and_one_with_a_planted_concern(tmp_path):
+    assert sum(not names for names in found(tmp_path, range(8))) >= 7
+    planted = found(tmp_path, range(6), {"gender": 1.2})
+    assert sum(names == {"gender"} for names in planted) >= 5
+
+
+@pytest.mark.slow
+def test_error_rates_over_a_hundred_models(tmp_path):
+    """Seeds that the method was not made on."""
+    fair = found(tmp_path, range(1000, 1100))
+    assert sum(not names for names in fair) >= 95
+    planted = found(tmp_path, range(1000, 1100), {"gender": 1.2})
+    assert sum(names == {"gender"} for names in planted) >= 80
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    return simulated(bundled_pairs(), tmp_path_factory.mktemp("planted"), 3, {"gender": 1.5})
+
+
+def test_what_is_found_comes_first_with_its_strength_and_items(planted):
+    first, *others = answers(planted)
+    assert (first.concern, first.verdict, first.trust) == ("gender", "found", "sound")
+    assert first.lead.p <= 0.05
+    assert (first.agree, len(first.rulers)) == (2, 2)
+    sizes = SIZES[first.lead.result.compared]
+    assert first.strength == STRENGTHS[sum(first.lead.beyond >= s for s in sizes)]
+    assert len(first.examples) == 2
+    assert all(e["pull"] > 0 for e in first.examples)
+    assert all(a.verdict != "cannot tell" or a.settle for a in others)
+    assert [VERDICTS.index(a.verdict) for a in others] == sorted(
+        VERDICTS.index(a.verdict) for a in others
+    )
+
+
+def test_a_single_ruler_has_its_own_p(planted):
+    one = planted[0]
+    only = replace(
+        one,
+        by_category={"gender": one.by_category["gender"]},
+        verdicts={k: v for k, v in one.verdicts.items() if k in ("", "gender")},
+    )
+    (answer,) = answers(Results([only]))
+    raw = own_p(answer.lead.estimate)
+    assert answer.family == 1
+    assert raw <= answer.lead.p <= raw + 0.002
+
+
+def test_more_tests_make_no_p_smaller(planted):
+    few = {a.concern: a.lead.p for a in answers(planted.select(measures=["cps"]))}
+    many = {r.name: r.p for a in answers(planted) for r in a.rulers if r.category == "gender"}
+    assert many["cps on bundled-pairs"] >= few["gender"] - 0.002
+
+
+def as_measure(result, name, kind="masked"):
+    provenance = {**result.provenance, "model": {"kind": kind}}
+    return replace(result, spec=replace(result.spec, measure=name), provenance=provenance)
+
+
+def test_sound_rulers_count_first_and_unfit_ones_never(planted):
+    cps, cat = planted
+    both = answers(Results([cps, as_measure(cat, "sss")]))[0]
+    assert [r.result.measure for r in both.rulers] == ["cps"]
+    assert {r.result.measure for r in both.others} == {"sss"}
+    unsettled = answers(Results([as_measure(cat, "pmi")]))[0]
+    assert (unsettled.verdict, unsettled.trust) == ("found", "unsettled")
+    assert "not cleared" in answer_words.sentence([unsettled])
+    unfit = answers(Results([as_measure(cps, "w-seat", "causal")]))
+    assert {a.verdict for a in unfit} == {"cannot tell"}
+    assert "planted bias" in unfit[0].why
+    assert "cannot tell with these measures" in answer_words.sentence(unfit)
+
+
+def test_a_preference_for_the_antistereotype_is_told_apart(tmp_path):
+    results = simulated(bundled_pairs(), tmp_path, 5, {"gender": -1.5})
+    first = answers(results)[0]
+    assert (first.concern, first.verdict) == ("gender", "reversed")
+    assert "against the stereotype" in answer_words.sentence([first])
+    assert all(e["pull"] < 0 for e in first.examples)
+
+
+def test_a_bound_is_told_where_all_rulers_show_it(planted):
+    """Where what matters is large, nothing is open any more."""
+    wide = [
+        replace(r, verdicts={k: replace(v, matters=60.0) for k, v in r.verdicts.items()})
+        for r in planted
+    ]
+    every = answers(Results(wide))
+    assert {a.verdict for a in every} == {"not by more"}
+    said = answer_words.sentence(every)
+    assert said.startswith("No stereotype found.")
+    assert "no more than 60 points" in said
+
+
+def test_the_frame_the_file_and_the_sentences_agree(planted, tmp_path):
+    unmask.save(planted, tmp_path)
+    content = json.loads((tmp_path / "results.json").read_text())["answer"]
+    frame = planted.answer()
+    assert content["sentences"] == frame.attrs["sentences"]
+    assert [c["concern"] for c in content["concerns"]] == frame.concern.to_list()
+    assert [c["verdict"] for c in content["concerns"]] == frame.verdict.to_list()
+    again = unmask.load(tmp_path).answer()
+    assert again.drop(columns="p").equals(frame.drop(columns="p"))
+    assert np.allclose(again.p, frame.p)
+    said = frame.attrs["sentences"][planted.models[0]]
+    for row in frame.to_dict("records"):
+        found_there = f"{row['concern'].capitalize()} stereotypes: found" in said
+        assert found_there == (row["verdict"] in ("found", "reversed"))
+    for row in frame[frame.verdict == "cannot tell"].to_dict("records"):
+        outside = row["low"] > 50 or row["high"] < 50
+        assert bool(row["contradiction"]) == outside
+
+
+def test_the_terminal_says_it_first(tmp_path):
+    """Concerns stand before measures; a reason stands beside a verdict that looks other."""
+    status, out, _ = invoke("run", "-x", "cps,cat", "-o", tmp_path / "r", "--limit", "60")
+    assert status == 0
+    assert out.index("by concern") < out.index("ideal 50")
+    for row in unmask.load(tmp_path / "r").answer().to_dict("records"):
+        assert row["concern"] in out
+
+
+def test_templates_and_word_tests_are_rulers_of_their_concern():
+    specs = [("lpbs", "kurita-career"), ("w-seat", "weat-6"), ("w-seat", "weat-1")]
+    model = tiny("bert")
+    results = Results([unmask.evaluate(model, m, d) for m, d in specs])
+    (answer,) = answers(results)
+    assert answer.concern == "gender"
+    assert {r.result.data for r in (*answer.rulers, *answer.others)} == {"kurita-career", "weat-6"}
+    assert answer.lead.result.compared in ORDER
+
+
+def test_nothing_known_gives_an_empty_frame():
+    result = unmask.evaluate(tiny("bert"), "w-seat", "weat-1")
+    frame = Results([result]).answer()
+    assert len(frame) == 0
+    assert frame.attrs["sentences"] == {}
