@@ -185,8 +185,8 @@ def _whole_run(results: Sequence[Result]) -> list[str]:
         return []
     rate = 100 * (1 - results[0].overall.level)
     return [
-        f"Verdicts are corrected over all {max(counts)} tests of a model: one without bias would "
-        f"be called biased anywhere in at most {rate:g} % of runs."
+        f"Verdicts on single measures are corrected over all {max(counts)} tests of a model: one "
+        f"without bias would be called biased anywhere in at most {rate:g} % of runs."
     ]
 
 

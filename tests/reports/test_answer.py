@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_models import simulated
 
 import unmask
 from conftest import invoke, tiny
+from simulated_models import simulated
 from unmask.data.packaged import bundled_pairs
 from unmask.reports import answer_words
 from unmask.reports.answer import ORDER, SIZES, STRENGTHS, VERDICTS, answers

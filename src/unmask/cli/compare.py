@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from unmask import options
     from unmask.cli import terminal
     from unmask.reports import files, results
-    from unmask.reports.figures import result_figures
     from unmask.studies import compare as comparison
 else:
     options = lazy("unmask.options")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
     results = lazy("unmask.reports.results")
-    result_figures = lazy("unmask.reports.figures.result_figures")
     comparison = lazy("unmask.studies.compare")
 
 console = shared.made_console()
@@ -53,5 +51,5 @@ def compare(
         with files.target(out, out, force=force):
             files.put_csv(out / "comparison.csv", frame)
             files.put_csv(out / "changed.csv", changed)
-            path = pages.write(pages.Content(loaded, result_figures.differences(frame)), out)
+            path = pages.write(pages.of_comparison(loaded, frame), out)
         console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)

@@ -10,12 +10,16 @@ if TYPE_CHECKING:
     import webbrowser
     from collections.abc import Sequence
 
+    import pandas as pd
+
     from unmask import types
+    from unmask.reports import difference_words
     from unmask.reports.figures import drawing, result_figures
     from unmask.reports.html import page
     from unmask.studies import compare
 else:
     compare = lazy("unmask.studies.compare")
+    difference_words = lazy("unmask.reports.difference_words")
     page = lazy("unmask.reports.html.page")
     result_figures = lazy("unmask.reports.figures.result_figures")
     types = lazy("unmask.types")
@@ -27,6 +31,7 @@ class Content(NamedTuple):
 
     results: "types.Results"
     figures: "Sequence[drawing.Figure]" = ()
+    differences: "Sequence[str]" = ()
 
 
 def with_differences(results: "types.Results") -> Content:
@@ -37,17 +42,23 @@ def with_differences(results: "types.Results") -> Content:
     if len(results.models) < 2:
         return Content(results)
     try:
-        return Content(results, result_figures.differences(compare.compare(results)[0]))
+        return of_comparison(results, compare.compare(results)[0])
     except DataError as error:
         notes = [*results.notes, f"no paired differences: {error}"]
         return Content(types.Results(results, notes, results.lost))
+
+
+def of_comparison(results: "types.Results", frame: "pd.DataFrame") -> Content:
+    """Results with their comparison, in sentences and figures."""
+    figures = result_figures.differences(frame)
+    return Content(results, figures, difference_words.sentences(frame))
 
 
 def write(content: Content, folder: Path, show: bool = False, scale: str | None = None) -> Path:
     """The page of some results in a folder, its tables on a scale; `show` opens it."""
     path = folder / page.PAGE
     try:
-        page.write(page.page(content.results, extra=content.figures, scale=scale), path)
+        page.write(_page(content, scale), path)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
             f"the files do not fit together ({type(error).__name__}: {error}); run again."
@@ -55,3 +66,9 @@ def write(content: Content, folder: Path, show: bool = False, scale: str | None 
     if show:
         webbrowser.open(path.resolve().as_uri())
     return path
+
+
+def _page(content: Content, scale: str | None) -> "page.Page":
+    return page.page(
+        content.results, extra=content.figures, scale=scale, differences=content.differences
+    )

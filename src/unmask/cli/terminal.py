@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from unmask.cli.tables import fitted
-from unmask.reports import answer_words
+from unmask.reports import answer_words, difference_words
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
 from unmask.reports.html.study_page import Study
@@ -132,7 +132,10 @@ def _print_notes(console: Console, result: Result, title: str) -> None:
 def print_comparison(
     console: Console, frame: pd.DataFrame, changed: pd.DataFrame, top: int
 ) -> None:
-    """Differences with their paired tests; a bold one survives Holm's correction at .05."""
+    """What differs, in sentences; then the paired tests: a bold one survives Holm's correction."""
+    for text in difference_words.sentences(frame):
+        console.print(escape(text), highlight=False)
+    console.print()
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         _print_table(console, part, COMPARISON, f"{second} less {first}")
     for row in frame.to_dict("records"):

@@ -127,7 +127,8 @@ def palette(count: int) -> list[str]:
 def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
     """A colour for each name, with its legend."""
     scale = {"domain": list(names), "range": palette(len(names))}
-    return {"field": field_, "type": "nominal", "title": title, "scale": scale}
+    own = {} if len(names) > 1 else {"legend": None}  # one name is in the title
+    return {"field": field_, "type": "nominal", "title": title, "scale": scale, **own}
 
 
 DASHED: Spec = {"color": INK, "strokeDash": [4, 3], "aria": False}
@@ -148,10 +149,11 @@ def heat_map(name: str, title: str, matrix: pd.DataFrame, label: str, note: str 
     scale = {"domain": [-1, 0, 1], "range": [PALETTE[1], "#f4f4f4", PALETTE[0]]}
     colour = {"field": "value", "type": "quantitative", "scale": scale, "title": label}
     squares = {"mark": "rect", "encoding": {**grid, "color": colour, "description": SAID}}
+    dark = {"condition": {"test": "abs(datum.value) > 0.6", "value": "white"}, "value": "#111111"}
     numbers = {
-        "mark": {"type": "text", "fontSize": 10, "color": "#111111", "aria": False},
-        "encoding": {**grid, "text": {"field": "value", "format": ".2f"}},
+        "mark": {"type": "text", "fontSize": 12, "aria": False},
+        "encoding": {**grid, "text": {"field": "value", "format": ".2f"}, "color": dark},
     }
-    side = 34 * len(matrix)
+    side = 46 * len(matrix)
     spec = specified(long, width=max(side, 120), height=max(side, 90), layer=[squares, numbers])
     return Figure(name, title, spec, matrix.reset_index(), note)

@@ -29,6 +29,8 @@ DRAWN = {
     "d": ("effects", "effect size d", "Effect sizes with their intervals"),
 }
 
+WIDTH = 620  # of a plot, so that with its labels a figure fills the page's column
+
 # ---------------------------------------------------------------- scores
 
 
@@ -41,7 +43,7 @@ def scores(results: Sequence[Result]) -> list[Figure]:
         name, what, title = DRAWN[unit.head]
         part = part.assign(what=part.measure + " on " + part.data)
         part = part.assign(**{k: part[k].map(unit.shown) for k in ("score", "low", "high")})
-        out.append(_intervals(part, name, title, what, unit.ideal, unit.digits))
+        out.append(intervals(part, name, title, what, unit.ideal, unit.digits))
     return out
 
 
@@ -54,26 +56,20 @@ def categories(results: Sequence[Result]) -> list[Figure]:
     for (data, compared), part in frame.groupby(["data", "compared"], sort=False):
         unit = UNITS[compared]
         part = part[part.category != ""].assign(what=lambda f: f.category)
-        several = part.model.nunique() > 1
-        part = part.assign(series=part.measure + ", " + part.model if several else part.measure)
-        title = f"By category: {data}"
         what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
-        out.append(
-            _intervals(
-                part,
-                f"categories-{data}",
-                title,
-                what,
-                unit.ideal,
-                unit.digits,
-                colour="series",
-                legend="measure",
+        name, title = f"categories-{data}", f"By category: {data}"
+        if part.model.nunique() == 1:
+            out.append(
+                intervals(part, name, title, what, unit.ideal, unit.digits, "measure", "measure")
             )
-        )
+            continue
+        for measure, mine in part.groupby("measure", sort=False):
+            named = f"{name}-{measure}", f"{title}, {measure}"
+            out.append(intervals(mine, *named, what, unit.ideal, unit.digits))
     return out
 
 
-def _intervals(
+def intervals(
     frame: pd.DataFrame,
     name: str,
     title: str,
@@ -115,7 +111,7 @@ def _intervals(
             "encoding": {"x": {"field": "score", **x}, **common},
         },
     ]
-    spec = specified(shown.assign(said=descriptions), width=420, height=height, layer=layers)
+    spec = specified(shown.assign(said=descriptions), width=WIDTH, height=height, layer=layers)
     note = f"The dashed line is {at}, {ideal:g}."
     return Figure(name, title, spec, shown, note, tuple(names))
 
@@ -144,9 +140,10 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
             category="",
             score=part.difference,
         )
-        title = f"Paired differences, {unit}"
+        named = list(dict.fromkeys(pairs.model))
+        title = f"Paired differences, {unit}" + (f": {named[0]}" if len(named) == 1 else "")
         what, name = f"difference, {unit}", f"differences-{unit}"
-        out.append(_intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
+        out.append(intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
     return out
 
 
@@ -228,7 +225,7 @@ def words(result: Result) -> Figure | None:
         },
     ]
     spec = specified(
-        shown.assign(said=descriptions), width=420, height=13 * len(shown), layer=layers
+        shown.assign(said=descriptions), width=WIDTH, height=13 * len(shown), layer=layers
     )
     title = f"Which words carry it? {result.measure} on {result.data}, {result.model}"
     return Figure(f"words-{_name(result)}", title, spec, shown, legend=tuple(sets))
@@ -314,7 +311,7 @@ def effects(result: Result) -> Figure | None:
         },
     }
     bars = {"mark": {"type": "bar", "color": "#b0b8bf"}, "encoding": encoding}
-    spec = specified(frame.assign(said=descriptions), width=420, height=150, layer=[bars, marks])
+    spec = specified(frame.assign(said=descriptions), width=WIDTH, height=150, layer=[bars, marks])
     title = f"Effect sizes of the samples: {result.measure} on {result.data}, {result.model}"
     return Figure(f"effects-{_name(result)}", title, spec, frame, legend=("no bias", "combined"))
 

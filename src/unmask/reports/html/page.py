@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,15 +12,19 @@ import pandas as pd
 
 from unmask.errors import UnmaskError
 from unmask.reports import sentences, standings
+from unmask.reports.answer import Answer, answers
 from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import make_folder, put, visible
+from unmask.reports.html import answer_part
+from unmask.reports.html.answer_part import Opening
 from unmask.reports.html.explorer import explored
 from unmask.reports.results import gather
 from unmask.reports.templating import rendered
 from unmask.types import Result
 
 PAGE = "report.html"
+BACKGROUND = r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*(?:/>|></rect>)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,11 @@ class Page:
 
     title: str
     subtitle: str
+    openings: Sequence[Opening] = ()
+    differences: Sequence[str] = ()
+    concerns: Sequence[Mapping[str, Any]] = ()
+    evidence: Sequence[Numbers] = ()
+    further: Sequence[Numbers] = ()
     cards: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
     tables: Sequence[Numbers] = ()
@@ -50,10 +60,12 @@ class Page:
 
     def __post_init__(self) -> None:
         every = (
-            ("found", "Found", self.cards),
-            ("figures", "Figures", self.figures),
-            ("numbers", "Numbers", self.tables),
+            ("answer", "Answer", self.openings or self.differences),
+            ("evidence", "Why believe it", self.evidence),
             ("items-behind", "Items", self.explorer),
+            ("numbers", "Numbers", self.tables),
+            ("figures", "Figures", self.figures),
+            ("found", "Measure by measure", self.cards),
             ("read", "How to read this", True),
         )
         object.__setattr__(self, "parts", [(i, name) for i, name, there in every if there])
@@ -86,10 +98,19 @@ def shown(figure: drawing.Figure) -> dict[str, Any]:
         svg, note = "<svg></svg>", str(error)
     return {
         "title": figure.title,
-        "svg": svg[svg.index("<svg") :],
+        "svg": themed(svg[svg.index("<svg") :]),
         "note": note,
         "table": numbers(figure.numbers),
     }
+
+
+def themed(svg: str) -> str:
+    """A figure that takes its ink and its colours from the page, light or dark."""
+    svg = re.sub(BACKGROUND, "", svg, count=1)
+    svg = svg.replace(f'"{drawing.INK}"', '"currentColor"')
+    for place, colour in enumerate(drawing.PALETTE):
+        svg = svg.replace(f'"{colour}"', f'"var(--c{place}, {colour})"')
+    return svg
 
 
 def page(
@@ -97,25 +118,48 @@ def page(
     title: str = "",
     extra: Sequence[drawing.Figure] = (),
     scale: str | None = None,
+    differences: Sequence[str] = (),
 ) -> Page:
-    """The page of some results, with `extra` figures before their own; tables on a `scale`."""
+    """The page of some results, with `extra` figures before their own; tables on a `scale`.
+
+    `differences` says in sentences how several models differ: it then comes first.
+    """
+    every = answers(results)
+    certain = [a for a in every if a.verdict in ("found", "reversed")]
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[UNITS[c].head])
     names = list(dict.fromkeys(r.measure for r in results))
     return Page(
         title=title or sentences.titles(results),
         subtitle=f"{len(results)} results; {', '.join(dict.fromkeys(r.data for r in results))}",
+        openings=answer_part.openings(every),
+        differences=differences,
+        concerns=[shown(f) for f in (*extra, *answer_part.figures(every))],
+        evidence=_evidence(certain or every),
+        further=_evidence([a for a in every if a not in certain]) if certain else (),
         cards=[_card(r, title) for r, title in zip(results, headings(results), strict=True)],
         notes=getattr(results, "notes", ()),
         tables=[
             numbers(part, RUN, f"{model}: {head}")
             for (model, head), part in frame.groupby(["model", heads], sort=False)
         ],
-        figures=[shown(f) for f in (*extra, *result_figures.every(results))],
+        figures=[shown(f) for f in result_figures.every(results)],
         explorer=script(explored(results)),
         measures=[(name, facts) for name in names if (facts := _facts(name, results))],
         origins=_origins(results),
     )
+
+
+def _evidence(every: Sequence[Answer]) -> list[Numbers]:
+    """The rulers of each model."""
+    frame = answer_part.rulers(every)
+    if frame.empty:
+        return []
+    several = frame.model.nunique() > 1
+    return [
+        numbers(part, answer_part.RULERS, f"{model}: rulers" if several else "Rulers")
+        for model, part in frame.groupby("model", sort=False)
+    ]
 
 
 def _facts(name: str, results: Sequence[Result]) -> list[tuple[str, str]]:

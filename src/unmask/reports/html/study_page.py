@@ -67,4 +67,14 @@ def webpage_of(study: Study) -> page.Page:
     notes = [*study.remarks, *left]
     if own is None:
         return page.Page(study.title, "", notes=notes, tables=tables, figures=drawn_)
-    return replace(own, notes=notes, tables=tables, figures=[*drawn_, *own.figures], cards=())
+    return replace(
+        own,
+        notes=notes,
+        tables=tables,
+        figures=[*drawn_, *own.figures],
+        openings=(),
+        concerns=(),
+        evidence=(),
+        further=(),
+        cards=(),
+    )

@@ -13,11 +13,20 @@
     const plain = /axis|legend|container|title/.test(sort) || (mark && mark.tagName === "svg");
     show(mark && !plain ? mark.dataset.tip || mark.getAttribute("aria-label") : "", event.clientX, event.clientY);
   });
+  // Folded parts open for print, and where a link leads into them.
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+  const reveal = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
   const source = document.getElementById("explorer-data");
   if (!source) return;
   const sets = JSON.parse(source.textContent);
   const LABELS = ["stereotype", "antistereotype", "unrelated"];
-  const PAGE = 40;
+  const PAGE = 8;
   const get = (id) => document.getElementById(id);
   const box = Object.fromEntries(
     ["data", "view", "category", "side", "flag", "order", "search"].map((id) => [id, get(id)]));
@@ -145,12 +154,21 @@
     outer.append(table);
     return outer;
   };
+  const reason = (value) => value === null ? "" : value === 0
+    ? "Both sentences score alike: a tie."
+    : "Counts " + (value > 0 ? "for" : "against") + " the stereotype: its sentence scores " +
+      (value > 0 ? "higher" : "lower") + " than the other, by " + Math.abs(value).toFixed(2) + ".";
   const drawn = (i) => {
     const [id, category, side, flags, texts] = set.items[i], row = make("li"), value = view.pulls[i];
     row.dataset.item = id;
     const to = value > 0 ? " to the stereotype" : value < 0 ? " to the antistereotype" : "";
     const said = value === null ? "not scored" : "pull " + (value > 0 ? "+" : "") + value.toFixed(3) + to;
-    row.append(make("span", [said, id, category, side, flags].filter(Boolean).join(" · "), "meta"));
+    row.id = "item-" + id;
+    const link = make("a", id);
+    link.href = "#item-" + encodeURIComponent(id);
+    const head = make("span", said + " · ", "meta");
+    head.append(link, [category, side, flags].filter(Boolean).map((t) => " · " + t).join(""));
+    row.append(head, make("span", reason(value), "sentence meta"));
     texts.forEach((_, k) => row.append(sentence(i, k)));
     if (tokens(i, 0)) {
       const more = make("details");
@@ -184,7 +202,22 @@
   box.search.addEventListener("input", choose);
   get("before").addEventListener("click", () => { page--; draw(); });
   get("after").addEventListener("click", () => { page++; draw(); });
+  // A link to one item shows it alone.
+  const single = () => {
+    const wanted = decodeURIComponent(location.hash.slice(1));
+    if (!wanted.startsWith("item-")) return;
+    const place = sets.findIndex((s) => s.items.some((item) => "item-" + item[0] === wanted));
+    if (place < 0) return;
+    set = sets[place];
+    view = set.views[Number(box.view.value)] || set.views[0];
+    found = set.items.flatMap((item, i) => ("item-" + item[0] === wanted ? [i] : []));
+    page = 0;
+    draw();
+    reveal();
+  };
+  addEventListener("hashchange", single);
   options(box.data, sets.map((s, i) => [i, s.data]));
   fill();
   choose();
+  single();
 })();
