@@ -196,7 +196,15 @@ def test_husse_on_a_tiny_model(tmp_path, store, shared):
         "husse2022", [tiny("bert")], tmp_path / "h", Options(), quick=True, contexts=store
     )
     tables = {t.name: t.frame for t in study.tables}
-    assert set(tables) == {*HUSSE, "release"}
+    assert set(tables) == {"claims", *HUSSE, "release"}
+    claimed = tables["claims"].set_index("claim")["holds?"]
+    assert len(claimed) >= 8
+    assert claimed["ELMo has the most significant scores, GPT-2 the fewest"] == (
+        "needs several models"
+    )
+    assert set(claimed) >= {"needs several models", "needs a full run"}
+    page = (tmp_path / "h" / "report.html").read_text()
+    assert page.index("Do the paper") < page.index("Table 3: replication")
     three = tables["table3"]
     ours = three[three.model == "tiny-bert"]
     assert set(ours[ours.method != "CEAT"].test) == set(MAIN)

@@ -17,6 +17,7 @@ from unmask.studies.papers import (
     kaneko2022_tables,
     paper_table,
 )
+from unmask.studies.papers.claims import FAILS
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
 
@@ -71,7 +72,8 @@ def test_the_top_words_of_a_corpus_are_found_in_crows_pairs(shared, tmp_path):
     data = catalogue.sentences("crows-pairs")
     text = "\n".join(t.string for item in data.items for t in item.texts.values())
     (tmp_path / "corpus.txt").write_text(text, encoding="utf-8")
-    _, own = kaneko2022_tables.table2([str(tmp_path / "corpus.txt")], published("kaneko2022"))
+    counts = kaneko2022_tables.counted([str(tmp_path / "corpus.txt")])
+    _, own = kaneko2022_tables.table2(counts, published("kaneko2022"))
     lines = own.frame.set_index("category")
     assert len(lines) == 9
     assert {"he", "she", "his", "her"} <= set(lines.words["gender"].split())
@@ -92,6 +94,7 @@ def test_kaneko_on_a_tiny_model(shared, tmp_path):
     tables = {t.name: t.frame for t in study.tables}
     printed = {f"table{n}-printed" for n in (1, 3, 4, 5)}
     assert set(tables) == {
+        "claims",
         *(f"table{n}" for n in range(1, 6)),
         *printed,
         "table1-candidates",
@@ -229,3 +232,7 @@ def test_kaneko_on_a_causal_model(shared, tmp_path):
     sides = tables["table3"].query("model == 'tiny-gpt2'")
     assert sides.group.tolist() == ["advantaged", "disadvantaged", "|difference|"]
     assert any("causal" in r for r in study.remarks)
+    words = tables["claims"]["holds?"]
+    assert len(words) >= 6
+    assert (words == "does not apply").sum() > 6  # they are about measures that it does not have
+    assert set(words) <= {"does not apply", "needs a corpus", "holds", "cannot tell", FAILS}

@@ -53,6 +53,10 @@ def test_thys_on_tiny_models(shared, tmp_path):
     models = [tiny("bert"), tiny("xlnet"), tiny("gpt2")]
     study = reproduce("thys2025", models, tmp_path, Options(), quick=True)
     tables = {t.name: t.frame for t in study.tables}
+    claimed = tables["claims"]
+    assert len(claimed) >= 5
+    assert set(claimed["holds?"]) == {"needs several models"}  # no two are sizes of one model
+    assert study.answer == ["all 3 models: 0 of 11 claims hold, 11 need more than this run."]
     table = tables["table4"]
     assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet", "tiny-gpt2"}
     by = table[table.by.notna()]

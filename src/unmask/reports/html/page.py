@@ -44,6 +44,7 @@ class Page:
     subtitle: str
     openings: Sequence[Opening] = ()
     differences: Sequence[str] = ()
+    claims: Sequence[Numbers] = ()
     concerns: Sequence[Mapping[str, Any]] = ()
     evidence: Sequence[Numbers] = ()
     further: Sequence[Numbers] = ()
@@ -60,7 +61,7 @@ class Page:
 
     def __post_init__(self) -> None:
         every = (
-            ("answer", "Answer", self.openings or self.differences),
+            ("answer", "Answer", self.openings or self.differences or self.claims),
             ("evidence", "Why believe it", self.evidence),
             ("items-behind", "Items", self.explorer),
             ("numbers", "Numbers", self.tables),

@@ -23,6 +23,7 @@ class Table:
     frame: pd.DataFrame
     note: str = ""
     digits: int = 2
+    first: bool = False  # whether a page opens with it
 
     @property
     def cells(self) -> tuple[list[Cell], list[list[Cell]]]:
@@ -40,6 +41,7 @@ class Study:
     remarks: Sequence[str] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     results: Sequence[Result] = ()
+    answer: Sequence[str] = ()  # sentences that the page opens with
 
 
 def write(study: Study, folder: Path) -> None:
@@ -58,18 +60,27 @@ def write(study: Study, folder: Path) -> None:
     page.write(webpage_of(study), folder / page.PAGE)
 
 
+def _caption(table: Table) -> str:
+    stop = "" if table.title.endswith("?") else "."
+    return f"{table.title}{stop} {table.note}".strip()
+
+
 def webpage_of(study: Study) -> page.Page:
     """The page of a study: its tables and figures first, then what its results say."""
     own = page.page(study.results, study.title) if study.results else None
-    tables = [page.Numbers(f"{t.title}. {t.note}".strip(), *t.cells) for t in study.tables]
+    shown = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
+    claims = [made for table, made in shown if table.first]
+    tables = [made for table, made in shown if not table.first]
     drawn_ = [page.shown(figure) for figure in study.figures]
     left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *left]
     if own is None:
-        return page.Page(study.title, "", notes=notes, tables=tables, figures=drawn_)
+        return page.Page(study.title, "", notes=notes, tables=tables, figures=drawn_, claims=claims)
     return replace(
         own,
         notes=notes,
+        claims=claims,
+        differences=study.answer,
         tables=tables,
         figures=[*drawn_, *own.figures],
         openings=(),

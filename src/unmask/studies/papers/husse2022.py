@@ -18,10 +18,12 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
+from unmask.studies.papers import claims
 from unmask.studies.papers import husse2022_appendix as appendix
 from unmask.studies.papers import husse2022_figures as figures
 from unmask.studies.papers import husse2022_tables as tables
 from unmask.studies.papers.husse2022_appendix import FEWER, RATIO
+from unmask.studies.papers.husse2022_claims import CLAIMS
 from unmask.studies.papers.husse2022_tables import KEY, MAIN
 from unmask.studies.papers.paper_table import by_tags
 from unmask.studies.papers.request import Request
@@ -262,7 +264,9 @@ class _Clock:
 def _tables(run: tables.Run, timing: list[dict[str, Any]], samples: int) -> list[Table]:
     values = published("husse2022")
     plain = tables.described(values)
+    held = [claims.table(CLAIMS, run, list(run.kinds))] if run.kinds else []
     return [
+        *held,
         plain[1],
         plain[2],
         *tables.of_all_models(3, run),

@@ -18,7 +18,9 @@ from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
 from unmask.studies.compare import wide
+from unmask.studies.papers import claims
 from unmask.studies.papers import kaneko2022_tables as tables
+from unmask.studies.papers.kaneko2022_claims import CLAIMS
 from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, SHUFFLED, WHOLE
 from unmask.studies.papers.paper_table import Found, by_tags, deviation, frame
 from unmask.studies.papers.request import Request
@@ -103,18 +105,21 @@ def run(models: Sequence[Model], request: Request) -> Study:
     evaluated = evaluate(asked, replace(request.options, keep=("tokens",)))
     results = by_tags(evaluated, "model", "measure", "data")
     names = [m.name for m in models]
-    run = tables.Run(names, results, values, comparable)
+    counts = tables.counted(request.corpus)
+    pairs = next((s.data for s in asked if s.tags["data"] == "crows-pairs"), None)
+    agreement = {i.id: i.meta["agreement"] for i in pairs.items} if pairs else {}
+    run = tables.Run(names, results, values, comparable, agreement, counts)
     shown = [
+        *([claims.table(CLAIMS, run, names)] if models else []),
         *tables.table1(run),
         *tables.table1_candidates(run),
-        *tables.table2(request.corpus, values),
+        *tables.table2(counts, values),
         *tables.table3(run),
         *tables.table4(run),
         *tables.table5(run),
     ]
     figures = []
-    if models:
-        pairs = next(s.data for s in asked if s.tags["data"] == "crows-pairs")
+    if models and pairs is not None:
         roc_table, figure = _roc(names, results, pairs)
         shown += [*_explain(names, results), roc_table]
         figures.append(figure)

@@ -39,6 +39,8 @@ class Run(NamedTuple):
     results: Found
     values: Mapping[str, Any]
     comparable: bool
+    agreement: Mapping[str, float] = {}  # of the annotators, by item of CrowS-Pairs
+    counts: Mapping[str, int] | None = None  # of the groups' words in the user's corpus
 
     @property
     def labels(self) -> dict[str, str]:
@@ -159,14 +161,18 @@ def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
 # ---------------------------------------------------------------- word frequency
 
 
-def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
+def counted(corpus: Sequence[str]) -> Mapping[str, int] | None:
+    """How often the words of groups stand in a corpus; None without one."""
+    if not corpus:
+        return None
+    groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
+    words = [w for sides in groups.values() for some in sides.values() for w in some]
+    return count(harvest.expand(corpus), [*frequency.group_words(), *words])
+
+
+def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Iterator[Table]:
     """Ranks of the groups' words: printed, in the given corpus, and of that corpus's top words."""
     printed = frequency.printed_strata()
-    counts = None
-    if corpus:
-        groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
-        words = [w for sides in groups.values() for some in sides.values() for w in some]
-        counts = count(harvest.expand(corpus), [*frequency.group_words(), *words])
     measured = frequency.ranks(counts).set_index("category") if counts else None
     rows = []
     for category, (adv, dis) in values["table2"].items():
@@ -179,7 +185,10 @@ def table2(corpus: Sequence[str], values: Mapping[str, Any]) -> Iterator[Table]:
             line |= {"words": mine.words, "p": mine.p}
         rows.append(line)
     yield Table("table2", "Table 2: frequency ranks by group", frame(rows), _ranks_note(counts))
-    own = frequency.most_frequent(groups, counts) if counts else {}
+    own: frequency.Groups = {}
+    if counts:
+        groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
+        own = frequency.most_frequent(groups, counts)
     if counts and own:
         note = (
             "The same for the words that your corpus has most often: four of each group, of those "

@@ -11,7 +11,7 @@ from unmask.flow.evaluate import loaded, look_up
 from unmask.models.protocol import Model
 from unmask.reports.html.study_page import Study, write
 from unmask.reports.results import save
-from unmask.studies.papers import husse2022, kaneko2022, thys2025
+from unmask.studies.papers import claims, husse2022, kaneko2022, thys2025
 from unmask.studies.papers.husse2022_tables import HUB, LPBS_MODEL
 from unmask.studies.papers.request import Request
 from unmask.support.registry import Registry
@@ -38,7 +38,9 @@ def reproduce(paper: str, models: Sequence[str | Model], folder: Path, request: 
     look_up(models)
     ready, failed = _loaded(models or MODELS[paper], request, strict=bool(models))
     study_made: Study = study.run(ready, request)
-    study_made = replace(study_made, skipped={**failed, **study_made.skipped})
+    answer = [claims.summary(t.frame.to_dict("records")) for t in study_made.tables if t.first]
+    skipped = {**failed, **study_made.skipped}
+    study_made = replace(study_made, skipped=skipped, answer=answer)
     if study_made.results:
         save(study_made.results, folder, request.command)
     write(study_made, folder)

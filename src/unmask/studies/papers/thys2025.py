@@ -18,6 +18,7 @@ from unmask.options import Spec
 from unmask.reports.figures.drawing import Figure, heat_map
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, correlations
+from unmask.studies.papers import claims
 from unmask.studies.papers import thys2025_figures as figures
 from unmask.studies.papers.paper_table import (
     SOURCES,
@@ -29,6 +30,8 @@ from unmask.studies.papers.paper_table import (
     row,
 )
 from unmask.studies.papers.request import Request
+from unmask.studies.papers.thys2025_claims import CLAIMS
+from unmask.studies.papers.thys2025_claims import Run as Claimed
 from unmask.studies.papers.thys2025_figures import Scores, size_of
 from unmask.types import Dataset, Estimate, Result
 
@@ -109,7 +112,9 @@ def run(models: Sequence[Model], request: Request) -> Study:
             "the correlations between measures."
         )
     own, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
+    claimed = Claimed(values, scores, {m.name: size_of(m) for m in models})
     tables = [
+        *([claims.table(CLAIMS, claimed, [_named(models)])] if models else []),
         _table1(values, models),
         _table2(),
         _table3(),
@@ -121,6 +126,11 @@ def run(models: Sequence[Model], request: Request) -> Study:
     title = "Model size and gender bias (thys2025)"
     shown = [*figures.sizes(values, scores, models), figures.correlations(values), *drawn]
     return Study(title, tables, shown, remarks, results=evaluated)
+
+
+def _named(models: Sequence[Model]) -> str:
+    """Whom the claims are held against: a model, or all of them together."""
+    return models[0].name if len(models) == 1 else f"all {len(models)} models"
 
 
 def _seat() -> tuple[list[Any], list[str]]:

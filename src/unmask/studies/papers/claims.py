@@ -1,0 +1,124 @@
+"""A paper's claims, held against a model: what it says, what this run shows, whether it holds."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unmask.reports.html.study_page import Table
+from unmask.stats.student_t import beyond, quantile
+from unmask.studies.papers.paper_table import frame
+from unmask.types import Estimate, Floats
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
+SEVERAL, ABSENT = "needs several models", "does not apply"
+WORDS = (HOLDS, FAILS, OPEN, SEVERAL, ABSENT)
+NAME = "claims"
+LEVEL = 0.95
+NOTE = (
+    "A claim is in our words. It holds, or does not, where the 95 % interval of what it says lies "
+    "wholly on the one side or the other; each claim is judged alone, and the intervals are not "
+    "corrected for their number."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the paper reports, what this run shows, and the word for it."""
+
+    paper: str
+    here: str
+    word: str
+    p: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.word not in WORDS and not self.word.startswith("needs "):
+            raise ValueError(f"a claim's word is one of {', '.join(WORDS)}; not {self.word!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of a paper, where it makes it, and how it is checked on a model of a run."""
+
+    text: str
+    where: str
+    check: Callable[[Any, str], Finding]
+
+
+def table(claims: Iterable[Claim], run: Any, models: Sequence[str]) -> Table:
+    """Every claim for every model, the claims in the paper's order."""
+    rows = []
+    for claim in claims:
+        for model in models:
+            finding = claim.check(run, model)
+            rows.append(
+                {
+                    "claim": claim.text,
+                    "where": claim.where,
+                    "the paper": finding.paper,
+                    "model": model,
+                    "this run": finding.here,
+                    "p": finding.p,
+                    "holds?": finding.word,
+                }
+            )
+    return Table(NAME, "Do the paper's claims hold here?", frame(rows), NOTE, first=True)
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims hold, in a sentence for each model."""
+    out = []
+    for model in dict.fromkeys(r["model"] for r in rows):
+        words = [r["holds?"] for r in rows if r["model"] == model]
+        counts = {w: words.count(w) for w in dict.fromkeys((HOLDS, FAILS, OPEN, *words))}
+        parts = [f"{counts[HOLDS]} of {len(words)} claims hold"]
+        parts += [f"{counts[FAILS]} do not"] if counts[FAILS] else []
+        parts += [f"{counts[OPEN]} cannot be told"] if counts[OPEN] else []
+        rest = len(words) - sum(counts[w] for w in (HOLDS, FAILS, OPEN))
+        parts += [f"{rest} need more than this run"] if rest else []
+        out.append(f"{model}: {', '.join(parts)}.")
+    return " ".join(out)
+
+
+def positive(paper: str, estimate: Estimate | None, shown: str = "", unit: str = "") -> Finding:
+    """A claim that something is above 0, from its estimate."""
+    if estimate is None or math.isnan(estimate.low):
+        return Finding(paper, "", ABSENT)
+    word = HOLDS if estimate.low > 0 else FAILS if estimate.high < 0 else OPEN
+    digits = 1 if unit else 2
+    value, low, high = (f"{v:+.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
+    text = f"{shown + ': ' if shown else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
+    return Finding(paper, text, word, estimate.p)
+
+
+def jackknifed(sums: Floats, statistic: Callable[[Floats], Floats]) -> Estimate:
+    """A function of sums over clusters [clusters, k], with the interval of the jackknife.
+
+    `statistic` takes sums [..., k] and gives [...]; a cluster at a time is left out (Student's t).
+    """
+    total = sums.sum(0)
+    count = len(sums)
+    value = float(statistic(total))
+    others = statistic(total - sums)
+    variance = (count - 1) / count * float(((others - others.mean()) ** 2).sum())
+    return interval(value, math.sqrt(variance), count - 1, count, "jackknife over clusters")
+
+
+def over(differences: Floats) -> Estimate:
+    """The mean of differences [n], by Student's t."""
+    count = len(differences)
+    if count < 2:
+        return interval(math.nan, math.nan, 1, 1, "t")
+    se = float(np.std(differences, ddof=1) / math.sqrt(count))
+    return interval(float(np.mean(differences)), se, count - 1, count, "t over tests")
+
+
+def interval(value: float, se: float, df: float, n: int, method: str) -> Estimate:
+    """An estimate from its standard error."""
+    reach = quantile((1 + LEVEL) / 2, df) * se
+    if math.isnan(se):
+        return Estimate(value, math.nan, math.nan, LEVEL, method, n, 0.0)
+    p = 2 * beyond(abs(value) / se, df) if se > 0 else (1.0 if value == 0 else 0.0)
+    return Estimate(value, value - reach, value + reach, LEVEL, method, n, 0.0, p, se)
