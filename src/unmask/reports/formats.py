@@ -7,7 +7,7 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from unmask.reports import sentences
+from unmask.reports import answer_words, sentences
 from unmask.reports.columns import RUN, UNITS, table
 from unmask.reports.html.page import numbers
 from unmask.reports.templating import rendered
@@ -32,6 +32,7 @@ def as_markdown(results: Sequence[Result]) -> str:
     named = [part.model.iloc[0] if several else "" for part in _parts(results)]
     return rendered(
         "section.md.jinja",
+        answers=answer_words.sentences(results),
         said=findings,
         tables=list(zip(named, parts, strict=True)),
         may=sentences.MAY,
