@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import unmask
-from unmask.flow.effect import effect
+from unmask.flow.effect import _templates, effect
 from unmask.measures import ASSOCIATION
 from unmask.options import Resampling
 from unmask.stats.ceat import ceat_samples, draw_indices
-from unmask.stats.effects import Words, unit
+from unmask.stats.effects import Words, template_variance, unit
 
 
 def test_all_four_sets_give_a_wider_interval():
@@ -90,3 +90,18 @@ def test_forms_of_one_word_are_one_word():
         assert two.overall.p == pytest.approx(one.overall.p, abs=0.05)
         assert two.without["X"]["rose"] == two.without["X"]["roses"]
         assert len(two.without["X"]) == 8
+
+
+def test_templates_are_paired_where_both_sets_stand_in_the_same_ones(rng):
+    by_word = {
+        "X": {w: rng.normal(size=(3, 4)) for w in ("a", "b", "c")},
+        "Y": {w: rng.normal(size=(3, 4)) for w in ("d", "e", "f")},
+    }
+    scores = (rng.normal(size=9), rng.normal(size=9))
+    same = {k: dict.fromkeys(words, ("one", "two", "three")) for k, words in by_word.items()}
+    other = {**same, "Y": dict.fromkeys(by_word["Y"], ("four", "five", "six"))}
+    tables = [s.reshape(3, 3) for s in scores]
+    for frames, paired in ((same, True), (other, False)):
+        got = _templates(by_word, scores, frames)
+        assert got == template_variance(*tables, paired=paired)
+    assert template_variance(*tables, paired=True) != template_variance(*tables, paired=False)

@@ -12,6 +12,8 @@ import transformers
 import unmask
 from conftest import invoke, tiny
 from unmask.data import catalogue
+from unmask.data.packaged import bundled_pairs
+from unmask.errors import DataError
 from unmask.extend.training import watch
 from unmask.flow.external_scores import score_file
 from unmask.reports.results import load
@@ -206,3 +208,16 @@ def test_scores_computed_elsewhere_are_judged_as_a_run_is(tmp_path):
         estimate = judged(found, category)[1]
         assert estimate.more["tests"] == 10
         assert estimate.more["p_run"] >= estimate.p
+
+
+def test_what_a_file_holds_instead_is_shown(tmp_path):
+    """The first id that was expected beside the first of the file, and the first wrong row."""
+    path = tmp_path / "scores.csv"
+    path.write_text("id,score\nfirst-of-mine,1\nsecond-of-mine,2\n")
+    first = bundled_pairs().items[0].id
+    with pytest.raises(DataError, match=f"look like '{first}/.*like 'first-of-mine' in the file"):
+        score_file(path, "bundled-pairs")
+    path = tmp_path / "scores.json"
+    path.write_text('[{"name": "first"}, {"name": "second"}]')
+    with pytest.raises(DataError, match=r'it holds {"name": "first"}'):
+        score_file(path, "bundled-pairs")
