@@ -16,6 +16,9 @@ from unmask.text.contexts import WordTest
         ("left-handed", "mine.csv", "left-handed"),
         ("", "mine.csv", "mine.csv"),
         ("nurse", "winogender", "gender"),
+        ("Race and colour", "mine.csv", "race and colour"),
+        ("all", "mine.csv", "mine.csv"),
+        ("christian", "winobias-religion", "christian"),
     ],
 )
 def test_a_category_belongs_to_a_concern(category, data, concern):
@@ -43,5 +46,9 @@ def test_lists_of_ones_own_are_known_by_their_labels():
     assert concerns.of_sets(["men", "women", "math", "arts"]) == "gender"
     assert concerns.of_sets(["he, boys, men", "she, girls, women", "a", "b"]) == "gender"
     assert concerns.of_sets(["math", "arts", "old people", "young people"]) == "age"
+    assert concerns.of_sets(["male_names", "female_names", "a", "b"]) == "gender"
+    assert concerns.of_sets(["women\u2019s names", "men\u2019s names", "a", "b"]) == "gender"
+    labels = ["European American names", "African American names", "good", "bad"]
+    assert concerns.of_sets(labels) == "race and colour"
     assert concerns.of_sets(["cats", "dogs", "good", "bad"], "pets") == "pets"
     assert concerns.of_sets(["management", "clerks", "gold", "tin"], "x") == "x"

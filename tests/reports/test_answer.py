@@ -54,6 +54,8 @@ def test_what_is_found_comes_first_with_its_strength_and_items(planted):
     assert first.strength == STRENGTHS[sum(first.lead.beyond >= s for s in sizes)]
     assert len(first.examples) == 2
     assert all(e["pull"] > 0 for e in first.examples)
+    sides = planted[0].items.drop_duplicates("item").set_index("item").side
+    assert len({sides[e["item"]] for e in first.examples}) == 2  # one for each group
     assert all(a.verdict != "cannot tell" or a.settle for a in others)
     assert [VERDICTS.index(a.verdict) for a in others] == sorted(
         VERDICTS.index(a.verdict) for a in others
@@ -162,3 +164,60 @@ def test_nothing_known_gives_an_empty_frame():
     frame = Results([result]).answer()
     assert len(frame) == 0
     assert frame.attrs["sentences"] == {}
+
+
+def test_rulers_on_opposite_sides_are_told(tmp_path):
+    data = bundled_pairs()
+    one = simulated(data, tmp_path, 1, {"gender": 2.5}, ("cps",))
+    two = simulated(data, tmp_path, 2, {"gender": -2.5}, ("cat",))
+    first = answers(Results([*one, *two]))[0]
+    assert first.verdict == "found"
+    assert "opposite sides" in first.contradiction
+    assert "opposite sides" in answer_words.sentence([first])
+
+
+def test_a_lead_at_the_ideal_points_nowhere(planted):
+    even = [
+        replace(
+            r,
+            extras={
+                k: replace(v, value=50.0, low=40.0, high=60.0, p=1.0)
+                if k.startswith("stereotype")
+                else v
+                for k, v in r.extras.items()
+            },
+        )
+        for r in planted
+    ]
+    every = answers(Results(even))
+    assert {a.agree for a in every} == {0}
+    assert all("the first is even" in answer_words.agreement(a) for a in every)
+
+
+def test_advice_is_for_the_corrected_level(planted):
+    """More tests ask for more: the advice of a run with one category is the smaller one."""
+    fair = next(a for a in answers(planted) if a.verdict == "cannot tell")
+    result = fair.lead.result
+    alone = replace(
+        result,
+        by_category={fair.lead.category: result.by_category[fair.lead.category]},
+        verdicts={k: v for k, v in result.verdicts.items() if k in ("", fair.lead.category)},
+    )
+    (only,) = answers(Results([alone]))
+    number = [int(a.settle.split()[1]) for a in (only, fair) if a.settle]
+    assert len(number) == 2
+    assert number[0] <= number[1]
+
+
+def test_odd_names_and_a_single_item(tmp_path):
+    """Names in another case are one concern; an interval that cannot be had is not shown as NaN."""
+    pairs = "stereotype,antistereotype,category\nHe is a nurse.,She is a nurse.,Gender\n"
+    (tmp_path / "p.csv").write_text(pairs)
+    results = unmask.run("bundled", ["cps"], str(tmp_path / "p.csv"))
+    (answer,) = answers(results)
+    said = answer_words.sentence([answer])
+    assert answer.concern == "gender"
+    assert said.startswith(("Nothing can be concluded.", "No stereotype found."))
+    assert "nan" not in said + answer_words.strength(answer.lead)
+    hundred = [replace(answer, concern=f"c{k}") for k in range(100)]
+    assert "and 91 more: cannot tell" in answer_words.sentence(hundred)

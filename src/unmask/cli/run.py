@@ -140,9 +140,9 @@ def finish(
     results.save(measured, folder, results.command_line())
     if study:
         files.put(folder / study_file.NAME, study)
+    page = pages.write(pages.with_differences(measured), folder, show, scale)
     if not quiet and not in_json:
         terminal.print_results(console, measured, by_category, scale)
-    page = pages.write(pages.with_differences(measured), folder, show, scale)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
         print(json.dumps({"folder": str(folder), **content}, indent=1))

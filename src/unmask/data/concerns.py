@@ -26,7 +26,7 @@ CONCERNS = (
     Concern(
         "gender",
         ("gender", "sex", "gender-identity", "sexism"),
-        r"male|female|men|women|man|woman|boys?|girls?|he|she|him|her|m|f",
+        r"male|female|men|women|man|woman|boys?|girls?|he|she|him|her|mothers?|fathers?|m|f",
     ),
     Concern(
         "race and colour",
@@ -38,7 +38,7 @@ CONCERNS = (
         ("religion", "religious"),
         r"christianity|christians?|islam|muslims?|judaism|jews?|jewish|hindus?|religion",
     ),
-    Concern("age", ("age", "ageism"), r"young|old|elderly|young-people's|old-people's"),
+    Concern("age", ("age", "ageism"), r"young|old|elderly"),
     Concern(
         "disability and illness",
         ("disability", "disability-status", "health", "ableism"),
@@ -58,21 +58,30 @@ CONCERNS = (
     ),
     Concern("occupation", ("profession", "occupation", "job")),
 )
-_BY_CATEGORY = {alias: c.name for c in CONCERNS for alias in c.categories}
-_PATTERNS = {c.name: re.compile(rf"(^|[\s,-])({c.labels})($|[\s,-])") for c in CONCERNS if c.labels}
+_BY_CATEGORY = {
+    alias: c.name for c in CONCERNS for alias in (*c.categories, c.name.replace(" ", "-"))
+}
+_PATTERNS = {c.name: re.compile(rf"(^|[,-])({c.labels})($|[,-])") for c in CONCERNS if c.labels}
 # Word tests of Caliskan et al. that show whether a ruler works at all; no people are in them.
 _NO_PEOPLE = re.compile(r"^(flower|insect|instrument|weapon)")
 # Data sets about one concern, whatever their categories are called.
-_OF_DATA = {"winobias": "gender", "winogender": "gender", "bec-pro": "gender", "kurita": "gender"}
+_OF_GENDER = re.compile(r"(winobias-type[12]|winogender|bec-pro(-lpbs)?|kurita-\w+)(@\w+)?(:.*)?")
+_NO_CATEGORY = ("", "all")  # what a file without categories has
 
 
 def of_category(category: str, data: str = "") -> str:
     """The concern that a category of items belongs to; its own name where the table has none."""
-    for prefix, concern in _OF_DATA.items():
-        if data.startswith(prefix):
-            return concern
+    if _OF_GENDER.fullmatch(data):
+        return "gender"
     plain = re.sub(r"[\s_/]+", "-", category.strip().lower())
-    return _BY_CATEGORY.get(plain, category.strip() or data)
+    if plain in _NO_CATEGORY:
+        return data
+    return _BY_CATEGORY.get(plain, category.strip())
+
+
+def _plain(label: str) -> str:
+    """In lower case, without the mark of a genitive."""
+    return label.lower().replace("\u2019", "'").replace("'s", "").replace("s'", "s")
 
 
 def of_sets(sets: Sequence[str], data: str = "") -> str | None:
@@ -81,7 +90,7 @@ def of_sets(sets: Sequence[str], data: str = "") -> str | None:
     Lists of more than one concern (black women's names) belong to both, "gender, race and colour".
     The first two lists decide, and the others where these name no group (math and arts).
     """
-    labels = [str(label).lower().replace("\u2019", "'") for label in sets]
+    labels = [re.sub(r"[\s_]+", "-", _plain(str(label))) for label in sets]
     if any(_NO_PEOPLE.match(label) for label in labels):
         return None
     for pair in (labels[:2], labels[2:]):

@@ -16,9 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from unmask.data import concerns
 from unmask.options import Resampling
 from unmask.reports import standings
+from unmask.reports.files import visible
 from unmask.reports.influence import by_influence
 from unmask.stats.cluster_pulls import pulls_of
 from unmask.stats.multiplicity import family_wise
@@ -78,8 +81,8 @@ class Answer:
 
     `lead` is the ruler whose strength is shown: the first that found it, in the order of ORDER and
     of how many items it has; where none did, the first that counts. `family` is of how many tests
-    the verdict is one. `settle` says what would tell, where it cannot be told. `examples` are the
-    items that show it best.
+    the verdict is one. `settle` says what would tell, where it cannot be told. `opposed` says
+    where rulers find it on opposite sides. `examples` are the items that show it best.
     """
 
     model: str
@@ -92,6 +95,7 @@ class Answer:
     family: int
     why: str
     settle: str = ""
+    opposed: str = ""
     word_preference: Estimate | None = None
     examples: tuple[dict[str, Any], ...] = ()
 
@@ -103,13 +107,15 @@ class Answer:
     @property
     def contradiction(self) -> str:
         """Why a verdict is other than its interval looks; nothing where they agree."""
+        if self.opposed:
+            return self.opposed
         beyond = self.lead.estimate.excludes_ideal
         return self.why if beyond == (self.verdict in ("cannot tell", "not by more")) else ""
 
     @property
     def agree(self) -> int:
-        """How many of the rulers that count point to the side of the lead."""
-        return sum((r.beyond > 0) == (self.lead.beyond > 0) for r in self.rulers)
+        """How many of the rulers that count point to the side of the lead; 0 at the ideal."""
+        return sum(r.beyond * self.lead.beyond > 0 for r in self.rulers)
 
 
 def answers(results: Sequence[Result]) -> list[Answer]:
@@ -134,6 +140,7 @@ def _relative(ruler: Ruler) -> float:
 def _rulers(results: Sequence[Result]) -> dict[str, list[Ruler]]:
     """All rulers by concern; baselines and tests without people are none."""
     out: dict[str, list[Ruler]] = {}
+    names: dict[str, str] = {}  # as they were first written
     for r in results:
         if not r.verdicts:
             continue
@@ -142,9 +149,11 @@ def _rulers(results: Sequence[Result]) -> dict[str, list[Ruler]]:
             for category in r.by_category:
                 name = concerns.of_category(category, r.data)
                 ruler = Ruler(r, category, judged(r, category)[1], known)
-                out.setdefault(name, []).append(ruler)
+                named = names.setdefault(name.casefold(), visible(name))
+                out.setdefault(named, []).append(ruler)
         elif about := concerns.of_sets(r.settings.get("sets") or (), r.data):
-            out.setdefault(about, []).append(Ruler(r, "", judged(r)[1], known))
+            named = names.setdefault(about.casefold(), visible(about))
+            out.setdefault(named, []).append(Ruler(r, "", judged(r)[1], known))
     return out
 
 
@@ -203,6 +212,7 @@ def _answer(
         word = "found" if lead.beyond > 0 else "reversed"
     elif small:
         word = "not by more"
+    undecided = [r for r, v in said if v.word == "cannot tell" and r.p is not None]
     chosen = {id(r.result) for r in counting}
     others = tuple(r for r in every if id(r.result) not in chosen)
     return Answer(
@@ -214,8 +224,9 @@ def _answer(
         tuple(ordered),
         others,
         family,
-        _why(word, lead, sure),
-        _settle(lead) if word == "cannot tell" and lead.trust != UNFIT else "",
+        _why(word, lead),
+        _settle(undecided[0], family) if word == "cannot tell" and undecided else "",
+        _opposed(lead, sure),
         lead.result.extras.get(f"word_preference:{lead.category}"),
         _examples(lead) if word in ("found", "reversed") else (),
     )
@@ -230,21 +241,27 @@ def _strength(ruler: Ruler) -> str:
     return STRENGTHS[sum(abs(ruler.beyond) >= size for size in SIZES[ruler.result.compared])]
 
 
-def _why(word: str, lead: Ruler, sure: Sequence[Ruler]) -> str:
+def _opposed(lead: Ruler, sure: Sequence[Ruler]) -> str:
+    """Where another ruler finds the opposite of what the lead finds."""
+    other = next((r for r in sure if r.beyond * lead.beyond < 0), None)
+    return f"{lead.name} and {other.name} find it on opposite sides" if other else ""
+
+
+def _why(word: str, lead: Ruler) -> str:
     """The reason of a verdict, in a clause."""
     if lead.trust == UNFIT:
         return f"{lead.result.measure}: {lead.standing.clause}"
-    if sure and any((r.beyond > 0) != (lead.beyond > 0) for r in sure):
-        other = next(r for r in sure if (r.beyond > 0) != (lead.beyond > 0))
-        return f"{lead.name} and {other.name} find it on opposite sides"
     why = lead.verdict.why if lead.verdict is not None else ""
     if word == "cannot tell" and lead.verdict is not None and lead.verdict.word == "not by more":
         return "not all rulers are sure enough"
     return why
 
 
-def _settle(lead: Ruler) -> str:
-    """What would show the next smaller size, with a power of 80 %."""
+def _settle(lead: Ruler, family: int) -> str:
+    """What would show the next smaller size, with a power of 80 %, after the correction.
+
+    The correction is taken for Bonferroni's, which asks for a little more than is needed.
+    """
     estimate, compared = lead.estimate, lead.result.compared
     if compared == "odds":
         compared, estimate = "log-odds", lead.result.extras.get("effect_size", estimate)
@@ -253,30 +270,34 @@ def _settle(lead: Ruler) -> str:
     if reach is None or not (open_ := [(s, n) for s, n in sizes if s < reach]):
         return ""
     size, name = open_[-1]
+    level = 1 - (1 - estimate.level) / max(family, 1)
     if compared == "preference":
-        return _more_items(lead, size, name)
+        return _more_items(lead, size, name, level)
     have = min(estimate.more.get("words") or [0])
-    needed = words_needed(size, estimate.more.get("ratio", 1.0), level=estimate.level)
-    more = needed - have
-    return f"about {_more(more, 'word')} a side would show a {name} one" if more > 0 else ""
+    more = words_needed(size, estimate.more.get("ratio", 1.0), level=level) - have
+    shows = f"would show a {name} stereotype"
+    return f"about {_more(more, 'word')} a side {shows}" if more > 0 else ""
 
 
-def _more_items(lead: Ruler, points: float, name: str) -> str:
+def _more_items(lead: Ruler, points: float, name: str, level: float) -> str:
     details = lead.estimate.more
     if "shared" not in details:  # the stereotype's design is that of the category's score
         score = lead.result.by_category[lead.category].more
         details = {**details, **({"shared": score["shared"]} if "shared" in score else {})}
     pilot = pilot_of(details, lead.estimate.n)
-    words, _, both = pilot.needed(points, level=lead.estimate.level)
+    words, frames, both = pilot.needed(points, level=level)
     have, framed = pilot.words.count, pilot.frames.count if pilot.frames else 0
-    shows = f"would show a {name} one"
-    if both is not None and (words is None or both[0] * both[1] < words * max(framed, 1)):
-        more_words, more_frames = both[0] - have, both[1] - framed
-        if more_words <= 0:
-            return f"about {_more(more_frames, 'frame')} {shows}" if more_frames > 0 else ""
-        within = f" in {_more(more_frames, 'frame')}" if more_frames > 0 else ""
-        return f"about {_more(more_words, 'word')}{within} {shows}"
-    return f"about {_more(words - have, 'word')} {shows}" if words and words > have else ""
+    unit = "item" if lead.result.settings.get("cluster") in ("item", "none") else "word"
+    shows = f"would show a {name} stereotype"
+    ways = []  # how many items each way makes, and what it is
+    if words is not None and words > have:
+        ways.append((words * max(framed, 1), f"about {_more(words - have, unit)}"))
+    if frames is not None and frames > framed:
+        ways.append((have * frames, f"about {_more(frames - framed, 'frame')}"))
+    if both is not None and both[0] > have and both[1] > framed:
+        text = f"about {_more(both[0] - have, unit)} in {_more(both[1] - framed, 'frame')}"
+        ways.append((both[0] * both[1], text))
+    return f"{min(ways)[1]} {shows}" if ways else ""
 
 
 def _more(count: int, what: str) -> str:
@@ -284,11 +305,17 @@ def _more(count: int, what: str) -> str:
 
 
 def _examples(lead: Ruler) -> tuple[dict[str, Any], ...]:
-    """The items that pull most to the side that was found."""
+    """The items that pull most to the side that was found, of pairs one for each group."""
     frame = by_influence(lead.result)
     if lead.result.compared == "preference":
         frame = frame[frame.category == lead.category]
+        first = lead.result.items.drop_duplicates("item").set_index("item")
+        sides = first.side.reindex(frame["item"]) if "side" in first else None
+        if sides is not None and sides.nunique() > 1:
+            frame = frame.assign(side=sides.to_numpy())
     frame = frame[frame.pull > 0] if lead.beyond > 0 else frame[frame.pull < 0]
+    if "side" in frame:
+        frame = pd.concat([frame.drop_duplicates("side"), frame]).drop_duplicates("item")
     wanted = ("item", "stereotype", "antistereotype", "sentence", "pull")
     rows = frame.head(EXAMPLES).to_dict("records")
     return tuple({k: r[k] for k in wanted if k in r and r[k] is not None} for r in rows)

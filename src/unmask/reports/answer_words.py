@@ -1,5 +1,6 @@
 """The answer in words, as a frame, and as the records of `results.json`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
@@ -11,6 +12,7 @@ from unmask.reports.columns import UNITS, Column, words
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
 PAIRS = "of 100 pairs"
+NAMED = 9  # concerns that a sentence names
 VERDICTS = {
     "found": "found",
     "reversed": "found, against the stereotype",
@@ -33,6 +35,8 @@ def _found(row: Mapping[str, Any]) -> bool:
 
 def _read(row: Mapping[str, Any]) -> str:
     """The strength and its interval, as `strength` has them."""
+    if math.isnan(row["low"]):
+        return f"{row['value']:.1f}, without an interval"
     if row["unit"] == PAIRS:
         return f"{row['value']:.0f} {PAIRS} [{row['low']:.0f}, {row['high']:.0f}]"
     return f"{row['unit']} {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
@@ -61,6 +65,8 @@ CONCERNS: Sequence[Column] = (
 def strength(ruler: Ruler) -> str:
     """The estimate with its interval, in a unit that people know."""
     estimate, unit = ruler.estimate, UNITS[ruler.result.compared]
+    if math.isnan(estimate.low):
+        return f"{unit.text(estimate.value)}, without an interval"
     if ruler.result.compared == "preference":
         return f"{estimate.value:.0f} of 100 pairs [{estimate.low:.0f}, {estimate.high:.0f}]"
     value, low, high = (unit.text(v) for v in (estimate.value, estimate.low, estimate.high))
@@ -79,6 +85,10 @@ def small(ruler: Ruler) -> str:
 def agreement(answer: Answer) -> str:
     """How many of the rulers that count point the same way."""
     count = len(answer.rulers)
+    if answer.trust == UNFIT:
+        return "no measure that the lab trusts for such models"
+    if answer.lead.beyond == 0:
+        return f"{count} {RULERS[answer.trust]}; the first is even"
     if count == 1:
         return (
             f"one {RULERS[answer.trust].removesuffix('s')}"
@@ -95,9 +105,11 @@ def sentence(given: Sequence[Answer]) -> str:
         if answer.verdict in ("found", "reversed"):
             side = ", against the stereotype" if answer.verdict == "reversed" else ""
             what = f"{answer.strength} ({strength(answer.lead)}; {agreement(answer)})"
-            parts.append(f"{_start(answer.concern)} stereotypes: found{side}, {what}.")
+            apart = f" But {answer.opposed}." if answer.opposed else ""
+            parts.append(f"{_start(answer.concern)} stereotypes: found{side}, {what}.{apart}")
     if not parts:
-        parts.append("No stereotype found.")
+        tested = any(r.p is not None for a in given for r in a.rulers)
+        parts.append("No stereotype found." if tested else "Nothing can be concluded.")
     for unfit, what in ((False, "items"), (True, "measures")):
         names = [
             a.concern for a in given if a.verdict == "cannot tell" and (a.trust == UNFIT) == unfit
@@ -123,7 +135,9 @@ def _start(text: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return "; ".join(names) if any("," in n for n in names) else ", ".join(names)
+    mark = "; " if any("," in n for n in names) else ", "
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
+    return mark.join(names[:NAMED] if more else names) + more
 
 
 def record(answer: Answer) -> dict[str, Any]:

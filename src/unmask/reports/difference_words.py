@@ -16,29 +16,30 @@ def sentences(frame: pd.DataFrame) -> list[str]:
 
     A difference counts after Holm's correction over all that were tested.
     """
-    out = []
+    out, alike = [], []
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         sure = part[part.p_holm <= SURE]
         if sure.empty:
-            said = f"No difference between {first} and {second} is shown"
-            out.append(f"{said} ({_counted(len(part))} compared).")
+            said = f"No difference between the overall scores of {first} and {second} is shown"
+            alike.append(f"{said} ({_counted(len(part))} compared).")
             continue
         strongest = sure.reindex(sure.p_holm.sort_values(kind="stable").index)
         named = [_difference(r) for r in strongest.head(NAMED).to_dict("records")]
         left = len(sure) - len(named)
         rest = f" and {left} more" if left > 0 else ""
         out.append(
-            f"{second} differs from {first} in {_counted(len(sure))} of {len(part)}: "
+            f"{second} differs from {first} in {_counted(len(sure), 'overall ')} of {len(part)}: "
             f"{'; '.join(named)}{rest}."
         )
     if len(out) > PAIRS:
-        left = len(out) - PAIRS
-        return [*out[:PAIRS], f"{left} more pairs of models are in the table of differences."]
-    return out
+        out = [*out[:PAIRS], f"{len(out) - PAIRS} more pairs of models differ: see the figure."]
+    if len(out) + len(alike) > PAIRS:
+        return [*out, f"No difference is shown between the models of {len(alike)} other pairs."]
+    return out + alike
 
 
-def _counted(count: int) -> str:
-    return f"{count} score{'s' if count != 1 else ''}"
+def _counted(count: int, what: str = "") -> str:
+    return f"{count} {what}score{'s' if count != 1 else ''}"
 
 
 def _difference(row: Any) -> str:

@@ -9,6 +9,7 @@ import pytest
 from unmask.data.packaged import published
 from unmask.studies.papers import claims, husse2022_claims, kaneko2022_claims, thys2025_claims
 from unmask.studies.papers.husse2022_claims import WORD, chosen, paired, released
+from unmask.studies.papers.husse2022_tables import NAMED, Run
 from unmask.types import Estimate
 
 
@@ -22,7 +23,7 @@ def about(value, half):
 def test_a_claim_that_something_is_positive(value, half, word):
     finding = claims.positive("paper", about(value, half), "higher by", "points")
     assert finding.word == word
-    assert finding.here.startswith(f"higher by: {value:+.1f} points [")
+    assert finding.here.startswith(f"higher by {value:.1f} points [")
     assert claims.positive("paper", None).word == "does not apply"
 
 
@@ -66,7 +67,7 @@ def test_a_summary_counts_the_words():
         {"model": "m", "holds?": w} for w in ("holds", "holds", "cannot tell", "needs a corpus")
     ]
     assert claims.summary(rows) == (
-        "m: 2 of 4 claims hold, 1 cannot be told, 1 need more than this run."
+        "m: 2 of 4 claims hold; open: 1; in need of more than this run: 1."
     )
 
 
@@ -104,8 +105,8 @@ def test_no_pattern_is_a_rise_here_and_a_fall_there():
     a = {"a-base": (1, {"LPBS": 0.0}), "a-large": (3, {"LPBS": 9.0})}
     down = {"b-base": (1, {"LPBS": 9.0}), "b-large": (3, {"LPBS": 0.0})}
     up = {"b-base": (1, {"LPBS": 0.0}), "b-large": (3, {"LPBS": 9.0})}
-    assert word(sized(a | down), "LPBS shows no rise") == "holds"
-    assert word(sized(a | up), "LPBS shows no rise") == "does not hold"
+    assert word(sized(a | down), "LPBS neither rises") == "holds"
+    assert word(sized(a | up), "LPBS neither rises") == "does not hold"
 
 
 def test_scores_that_go_together_over_models():
@@ -125,19 +126,29 @@ def test_scores_that_go_together_over_models():
 # ---------------------------------------------------------------- choices
 
 
-def test_choices_are_paired_by_test_and_targets():
+def test_choices_are_paired_over_the_papers_eight_tests():
+    """Table 13 as printed: the mean of |d| of OPT's sentences and words."""
     every = released()
-    sentence = {**WORD, "level": "sent"}
-    pair = paired(every, "BERT", sentence, WORD)
-    both = every[(every.model == "BERT") & (every.method == "SEAT") & (every.sets == "full")]
-    both = both[(both.context == "template") & both.level.isin(["sent", "word-average"])]
-    wide = both.pivot(index=["test", "targets"], columns="level", values="d").dropna()
+    pair = paired(every, "OPT", {**WORD, "level": "sent"}, WORD)
+    assert len(pair.d[0]) == 8
+    both = every[(every.model == "OPT") & (every.method == "SEAT") & (every.sets == "full")]
+    both = both[(both.context == "template") & (both.targets == both.test.map(NAMED))]
+    wide = both.pivot(index="test", columns="level", values="d")
     assert sorted(pair.d[0]) == sorted(wide["sent"])
     assert sorted(pair.d[1]) == sorted(wide["word-average"])
     names, terms = ({**WORD, "targets": t} for t in ("names", "terms"))
     across = paired(every, "BERT", names, terms)
     tests = set(chosen(every, "BERT", names).reset_index().test)
     assert len(across.d[0]) == len(tests & set(chosen(every, "BERT", terms).reset_index().test))
+    assert not chosen(every, "BERT", husse2022_claims.CEAT).index.duplicated().any()
+
+
+def test_printed_correlations_are_those_of_table_5():
+    run = Run({"m": "masked"}, {}, True, {})
+    by_text = {c.text: c.check(run, "m") for c in husse2022_claims.CLAIMS}
+    finding = by_text["... w-SEAT and CEAT"]
+    assert finding.paper == "ELMo 0.79; BERT 0.62; GPT-2 0.08; OPT 0.54; BLOOM 0.75"
+    assert finding.word == "needs natural contexts"
 
 
 def test_the_words_of_choices():
@@ -153,4 +164,6 @@ def test_the_words_of_choices():
     assert husse2022_claims._more_significant("", same).word == "cannot tell"
     assert husse2022_claims._alike("", same).word == "holds"
     assert husse2022_claims._neither("", same).word == "holds"
+    assert husse2022_claims._same_biases("", same).word == "holds"
+    assert husse2022_claims._same_biases("", pair).word == "does not hold"
     assert pd.notna(husse2022_claims._larger("", same).here)

@@ -56,7 +56,7 @@ def test_thys_on_tiny_models(shared, tmp_path):
     claimed = tables["claims"]
     assert len(claimed) >= 5
     assert set(claimed["holds?"]) == {"needs several models"}  # no two are sizes of one model
-    assert study.answer == ["all 3 models: 0 of 11 claims hold, 11 need more than this run."]
+    assert study.answer == ["all 3 models: 0 of 13 claims hold; in need of more than this run: 13."]
     table = tables["table4"]
     assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet", "tiny-gpt2"}
     by = table[table.by.notna()]

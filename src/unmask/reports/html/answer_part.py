@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from unmask.reports import answer_words
-from unmask.reports.answer import UNSETTLED, Answer, Ruler
+from unmask.reports.answer import SOUND, UNFIT, UNSETTLED, Answer, Ruler
 from unmask.reports.columns import UNITS, Column, words
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.figures.result_figures import DRAWN, intervals
@@ -58,7 +58,7 @@ def _tile(answer: Answer) -> Tile:
     state, shape, word = STATES[answer.verdict]
     found = answer.verdict in ("found", "reversed")
     below = [answer_words.agreement(answer)] if answer.rulers else []
-    if (liking := answer.word_preference) is not None and _sure(liking):
+    if (liking := answer.word_preference) is not None and _sure(liking, answer.family):
         below.append(
             f"apart from the stereotype, one group's word is preferred: its pairs and the other's "
             f"differ by {liking.value:.0f} points"
@@ -76,8 +76,9 @@ def _tile(answer: Answer) -> Tile:
     )
 
 
-def _sure(liking: Any) -> bool:
-    return liking.p is not None and liking.p <= 1 - liking.level
+def _sure(liking: Any, tests: int) -> bool:
+    """Whether a preference for a word is told: after Bonferroni's correction over the rulers."""
+    return liking.p is not None and max(tests, 1) * liking.p <= 1 - liking.level
 
 
 def figures(every: Sequence[Answer]) -> list[Figure]:
@@ -105,8 +106,11 @@ def figures(every: Sequence[Answer]) -> list[Figure]:
     return out
 
 
+COUNTS = {SOUND: "yes", UNSETTLED: "for want of a sound one", UNFIT: "no"}
+
+
 def _ruler_row(answer: Answer, ruler: Ruler, counts: bool) -> dict[str, Any]:
-    same = (ruler.beyond > 0) == (answer.lead.beyond > 0)
+    same = ruler.beyond * answer.lead.beyond > 0
     reads = answer_words.READS[ruler.result.compared]
     return {
         "model": answer.model,
@@ -115,9 +119,7 @@ def _ruler_row(answer: Answer, ruler: Ruler, counts: bool) -> dict[str, Any]:
         "measured": answer_words.strength(ruler),
         "p": ruler.p,
         "lab": ruler.standing.short,
-        "counts": ("yes" if ruler.trust != UNSETTLED else "for want of a sound one")
-        if counts
-        else "no",
+        "counts": COUNTS[ruler.trust] if counts else "no",
         "same": "yes" if same else "no",
     }
 

@@ -15,8 +15,11 @@
   });
   // Folded parts open for print, and where a link leads into them.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+  const wanted = () => {
+    try { return decodeURIComponent(location.hash.slice(1)); } catch (error) { return ""; }
+  };
   const reveal = () => {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = wanted() && document.getElementById(wanted());
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     if (target) target.scrollIntoView();
   };
@@ -154,6 +157,7 @@
     outer.append(table);
     return outer;
   };
+  const named = (some, id) => "item-" + sets.indexOf(some) + "-" + id;
   const reason = (value) => value === null ? "" : value === 0
     ? "Both sentences score alike: a tie."
     : "Counts " + (value > 0 ? "for" : "against") + " the stereotype: its sentence scores " +
@@ -163,9 +167,9 @@
     row.dataset.item = id;
     const to = value > 0 ? " to the stereotype" : value < 0 ? " to the antistereotype" : "";
     const said = value === null ? "not scored" : "pull " + (value > 0 ? "+" : "") + value.toFixed(3) + to;
-    row.id = "item-" + id;
+    row.id = named(set, id);
     const link = make("a", id);
-    link.href = "#item-" + encodeURIComponent(id);
+    link.href = "#" + encodeURIComponent(row.id);
     const head = make("span", said + " · ", "meta");
     head.append(link, [category, side, flags].filter(Boolean).map((t) => " · " + t).join(""));
     row.append(head, make("span", reason(value), "sentence meta"));
@@ -204,13 +208,16 @@
   get("after").addEventListener("click", () => { page++; draw(); });
   // A link to one item shows it alone.
   const single = () => {
-    const wanted = decodeURIComponent(location.hash.slice(1));
-    if (!wanted.startsWith("item-")) return;
-    const place = sets.findIndex((s) => s.items.some((item) => "item-" + item[0] === wanted));
+    const name = wanted();
+    const place = sets.findIndex((s) => s.items.some((item) => named(s, item[0]) === name));
     if (place < 0) return;
-    set = sets[place];
-    view = set.views[Number(box.view.value)] || set.views[0];
-    found = set.items.flatMap((item, i) => ("item-" + item[0] === wanted ? [i] : []));
+    if (set !== sets[place]) {
+      set = sets[place];
+      view = set.views[0];
+      box.data.value = place;
+      fill();
+    }
+    found = set.items.flatMap((item, i) => (named(set, item[0]) === name ? [i] : []));
     page = 0;
     draw();
     reveal();

@@ -74,11 +74,13 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
         words = [r["holds?"] for r in rows if r["model"] == model]
         counts = {w: words.count(w) for w in dict.fromkeys((HOLDS, FAILS, OPEN, *words))}
         parts = [f"{counts[HOLDS]} of {len(words)} claims hold"]
-        parts += [f"{counts[FAILS]} do not"] if counts[FAILS] else []
-        parts += [f"{counts[OPEN]} cannot be told"] if counts[OPEN] else []
-        rest = len(words) - sum(counts[w] for w in (HOLDS, FAILS, OPEN))
-        parts += [f"{rest} need more than this run"] if rest else []
-        out.append(f"{model}: {', '.join(parts)}.")
+        parts += [f"not holding: {counts[FAILS]}"] if counts[FAILS] else []
+        parts += [f"open: {counts[OPEN]}"] if counts[OPEN] else []
+        absent = words.count(ABSENT)
+        parts += [f"not about such a model: {absent}"] if absent else []
+        rest = len(words) - absent - sum(counts[w] for w in (HOLDS, FAILS, OPEN))
+        parts += [f"in need of more than this run: {rest}"] if rest else []
+        out.append(f"{model}: {'; '.join(parts)}.")
     return " ".join(out)
 
 
@@ -88,8 +90,11 @@ def positive(paper: str, estimate: Estimate | None, shown: str = "", unit: str =
         return Finding(paper, "", ABSENT)
     word = HOLDS if estimate.low > 0 else FAILS if estimate.high < 0 else OPEN
     digits = 1 if unit else 2
-    value, low, high = (f"{v:+.{digits}f}" for v in (estimate.value, estimate.low, estimate.high))
-    text = f"{shown + ': ' if shown else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
+    plain = "" if shown.endswith(" by") or shown == "r" else "+"
+    value, low, high = (
+        f"{v:{plain}.{digits}f}" for v in (estimate.value, estimate.low, estimate.high)
+    )
+    text = f"{shown + ' ' if shown else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
     return Finding(paper, text, word, estimate.p)
 
 

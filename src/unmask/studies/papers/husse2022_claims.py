@@ -1,10 +1,11 @@
 """Mind Your Bias (Husse and Spitz 2022): its claims.
 
-Each holds one choice against another over the same tests: how many scores are significant (p < 0.01
-by the paper's own tests), how large they are, how far they move.
+Each holds one choice against another over the paper's eight tests: how many scores are significant
+(p < 0.01 by the paper's own tests), how large they are, how far they move. The paper's side is from
+the result files of its release, over the same tests, unless it is printed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,22 +25,43 @@ from unmask.studies.papers.claims import (
     over,
     positive,
 )
-from unmask.studies.papers.husse2022_tables import COLUMNS, CONTEXTS, SIGNIFICANT, Run, is_sure
+from unmask.studies.papers.husse2022_tables import (
+    COLUMNS,
+    CONTEXTS,
+    NAMED,
+    SIGNIFICANT,
+    Run,
+    is_sure,
+)
 from unmask.types import Floats
 
 SMALL = 0.2  # an effect size below which a move is none
 SURE = 0.05
-PAIRED = ["test", "targets"]
 QUICK = ("a quick run leaves out what this needs", "needs a full run")
 NO_CONTEXTS = "no natural contexts were given (--contexts)"
 Choice = Mapping[str, str]
-WORD = {"method": "SEAT", "level": "word-average", "context": "template"}
+WORD = {"method": "SEAT", "level": "word-average", "context": "template", "sets": "full"}
 SENTENCE = {**WORD, "level": "sent"}
 FIRST, LAST = {**WORD, "level": "word-start"}, {**WORD, "level": "word-end"}
 NATURAL = {**WORD, "context": "natural"}
 LPBS = {"method": "LPBS", "context": "template", "sets": "full"}
 SIMPLIFIED = {**LPBS, "sets": "simplified"}
-CEAT = {"method": "CEAT", "level": "word-average"}
+CEAT = {"method": "CEAT", "metric": "cosine", "level": "word-average", "context": "natural"}
+LIKELY_CEAT = {"method": "CEAT", "metric": "probability", "context": "natural"}
+
+
+COLUMNS_HERE = [
+    "model",
+    "method",
+    "metric",
+    "test",
+    "targets",
+    "level",
+    "context",
+    "sets",
+    "d",
+    "sure",
+]
 
 
 class Pair(NamedTuple):
@@ -65,40 +87,47 @@ def measured(run: Run) -> pd.DataFrame:
     rows = []
     for key, result in run.results.items():
         model, method, _, level, context = key
+        name, _, size = method.partition(" ")
         tags = result.spec.tags
-        if tags["edition"] or context == "release" or method not in ("SEAT", "CEAT", "LPBS"):
+        if tags["edition"] or context not in ("template", "natural") or size == "nouns":
             continue
-        likely = method == "LPBS"
+        likely = "LPBS" in name
         rows.append(
             {
                 "model": model,
-                "method": method,
+                "method": "CEAT" if name == "CEAT-LPBS" else name,
+                "metric": "probability" if likely else "cosine",
                 "test": tags["concept"],
                 "targets": tags["named"],
                 "level": "" if likely else level,
                 "context": context,
-                "sets": level if likely else "full",
+                "sets": level if likely else size or "full",
                 "d": result.overall.value,
                 "sure": is_sure(run.tested[key]),
             }
         )
-    columns = ["model", "method", *PAIRED, "level", "context", "sets", "d", "sure"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=COLUMNS_HERE)
 
 
 def chosen(frame: pd.DataFrame, model: str, choice: Choice) -> pd.DataFrame:
-    """The scores of a model under a choice, by test and targets."""
+    """The scores of a model under a choice, by test (and sets, where these are not chosen).
+
+    As in the paper's tables a test has names, or terms where it takes these; the other where a
+    choice has no such set.
+    """
     some = frame[frame.model == model]
     for name, value in choice.items():
         some = some[some[name] == value]
-    return some.drop_duplicates(PAIRED).set_index(PAIRED)
+    main = some.targets == some.test.map(NAMED)
+    some = some.assign(main=main).sort_values("main", ascending=False, kind="stable")
+    return some.drop_duplicates(["test", "sets"]).set_index(["test", "sets"]).drop(columns="main")
 
 
 def paired(frame: pd.DataFrame, model: str, one: Choice, two: Choice) -> Pair | None:
     """Two choices on the tests that have both; None where there are fewer than two."""
     a, b = chosen(frame, model, one), chosen(frame, model, two)
-    if "targets" in one:  # names against terms of the same test
-        a, b = (p.reset_index("targets", drop=True) for p in (a, b))
+    if one.get("sets") != two.get("sets"):
+        a, b = (part.reset_index("sets", drop=True) for part in (a, b))
     shared = a.index.intersection(b.index)
     if len(shared) < 2:
         return None
@@ -127,6 +156,20 @@ def _sizes(pair: Pair) -> str:
 
 def _moved(pair: Pair) -> str:
     return f"{float(np.mean(np.abs(pair.d[0] - pair.d[1]))):.2f}"
+
+
+def _changed(pair: Pair) -> str:
+    other = int(np.sum(pair.sure[0] != pair.sure[1]))
+    return f"{other} of {len(pair.sure[0])} change"
+
+
+def _same_biases(stated: str, pair: Pair) -> Finding:
+    """No score becomes significant, or ceases to be: a count over these tests, not an estimate."""
+    other = int(np.sum(pair.sure[0] != pair.sure[1]))
+    moved = over(np.abs(pair.d[0] - pair.d[1]))
+    here = f"{_changed(pair)} in significance; d moves by {moved.value:.2f} "
+    here += f"[{moved.low:.2f}, {moved.high:.2f}]"
+    return Finding(stated, here, HOLDS if other == 0 else FAILS)
 
 
 def _check(
@@ -193,8 +236,20 @@ def _correlate(stated: str, pair: Pair) -> Finding:
     return positive(stated, correlation(*pair.d), "r")
 
 
-def _r(pair: Pair) -> str:
-    return f"{np.corrcoef(*pair.d)[0, 1]:.2f}"
+def _together(methods: str, one: Choice, two: Choice, missing: tuple[str, str]) -> Any:
+    """Two methods go together over the tests; the paper's r is printed."""
+
+    def check(run: Run, model: str) -> Finding:
+        printed = published("husse2022")["table5"]
+        heads = zip(printed["columns"], printed[methods], strict=True)
+        every = {
+            h.removesuffix(" all"): r for h, r in heads if h.endswith(" all") and r is not None
+        }
+        paper = "; ".join(f"{m} {r:.2f}" for m, r in every.items())
+        pair = paired(measured(run), model, one, two)
+        return Finding(paper, *missing) if pair is None else _correlate(paper, pair)
+
+    return check
 
 
 def _control(run: Run, model: str) -> Finding:
@@ -211,57 +266,67 @@ def _control(run: Run, model: str) -> Finding:
     return Finding(paper, f"d = {first.d:.2f}, {said} by the paper's test", word)
 
 
+def _significant(frame: pd.DataFrame, models: Sequence[str]) -> tuple[str, list[str]]:
+    """How many scores of s-SEAT are significant for each model, fewest first."""
+    counts = {m: chosen(frame, m, SENTENCE).sure for m in models}
+    order = sorted(models, key=lambda m: int(counts[m].sum()))
+    return "; ".join(f"{m} {int(counts[m].sum())} of {len(counts[m])}" for m in order), order
+
+
 def _extremes(run: Run, model: str) -> Finding:
     """Most significant scores for ELMo, fewest for GPT-2."""
-    by_model = released()[lambda f: f.sets == "full"].groupby("model").sure.mean()
-    paper = "; ".join(f"{m} {100 * v:.0f} %" for m, v in by_model.sort_values().items())
-    mine = measured(run)
-    mine = mine[mine.sets == "full"].groupby("model").sure.mean().sort_values()
-    here = "; ".join(f"{m} {100 * v:.0f} %" for m, v in mine.items())
-    kinds = [run.kinds[m] for m in mine.index]
+    paper = _significant(released(), list(COLUMNS.values()))[0]
+    here, order = _significant(measured(run), list(run.kinds))
+    kinds = [run.kinds[m] for m in order]
     if "elmo" not in kinds or len(kinds) < 3:
         return Finding(paper, here, SEVERAL)
-    lowest = "gpt2" in str(mine.index[0]).lower()
+    lowest = "gpt2" in order[0].lower()
     return Finding(paper, here, HOLDS if kinds[-1] == "elmo" and lowest else FAILS)
 
 
 NAMES, TERMS = {**WORD, "targets": "names"}, {**WORD, "targets": "terms"}
 ABSENT_CONTEXTS = (NO_CONTEXTS, "needs natural contexts")
+TOO_FEW = ("too few tests have both", ABSENT)
 CLAIMS = (
     Claim("The control, flowers and insects (C1), is significant by s-SEAT", "4.1", _control),
-    Claim("ELMo has the most significant scores, GPT-2 the fewest", "4.1 and 5", _extremes),
+    Claim("By s-SEAT ELMo has the most significant scores, GPT-2 the fewest", "4.1", _extremes),
     Claim(
         "Simpler word sets give LPBS more significant scores",
         "4.1, Table 4",
         _check(LPBS, SIMPLIFIED, _counts, _more_significant),
     ),
     Claim(
-        "How sets are simplified moves LPBS's scores",
+        "How word sets are simplified moves LPBS's scores",
         "4.1, Table 4",
         _check(LPBS, SIMPLIFIED, _moved, _matters),
     ),
     Claim(
         "Methods that use cosine similarity correlate: s-SEAT and w-SEAT",
         "4.2, Table 5",
-        _check(SENTENCE, WORD, _r, _correlate),
+        _together("s-SEAT | w-SEAT", SENTENCE, WORD, TOO_FEW),
+    ),
+    Claim(
+        "... s-SEAT and CEAT",
+        "4.2, Table 5",
+        _together("s-SEAT | CEAT", SENTENCE, {**CEAT, "sets": "full"}, ABSENT_CONTEXTS),
     ),
     Claim(
         "... w-SEAT and CEAT",
         "4.2, Table 5",
-        _check(WORD, CEAT, _r, _correlate),
+        _together("w-SEAT | CEAT", WORD, {**CEAT, "sets": "full"}, ABSENT_CONTEXTS),
     ),
     Claim(
-        "Neither names nor group terms give larger scores throughout",
-        "4.3, Table 11",
+        "Names and group terms: neither is clearly the better choice",
+        "4.3, Figure 1",
         _check(NAMES, TERMS, _sizes, _neither),
     ),
     Claim(
-        "But names or terms makes a substantial difference",
+        "But the choice of names or terms makes a substantial difference",
         "4.3, Table 11",
         _check(NAMES, TERMS, _moved, _matters),
     ),
     Claim(
-        "Templates give larger scores than natural sentences",
+        "Templates give larger scores than natural sentences (the more so, the better the model)",
         "4.3, Table 12",
         _check(NATURAL, WORD, _sizes, _larger, ABSENT_CONTEXTS),
     ),
@@ -275,24 +340,20 @@ CLAIMS = (
         "4.3, Table 13",
         _check(SENTENCE, WORD, _counts, _more_significant),
     ),
+    Claim("... and larger ones", "4.3, Table 13", _check(SENTENCE, WORD, _sizes, _larger)),
     Claim(
-        "... and larger ones",
+        "The first piece of a word, or the mean of all: the same biases are found",
         "4.3, Table 13",
-        _check(SENTENCE, WORD, _sizes, _larger),
+        _check(WORD, FIRST, _changed, _same_biases),
     ),
     Claim(
-        "A word's first piece or the mean of all: no impact",
+        "The last piece of a word, or the mean of all: the same biases are found",
         "4.3, Table 13",
-        _check(WORD, FIRST, _moved, _alike),
+        _check(WORD, LAST, _changed, _same_biases),
     ),
     Claim(
-        "A word's last piece or the mean of all: no impact",
-        "4.3, Table 13",
-        _check(WORD, LAST, _moved, _alike),
-    ),
-    Claim(
-        "Cosine gives more significant scores than probability",
+        "Cosine similarity gives more significant scores than probability",
         "4.3, Table 14",
-        _check(LPBS, WORD, _counts, _more_significant),
+        _check(LIKELY_CEAT, CEAT, _counts, _more_significant, ABSENT_CONTEXTS),
     ),
 )

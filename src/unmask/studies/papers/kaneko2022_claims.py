@@ -25,6 +25,7 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
 
 MASKS = "the claim is about measures that a causal model does not have"
 MAJORITY = 3
+SURE = 0.05
 
 
 def _sums(parts: Sequence[pd.DataFrame]) -> Floats:
@@ -79,11 +80,13 @@ def _accuracy(old: str, data: str) -> Any:
 def _pair(run: Run, table: str, columns: Sequence[int]) -> list[str]:
     """The paper's two numbers for each of its models."""
     stated = run.values[table]
-    return [f"{m} " + " to ".join(f"{stated[m][c]:.1f}" for c in columns) for m in stated]
+    return [f"{m} " + " to ".join(f"{stated[m][c]:.2f}" for c in columns) for m in stated]
 
 
 def _low_sss(run: Run, model: str) -> Finding:
-    paper = "; ".join(f"{m} {v[2]:.1f}, CPS {v[0]:.1f}" for m, v in run.values["table1"].items())
+    paper = "; ".join(
+        f"{m}: SSS {v[2]:.2f}, CPS {v[0]:.2f}" for m, v in run.values["table1"].items()
+    )
     if run.causal(model):
         return Finding(paper, MASKS, ABSENT)
     sss = _sums([_hits(run.results[model, AS_RELEASED["sss"], "stereoset"])])
@@ -93,17 +96,17 @@ def _low_sss(run: Run, model: str) -> Finding:
 
 
 def _dropped(run: Run, model: str) -> Finding:
-    paper = "; ".join(f"{m} {-v[0]:+.1f}" for m, v in run.values["table4_drops"].items())
+    paper = "; ".join(f"{m} {v[0]:.2f}" for m, v in run.values["table4_drops"].items())
     causal = run.causal(model)
     plain = run.results.get((model, "ll" if causal else ALL_PLACES, "crows-pairs"))
     key = (model, "ll", "crows-pairs:shuffled") if causal else (model, SHUFFLED, "crows-pairs")
-    return positive(paper, _more(run.results.get(key), plain, _hits), "drop", "points")
+    return positive(paper, _more(run.results.get(key), plain, _hits), "drops by", "points")
 
 
 def _gap(measure: str, place: int) -> Any:
     def check(run: Run, model: str) -> Finding:
         stated = run.values["table3"]
-        paper = "; ".join(f"{m} {v[2]:.1f} to {v[3 * place + 2]:.1f}" for m, v in stated.items())
+        paper = "; ".join(f"{m} {v[2]:.2f} to {v[3 * place + 2]:.2f}" for m, v in stated.items())
         if run.causal(model):
             return Finding(paper, MASKS, ABSENT)
         old, new = (run.results[model, m, "crows-pairs:direction"] for m in ("all-masked", measure))
@@ -135,7 +138,7 @@ def _overestimates(old: str, data: str) -> Any:
     def check(run: Run, model: str) -> Finding:
         place = 0 if data == "crows-pairs" else 3
         stated = run.values["table5"].items()
-        paper = "; ".join(f"{m} {v[place]:.1f}, AUL {v[place + 1]:.1f}" for m, v in stated)
+        paper = "; ".join(f"{m} {v[place]:.2f}, AUL {v[place + 1]:.2f}" for m, v in stated)
         if run.causal(model):
             return Finding(paper, MASKS, ABSENT)
         get = run.results.get
@@ -147,7 +150,7 @@ def _overestimates(old: str, data: str) -> Any:
 
 def _all_biased(run: Run, model: str) -> Finding:
     stated = [v for row in run.values["table5"].values() for v in row]
-    paper = f"all {len(stated)} scores are above 50 ({min(stated):.1f} to {max(stated):.1f})"
+    paper = f"all {len(stated)} scores are above 50 ({min(stated):.2f} to {max(stated):.2f})"
     asked = {d: ["ll"] for d in TABLE5} if run.causal(model) else TABLE5
     scores = [run.results[model, m, d].overall for d, some in asked.items() for m in some]
     above, below = sum(e.low > 50 for e in scores), sum(e.high < 50 for e in scores)
@@ -188,7 +191,8 @@ def _frequent(run: Run, model: str) -> Finding:
     p = frequency.overall_p(frequency.strata(run.counts))
     ranks = frequency.ranks(run.counts)
     higher = int((ranks.advantaged < ranks.disadvantaged).sum())
-    word = HOLDS if p < 0.05 and 2 * higher > len(ranks) else OPEN
+    most = 2 * higher > len(ranks)
+    word = OPEN if p >= SURE else HOLDS if most else FAILS
     return Finding(paper, f"lower mean ranks in {higher} of {len(ranks)} bias types", word, p)
 
 
