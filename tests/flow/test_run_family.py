@@ -11,7 +11,7 @@ from unmask.flow import run_family
 from unmask.flow.items import sentence_rows
 from unmask.flow.results import preferences
 from unmask.options import Options, Resampling, Spec, Threshold
-from unmask.stats.verdict import judged, verdicts_of
+from unmask.stats.verdict import judged, own_p, verdicts_of
 from unmask.types import Coverage, Result
 
 
@@ -119,12 +119,12 @@ def test_the_verdict_is_about_the_stereotype_where_there_are_sides(pairs):
 
 def test_published_p_is_replaced_by_that_of_the_interval():
     made = unmask.Estimate(1.0, 0.2, 1.8, 0.95, "m", 16, 0.0, 1e-9, 0.4, {"published": "p"})
-    assert run_family._own_p(made) == pytest.approx(0.0143, abs=1e-3)
+    assert own_p(made) == pytest.approx(0.0143, abs=1e-3)
     whole = unmask.Estimate(1.0, 0.2, 1.8, 0.95, "m", 16, 0.0, 1e-9, 0.4,
                             {"published": "interval and p"})  # fmt: skip
-    assert run_family._own_p(whole) is None
+    assert own_p(whole) is None
     plain = unmask.Estimate(1.0, 0.2, 1.8, 0.95, "m", 16, 0.0, 0.02)
-    assert run_family._own_p(plain) == 0.02
+    assert own_p(plain) == 0.02
 
 
 def test_family_row_keeps_the_rows_apart():

@@ -135,6 +135,7 @@ def test_the_frame_the_file_and_the_sentences_agree(planted, tmp_path):
     for row in frame.to_dict("records"):
         found_there = f"{row['concern'].capitalize()} stereotypes: found" in said
         assert found_there == (row["verdict"] in ("found", "reversed"))
+    assert said in planted.to_markdown().replace("\\", "")  # a model card says the same
     for row in frame[frame.verdict == "cannot tell"].to_dict("records"):
         outside = row["low"] > 50 or row["high"] < 50
         assert bool(row["contradiction"]) == outside
