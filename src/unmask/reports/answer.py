@@ -30,6 +30,7 @@ from unmask.stats.verdict import judged, own_p, verdict
 from unmask.types import Estimate, Result, Verdict
 
 VERDICTS = ("found", "reversed", "not by more", "cannot tell")
+FOUND = VERDICTS[:2]
 SOUND, UNSETTLED, UNFIT = "sound", "unsettled", "unfit"
 TRUST = {"sound": SOUND, "not testable": UNFIT, "fails": UNFIT}  # by the word of a standing
 # Small, moderate and strong: Cohen's d of 0.2, 0.5 and 0.8; as the share of pairs that it makes one
@@ -105,12 +106,17 @@ class Answer:
         return self.lead.trust
 
     @property
+    def is_found(self) -> bool:
+        """Whether something was found, on whichever side."""
+        return self.verdict in FOUND
+
+    @property
     def contradiction(self) -> str:
         """Why a verdict is other than its interval looks; nothing where they agree."""
         if self.opposed:
             return self.opposed
         beyond = self.lead.estimate.excludes_ideal
-        return self.why if beyond == (self.verdict in ("cannot tell", "not by more")) else ""
+        return self.why if beyond != self.is_found else ""
 
     @property
     def agree(self) -> int:
@@ -203,16 +209,16 @@ def _answer(
 ) -> Answer:
     """The verdict on one concern, and what goes with it."""
     ordered = sorted(counting, key=_precedence)
-    said = [(r, r.verdict) for r in ordered if r.verdict is not None]
-    sure = [r for r, v in said if v.word == "biased"]
+    judged_ = [(r, r.verdict) for r in ordered if r.verdict is not None]
+    sure = [r for r, v in judged_ if v.word == "biased"]
     lead = (sure or ordered)[0]
-    small = all(v.word == "not by more" for _, v in said)
+    small = all(v.word == "not by more" for _, v in judged_)
     word = "cannot tell"
     if sure:
         word = "found" if lead.beyond > 0 else "reversed"
     elif small:
         word = "not by more"
-    undecided = [r for r, v in said if v.word == "cannot tell" and r.p is not None]
+    undecided = [r for r, v in judged_ if v.word == "cannot tell" and r.p is not None]
     chosen = {id(r.result) for r in counting}
     others = tuple(r for r in every if id(r.result) not in chosen)
     return Answer(
@@ -228,7 +234,7 @@ def _answer(
         _settle(undecided[0], family) if word == "cannot tell" and undecided else "",
         _opposed(lead, sure),
         lead.result.extras.get(f"word_preference:{lead.category}"),
-        _examples(lead) if word in ("found", "reversed") else (),
+        _examples(lead) if word in FOUND else (),
     )
 
 
@@ -274,9 +280,9 @@ def _settle(lead: Ruler, family: int) -> str:
     if compared == "preference":
         return _more_items(lead, size, name, level)
     have = min(estimate.more.get("words") or [0])
-    more = words_needed(size, estimate.more.get("ratio", 1.0), level=level) - have
+    missing = words_needed(size, estimate.more.get("ratio", 1.0), level=level) - have
     shows = f"would show a {name} stereotype"
-    return f"about {_more(more, 'word')} a side {shows}" if more > 0 else ""
+    return f"about {_more(missing, 'word')} a side {shows}" if missing > 0 else ""
 
 
 def _more_items(lead: Ruler, points: float, name: str, level: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports.answer import SOUND, UNFIT, Answer, Ruler, answers
+from unmask.reports.answer import FOUND, SOUND, UNFIT, Answer, Ruler, answers
 from unmask.reports.columns import UNITS, Column, words
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
@@ -30,7 +30,7 @@ READS = {
 
 
 def _found(row: Mapping[str, Any]) -> bool:
-    return row["verdict"] in ("found", "reversed")
+    return row["verdict"] in FOUND
 
 
 def _read(row: Mapping[str, Any]) -> str:
@@ -102,7 +102,7 @@ def sentence(given: Sequence[Answer]) -> str:
     """The answer for one model in a few sentences, the findings first."""
     parts = []
     for answer in given:
-        if answer.verdict in ("found", "reversed"):
+        if answer.is_found:
             side = ", against the stereotype" if answer.verdict == "reversed" else ""
             what = f"{answer.strength} ({strength(answer.lead)}; {agreement(answer)})"
             apart = f" But {answer.opposed}." if answer.opposed else ""
@@ -136,8 +136,8 @@ def _start(text: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     mark = "; " if any("," in n for n in names) else ", "
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
-    return mark.join(names[:NAMED] if more else names) + more
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
+    return mark.join(names[:NAMED] if rest else names) + rest
 
 
 def record(answer: Answer) -> dict[str, Any]:

@@ -20,8 +20,10 @@ def sentences(frame: pd.DataFrame) -> list[str]:
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         sure = part[part.p_holm <= SURE]
         if sure.empty:
-            said = f"No difference between the overall scores of {first} and {second} is shown"
-            alike.append(f"{said} ({_counted(len(part))} compared).")
+            alike.append(
+                f"No difference between the overall scores of {first} and {second} is shown "
+                f"({_counted(len(part))} compared)."
+            )
             continue
         strongest = sure.reindex(sure.p_holm.sort_values(kind="stable").index)
         named = [_difference(r) for r in strongest.head(NAMED).to_dict("records")]

@@ -12,12 +12,12 @@ from unmask.reports.columns import UNITS, Column, words
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.figures.result_figures import DRAWN, intervals
 
-# By verdict: the class of a tile, its shape (points of a 20 by 20 drawing), and its word.
+# By verdict: the class of a tile, and its shape (points of a 20 by 20 drawing).
 STATES = {
-    "found": ("found", "10,2 19,18 1,18", "found"),
-    "reversed": ("reversed", "10,18 19,2 1,2", "found, against the stereotype"),
-    "not by more": ("small", "2,10 8,17 18,3 8,12", "no more than would matter"),
-    "cannot tell": ("open", "10,1 19,10 10,19 1,10", "cannot tell"),
+    "found": ("found", "10,2 19,18 1,18"),
+    "reversed": ("reversed", "10,18 19,2 1,2"),
+    "not by more": ("small", "2,10 8,17 18,3 8,12"),
+    "cannot tell": ("open", "10,1 19,10 10,19 1,10"),
 }
 
 
@@ -55,8 +55,7 @@ def openings(every: Sequence[Answer]) -> list[Opening]:
 
 
 def _tile(answer: Answer) -> Tile:
-    state, shape, word = STATES[answer.verdict]
-    found = answer.verdict in ("found", "reversed")
+    (state, shape), word = STATES[answer.verdict], answer_words.VERDICTS[answer.verdict]
     below = [answer_words.agreement(answer)] if answer.rulers else []
     if (liking := answer.word_preference) is not None and _sure(liking, answer.family):
         below.append(
@@ -69,7 +68,7 @@ def _tile(answer: Answer) -> Tile:
         answer.concern,
         state,
         shape,
-        f"{word}, {answer.strength}" if found else word,
+        f"{word}, {answer.strength}" if answer.is_found else word,
         answer_words.strength(answer.lead),
         [text[:1].upper() + text[1:] + "." for text in below],
         answer_words.shown_by(answer),

@@ -126,7 +126,7 @@ def page(
     `differences` says in sentences how several models differ: it then comes first.
     """
     every = answers(results)
-    certain = [a for a in every if a.verdict in ("found", "reversed")]
+    certain = [a for a in every if a.is_found]
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[UNITS[c].head])
     names = list(dict.fromkeys(r.measure for r in results))

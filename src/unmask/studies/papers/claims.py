@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from unmask.reports.html.study_page import Table
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.clustering import Variance
+from unmask.stats.intervals import DEFAULTS, student
 from unmask.studies.papers.paper_table import frame
 from unmask.types import Estimate, Floats
 
@@ -16,7 +17,7 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
 SEVERAL, ABSENT = "needs several models", "does not apply"
 WORDS = (HOLDS, FAILS, OPEN, SEVERAL, ABSENT)
 NAME = "claims"
-LEVEL = 0.95
+SURE = 0.05
 NOTE = (
     "A claim is in our words. It holds, or does not, where the 95 % interval of what it says lies "
     "wholly on the one side or the other; each claim is judged alone, and the intervals are not "
@@ -108,22 +109,20 @@ def jackknifed(sums: Floats, statistic: Callable[[Floats], Floats]) -> Estimate:
     value = float(statistic(total))
     others = statistic(total - sums)
     variance = (count - 1) / count * float(((others - others.mean()) ** 2).sum())
-    return interval(value, math.sqrt(variance), count - 1, count, "jackknife over clusters")
+    return interval(value, Variance(variance, count - 1), count, "jackknife over clusters")
 
 
 def over(differences: Floats) -> Estimate:
     """The mean of differences [n], by Student's t."""
     count = len(differences)
     if count < 2:
-        return interval(math.nan, math.nan, 1, 1, "t")
-    se = float(np.std(differences, ddof=1) / math.sqrt(count))
-    return interval(float(np.mean(differences)), se, count - 1, count, "t over tests")
+        return interval(math.nan, Variance(math.nan, 1), 1, "t over tests")
+    variance = Variance(float(np.var(differences, ddof=1)) / count, count - 1)
+    return interval(float(np.mean(differences)), variance, count, "t over tests")
 
 
-def interval(value: float, se: float, df: float, n: int, method: str) -> Estimate:
-    """An estimate from its standard error."""
-    reach = quantile((1 + LEVEL) / 2, df) * se
-    if math.isnan(se):
-        return Estimate(value, math.nan, math.nan, LEVEL, method, n, 0.0)
-    p = 2 * beyond(abs(value) / se, df) if se > 0 else (1.0 if value == 0 else 0.0)
-    return Estimate(value, value - reach, value + reach, LEVEL, method, n, 0.0, p, se)
+def interval(value: float, variance: Variance, n: int, method: str) -> Estimate:
+    """An estimate of something that would be 0; without any variance it is what it is."""
+    if variance.value == 0:
+        return Estimate(value, value, value, DEFAULTS.level, method, n, 0.0, float(value == 0), 0.0)
+    return student(value, variance, n, n, ideal=0.0, method=method)

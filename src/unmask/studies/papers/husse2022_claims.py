@@ -6,6 +6,7 @@ the result files of its release, over the same tests, unless it is printed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from unmask.studies.papers.claims import (
     HOLDS,
     OPEN,
     SEVERAL,
+    SURE,
     Claim,
     Finding,
     over,
@@ -36,7 +38,7 @@ from unmask.studies.papers.husse2022_tables import (
 from unmask.types import Floats
 
 SMALL = 0.2  # an effect size below which a move is none
-SURE = 0.05
+TOO_FEW = ("too few tests have both", ABSENT)
 QUICK = ("a quick run leaves out what this needs", "needs a full run")
 NO_CONTEXTS = "no natural contexts were given (--contexts)"
 Choice = Mapping[str, str]
@@ -71,6 +73,7 @@ class Pair(NamedTuple):
     sure: tuple[Floats, Floats]
 
 
+@cache
 def released() -> pd.DataFrame:
     """The release's scores, in the words of this package."""
     every = published("husse2022.csv")
@@ -177,7 +180,7 @@ def _check(
     two: Choice,
     read: Callable[[Pair], str],
     judge: Callable[[str, Pair], Finding],
-    missing: tuple[str, str] = ("too few tests have both", ABSENT),
+    missing: tuple[str, str] = TOO_FEW,
 ) -> Any:
     """A check of a claim about two choices."""
 
@@ -232,7 +235,7 @@ def _neither(stated: str, pair: Pair) -> Finding:
 def _correlate(stated: str, pair: Pair) -> Finding:
     """The two methods go together over the tests."""
     if len(pair.d[0]) < 4:
-        return Finding(stated, "too few tests have both", ABSENT)
+        return Finding(stated, *TOO_FEW)
     return positive(stated, correlation(*pair.d), "r")
 
 
@@ -262,8 +265,8 @@ def _control(run: Run, model: str) -> Finding:
         return Finding(paper, "C1 was not measured", ABSENT)
     first = mine.iloc[0]
     word = HOLDS if first.sure else FAILS
-    said = "significant" if first.sure else "not significant"
-    return Finding(paper, f"d = {first.d:.2f}, {said} by the paper's test", word)
+    sure = "significant" if first.sure else "not significant"
+    return Finding(paper, f"d = {first.d:.2f}, {sure} by the paper's test", word)
 
 
 def _significant(frame: pd.DataFrame, models: Sequence[str]) -> tuple[str, list[str]]:
@@ -286,7 +289,6 @@ def _extremes(run: Run, model: str) -> Finding:
 
 NAMES, TERMS = {**WORD, "targets": "names"}, {**WORD, "targets": "terms"}
 ABSENT_CONTEXTS = (NO_CONTEXTS, "needs natural contexts")
-TOO_FEW = ("too few tests have both", ABSENT)
 CLAIMS = (
     Claim("The control, flowers and insects (C1), is significant by s-SEAT", "4.1", _control),
     Claim("By s-SEAT ELMo has the most significant scores, GPT-2 the fewest", "4.1", _extremes),

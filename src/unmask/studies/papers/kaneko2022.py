@@ -21,12 +21,11 @@ from unmask.studies.compare import wide
 from unmask.studies.papers import claims
 from unmask.studies.papers import kaneko2022_tables as tables
 from unmask.studies.papers.kaneko2022_claims import CLAIMS
-from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, SHUFFLED, WHOLE
+from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, MAJORITY, SHUFFLED, WHOLE
 from unmask.studies.papers.paper_table import Found, by_tags, deviation, frame
 from unmask.studies.papers.request import Request
 from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset
 
-MAJORITY = 3
 ASKED = {
     "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula", ALL_PLACES, SHUFFLED],
     "crows-pairs:direction": ["all-masked", "aul", "aula"],

@@ -15,17 +15,23 @@ from unmask.studies.papers.claims import (
     FAILS,
     HOLDS,
     OPEN,
+    SURE,
     Claim,
     Finding,
     jackknifed,
     positive,
 )
-from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, AS_RELEASED, SHUFFLED, TABLE5, Run
+from unmask.studies.papers.kaneko2022_tables import (
+    ALL_PLACES,
+    AS_RELEASED,
+    MAJORITY,
+    SHUFFLED,
+    TABLE5,
+    Run,
+)
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
 
 MASKS = "the claim is about measures that a causal model does not have"
-MAJORITY = 3
-SURE = 0.05
 
 
 def _sums(parts: Sequence[pd.DataFrame]) -> Floats:
@@ -142,8 +148,8 @@ def _overestimates(old: str, data: str) -> Any:
         if run.causal(model):
             return Finding(paper, MASKS, ABSENT)
         get = run.results.get
-        more = _more(get((model, "aul", data)), get((model, old, data)), _wins)
-        return positive(paper, more, "higher by", "points")
+        higher = _more(get((model, "aul", data)), get((model, old, data)), _wins)
+        return positive(paper, higher, "higher by", "points")
 
     return check
 

@@ -21,6 +21,7 @@ AS_RELEASED = {"cps": "cps@kaneko2022", "sss": "sss@kaneko2022", "aul": ALL_PLAC
 RELEASED_SCORES = {m: AS_RELEASED[m] for m in ("cps", "sss")}  # AUL scores as it is defined
 CODE = "as released"
 SIGNIFICANT = 0.01  # what has a dagger in the paper
+MAJORITY = 3  # annotators that make an item biased
 HEADS = {
     "cps, crows-pairs": "CPS",
     "sss, stereoset": "SSS",

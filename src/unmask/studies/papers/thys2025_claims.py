@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unmask.stats.agreement import correlation
+from unmask.stats.clustering import Variance
 from unmask.studies.papers.claims import (
     FAILS,
     HOLDS,
@@ -22,7 +23,6 @@ from unmask.types import Estimate
 OTHERS = ("LPBS", "CrowS-Pairs", "AUL-cp", "AUL-ss")
 BIAS = ("SEAT", "LPBS", "CAT", "CrowS-Pairs", "AUL-cp", "AUL-ss")
 FEWEST = 4  # models that a correlation needs
-ALL = "all models"
 
 
 class Run(NamedTuple):
@@ -51,8 +51,8 @@ class Run(NamedTuple):
 def _rise(run: Run, column: str, small: str, large: str) -> Estimate:
     """The large model's score less the small one's; their errors as if they were independent."""
     a, b = run.scores[small][column], run.scores[large][column]
-    se = float(np.hypot(a.se, b.se))
-    return interval(b.value - a.value, se, np.inf, b.n, "difference of two scores")
+    variance = Variance(a.se**2 + b.se**2, np.inf)
+    return interval(b.value - a.value, variance, b.n, "difference of two scores")
 
 
 def _signs(changes: Mapping[str, float]) -> str:
