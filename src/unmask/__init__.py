@@ -34,6 +34,7 @@ _HOME = {
     "WordTest": "text.contexts",
     "check_data": "extend.checks",
     "compare": "studies.compare",
+    "compare_by_concern": "studies.concern_differences",
     "check_measure": "extend.checks",
     "check_model": "extend.checks",
     "evaluate": "api",

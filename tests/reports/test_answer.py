@@ -222,3 +222,18 @@ def test_odd_names_and_a_single_item(tmp_path):
     assert "nan" not in said + answer_words.strength(answer.lead)
     hundred = [replace(answer, concern=f"c{k}") for k in range(100)]
     assert "and 91 more: cannot tell" in answer_words.sentence(hundred)
+
+
+def test_a_result_that_stands_twice_counts_once(planted):
+    once, twice = answers(planted), answers([*planted, *planted])
+    assert [(a.concern, a.family, len(a.rulers)) for a in once] == [
+        (a.concern, a.family, len(a.rulers)) for a in twice
+    ]
+
+
+def test_a_category_that_is_a_whole_text_is_shortened_in_words(planted):
+    long = "x" * 300
+    first, *_ = answers(planted)
+    text = answer_words.sentence([replace(first, concern=long)])
+    assert long not in text
+    assert "xxx…" in text

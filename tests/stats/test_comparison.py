@@ -14,6 +14,7 @@ from unmask.api import run
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats import comparison, intervals
+from unmask.stats.clustering import Design
 from unmask.studies import compare as comparing
 from unmask.types import Estimate
 
@@ -177,3 +178,51 @@ def test_ranks_are_compared_exactly_within_strata():
     assert comparison.rank_sum(strata) == pytest.approx(expected)
     # the sets swapped: the same p
     assert comparison.rank_sum([[b, a] for a, b in strata]) == pytest.approx(expected)
+
+
+def paired_answers(seed, first, second, like=0.0):
+    """Answers of two runs with these true shares, some of them the same, to 30 words x 4 frames."""
+    rng = np.random.default_rng(seed)
+    words, frames = (a.ravel() for a in np.meshgrid(np.arange(30), np.arange(4), indexing="ij"))
+    design = Design(words, None, frames, np.zeros(120, np.int64))
+    one, two = (rng.random(120) < share for share in (first, second))
+    two = np.where(rng.random(120) < like, one, two)
+    answers = comparison.PairedAnswers(one.astype(float), two.astype(float), design)
+    return answers.bias(np.full(120, 1 / 120))
+
+
+def test_a_bias_has_the_values_of_both_runs():
+    bias = paired_answers(1, 0.6, 0.8)
+    assert bias.first + bias.second == pytest.approx(bias.total.value)
+    assert bias.second - bias.first == pytest.approx(bias.difference.value)
+
+
+@pytest.mark.parametrize(
+    ("shares", "margin"),
+    [((0.5, 0.6), 10), ((0.7, 0.7), 0), ((0.3, 0.7), 0), ((0.3, 0.75), 5), ((0.6, 0.35), 5)],
+)
+def test_non_inferiority_errs_as_promised_at_the_margin(shares, margin):
+    """The second is worse by just the margin: "no worse" and "worse" are rarely shown, each."""
+    found = [paired_answers(s, *shares) for s in range(400)]
+    no_worse = np.mean([b.no_worse(margin) <= 0.05 for b in found])
+    worse = np.mean([b.worse(margin) <= 0.05 for b in found])
+    assert no_worse <= 0.08
+    assert worse <= 0.08
+
+
+def test_non_inferiority_is_shown_where_it_is_so():
+    clear = [paired_answers(s, 0.75, 0.55) for s in range(100)]
+    assert np.mean([b.no_worse(2) <= 0.05 for b in clear]) > 0.8
+    turned = [paired_answers(s, 0.25, 0.55) for s in range(100)]  # worse on the other side, by less
+    assert np.mean([b.no_worse(2) <= 0.05 for b in turned]) > 0.8
+    worse = [paired_answers(s, 0.55, 0.85) for s in range(100)]
+    assert np.mean([b.worse(2) <= 0.05 for b in worse]) > 0.8
+    assert np.mean([b.no_worse(2) <= 0.05 for b in worse]) == 0
+
+
+def test_the_same_run_twice_is_no_worse_than_itself_by_a_margin():
+    same = paired_answers(3, 0.7, 0.7, like=1.0)
+    assert same.difference.value == 0
+    assert same.no_worse(5) <= 0.05
+    assert same.no_worse(0) > 0.3
+    assert same.worse(0) > 0.3

@@ -1,7 +1,7 @@
 """The command `compare`: two or more runs on the same items."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,11 +12,17 @@ from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
+    import json
+
+    import pandas as pd
+
     from unmask import options
     from unmask.cli import terminal
-    from unmask.reports import files, results
+    from unmask.reports import difference_words, files, results
     from unmask.studies import compare as comparison
 else:
+    json = lazy("json")
+    difference_words = lazy("unmask.reports.difference_words")
     options = lazy("unmask.options")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
@@ -24,6 +30,7 @@ else:
     comparison = lazy("unmask.studies.compare")
 
 console = shared.made_console()
+FAIL_ON = ("different", "worse")
 
 
 def compare(
@@ -37,6 +44,14 @@ def compare(
         Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
     ] = None,
     force: shared.Force = False,
+    in_json: shared.InJson = False,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            help="Exit with 1 if anything is different, or if a later run is worse (more "
+            "stereotyped about some concern); for rules with margins see 'gate'."
+        ),
+    ] = None,
     level: shared.Level = 0.95,
     seed: shared.Seed = 0,
 ) -> None:
@@ -45,11 +60,45 @@ def compare(
         raise UnmaskError(f"--top is {top}; give a whole number of at least 0.")
     resampling = options.Resampling(seed=seed, level=level)
     loaded = results.gather(folders)
+    if fail_on is not None and fail_on not in FAIL_ON:
+        raise UnmaskError(f"--fail-on is {fail_on!r}; give one of: {', '.join(FAIL_ON)}.")
     frame, changed = comparison.compare(loaded, margin=margin, resampling=resampling)
-    terminal.print_comparison(console, frame, changed, top)
+    concerns = pages.by_concern(loaded)
+    if in_json:
+        print(json.dumps(_record(frame, concerns), indent=1))
+    else:
+        terminal.print_differences(console, frame, concerns)
+        terminal.print_comparison(console, frame, changed, top)
     if out is not None:
         with files.target(out, out, force=force):
             files.put_csv(out / "comparison.csv", frame)
             files.put_csv(out / "changed.csv", changed)
-            path = pages.write(pages.of_comparison(loaded, frame), out)
-        console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+            path = pages.write(pages.of_comparison(loaded, frame, concerns), out)
+        if not in_json:
+            console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+    if fail_on is not None and _fails(fail_on, frame, concerns):
+        raise typer.Exit(1)
+
+
+def _record(frame: "pd.DataFrame", concerns: "pd.DataFrame") -> dict[str, Any]:
+    """A comparison as plain values."""
+    sentences = [*difference_words.by_concern(concerns), *difference_words.sentences(frame)]
+    return {
+        "sentences": sentences,
+        "concerns": results.records(concerns.drop(columns=["bias", "both_sure"], errors="ignore")),
+        "differences": results.records(frame),
+    }
+
+
+def _fails(fail_on: str, frame: "pd.DataFrame", concerns: "pd.DataFrame") -> bool:
+    """Whether there is what was asked to fail on, after Holm's correction."""
+    level = 1 - frame.level.iloc[0]
+    if fail_on == "worse" and concerns.empty:
+        raise UnmaskError(
+            "--fail-on worse needs a concern that the runs share, and at most "
+            f"{pages.MODELS_BY_CONCERN} of them; run the same data on both."
+        )
+    if fail_on == "worse":
+        return bool((concerns.p_worse_holm <= level).any())
+    by_concern = not concerns.empty and bool((concerns.p_holm <= level).any())
+    return by_concern or bool((frame.p_holm <= level).any())

@@ -14,16 +14,22 @@ if TYPE_CHECKING:
 
     from unmask import types
     from unmask.reports import difference_words
+    from unmask.reports.answer import Answer
     from unmask.reports.figures import drawing, result_figures
     from unmask.reports.html import page
-    from unmask.studies import compare
+    from unmask.studies import compare, concern_differences
 else:
     compare = lazy("unmask.studies.compare")
+    concern_differences = lazy("unmask.studies.concern_differences")
     difference_words = lazy("unmask.reports.difference_words")
+    pd = lazy("pandas")
     page = lazy("unmask.reports.html.page")
     result_figures = lazy("unmask.reports.figures.result_figures")
     types = lazy("unmask.types")
     webbrowser = lazy("webbrowser")
+
+
+MODELS_BY_CONCERN = 6  # of more, all pairs by all concerns are more than anybody reads
 
 
 class Content(NamedTuple):
@@ -32,6 +38,7 @@ class Content(NamedTuple):
     results: "types.Results"
     figures: "Sequence[drawing.Figure]" = ()
     differences: "Sequence[str]" = ()
+    answer: "Sequence[Answer] | None" = None
 
 
 def with_differences(results: "types.Results") -> Content:
@@ -42,16 +49,26 @@ def with_differences(results: "types.Results") -> Content:
     if len(results.models) < 2:
         return Content(results)
     try:
-        return of_comparison(results, compare.compare(results)[0])
+        return of_comparison(results, compare.compare(results)[0], by_concern(results))
     except DataError as error:
         notes = [*results.notes, f"no paired differences: {error}"]
         return Content(types.Results(results, notes, results.lost))
 
 
-def of_comparison(results: "types.Results", frame: "pd.DataFrame") -> Content:
+def by_concern(results: "types.Results") -> "pd.DataFrame":
+    """How the models differ by concern; nothing for too many of them."""
+    if len(results.models) > MODELS_BY_CONCERN:
+        return pd.DataFrame()
+    return concern_differences.compare_by_concern(results)
+
+
+def of_comparison(
+    results: "types.Results", frame: "pd.DataFrame", concerns: "pd.DataFrame"
+) -> Content:
     """Results with their comparison, in sentences and figures."""
     figures = result_figures.differences(frame)
-    return Content(results, figures, difference_words.sentences(frame))
+    sentences = [*difference_words.by_concern(concerns), *difference_words.sentences(frame)]
+    return Content(results, figures, sentences)
 
 
 def write(content: Content, folder: Path, show: bool = False, scale: str | None = None) -> Path:
@@ -70,5 +87,9 @@ def write(content: Content, folder: Path, show: bool = False, scale: str | None 
 
 def _page(content: Content, scale: str | None) -> "page.Page":
     return page.page(
-        content.results, extra=content.figures, scale=scale, differences=content.differences
+        content.results,
+        extra=content.figures,
+        scale=scale,
+        differences=content.differences,
+        answer=content.answer,
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from unmask import api, measures, options, types
     from unmask.cli import terminal
-    from unmask.reports import files, results
+    from unmask.reports import answer, files, results
     from unmask.studies import study_file
 else:
     json = lazy("json")
@@ -26,6 +26,7 @@ else:
     options = lazy("unmask.options")
     types = lazy("unmask.types")
     terminal = lazy("unmask.cli.terminal")
+    answer = lazy("unmask.reports.answer")
     files = lazy("unmask.reports.files")
     results = lazy("unmask.reports.results")
     study_file = lazy("unmask.studies.study_file")
@@ -137,12 +138,13 @@ def finish(
     scale: str | None = None,
 ) -> None:
     """Save results with the study that made them, and show them as was asked."""
-    results.save(measured, folder, results.command_line())
+    every = answer.answers(measured)
+    results.save(measured, folder, results.command_line(), every)
     if study:
         files.put(folder / study_file.NAME, study)
-    page = pages.write(pages.with_differences(measured), folder, show, scale)
+    page = pages.write(pages.with_differences(measured)._replace(answer=every), folder, show, scale)
     if not quiet and not in_json:
-        terminal.print_results(console, measured, by_category, scale)
+        terminal.print_results(console, measured, by_category, scale, every)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
         print(json.dumps({"folder": str(folder), **content}, indent=1))

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from unmask.cli.tables import fitted
 from unmask.reports import answer_words, difference_words
+from unmask.reports.answer import Answer
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
 from unmask.reports.files import visible
 from unmask.reports.html.study_page import Study
@@ -43,10 +44,14 @@ def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
 
 
 def print_results(
-    console: Console, results: Results, by_category: bool, scale: str | None = None
+    console: Console,
+    results: Results,
+    by_category: bool,
+    scale: str | None = None,
+    answer: Sequence[Answer] | None = None,
 ) -> None:
     """The answer by concern first; then a table for each model and unit, and the notes."""
-    print_answer(console, results)
+    print_answer(console, answer_words.frame(results, answer))
     frame = table(results, by_category, scale)
     frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
@@ -59,9 +64,8 @@ def print_results(
         console.print(escape(note), style="yellow")
 
 
-def print_answer(console: Console, results: Results) -> None:
+def print_answer(console: Console, answer: pd.DataFrame) -> None:
     """What was found about whom, in sentences and as a table; nothing where no concern is known."""
-    answer = answer_words.frame(results)
     sentences: Mapping[str, str] = answer.attrs["sentences"]
     for model, text in sentences.items():
         console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
@@ -129,13 +133,22 @@ def _print_notes(console: Console, result: Result, title: str) -> None:
         console.print(escape(f"{title}: {note}"), style="yellow")
 
 
+def print_differences(console: Console, frame: pd.DataFrame, concerns: pd.DataFrame) -> None:
+    """What differs, in sentences; then by concern, the ruler that tells of each."""
+    for text in (*difference_words.by_concern(concerns), *difference_words.sentences(frame)):
+        console.print(escape(text), highlight=False)
+    console.print()
+    leads = (
+        [] if concerns.empty else concerns[concerns.lead].groupby(["first", "second"], sort=False)
+    )
+    for (one, two), part in leads:
+        _print_table(console, part, difference_words.CONCERNS, f"{two} against {one}")
+
+
 def print_comparison(
     console: Console, frame: pd.DataFrame, changed: pd.DataFrame, top: int
 ) -> None:
-    """What differs, in sentences; then the paired tests: a bold one survives Holm's correction."""
-    for text in difference_words.sentences(frame):
-        console.print(escape(text), highlight=False)
-    console.print()
+    """The paired tests: a bold one survives Holm's correction; then what changed."""
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         _print_table(console, part, COMPARISON, f"{second} less {first}")
     for row in frame.to_dict("records"):

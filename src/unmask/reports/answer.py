@@ -128,7 +128,7 @@ def answers(results: Sequence[Result]) -> list[Answer]:
     """The answers by model and concern: found ones first, the strongest first."""
     out: list[Answer] = []
     for model in dict.fromkeys(r.model for r in results):
-        mine = [r for r in results if r.model == model]
+        mine = _once([r for r in results if r.model == model])
         by_concern = _rulers(mine)
         counting = {name: _counting(rulers) for name, rulers in by_concern.items()}
         tested = _corrected(counting, mine)
@@ -136,6 +136,17 @@ def answers(results: Sequence[Result]) -> list[Answer]:
         whole = [_answer(model, name, tested[name], by_concern[name], family) for name in tested]
         out += sorted(whole, key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.lead)))
     return out
+
+
+def _once(results: Sequence[Result]) -> list[Result]:
+    """Results without those that stand there before: the same score on the same items."""
+    seen: dict[tuple[Any, ...], Result] = {}
+    for r in results:
+        spec, score = r.spec, r.overall
+        chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, sorted(spec.tags.items()))
+        key = (r.measure, r.data, *map(str, chosen), score.value, score.low, score.n)
+        seen.setdefault(key, r)
+    return list(seen.values())
 
 
 def _relative(ruler: Ruler) -> float:

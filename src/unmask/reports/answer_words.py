@@ -13,6 +13,7 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
 PAIRS = "of 100 pairs"
 NAMED = 9  # concerns that a sentence names
+LONGEST = 40  # letters of a concern's name in sentences and tables
 VERDICTS = {
     "found": "found",
     "reversed": "found, against the stereotype",
@@ -53,7 +54,7 @@ def _open(frame: pd.DataFrame) -> bool:
 
 # The table of an answer.
 CONCERNS: Sequence[Column] = (
-    Column("concern", lambda r: r["concern"], words, left=True, strong=_found),
+    Column("concern", lambda r: _short(r["concern"]), words, left=True, strong=_found),
     Column("verdict", lambda r: VERDICTS[r["verdict"]], words, left=True, strong=_found),
     Column("size", lambda r: r["strength"] if _found(r) else "", words, left=True),
     Column("measured", _read, words, left=True),
@@ -106,7 +107,9 @@ def sentence(given: Sequence[Answer]) -> str:
             side = ", against the stereotype" if answer.verdict == "reversed" else ""
             what = f"{answer.strength} ({strength(answer.lead)}; {agreement(answer)})"
             apart = f" But {answer.opposed}." if answer.opposed else ""
-            parts.append(f"{_start(answer.concern)} stereotypes: found{side}, {what}.{apart}")
+            parts.append(
+                f"{_start(_short(answer.concern))} stereotypes: found{side}, {what}.{apart}"
+            )
     if not parts:
         tested = any(r.p is not None for a in given for r in a.rulers)
         parts.append("No stereotype found." if tested else "Nothing can be concluded.")
@@ -134,7 +137,13 @@ def _start(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _short(name: str) -> str:
+    """A concern's name in a sentence; that of a user's own category may be a whole text."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
 def _listed(names: Sequence[str]) -> str:
+    names = [_short(n) for n in names]
     mark = "; " if any("," in n for n in names) else ", "
     rest = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
     return mark.join(names[:NAMED] if rest else names) + rest
@@ -192,9 +201,12 @@ def differing(one: str, two: str) -> str:
     return " ".join(parts)
 
 
-def frame(results: Sequence[Result]) -> pd.DataFrame:
-    """One row for each model and concern, found ones first; `attrs["sentences"]` by model."""
-    every = answers(results)
+def frame(results: Sequence[Result], every: Sequence[Answer] | None = None) -> pd.DataFrame:
+    """One row for each model and concern, found ones first; `attrs["sentences"]` by model.
+
+    `every` are the answers of these results, where they are known already.
+    """
+    every = answers(results) if every is None else every
     out = pd.DataFrame([record(a) for a in every])
     models = dict.fromkeys(a.model for a in every)
     out.attrs["sentences"] = {m: sentence([a for a in every if a.model == m]) for m in models}

@@ -5,10 +5,67 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports.columns import SURE, UNITS
+from unmask.reports.columns import SURE, UNITS, Column, p_value, words
 
 NAMED = 3  # differences of a pair of models that are told in full
 PAIRS = 6  # pairs of models that are told; the table has all
+# By verdict of a concern, between the names of the second model and the first.
+PHRASES = {
+    "more stereotyped": "is more stereotyped than",
+    "further against the stereotype": "leans further against the stereotype than",
+    "closer to fair": "is closer to fair than",
+    "leans the other way": "leans the other way from",
+}
+
+
+def by_concern(frame: pd.DataFrame) -> list[str]:
+    """One sentence for each two models, from the frame of `compare_by_concern`."""
+    out = []
+    for (first, second), part in _pairs(frame):
+        leads = part[part.lead]
+        sure = leads[leads.p_holm <= SURE].to_dict("records")
+        alike = leads[~(leads.p_holm <= SURE)].concern.tolist()
+        parts = [
+            f"{second} {PHRASES[row['verdict']]} {first} about {row['concern']} ({measured(row)})"
+            for row in sure
+        ]
+        if alike:
+            on = _listed(alike)
+            between = "" if parts else f" between {first} and {second}"
+            parts.append(f"no difference{between} is shown about {on}")
+        out.append("; ".join(parts) + ".")
+    return [text[:1].upper() + text[1:] if text.startswith("no ") else text for text in out[:PAIRS]]
+
+
+def _pairs(frame: pd.DataFrame) -> Any:
+    return frame.groupby(["first", "second"], sort=False) if len(frame) else ()
+
+
+def _listed(names: list[str]) -> str:
+    mark = "; " if any("," in n for n in names) else ", "
+    return mark.join(names[:-1]) + (" or " if len(names) > 1 else "") + names[-1]
+
+
+def measured(row: Any) -> str:
+    """What was measured before and after, and the difference with its interval."""
+    unit = UNITS[row["compared"]]
+    digits = 0 if unit.head == "score" else unit.digits
+    a, b = (f"{unit.shown(row[k]):.{digits}f}" for k in "ab")
+    what = " of 100 pairs" if unit.head == "score" else ""
+    head = "" if what else f"{unit.head} "
+    return f"{head}{a} to {b}{what}, {change(row, digits)}"
+
+
+# The table of a comparison by concern.
+CONCERNS = (
+    Column("concern", lambda r: r["concern"], words, left=True),
+    Column(
+        "verdict", lambda r: r["verdict"], words, left=True, strong=lambda r: r["p_holm"] <= SURE
+    ),
+    Column("measured", measured, words, left=True),
+    Column("by", lambda r: f"{r['measure']} on {r['data']}", words, left=True),
+    Column("p Holm", lambda r: r["p_holm"], p_value),
+)
 
 
 def sentences(frame: pd.DataFrame) -> list[str]:
@@ -46,10 +103,13 @@ def _counted(count: int, what: str = "") -> str:
 
 def _difference(row: Any) -> str:
     unit = UNITS[row["compared"]]
+    name = "" if row["compared"] == "odds" else f" {unit.name}"
+    return f"{row['measure']} on {row['data']} {change(row, unit.digits, name)}"
+
+
+def change(row: Any, digits: int, unit: str = "") -> str:
+    """A difference with its interval; of logarithms of odds it is a factor."""
     value, low, high = row["difference"], row["low"], row["high"]
-    if row["compared"] == "odds":  # a difference of logarithms is a factor
-        text = f"times {math.exp(value):.2f} [{math.exp(low):.2f}, {math.exp(high):.2f}]"
-    else:
-        digits = unit.digits
-        text = f"{value:+.{digits}f} {unit.name} [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return f"{row['measure']} on {row['data']} {text}"
+    if row["compared"] == "odds":
+        return f"times {math.exp(value):.2f} [{math.exp(low):.2f}, {math.exp(high):.2f}]"
+    return f"{value:+.{digits}f}{unit} [{low:+.{digits}f}, {high:+.{digits}f}]"

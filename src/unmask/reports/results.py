@@ -25,6 +25,7 @@ from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
 from unmask.reports import answer_words
+from unmask.reports.answer import Answer
 from unmask.reports.files import atomically, make_folder, put
 from unmask.support.version import __version__
 from unmask.types import Coverage, Estimate, Result, Results, Verdict
@@ -45,12 +46,15 @@ def schema() -> dict[str, Any]:
 
 
 def save(
-    results: Iterable[Result] | Result, folder: Path | str, command: str | None = None
+    results: Iterable[Result] | Result,
+    folder: Path | str,
+    command: str | None = None,
+    answer: Sequence[Answer] | None = None,
 ) -> None:
     """Write `results.json` and `items.parquet`; each appears only when whole.
 
     `tokens.parquet` comes with them where results have kept their tokens. `command` is what made
-    them.
+    them; `answer` is theirs where it is known already.
     """
     given = [results] if isinstance(results, Result) else list(results or ())
     if not given or not all(isinstance(r, Result) for r in given):
@@ -67,7 +71,7 @@ def save(
         "made": made(command),
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
-        "answer": _answer(given),
+        "answer": _answer(given, answer),
         "results": [to_record(r) for r in given],
     }
     kept = [
@@ -82,11 +86,10 @@ def save(
     put(folder / RESULTS, text)
 
 
-def _answer(results: Sequence[Result]) -> dict[str, Any]:
+def _answer(results: Sequence[Result], answer: Sequence[Answer] | None) -> dict[str, Any]:
     """The answer by concern, in sentences and as records."""
-    frame = answer_words.frame(results)
-    records = [_plain(r) for r in frame.to_dict("records")]
-    return {"sentences": frame.attrs["sentences"], "concerns": records}
+    frame = answer_words.frame(results, answer)
+    return {"sentences": frame.attrs["sentences"], "concerns": records(frame)}
 
 
 def made(command: str | None = None) -> dict[str, Any]:
@@ -124,6 +127,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame's rows as plain JSON values."""
+    return [_plain(r) for r in frame.to_dict("records")]
 
 
 # ---------------------------------------------------------------- reading

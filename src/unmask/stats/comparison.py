@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, Variance, as_design
+from unmask.stats.crossed import fitted
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights
 from unmask.stats.student_t import beyond
@@ -24,14 +25,16 @@ def paired_difference(
     clusters: Design | Sequence[Any] | NDArray[Any],
     *,
     macro: bool = False,
+    weight: Floats | None = None,
     scale: float = 1.0,
     resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """The mean of `second - first` over the same items, with Student's interval over clusters.
 
-    p is two-sided from the same clusters: their differences' signs are flipped at random, which
-    is exact under the null that neither run is ahead in any cluster; where frames are crossed with
-    clusters it is that of the t test.
+    `weight` [n] adds up to 1; without it items weigh alike, or clusters (`macro`). p is two-sided
+    from the same clusters: their differences' signs are flipped at random, which is exact under the
+    null that neither run is ahead in any cluster; where frames are crossed with clusters it is that
+    of the t test.
     """
     first, second = np.asarray(first, float), np.asarray(second, float)
     if len(first) != len(second):
@@ -39,7 +42,7 @@ def paired_difference(
     if not np.isfinite(second - first).all():
         raise DataError("a score is not a finite number, so that there is no difference.")
     design, difference = as_design(clusters), second - first
-    weight = weights(design, macro)
+    weight = weights(design, macro) if weight is None else weight
     value = float(weight @ difference)
     over = design.variance(weight * (difference - value), weight)
     details: dict[str, Any] = {}
@@ -52,7 +55,7 @@ def paired_difference(
     )
     p = estimate.p
     if design.crossed is None:  # signs of words alone would not see that frames are a sample
-        p = sign_flip(difference, design.clusters, macro=macro, resampling=resampling)
+        p = sign_flip(weight * difference, design.clusters, resampling=resampling)
     return replace(
         estimate, method="paired " + estimate.method, p=p, more={**estimate.more, **details}
     )
@@ -80,7 +83,6 @@ def sign_flip(
     difference: Floats,
     clusters: Sequence[Any] | NDArray[Any],
     *,
-    macro: bool = False,
     resampling: Resampling = DEFAULTS,
 ) -> float:
     """Paired permutation test: signs flipped by cluster.
@@ -90,8 +92,6 @@ def sign_flip(
     """
     number, draws = as_design(clusters).clusters, resampling.draws
     sums = np.bincount(number, weights=difference)
-    if macro:
-        sums = sums / np.bincount(number).astype(float)
     sums = sums[sums != 0]  # a flip changes nothing there
     observed = abs(float(sums.sum()))
     slack = 1e-12 * max(1.0, float(np.abs(sums).sum()))
@@ -146,7 +146,12 @@ def _ways(ranks: Sequence[int], chosen: int) -> Floats:
 
 
 def equivalence(difference: Estimate, margin: float) -> float:
-    """TOST: p that the true difference lies outside plus or minus `margin`.
+    """TOST: p that the true difference lies outside plus or minus `margin`."""
+    return max(reaches(difference, margin), reaches(negated(difference), margin))
+
+
+def reaches(difference: Estimate, margin: float) -> float:
+    """The one-sided p that the true difference is at least `margin`.
 
     t with the degrees of freedom of the difference; without an error there is no test. Of yes-no
     answers at least `margin` must have changed for the difference to be that large, and the error
@@ -160,14 +165,89 @@ def equivalence(difference: Estimate, margin: float) -> float:
         gap, least = difference.value / scale, margin / scale
         spread = max(changed - gap**2, 1 / difference.n)
         se *= math.sqrt(max(1.0, (max(changed, least) - least**2) / spread))
-    below, above = (beyond((margin + s * difference.value) / se, df) for s in (1, -1))
-    return float(max(below, above))
+    return beyond((margin - difference.value) / se, df)
+
+
+def negated(difference: Estimate) -> Estimate:
+    """The difference the other way round."""
+    value, low, high = -difference.value, -difference.high, -difference.low
+    return replace(difference, value=value, low=low, high=high)
+
+
+class Bias(NamedTuple):
+    """The biases a and b of two runs on the same items, as `b - a` and `b + a` (0 is fair).
+
+    |b| - |a| is not smooth where a run is fair; but |b| is at most |a| + m if b and -b are, and
+    |a| is the larger of a and -a, so that these two are enough to test it.
+    """
+
+    difference: Estimate
+    total: Estimate
+
+    @property
+    def first(self) -> float:
+        """a."""
+        return (self.total.value - self.difference.value) / 2
+
+    @property
+    def second(self) -> float:
+        """b."""
+        return (self.total.value + self.difference.value) / 2
+
+    def no_worse(self, margin: float) -> float:
+        """p that |b| is larger than |a| by at least `margin`: a test of non-inferiority."""
+        sides = ((self.difference, self.total), (negated(self.total), negated(self.difference)))
+        return max(min(reaches(e, margin) for e in side) for side in sides)
+
+    def worse(self, margin: float) -> float:
+        """p that |b| is larger than |a| by no more than `margin`."""
+        both = (self.difference, self.total)
+        both = both if self.second >= 0 else (negated(both[0]), negated(both[1]))
+        return max(reaches(negated(e), -margin) for e in both)
 
 
 def unpaired_p(first: Estimate, second: Estimate) -> float:
     """The z-test that ignores the pairing, to be shown beside the right one."""
     spread = math.hypot(first.se, second.se)
     return 2 * beyond(abs(first.value - second.value) / spread, math.inf) if spread else 1.0
+
+
+class PairedAnswers:
+    """Yes-no answers of two runs to the same items [n], under one model of words and frames.
+
+    What words and frames do to the difference is estimated once from all items
+    (`stats/crossed.py`), so that a part with two frames borrows it from the others.
+    """
+
+    def __init__(self, first: Floats, second: Floats, design: Design) -> None:
+        self.design, self.values = design, (second - first, second + first - 1)
+        self.fits = [fitted(v, design, answers=False) for v in self.values]
+
+    def bias(self, weight: Floats, resampling: Resampling = DEFAULTS) -> Bias:
+        """Difference and total in points, of the items that have a weight [n]; these add to 1."""
+        one, two = (self._estimate(k, weight, resampling) for k in range(2))
+        return Bias(one, two)
+
+    def _estimate(self, k: int, weight: Floats, resampling: Resampling) -> Estimate:
+        values, chosen = self.values[k], weight > 0
+        over = self.fits[k].variance(weight)
+        part = self.design.chosen(chosen)
+        least = _least(values[chosen], weight[chosen], part)
+        if least > over.value:  # too little has changed for its spread to be seen
+            over = Variance(least, float(part.count - 1))
+        value, scale = float(weight @ values), 100.0
+        variance = Variance(scale**2 * over.value, max(over.df, 1.0))
+        estimate = student(
+            scale * value,
+            variance,
+            int(chosen.sum()),
+            part.count,
+            ideal=0.0,
+            resampling=resampling,
+            method="paired t, crossed words and frames",
+        )
+        changed = {"changed": (float(weight @ np.abs(values)), scale)}
+        return replace(estimate, more={**estimate.more, **changed})
 
 
 def effect_difference(

@@ -4,7 +4,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +12,24 @@ import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError, UnmaskError
-from unmask.flow.items import DESIGN_COLUMNS, designed
+from unmask.flow.items import designed
 from unmask.options import Resampling, Threshold, amounts
 from unmask.reports.columns import UNITS
 from unmask.reports.results import gather
-from unmask.stats import log_odds
 from unmask.stats.comparison import (
     effect_difference,
     equivalence,
     exact_mcnemar,
     paired_difference,
 )
-from unmask.stats.effects import Words, by_words
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.margins import drawn_in, of_scores
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
-from unmask.text.inflection import lexemes
+from unmask.studies.paired_items import common, in_order, over_words, same_items, wide
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
 SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
-TEMPLATES = ("odds", "log-odds")  # what is compared on templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
     return keyed
 
 
-def _matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
+def matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
     """Results of two runs that belong together, and what tells them from others of the same name.
 
     Where a measure on a data set stands once in each run, the two are compared whatever their
@@ -152,7 +149,7 @@ def compare(
     allowed = {} if margin is None else margins(margin, every)
     rows, changed = [], []
     for a, b in itertools.combinations(runs, 2):
-        shared = _matched(a, b)
+        shared = matched(a, b)
         if not shared:
             raise DataError(
                 f"{a.name} and {b.name} share no measure and data set; run the same on both."
@@ -177,7 +174,7 @@ def _pair(
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     if a.compared != b.compared:
         raise DataError(f"{a.title} was scored in two ways ({a.compared} and {b.compared}).")
-    paired = _preferences if a.compared == "preference" else _effects
+    paired = _preferences if a.compared == "preference" else effects
     estimate, items, details = paired(a, b, resampling)
     row = {
         "first": first,
@@ -204,59 +201,13 @@ def _pair(
     return row, items
 
 
-def _same_items(a: Result, b: Result) -> tuple[Result, Result]:
-    """The two results with items that mean the same under one id.
-
-    Where an id has other sentences in the two runs, items are paired by their sentences.
-    """
-    one, two = _sentences(a), _sentences(b)
-    differ = [i for i in one.keys() & two.keys() if one[i] != two[i]]
-    if not differ:
-        return a, b
-    if len(set(one.values())) < len(one) or len(set(two.values())) < len(two):
-        raise DataError(
-            f"{len(differ)} items of {a.data} have other sentences in the two runs under the same "
-            f"id (such as {differ[0]!r}), and sentences that stand twice; run both on one file."
-        )
-    return tuple(  # type: ignore[return-value]
-        replace(r, items=r.items.assign(item=r.items["item"].map(names)))
-        for r, names in ((a, one), (b, two))
-    )
-
-
-def _sentences(result: Result) -> dict[str, str]:
-    """The sentences of each item, as one text."""
-    frame = result.items[["item", "label", "sentence"]].sort_values(["item", "label"])
-    return {str(k): " | ".join(v) for k, v in frame.groupby("item").sentence}
-
-
-def _common(a: pd.DataFrame, b: pd.DataFrame, where: str) -> tuple[pd.Index, dict[str, int]]:
-    shared = a.index.intersection(b.index)
-    if not len(shared):
-        raise DataError(f"the two runs have no item of {where} in common; they cannot be paired.")
-    return shared, {"only_first": len(a) - len(shared), "only_second": len(b) - len(shared)}
-
-
-def wide(result: Result) -> pd.DataFrame:
-    """Items as rows, labels as columns: scores as the measure compares them, and their kin."""
-    frame = result.items
-    frame = frame[frame.reason.isna()]
-    scores = frame.pivot(index="item", columns="label", values="score")
-    decimals = result.settings.get("decimals")
-    if decimals is not None:
-        scores = scores.apply(lambda c: np.round(c.to_numpy(float), decimals))
-    facts = frame.drop_duplicates("item").set_index("item")
-    known = {name: facts.get(name, "") for name in ("cluster", *DESIGN_COLUMNS)}
-    return scores.assign(**known)
-
-
 _Paired = tuple[Estimate, pd.DataFrame, dict[str, Any]]
 
 
 def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
-    a, b = _same_items(a, b)
+    a, b = same_items(a, b)
     one, two = wide(a), wide(b)
-    shared, left = _common(one, two, a.data)
+    shared, left = common(one, two, a.data)
     one, two = one.loc[shared], two.loc[shared]
     kin = designed(one)
     # A tie that is dropped in one run may be none in the other: here it counts a half.
@@ -327,21 +278,10 @@ def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
     return items.reindex(items.moved.abs().sort_values(ascending=False).index)
 
 
-def _effects(a: Result, b: Result, resampling: Resampling) -> _Paired:
+def effects(a: Result, b: Result, resampling: Resampling) -> _Paired:
     """Difference of effect sizes over the same words, each by the measure's own statistic."""
-    every = all(r.settings.get("random") == "attributes" for r in (a, b))
-    one, two = (_without(r, ("X", "Y", "A", "B") if every else ("X", "Y")) for r in (a, b))
-    values, kept, left = (a.overall.value, b.overall.value), one, two
-    if a.compared in TEMPLATES:
-        values, kept, left = _shared_words(a, b)
-    elif {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
-        apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
-        raise DataError(
-            f"{a.title}: the runs kept other words ({', '.join(apart[:5])}), so that their effect "
-            "sizes are not of the same thing; leave these words out of the test in both."
-        )
-    before = [np.array(list(v.values())) for v in kept.values()]
-    after = [np.array([left[k][w] for w in v]) for k, v in kept.items()]
+    values, kept, left = over_words(a, b)
+    before, after = in_order(kept, left)
     estimate = effect_difference(values, before, after, resampling)
     words = [w for v in kept.values() for w in v]
     pulls = [v - np.concatenate(w) for v, w in zip(values, (before, after), strict=True)]
@@ -349,49 +289,3 @@ def _effects(a: Result, b: Result, resampling: Resampling) -> _Paired:
         {"item": words, "before": pulls[0], "after": pulls[1], "moved": pulls[1] - pulls[0]}
     )
     return estimate, _most_moved(items).head(20), {"only_first": 0, "only_second": 0}
-
-
-_ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
-
-
-def _without(result: Result, sets: Sequence[str]) -> _ByWord:
-    """The effect size without each word, by the sets that are a sample in both runs."""
-    if result.compared in TEMPLATES:
-        return {}
-    frame = result.items
-    if "without" not in frame:
-        raise DataError(f"{result.title} was run by an earlier version; run it again to compare.")
-    return {
-        k: dict(zip(frame["item"][frame.label == k], frame.without[frame.label == k], strict=True))
-        for k in sets
-    }
-
-
-def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], _ByWord, _ByWord]:
-    """Effect sizes of log-odds over the items that both runs have, and those without each word."""
-    odds = [log_odds.of_result(r) for r in (a, b)]
-    shared = [i for i in odds[0] if i in odds[1]]
-    facts = a.items.drop_duplicates("item").set_index("item")
-    names = list(dict.fromkeys(facts.category))
-    out, values = [], []
-    for result, scores in zip((a, b), odds, strict=True):
-        halves: list[tuple[Floats, list[str]]] = []
-        for name in names:
-            items = [i for i in shared if facts.category[i] == name]
-            of = lexemes(facts.cluster[i] for i in items)
-            values_ = np.array([scores[i] for i in items])
-            halves.append((values_, [of[facts.cluster[i]] for i in items]))
-        words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
-        if result.compared == "odds":
-            ratio = log_odds.odds_ratio(words).value
-            words, left = Words(words.x, words.y, ratio), log_odds.without(words)
-        else:
-            if len(shared) == len(scores):
-                words = Words(words.x, words.y, result.overall.value)
-            left = words.without()
-        by_set = zip(names, halves, left, strict=True)
-        out.append(
-            {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in by_set}
-        )
-        values.append(words.value)
-    return (values[0], values[1]), out[0], out[1]

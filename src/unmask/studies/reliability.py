@@ -24,7 +24,7 @@ from unmask.stats.crossed import fitted
 from unmask.stats.preference import preferred
 from unmask.stats.word_preference import Sides, TwoSided
 from unmask.studies.calibration import calibrate
-from unmask.studies.compare import wide
+from unmask.studies.paired_items import wide
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset, Result
 

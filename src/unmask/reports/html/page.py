@@ -120,12 +120,14 @@ def page(
     extra: Sequence[drawing.Figure] = (),
     scale: str | None = None,
     differences: Sequence[str] = (),
+    answer: Sequence[Answer] | None = None,
 ) -> Page:
     """The page of some results, with `extra` figures before their own; tables on a `scale`.
 
-    `differences` says in sentences how several models differ: it then comes first.
+    `differences` says in sentences how several models differ: it then comes first. `answer` is
+    that of the results, where it is known already.
     """
-    every = answers(results)
+    every = answers(results) if answer is None else answer
     certain = [a for a in every if a.is_found]
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[UNITS[c].head])

@@ -21,8 +21,8 @@ from unmask.stats.choice_effects import NONE, effects_of_choices, pairs_of_choic
 from unmask.stats.clustering import codes
 from unmask.stats.preference import Ties, preferred
 from unmask.stats.specification_curve import joint_signs, joint_words
-from unmask.studies.compare import wide
 from unmask.studies.multiverse.choices import as_published, by_likelihood, concept_specs
+from unmask.studies.paired_items import wide
 from unmask.text.contexts import source
 from unmask.types import Dataset, Result
 

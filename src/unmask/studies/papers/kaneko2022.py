@@ -17,7 +17,7 @@ from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
-from unmask.studies.compare import wide
+from unmask.studies.paired_items import wide
 from unmask.studies.papers import claims
 from unmask.studies.papers import kaneko2022_tables as tables
 from unmask.studies.papers.kaneko2022_claims import CLAIMS

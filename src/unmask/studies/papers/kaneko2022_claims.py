@@ -9,7 +9,7 @@ import pandas as pd
 from unmask.stats.agreement import auc_difference
 from unmask.stats.clustering import codes
 from unmask.studies import frequency
-from unmask.studies.compare import wide
+from unmask.studies.paired_items import wide
 from unmask.studies.papers.claims import (
     ABSENT,
     FAILS,

@@ -1,0 +1,134 @@
+"""What two results have in common: the same items, or the same words, in one order."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError
+from unmask.flow.items import DESIGN_COLUMNS
+from unmask.stats import log_odds
+from unmask.stats.effects import Words, by_words
+from unmask.text.inflection import lexemes
+from unmask.types import Floats, Result
+
+TEMPLATES = ("odds", "log-odds")  # what is compared on templates
+ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
+
+
+def same_items(a: Result, b: Result) -> tuple[Result, Result]:
+    """The two results with items that mean the same under one id.
+
+    Where an id has other sentences in the two runs, items are paired by their sentences.
+    """
+    one, two = _sentences(a), _sentences(b)
+    differ = [i for i in one.keys() & two.keys() if one[i] != two[i]]
+    if not differ:
+        return a, b
+    if len(set(one.values())) < len(one) or len(set(two.values())) < len(two):
+        raise DataError(
+            f"{len(differ)} items of {a.data} have other sentences in the two runs under the same "
+            f"id (such as {differ[0]!r}), and sentences that stand twice; run both on one file."
+        )
+    return tuple(  # type: ignore[return-value]
+        replace(r, items=r.items.assign(item=r.items["item"].map(names)))
+        for r, names in ((a, one), (b, two))
+    )
+
+
+def _sentences(result: Result) -> dict[str, str]:
+    """The sentences of each item, as one text."""
+    frame = result.items[["item", "label", "sentence"]].sort_values(["item", "label"])
+    return {str(k): " | ".join(v) for k, v in frame.groupby("item").sentence}
+
+
+def common(a: pd.DataFrame, b: pd.DataFrame, where: str) -> tuple[pd.Index, dict[str, int]]:
+    """The items that two tables share, and how many only one of them has."""
+    shared = a.index.intersection(b.index)
+    if not len(shared):
+        raise DataError(f"the two runs have no item of {where} in common; they cannot be paired.")
+    return shared, {"only_first": len(a) - len(shared), "only_second": len(b) - len(shared)}
+
+
+def wide(result: Result) -> pd.DataFrame:
+    """Items as rows, labels as columns: scores as the measure compares them, and their kin."""
+    frame = result.items
+    frame = frame[frame.reason.isna()]
+    scores = frame.pivot(index="item", columns="label", values="score")
+    decimals = result.settings.get("decimals")
+    if decimals is not None:
+        scores = scores.apply(lambda c: np.round(c.to_numpy(float), decimals))
+    facts = frame.drop_duplicates("item").set_index("item")
+    known = {name: facts.get(name, "") for name in ("cluster", *DESIGN_COLUMNS)}
+    return scores.assign(**known)
+
+
+def effects_without(a: Result, b: Result) -> tuple[tuple[float, float], list[Floats], list[Floats]]:
+    """The effect sizes of two results over the same words, and those without each word, by set."""
+    values, kept, left = over_words(a, b)
+    return values, *in_order(kept, left)
+
+
+def in_order(kept: ByWord, left: ByWord) -> tuple[list[Floats], list[Floats]]:
+    """The effect sizes without each word of both runs, by set, in the order of the first."""
+    before = [np.array(list(v.values())) for v in kept.values()]
+    return before, [np.array([left[k][w] for w in v]) for k, v in kept.items()]
+
+
+def over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
+    """Two effect sizes over the same words, and what they are without each of them."""
+    every = all(r.settings.get("random") == "attributes" for r in (a, b))
+    one, two = (_without(r, ("X", "Y", "A", "B") if every else ("X", "Y")) for r in (a, b))
+    if a.compared in TEMPLATES:
+        return _shared_words(a, b)
+    if {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
+        apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
+        raise DataError(
+            f"{a.title}: the runs kept other words ({', '.join(apart[:5])}), so that their effect "
+            "sizes are not of the same thing; leave these words out of the test in both."
+        )
+    return (a.overall.value, b.overall.value), one, two
+
+
+def _without(result: Result, sets: Sequence[str]) -> ByWord:
+    """The effect size without each word, by the sets that are a sample in both runs."""
+    if result.compared in TEMPLATES:
+        return {}
+    frame = result.items
+    if "without" not in frame:
+        raise DataError(f"{result.title} was run by an earlier version; run it again to compare.")
+    return {
+        k: dict(zip(frame["item"][frame.label == k], frame.without[frame.label == k], strict=True))
+        for k in sets
+    }
+
+
+def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
+    """Effect sizes of log-odds over the items that both runs have, and those without each word."""
+    odds = [log_odds.of_result(r) for r in (a, b)]
+    shared = [i for i in odds[0] if i in odds[1]]
+    facts = a.items.drop_duplicates("item").set_index("item")
+    names = list(dict.fromkeys(facts.category))
+    out, values = [], []
+    for result, scores in zip((a, b), odds, strict=True):
+        halves: list[tuple[Floats, list[str]]] = []
+        for name in names:
+            items = [i for i in shared if facts.category[i] == name]
+            of = lexemes(facts.cluster[i] for i in items)
+            values_ = np.array([scores[i] for i in items])
+            halves.append((values_, [of[facts.cluster[i]] for i in items]))
+        words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
+        if result.compared == "odds":
+            ratio = log_odds.odds_ratio(words).value
+            words, left = Words(words.x, words.y, ratio), log_odds.without(words)
+        else:
+            if len(shared) == len(scores):
+                words = Words(words.x, words.y, result.overall.value)
+            left = words.without()
+        by_set = zip(names, halves, left, strict=True)
+        out.append(
+            {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in by_set}
+        )
+        values.append(words.value)
+    return (values[0], values[1]), out[0], out[1]

@@ -1,0 +1,116 @@
+"""Tests of studies/concern_differences."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unmask
+from conftest import tiny
+from simulated_models import simulated
+from unmask.cli.main import app
+from unmask.data.packaged import bundled_pairs
+from unmask.reports import difference_words
+from unmask.studies import concern_differences as differences
+from unmask.types import Results
+
+
+def named(name, folder, seed, bias):
+    some = simulated(bundled_pairs(), folder, seed, bias)
+    return [replace(r, spec=replace(r.spec, model=name)) for r in some]
+
+
+@pytest.fixture(scope="module")
+def fair(tmp_path_factory):
+    return named("fair", tmp_path_factory.mktemp("scores"), 1, {})
+
+
+def other(name, tmp_path, bias, seed=1):
+    return named(name, tmp_path, seed, bias)
+
+
+def leads(frame):
+    return frame[frame.lead].set_index("concern").verdict.to_dict()
+
+
+def test_only_the_planted_concern_differs_and_the_sentence_says_so(fair, tmp_path):
+    frame = differences.compare_by_concern(
+        Results([*fair, *other("biased", tmp_path, {"gender": 1.5})])
+    )
+    verdicts = leads(frame)
+    assert verdicts.pop("gender") == "more stereotyped"
+    assert set(verdicts.values()) == {"no difference shown"}
+    (sentence,) = difference_words.by_concern(frame)
+    assert sentence.startswith("biased is more stereotyped than fair about gender (")
+    assert "no difference is shown about nationality, " in sentence
+
+
+def test_the_words_follow_the_side_of_fair(fair, tmp_path):
+    biased = other("biased", tmp_path, {"gender": 1.5})
+    against = other("against", tmp_path, {"gender": -3.0})
+    both = differences.compare_by_concern(Results([*biased, *fair]))
+    assert leads(both)["gender"] == "closer to fair"
+    assert leads(differences.compare_by_concern(Results([*fair, *against])))["gender"] == (
+        "further against the stereotype"
+    )
+    turned = differences.compare_by_concern(Results([*biased, *against]))
+    assert leads(turned)["gender"] == "leans the other way"
+
+
+def test_a_stereotype_is_the_mean_of_both_sides(fair, tmp_path):
+    """The difference of a category is that of the two estimates which the answers rest on."""
+    frame = differences.compare_by_concern(
+        Results([*fair, *other("biased", tmp_path, {"gender": 1.5, "age": 1.0}, seed=2)])
+    )
+    assert np.allclose(frame.difference, frame.b - frame.a)
+
+
+def test_swapping_the_runs_turns_the_sign(fair, tmp_path):
+    biased = other("biased", tmp_path, {"gender": 1.5})
+    there, back = (
+        differences.compare_by_concern(Results(r)) for r in ([*fair, *biased], [*biased, *fair])
+    )
+    one, two = (
+        f.sort_values(["concern", "measure", "category"]).reset_index() for f in (there, back)
+    )
+    assert np.allclose(one.difference, -two.difference)
+    assert np.allclose(one.low, -two.high)
+    assert np.allclose(one.p, two.p)
+
+
+def test_effect_sizes_have_differences_by_concern_too():
+    both = unmask.run(
+        [tiny("bert"), tiny("roberta")], ["w-seat", "odds"], ["weat-6", "kurita-career"]
+    )
+    frame = differences.compare_by_concern(both)
+    assert set(frame.concern) == {"gender"}
+    whole, _ = unmask.compare(both)
+    merged = frame.merge(whole, on=["measure", "data"], suffixes=("", "_whole"))
+    assert len(merged) >= 1
+    assert np.allclose(merged.difference, merged.difference_whole)
+    assert np.allclose(merged.low, merged.low_whole)
+
+
+def test_compare_on_request_exits_with_one(fair, tmp_path):
+    folders = {"fair": fair, "biased": other("biased", tmp_path, {"gender": 1.5})}
+    for name, results in folders.items():
+        unmask.save(results, tmp_path / name)
+    one, two = (str(tmp_path / n) for n in folders)
+
+    def status(*words):
+        return CliRunner().invoke(app, ["compare", *words])
+
+    assert status(one, two).exit_code == 0
+    assert status(one, two, "--fail-on", "worse").exit_code == 1
+    assert status(two, one, "--fail-on", "worse").exit_code == 0
+    assert status(two, one, "--fail-on", "different").exit_code == 1
+    assert status(one, one, "--fail-on", "different").exit_code == 0
+    refused = status(one, two, "--fail-on", "bad")
+    assert refused.exit_code != 0
+    assert "different, worse" in str(refused.exception)
+    answer = json.loads(status(one, two, "--json").stdout)
+    assert answer["sentences"][0].startswith("biased is more stereotyped than fair about gender")
+    assert {r["concern"] for r in answer["concerns"]} >= {"gender", "age"}
+    assert len(answer["differences"]) == 2
