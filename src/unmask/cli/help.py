@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 SECTIONS = {
-    "Measure": ("run", "score", "compare", "reliability"),
+    "Measure": ("run", "score", "compare", "gate", "reliability"),
     "Read results": ("report", "items", "neighbours", "leaderboard", "export", "log"),
     "Study": ("reproduce", "vary", "validate", "plan"),
     "Look up": ("list", "cite", "data", "contexts", "cache"),

@@ -13,6 +13,7 @@ from unmask.cli import cache, contexts, data, help, interrupts
 from unmask.cli.cite import cite
 from unmask.cli.compare import compare
 from unmask.cli.export import export
+from unmask.cli.gate import gate
 from unmask.cli.items import items
 from unmask.cli.lazy import lazy
 from unmask.cli.leaderboard import leaderboard
@@ -47,8 +48,8 @@ app = typer.Typer(
 for group, commands in (("contexts", contexts.app), ("cache", cache.app), ("data", data.app)):
     app.add_typer(commands, name=group)
 for command in (
-    run, score, compare, reproduce, vary, reliability, plan, report, validate, items, neighbours,
-    leaderboard, export, log, cite,
+    run, score, compare, gate, reproduce, vary, reliability, plan, report, validate, items,
+    neighbours, leaderboard, export, log, cite,
 ):  # fmt: skip
     app.command()(command)
 app.command(name="list")(list_)

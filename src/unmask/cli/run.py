@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from unmask.cli import gate as shown_gate
 from unmask.cli import interrupts, pages
 from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from unmask.cli import terminal
     from unmask.reports import answer, files, results
     from unmask.studies import study_file
+    from unmask.studies.gate import check, rules
 else:
     json = lazy("json")
     api = lazy("unmask.api")
@@ -30,6 +32,8 @@ else:
     files = lazy("unmask.reports.files")
     results = lazy("unmask.reports.results")
     study_file = lazy("unmask.studies.study_file")
+    check = lazy("unmask.studies.gate.check")
+    rules = lazy("unmask.studies.gate.rules")
 
 console = shared.made_console()
 NOW = "%Y-%m-%d-%H%M%S"  # how a folder of results is named
@@ -79,12 +83,17 @@ def run(
         bool, typer.Option("--no-tokens", help="Do not keep the score of every token.")
     ] = False,
     show: shared.Open = False,
+    gate: Annotated[
+        Path | None,
+        typer.Option(help="Rules in TOML that the results have to keep; see 'unmask gate'."),
+    ] = None,
     level: shared.Level = 0.95,
     seed: shared.Seed = 0,
 ) -> None:
     """Measure bias in models; without arguments, in the bundled one with the standard suite."""
     study = _study(context, config)
     options.check_scale(scale)
+    chosen_rules = None if gate is None else rules.read(gate)
     if save_config is not None:
         _save(study, save_config, force)
         return
@@ -95,6 +104,18 @@ def run(
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             measured = api.run(*names, **chosen, progress=progress)
         finish(measured, folder, study.toml(), quiet, in_json, by_category, show, scale)
+        if chosen_rules is not None:
+            _decide(measured, chosen_rules, quiet or in_json)
+
+
+def _decide(measured: "types.Results", chosen: "rules.Rules", silent: bool) -> None:
+    """Check results against rules, and leave with the gate's exit status."""
+    decided = check.gate(measured, chosen)
+    if not silent:
+        console.print()
+        shown_gate.show(decided)
+    if decided.status:
+        raise typer.Exit(decided.status)
 
 
 def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile":

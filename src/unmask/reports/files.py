@@ -115,6 +115,12 @@ def put(path: Path, text: str) -> None:
     atomically(path, lambda part: part.write_text(text, encoding="utf-8", errors="replace"))
 
 
+def add(path: Path, text: str) -> None:
+    """Text to the end of a file, which is made if need be."""
+    with path.open("a", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+
+
 def put_csv(path: Path, frame: pd.DataFrame) -> None:
     """A frame as CSV; a text that a spreadsheet would take for a formula is quoted."""
     shown = frame.rename(columns=_quoted).map(_quoted)

@@ -155,10 +155,10 @@ def reaches(difference: Estimate, margin: float) -> float:
 
     t with the degrees of freedom of the difference; without an error there is no test. Of yes-no
     answers at least `margin` must have changed for the difference to be that large, and the error
-    is the one that they would then have.
+    is the one that they would then have. Runs that agree in every word do not differ.
     """
     if not difference.se > 0:
-        return math.nan
+        return 0.0 if difference.value == 0 < margin and difference.p == 1 else math.nan
     df, se = difference.more["df"], difference.se
     if "changed" in difference.more:
         changed, scale = difference.more["changed"]

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 from unmask.options import Threshold
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import corrected
+from unmask.stats.student_t import beyond, quantile
 from unmask.types import EMPTY, Compared, Estimate, Result, Verdict
 
 MIN_WORDS_A_SIDE = 5  # words a side below which nothing is concluded
@@ -109,6 +110,20 @@ def own_p(estimate: Estimate) -> float | None:
     )
     errors = ndtri((1 + estimate.level) / 2) * abs(estimate.value - ideal) / max(reach, 1e-12)
     return float(2 * ndtr(-errors))
+
+
+def exceeds(estimate: Estimate, limit: float) -> float | None:
+    """The two-sided p that a bias is no larger than `limit`, as its interval implies it.
+
+    At most 5 % where the 95 % interval lies beyond the limit, on whichever side of the ideal.
+    """
+    if own_p(estimate) is None or estimate.ideal is None:
+        return None
+    away = estimate.value - estimate.ideal
+    reach = estimate.value - estimate.low if away > 0 else estimate.high - estimate.value
+    df = float(estimate.more.get("df") or math.inf)
+    errors = quantile((1 + estimate.level) / 2, df) * (abs(away) - limit) / max(reach, 1e-12)
+    return 1.0 if errors <= 0 else min(1.0, 2 * beyond(errors, df))
 
 
 def _corrected(estimate: Estimate) -> str:

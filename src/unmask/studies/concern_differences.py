@@ -85,10 +85,10 @@ def compared(
 
     `bias` has what tests of one run against the other need.
     """
-    twins = {(a.concern, _key(r)): r for a in first for r in a.rulers if r.trust != UNFIT}
+    twins = {(a.concern, key(r)): r for a in first for r in a.rulers if r.trust != UNFIT}
     for answer in second:
         for two in answer.rulers:
-            one = twins.get((answer.concern, _key(two)))
+            one = twins.get((answer.concern, key(two)))
             if one is None or (bias := paired(one, two, resampling)) is None:
                 continue
             difference, unit = bias.difference, UNITS[two.result.compared]
@@ -114,9 +114,11 @@ def compared(
             }
 
 
-def _key(ruler: Ruler) -> tuple[str, ...]:
+def key(ruler: Ruler) -> tuple[str, ...]:
+    """What tells a ruler from the others of a run."""
     spec = ruler.result.spec
-    chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, sorted(spec.tags.items()))
+    tags = sorted((k, v) for k, v in spec.tags.items() if k != "model")
+    chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, tags)
     return (spec.measure, spec.data, ruler.category, *map(str, chosen))
 
 
@@ -138,7 +140,7 @@ def paired(one: Ruler, two: Ruler, resampling: Resampling = DEFAULTS) -> Bias | 
     found = Bias(
         effect_difference(values, before, after, resampling), effect_difference(*turned, resampling)
     )
-    return found if not math.isnan(found.difference.low) else None
+    return None if math.isnan(found.no_worse(1.0)) else found
 
 
 def _pairs(a: Result, b: Result, category: str, resampling: Resampling) -> Bias | None:
@@ -146,7 +148,7 @@ def _pairs(a: Result, b: Result, category: str, resampling: Resampling) -> Bias 
     one, two = wide(a), wide(b)
     shared, _ = common(one, two, a.data)
     one, two = one.loc[shared], two.loc[shared]
-    chosen = _categories(a).loc[shared].to_numpy() == category
+    chosen = (_categories(a).loc[shared].to_numpy() == category) | (category == "")
     if len(set(one.cluster[chosen])) < 2:
         return None
     first, second = (preferred(t[STEREOTYPE], t[ANTISTEREOTYPE], "half") for t in (one, two))
@@ -161,9 +163,10 @@ def _categories(result: Result) -> "pd.Series[str]":
 
 def _weight(a: Result, b: Result, table: pd.DataFrame, category: str) -> Floats:
     """The weights of a category's items: its two sides alike, where that is what is judged."""
+    name = f"stereotype:{category}" if category else "stereotype"
     macro = a.settings.get("average") == "macro"
     clusters = codes(table.cluster.to_numpy(str)) if macro else None
-    if all(f"stereotype:{category}" in r.extras for r in (a, b)):
+    if all(name in r.extras for r in (a, b)):
         family, side = (codes(table[k].to_numpy(str)) for k in ("family", "side"))
         return even_sides(family, side, clusters)
     one = np.zeros(len(table), np.int64)

@@ -1,0 +1,78 @@
+"""The command `gate`: do results keep the rules?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from unmask.cli import options as shared
+from unmask.cli.lazy import lazy
+
+if TYPE_CHECKING:
+    import json
+
+    from unmask.reports import files
+    from unmask.studies.gate import check, formats
+else:
+    json = lazy("json")
+    files = lazy("unmask.reports.files")
+    check = lazy("unmask.studies.gate.check")
+    formats = lazy("unmask.studies.gate.formats")
+
+console = shared.made_console()
+Rules = Annotated[
+    Path | None,
+    typer.Option(help="A file of rules in TOML; without one: no stereotype is found."),
+]
+Baseline = Annotated[
+    Path | None, typer.Option(help="Results of another run, which this one must not be worse than.")
+]
+JUnit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit's XML here.")]
+Summary = Annotated[
+    Path | None,
+    typer.Option(help="Also append Markdown to this file, such as a pipeline's summary."),
+]
+
+
+def gate(
+    folders: shared.Folders,
+    rules: Rules = None,
+    baseline: Baseline = None,
+    junit: JUnit = None,
+    summary: Summary = None,
+    in_json: shared.InJson = False,
+) -> None:
+    """Check results against rules: exit 0 if all are kept, 1 if not, 3 if it cannot be told."""
+    decided = check.gate(folders, rules, baseline)
+    if junit is not None:
+        files.put(junit, formats.junit(decided))
+    if summary is not None:
+        files.add(summary, formats.summary(decided))
+    if in_json:
+        print(json.dumps(formats.record(decided), indent=1))
+    else:
+        show(decided)
+    if decided.status:
+        raise typer.Exit(decided.status)
+
+
+def show(decided: "check.Gate") -> None:
+    """What was decided in a sentence; then each rule with its state and the reason."""
+    console.print(f"[bold]{formats.SENTENCES[decided.state]}[/]", highlight=False)
+    for model in dict.fromkeys(o.model for o in decided.outcomes):
+        view = Table.grid(padding=(0, 2), pad_edge=False)
+        view.add_column(style="bold", no_wrap=True)
+        view.add_column(overflow="fold")
+        for outcome in decided.outcomes:
+            if outcome.model == model:
+                about = f"[bold]{escape(outcome.rule.name)}[/]\n{escape(outcome.reason)}"
+                view.add_row(formats.MARKS[outcome.state], about + _counts_as(outcome))
+        console.print(escape(model), highlight=False)
+        console.print(view, highlight=False)
+
+
+def _counts_as(outcome: "check.Outcome") -> str:
+    counts = outcome.counts_as
+    return "" if counts == outcome.state else f"\nBy its rule this counts as {counts}."

@@ -1,0 +1,321 @@
+"""Whether a run keeps the rules of a gate: passes, fails, or cannot be told.
+
+Each is decided by a test. A rule is kept where every ruler that it is about shows so (each at 5 %,
+one-sided: all of them have to, so none is corrected); it is broken where some ruler shows so after
+Holm's correction over those of the rule; else it cannot be told. What is found by concern has its
+own correction (`reports/answer.py`).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unmask.data.concerns import CONCERNS
+from unmask.errors import DataError, UnmaskError
+from unmask.measures import MEASURES
+from unmask.options import Resampling
+from unmask.reports import answer_words, standings
+from unmask.reports.answer import FOUND, SOUND, UNFIT, Answer, Ruler, answers
+from unmask.reports.columns import SURE, UNITS
+from unmask.reports.results import gather
+from unmask.stats.comparison import Bias
+from unmask.stats.intervals import DEFAULTS
+from unmask.stats.multiplicity import corrected
+from unmask.stats.verdict import exceeds, judged
+from unmask.studies.concern_differences import key, paired
+from unmask.studies.gate.rules import USUAL, USUAL_BASELINE, Rule, Rules, read
+from unmask.support.registry import unknown
+from unmask.types import Result, Results
+
+STATES = ("fail", "cannot tell", "pass")
+STATUS = {"pass": 0, "fail": 1, "cannot tell": 3}
+NAMED = 3  # rulers that a reason names
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether one model keeps one rule, and the reason; of how many rulers."""
+
+    model: str
+    rule: Rule
+    state: str
+    reason: str
+    tested: int
+
+    @property
+    def counts_as(self) -> str:
+        """What it is for the gate: a rule may say what follows where it cannot be told."""
+        if self.state == "cannot tell" and self.rule.cannot_tell != "stop":
+            return self.rule.cannot_tell
+        return self.state
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a gate decided: the outcome of every rule for every model, and the answers beside."""
+
+    outcomes: tuple[Outcome, ...]
+    sentences: Mapping[str, str]
+
+    @property
+    def state(self) -> str:
+        """The worst of its outcomes."""
+        return min((o.counts_as for o in self.outcomes), key=STATES.index)
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 pass, 1 fail, 3 cannot tell."""
+        return STATUS[self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """A ruler of a concern under a rule: the p-values that the rule is broken, and is kept."""
+
+    concern: str
+    ruler: Ruler
+    p_broken: float
+    kept: bool
+    about: str
+
+
+def gate(
+    results: Any,
+    rules: Rules | Sequence[Rule] | Path | str | None = None,
+    baseline: Any = None,
+    resampling: Resampling = DEFAULTS,
+) -> Gate:
+    """Whether results keep rules (a file, or records), against a baseline where one is given.
+
+    Without rules: no stereotype is found, and, with a baseline, no overall score is worse than its
+    by 2 points, d = 0.2 or 1.1 times the odds.
+    """
+    measured = gather(results)
+    if not measured:
+        raise DataError("there are no results to judge; run a measure first.")
+    chosen = _rules(rules, baseline)
+    before = chosen.baseline if baseline is None else baseline
+    former = None if before is None else gather(before)
+    every = answers(measured)
+    _check_names(chosen.rules, measured, {a.concern for a in every}, former)
+    outcomes = []
+    for model in measured.models:
+        mine = _Run(measured.select(models=[model]), [a for a in every if a.model == model])
+        other = None if former is None else _Run.baseline(former, model)
+        outcomes += [_outcome(rule, model, mine, other, resampling) for rule in chosen.rules]
+    sentences = {
+        m: answer_words.sentence(some)
+        for m in measured.models
+        if (some := [a for a in every if a.model == m])
+    }
+    return Gate(tuple(outcomes), sentences)
+
+
+def _rules(given: Rules | Sequence[Rule] | Path | str | None, baseline: Any) -> Rules:
+    if given is None:
+        return Rules((USUAL, USUAL_BASELINE) if baseline is not None else (USUAL,))
+    if isinstance(given, str | Path):
+        return read(Path(given))
+    rules = given if isinstance(given, Rules) else Rules(tuple(given))
+    if not rules.rules or not all(isinstance(r, Rule) for r in rules.rules):
+        raise UnmaskError("a gate needs rules; give a file, or a list of Rule records.")
+    return rules
+
+
+def _check_names(
+    rules: Sequence[Rule], results: Results, concerns: set[str], former: Results | None
+) -> None:
+    """Refuse names that nothing has, and rules that miss their baseline."""
+    known: dict[str, set[str]] = {
+        "concern": {c.name for c in CONCERNS} | concerns,
+        "measure": set(MEASURES) | {r.measure for r in results},
+        "data": {r.data for r in results},
+        "category": {c for r in results for c in r.by_category},
+    }
+    for rule in rules:
+        for what, names in known.items():
+            for name in getattr(rule, what):
+                if name not in names:
+                    raise DataError(f"rule {rule.name!r}: {unknown(what, name, sorted(names))}")
+        if rule.check == "no_worse_by" and former is None:
+            raise DataError(f"rule {rule.name!r} needs a baseline; give one with --baseline.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The results of one model, and their answers."""
+
+    results: Sequence[Result]
+    answers: Sequence[Answer]
+
+    @classmethod
+    def baseline(cls, former: Results, model: str) -> "_Run":
+        """The run of the baseline that a model is compared with: of its name, or the only one."""
+        if model not in former.models and len(former.models) > 1:
+            raise DataError(
+                f"the baseline has the models {', '.join(former.models)}, and none is {model}; "
+                "give a folder with one model."
+            )
+        name = model if model in former.models else former.models[0]
+        some = former.select(models=[name])
+        return cls(some, answers(some))
+
+    def rulers(self, rule: Rule) -> Iterator[tuple[str, Ruler]]:
+        """The rulers that a rule is about, with their concern; all that it names by their measure.
+
+        Of those that it does not name, the ones that count.
+        """
+        if rule.by == "score":
+            every = (
+                ("", Ruler(r, "", judged(r)[1], standings.of_result(r)))
+                for r in self.results
+                if r.verdicts
+            )
+        else:
+            every = (
+                (a.concern, r)
+                for a in self.answers
+                for r in (*a.rulers, *(a.others if rule.measure else ()))
+            )
+        return ((concern, r) for concern, r in every if _matches(rule, concern, r))
+
+
+def _matches(rule: Rule, concern: str, ruler: Ruler) -> bool:
+    values = {
+        "concern": concern,
+        "measure": ruler.result.measure,
+        "data": ruler.result.data,
+        "category": ruler.category,
+    }
+    return all(not (some := getattr(rule, k)) or v in some for k, v in values.items())
+
+
+def _outcome(
+    rule: Rule, model: str, mine: _Run, baseline: _Run | None, resampling: Resampling
+) -> Outcome:
+    every = list(mine.rulers(rule))
+    fit = [(c, r) for c, r in every if r.trust == SOUND or (r.trust != UNFIT and _lenient(rule))]
+    if not fit:
+        return Outcome(model, rule, "cannot tell", _nothing(rule, every), 0)
+    if rule.check == "nothing_found":
+        return _found(rule, model, fit, mine.answers)
+    if rule.check == "at_most" or baseline is None:
+        return _decided(rule, model, _at_most(rule, fit), len(fit))
+    return _decided(rule, model, _no_worse(rule, fit, baseline, resampling), len(fit))
+
+
+def _lenient(rule: Rule) -> bool:
+    return rule.trust == "any" or bool(rule.measure)
+
+
+def _nothing(rule: Rule, every: Sequence[tuple[str, Ruler]]) -> str:
+    """Why there is no ruler to ask."""
+    if not every:
+        return "no result is about it"
+    if any(r.trust != UNFIT for _, r in every):
+        names = ", ".join(dict.fromkeys(r.result.measure for _, r in every))
+        return f'no ruler that the lab calls sound ({names}); trust = "any" takes these'
+    ruler = every[0][1]
+    return f"{ruler.result.measure}: {ruler.standing.clause}"
+
+
+def _found(
+    rule: Rule, model: str, fit: Sequence[tuple[str, Ruler]], every: Sequence[Answer]
+) -> Outcome:
+    """Whether a stereotype was found, by the answer's own verdicts."""
+    named = {c for c, _ in fit}
+    some = [a for a in every if a.concern in named]
+    whole = not (rule.measure or rule.data or rule.category)
+    broken, small, open_ = [], [], []
+    for answer in some:
+        rulers = [r for c, r in fit if c == answer.concern]
+        words = {r.verdict.word for r in rulers if r.verdict is not None}
+        if (answer.verdict in FOUND) if whole else ("biased" in words):
+            lead = next(r for r in rulers if r.verdict is not None and r.verdict.word == "biased")
+            broken.append(f"{answer.concern}: {answer_words.strength(lead)}, {lead.name}")
+        elif words == {"not by more"}:
+            small.append(f"{answer.concern}: no more than {answer_words.small(rulers[0])}")
+        else:
+            open_.append(answer)
+    if broken:
+        return Outcome(model, rule, "fail", f"found: {_some(broken)}", len(fit))
+    if open_:
+        settle = next((f"; {a.concern}: {a.settle}" for a in open_ if a.settle), "")
+        reason = f"nothing found, but {_some([a.concern for a in open_], 9)} cannot be told{settle}"
+        return Outcome(model, rule, "cannot tell", reason, len(fit))
+    return Outcome(model, rule, "pass", _some(small), len(fit))
+
+
+def _some(texts: Sequence[str], named: int = NAMED) -> str:
+    rest = f" and {len(texts) - named} more" if len(texts) > named else ""
+    return "; ".join(texts[:named]) + rest
+
+
+def _at_most(rule: Rule, fit: Iterable[tuple[str, Ruler]]) -> list[_Tested]:
+    limits, out = rule.limits(), []
+    for concern, ruler in fit:
+        limit = limits.get(UNITS[ruler.result.compared].name)
+        p = None if limit is None else exceeds(ruler.estimate, limit)
+        if limit is not None and p is not None:
+            kept = ruler.estimate.within(limit)
+            out.append(_Tested(concern, ruler, p, kept, answer_words.strength(ruler)))
+    return out
+
+
+def _no_worse(
+    rule: Rule, fit: Iterable[tuple[str, Ruler]], baseline: _Run, resampling: Resampling
+) -> list[_Tested]:
+    margins, out = rule.limits(), []
+    twins = {(c, key(r)): r for c, r in baseline.rulers(rule)}
+    for concern, ruler in fit:
+        margin = margins.get(UNITS[ruler.result.compared].name)
+        twin = twins.get((concern, key(ruler)))
+        if margin is None or twin is None:
+            continue
+        bias = paired(twin, ruler, resampling)
+        if bias is not None:
+            kept = bias.no_worse(margin) <= SURE
+            out.append(_Tested(concern, ruler, bias.worse(margin), kept, _change(bias, ruler)))
+    return out
+
+
+def _change(bias: Bias, ruler: Ruler) -> str:
+    """From what to what, and by how much."""
+    unit = UNITS[ruler.result.compared]
+    ideal = ruler.estimate.ideal or 0.0
+    before, after = (unit.text(ideal + v) for v in (bias.first, bias.second))
+    change = bias.difference
+    if math.isnan(change.low):  # the same in every word
+        return f"{before} to {after}, no change"
+    bounds = [change.value, change.low, change.high]
+    if ruler.result.compared == "odds":
+        value, low, high = (f"{unit.shown(v):.2f}" for v in bounds)
+        return f"odds {before} to {after}, times {value} [{low}, {high}]"
+    value, low, high = (f"{v:+.{unit.digits}f}" for v in bounds)
+    return f"{before} to {after}, {value} {unit.name} [{low}, {high}]"
+
+
+def _decided(rule: Rule, model: str, tests: Sequence[_Tested], asked: int) -> Outcome:
+    """The state of a rule from the tests of its rulers."""
+    if not tests:
+        what = "has a limit" if rule.check == "at_most" else "shares items with the baseline"
+        reason = f"no ruler that it is about {what} in its unit ({asked} asked)"
+        return Outcome(model, rule, "cannot tell", reason, 0)
+    p = corrected([t.p_broken for t in tests])
+    broken = [t for t, value in zip(tests, p, strict=True) if value <= SURE]
+    if broken:
+        reason = _some([_told(t) for t in broken])
+        return Outcome(model, rule, "fail", reason, len(tests))
+    open_ = [t for t in tests if not t.kept]
+    if open_:
+        reason = f"not shown for {len(open_)} of {len(tests)}: {_some([_told(t) for t in open_])}"
+        return Outcome(model, rule, "cannot tell", reason, len(tests))
+    reason = f"shown for all {len(tests)}: {_some([_told(t) for t in tests], 1)}"
+    return Outcome(model, rule, "pass", reason, len(tests))
+
+
+def _told(tested: _Tested) -> str:
+    about = f"{tested.concern}, " if tested.concern else ""
+    return f"{about}{tested.ruler.name}: {tested.about}"

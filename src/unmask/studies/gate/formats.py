@@ -1,0 +1,101 @@
+"""What a gate decided, as a frame, as JSON, as JUnit's XML and as Markdown."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from unmask.reports.templating import markdown
+from unmask.studies.gate.check import Gate, Outcome
+
+MARKS = {"pass": "pass", "fail": "FAIL", "cannot tell": "cannot tell"}
+SENTENCES = {
+    "pass": "The gate passes.",
+    "fail": "The gate fails.",
+    "cannot tell": "The gate cannot tell: nothing is shown to be wrong, and not all to be right.",
+}
+
+
+def shown(outcome: Outcome) -> str:
+    """The state of a rule, and what it counts as where the rule says so."""
+    if outcome.counts_as == outcome.state:
+        return MARKS[outcome.state]
+    return f"{MARKS[outcome.state]}, counts as {outcome.counts_as}"
+
+
+def frame(gate: Gate) -> pd.DataFrame:
+    """One row for each model and rule."""
+    return pd.DataFrame(
+        [
+            {
+                "model": o.model,
+                "rule": o.rule.name,
+                "state": o.state,
+                "counts_as": o.counts_as,
+                "reason": o.reason,
+                "rulers": o.tested,
+            }
+            for o in gate.outcomes
+        ]
+    )
+
+
+def record(gate: Gate) -> dict[str, Any]:
+    """A gate as plain values."""
+    rows = frame(gate).to_dict("records")
+    return {
+        "state": gate.state,
+        "status": gate.status,
+        "answers": dict(gate.sentences),
+        "rules": rows,
+    }
+
+
+def junit(gate: Gate) -> str:
+    """As JUnit's XML, which build servers show: a test case for each model and rule.
+
+    What cannot be told is an error where it stops the gate, and skipped where it passes.
+    """
+    counted = [_element_of(o) for o in gate.outcomes]
+    counts = {name: str(counted.count(element)) for name, element in _ELEMENTS.items()}
+    about = {"name": "unmask gate", "tests": str(len(counted)), **counts}
+    suite = ElementTree.Element("testsuite", about)
+    for outcome, element in zip(gate.outcomes, counted, strict=True):
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_xml(outcome.model), name=_xml(outcome.rule.name)
+        )
+        if element:
+            message = _xml(f"{shown(outcome)}: {outcome.reason}")
+            ElementTree.SubElement(case, element, message=message)
+    ElementTree.indent(suite, " ")
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+_ELEMENTS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def _element_of(outcome: Outcome) -> str:
+    if outcome.counts_as == "fail":
+        return "failure"
+    if outcome.state == "cannot tell":
+        return "error" if outcome.counts_as == "cannot tell" else "skipped"
+    return ""
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+
+
+def summary(gate: Gate) -> str:
+    """As Markdown, for the summary of a pipeline's run."""
+    lines = [f"### Social bias: {SENTENCES[gate.state]}", ""]
+    for model, sentence in gate.sentences.items():
+        lines += [f"**{markdown(model)}**: {markdown(sentence)}", ""]
+    lines += ["| model | rule | state | reason |", "| :--- | :--- | :--- | :--- |"]
+    lines += [
+        "| " + " | ".join(map(markdown, (o.model, o.rule.name, shown(o), o.reason))) + " |"
+        for o in gate.outcomes
+    ]
+    return "\n".join(lines) + "\n"

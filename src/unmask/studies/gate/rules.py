@@ -1,0 +1,151 @@
+"""Rules of a gate, as records and as a TOML file."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import DataError, UnmaskError
+from unmask.options import Threshold, amounts
+from unmask.support.registry import unknown
+
+CHECKS = ("nothing_found", "at_most", "no_worse_by")
+FILTERS = ("concern", "measure", "data", "category")
+ALLOWED = {
+    "by": ("concern", "score"),
+    "trust": ("sound", "any"),
+    "cannot_tell": ("stop", "pass", "fail"),
+}
+KEYS = ("rule", "baseline")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One thing that has to hold, for what its filters name (all, where they name nothing).
+
+    It has one check. `nothing_found`: no concern is found to be stereotyped. `at_most`: no bias is
+    larger (`5` points from 50, `0.3d`, `1.5x` times the odds, or several with commas).
+    `no_worse_by`: none is larger than the baseline's by that much (a test of non-inferiority).
+    The last two look at concerns, or `by` "score" at each measure's score on a data set.
+    `trust` "any" takes rulers that the lab has not cleared, too. `cannot_tell` says what follows
+    where neither can be shown: "stop" (exit status 3), "pass" or "fail".
+    """
+
+    nothing_found: bool = False
+    at_most: str = ""
+    no_worse_by: str = ""
+    name: str = ""
+    concern: tuple[str, ...] = ()
+    measure: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    by: str = "concern"
+    trust: str = "sound"
+    cannot_tell: str = "stop"
+
+    def __post_init__(self) -> None:
+        self._check_choice()
+        for name in FILTERS:
+            given = getattr(self, name)
+            given = (given,) if isinstance(given, str) else given
+            if not isinstance(given, list | tuple) or not all(isinstance(v, str) for v in given):
+                raise UnmaskError(f"{name} is {given!r:.60}; give a name, or a list of names.")
+            object.__setattr__(self, name, tuple(given))
+        for name, allowed in ALLOWED.items():
+            if getattr(self, name) not in allowed:
+                raise UnmaskError(unknown(name, str(getattr(self, name)), allowed))
+        if self.by == "score" and (self.concern or self.category or self.nothing_found):
+            raise UnmaskError(
+                "a rule by score is about at_most or no_worse_by, and measures and data; leave out "
+                "concern and category."
+            )
+        if not isinstance(self.name, str):
+            raise UnmaskError(f"name is {self.name!r:.60}; give a text.")
+        object.__setattr__(self, "name", self.name or self._named())
+
+    def _check_choice(self) -> None:
+        given = [c for c in CHECKS if getattr(self, c) not in (False, "", None)]
+        if len(given) != 1:
+            has = " and ".join(given) or "none"
+            raise UnmaskError(f"a rule has one of {', '.join(CHECKS)}, and here is {has}.")
+        if not isinstance(self.nothing_found, bool):
+            raise UnmaskError(f"nothing_found is {self.nothing_found!r:.60}; give true.")
+        for name in CHECKS[1:]:
+            value = getattr(self, name)
+            if isinstance(value, bool):
+                raise UnmaskError(f"{name} is {value}; give a number, such as 5 or 0.3d or 1.5x.")
+            object.__setattr__(self, name, str(value))
+            if str(value):
+                self.limits(name)
+
+    def limits(self, name: str = "") -> dict[str, float]:
+        """The limit or margin by unit, odds as a logarithm."""
+        text = getattr(self, name or self.check)
+        by_unit = amounts(text, name or self.check)
+        bounds = Threshold(**by_unit)
+        return {unit: bounds.of(OF_UNIT[unit]) for unit in by_unit}
+
+    @property
+    def check(self) -> str:
+        """Which of the checks it has."""
+        return next(c for c in CHECKS if getattr(self, c))
+
+    def _named(self) -> str:
+        about = [", ".join(getattr(self, f)) for f in FILTERS if getattr(self, f)]
+        what = {
+            "nothing_found": "no stereotype found",
+            "at_most": f"at most {self.at_most}",
+            "no_worse_by": f"no worse than the baseline by {self.no_worse_by}",
+        }[self.check]
+        over = " in overall scores" if self.by == "score" else ""
+        return f"{'; '.join(about)}: {what}{over}" if about else f"{what}{over}"
+
+
+OF_UNIT = {"points": "preference", "d": "association", "odds": "odds"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of a gate, and the folder of its baseline where the file names one."""
+
+    rules: tuple[Rule, ...]
+    baseline: Path | None = None
+
+
+USUAL = Rule(nothing_found=True)
+USUAL_BASELINE = Rule(no_worse_by="2,0.2d,1.1x", by="score")
+
+
+def read(path: Path) -> Rules:
+    """Rules from their file; whatever is wrong with it is one sentence."""
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}; docs/gate.md shows one.")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path} is not TOML ({error}); fix that line.") from error
+    for name in content:
+        if name not in KEYS:
+            raise DataError(f"{path}: {unknown('key', name, KEYS)}")
+    given = content.get("rule")
+    if not isinstance(given, list) or not given:
+        raise DataError(f"{path} has no rule; give at least one table [[rule]].")
+    baseline = content.get("baseline")
+    if baseline is not None and not isinstance(baseline, str):
+        raise DataError(f"{path}: baseline is {baseline!r:.60}; give a folder of results.")
+    rules = tuple(_rule(r, f"{path}, rule {n}") for n, r in enumerate(given, 1))
+    return Rules(rules, None if baseline is None else path.parent / baseline)
+
+
+def _rule(given: Any, where: str) -> Rule:
+    if not isinstance(given, Mapping):
+        raise DataError(f"{where} is {given!r:.60}; give a table [[rule]].")
+    names = [f.name for f in fields(Rule)]
+    for name in given:
+        if name not in names:
+            raise DataError(f"{where}: {unknown('key', name, names)}")
+    try:
+        return Rule(**given)
+    except UnmaskError as error:
+        raise DataError(f"{where}: {error}") from error

@@ -1,0 +1,196 @@
+"""Tests of studies/gate/check and of the command: every state, and how often a gate errs."""
+
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import unmask
+from conftest import invoke, tiny
+from simulated_models import simulated
+from unmask.data.packaged import bundled_pairs
+from unmask.errors import DataError
+from unmask.studies.gate import formats
+from unmask.studies.gate.check import gate
+from unmask.studies.gate.rules import Rule
+from unmask.types import Results
+
+
+def made(folder, seed, bias, name="model"):
+    some = simulated(bundled_pairs(), folder, seed, bias)
+    return Results([replace(r, spec=replace(r.spec, model=name)) for r in some])
+
+
+@pytest.fixture(scope="module")
+def fair(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("fair"), 1, {})
+
+
+@pytest.fixture(scope="module")
+def biased(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("biased"), 1, {"gender": 1.5})
+
+
+def outcome(results, baseline=None, **rule):
+    (one,) = gate(results, [Rule(**rule)], baseline).outcomes
+    return one
+
+
+def test_what_was_found_fails_and_what_was_not_cannot_be_told(fair, biased):
+    failed = outcome(biased, nothing_found=True)
+    assert failed.state == "fail"
+    assert failed.reason.startswith("found: gender: ")
+    open_ = outcome(fair, nothing_found=True)
+    assert open_.state == "cannot tell"
+    assert "nothing found, but " in open_.reason
+    assert "would show a " in open_.reason
+    assert outcome(biased, nothing_found=True, concern="age").state == "cannot tell"
+    assert outcome(biased, nothing_found=True, measure="cat").state == "fail"
+
+
+def test_a_small_bias_passes(fair):
+    """What would matter is set so wide that all of it is shown to be smaller."""
+    wide = [
+        replace(r, verdicts={k: replace(v, matters=49.0) for k, v in r.verdicts.items()})
+        for r in fair
+    ]
+    kept = outcome(wide, nothing_found=True, concern="gender")
+    assert (kept.state, kept.reason) == ("pass", "gender: no more than 49 points")
+
+
+def test_a_limit_is_kept_broken_or_cannot_be_told(fair, biased):
+    assert outcome(biased, at_most="5", concern="gender").state == "fail"
+    assert outcome(fair, at_most="25", concern="gender").state == "pass"
+    open_ = outcome(fair, at_most="3", concern="gender")
+    assert open_.state == "cannot tell"
+    assert open_.reason.startswith("not shown for 2 of 2: gender, cps on bundled-pairs: ")
+    assert outcome(fair, at_most="1.5x", concern="gender").reason.startswith("no ruler that it is")
+    assert outcome(fair, at_most="15", by="score").state == "pass"
+
+
+def test_a_limit_has_two_sides(tmp_path):
+    against = made(tmp_path, 1, {"gender": -3.0})
+    assert outcome(against, at_most="5", concern="gender").state == "fail"
+
+
+def test_a_limit_agrees_with_the_interval(biased):
+    """Just inside of the interval's near end it is broken, just beyond it is not."""
+    low = next(r for r in biased if r.measure == "cps").extras["stereotype:gender"].low - 50
+    for limit, state in ((low - 0.2, "fail"), (low + 0.2, "cannot tell")):
+        rule = {"at_most": f"{limit:.3f}", "measure": "cps", "concern": "gender"}
+        tested = outcome(biased, **rule)
+        assert (tested.state, tested.tested) == (state, 1)
+
+
+def test_against_a_baseline_that_is_the_same_better_or_worse(fair, biased):
+    rule = {"no_worse_by": "5", "concern": "gender"}
+    assert outcome(biased, biased, **rule).state == "pass"
+    assert outcome(fair, biased, **rule).state == "pass"
+    worse = outcome(biased, fair, **rule)
+    assert worse.state == "fail"
+    assert " to " in worse.reason
+    assert outcome(biased, biased, no_worse_by="0.1", concern="gender").state == "cannot tell"
+    with pytest.raises(DataError, match="needs a baseline"):
+        outcome(fair, no_worse_by="5")
+
+
+def test_effect_sizes_and_odds_have_baselines_too():
+    one, two = (
+        unmask.run([tiny(f)], ["lpbs", "odds"], ["kurita-career"]) for f in ("bert", "roberta")
+    )
+    rule = {"no_worse_by": "0.2d,1.1x", "by": "score", "trust": "any"}
+    same = outcome(one, one, **rule)
+    assert (same.state, same.tested) == ("pass", 2)
+    assert "no change" in same.reason
+    other = outcome(two, one, **rule)
+    assert other.tested == 2
+    assert " to " in other.reason
+
+
+def test_rules_are_about_what_they_name(fair, biased):
+    both = Results([*fair, *(replace(r, spec=replace(r.spec, model="two")) for r in biased)])
+    found = gate(both, [Rule(nothing_found=True, cannot_tell="pass")])
+    assert {o.model: o.counts_as for o in found.outcomes} == {"model": "pass", "two": "fail"}
+    assert outcome(biased, nothing_found=True, category="age").state == "cannot tell"
+    for wrong in ({"concern": "gendre"}, {"measure": "cpss"}, {"category": "x"}, {"data": "y"}):
+        with pytest.raises(DataError, match=r"unknown (concern|measure|category|data)"):
+            outcome(fair, nothing_found=True, **wrong)
+    absent = outcome(fair, nothing_found=True, concern="occupation")
+    assert (absent.state, absent.reason) == ("cannot tell", "no result is about it")
+
+
+def test_rulers_that_the_lab_has_not_cleared_count_on_request(biased):
+    unknown = [replace(r, provenance={**r.provenance, "model": {"kind": "odd"}}) for r in biased]
+    first = outcome(unknown, nothing_found=True)
+    assert first.state == "cannot tell"
+    assert 'trust = "any"' in first.reason
+    assert outcome(unknown, nothing_found=True, trust="any").state == "fail"
+
+
+def test_exit_status_and_files(fair, biased, tmp_path):
+    for name, results in (("fair", fair), ("biased", biased)):
+        unmask.save(results, tmp_path / name)
+
+    def status(folder, rules="", *more):
+        path = tmp_path / "rules.toml"
+        path.write_text(rules or "[[rule]]\nnothing_found = true\n")
+        return invoke("gate", tmp_path / folder, "--rules", path, *more)
+
+    assert status("fair")[0] == 3
+    assert status("biased")[0] == 1
+    assert status("fair", "[[rule]]\nnothing_found = true\ncannot_tell = 'pass'")[0] == 0
+    assert status("fair", "[[rule]]\nnothing_found = true\ncannot_tell = 'fail'")[0] == 1
+    assert status("fair", "[[rule]]\nat_most = 30\nconcern = 'gender'")[0] == 0
+    assert status("fair", "[[rule]]\nat_most = 'x'")[0] == 2
+    same = 'baseline = "biased"\n[[rule]]\nno_worse_by = 5\nconcern = "gender"'
+    assert status("biased", same)[0] == 0
+    xml, text = tmp_path / "gate.xml", tmp_path / "summary.md"
+    text.write_text("before\n")
+    more = ("--junit", xml, "--summary", text, "--json")
+    answer = json.loads(status("biased", "", *more)[1])
+    assert (answer["state"], answer["status"]) == ("fail", 1)
+    suite = ElementTree.parse(xml).getroot()
+    assert suite.attrib["failures"] == "1"
+    assert "gender" in suite.find("testcase/failure").attrib["message"]
+    assert text.read_text().startswith("before\n### Social bias: The gate fails.")
+
+
+def test_odd_names_do_not_break_a_file(fair):
+    odd = [replace(r, spec=replace(r.spec, model="a|b\x00<c>&\n")) for r in fair]
+    found = gate(odd, [Rule(nothing_found=True)])
+    assert ElementTree.fromstring(formats.junit(found)).attrib["errors"] == "1"
+    table = formats.summary(found).splitlines()[-1]
+    assert table.replace("\\|", "").count("|") == 5
+
+
+def test_run_and_gate_in_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\nat_most = 45\nby = 'score'\ntrust = 'any'\n")
+    words = ("run", "-x", "pll", "-d", "bundled-pairs", "--gate", rules, "--limit", "60")
+    status, shown, _ = invoke(*words, "-o", "out")
+    assert "The gate passes." in shown
+    assert status == 0
+    rules.write_text("[[rule]]\nat_mist = 1\n")
+    assert invoke(*words, "-o", "other")[0] == 2
+    assert not (tmp_path / "other").exists()  # rules are read before anything is run
+
+
+@pytest.mark.slow
+def test_a_fair_model_rarely_fails(tmp_path):
+    """At most 5 % of fair models fail a gate of no bias, of a limit, or against a fair baseline."""
+    rules = [
+        Rule(nothing_found=True),
+        Rule(at_most="3", trust="sound"),
+        Rule(no_worse_by="2"),
+        Rule(no_worse_by="2", by="score"),
+    ]
+    failed = np.zeros(len(rules))
+    before = made(tmp_path, 999, {})
+    for seed in range(2000, 2100):
+        states = [o.state for o in gate(made(tmp_path, seed, {}), rules, before).outcomes]
+        failed += [s == "fail" for s in states]
+        before = made(tmp_path, seed + 5000, {})
+    assert (failed <= 9).all(), failed  # 5 % of 100, and what chance may add

@@ -1,0 +1,83 @@
+"""Tests of studies/gate/rules."""
+
+import math
+
+import pytest
+
+from unmask.errors import DataError, UnmaskError
+from unmask.studies.gate.rules import Rule, read
+
+FILE = """
+baseline = "before"
+
+[[rule]]
+nothing_found = true
+cannot_tell = "pass"
+
+[[rule]]
+name = "gender is small"
+concern = "gender"
+at_most = "5, 1.5x"
+
+[[rule]]
+no_worse_by = 2
+by = "score"
+measure = ["cps", "cat"]
+"""
+
+
+def test_a_file_becomes_records(tmp_path):
+    path = tmp_path / "rules.toml"
+    path.write_text(FILE)
+    rules = read(path)
+    assert rules.baseline == tmp_path / "before"
+    first, second, third = rules.rules
+    assert (first.check, first.cannot_tell, first.name) == (
+        "nothing_found",
+        "pass",
+        "no stereotype found",
+    )
+    assert second.limits() == {"points": 5.0, "odds": pytest.approx(math.log(1.5))}
+    assert (second.name, second.concern) == ("gender is small", ("gender",))
+    assert third.name == "cps, cat: no worse than the baseline by 2 in overall scores"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "one of nothing_found, at_most, no_worse_by, and here is none"),
+        ({"nothing_found": True, "at_most": "5"}, "here is nothing_found and at_most"),
+        ({"at_most": "much"}, "such as 3 or 0.2d or 1.1x"),
+        ({"at_most": True}, "give a number"),
+        ({"at_most": 70}, "between 0 and 50"),
+        ({"at_most": "0.5x"}, "between 1 and 100"),
+        ({"nothing_found": "yes"}, "give true"),
+        ({"nothing_found": True, "trust": "sounds"}, "did you mean 'sound'"),
+        ({"nothing_found": True, "cannot_tell": "maybe"}, "allowed are: stop, pass, fail"),
+        ({"nothing_found": True, "by": "score"}, "leave out"),
+        ({"nothing_found": True, "concern": [1]}, "a name, or a list of names"),
+    ],
+)
+def test_a_wrong_rule_is_one_sentence(given, sentence):
+    with pytest.raises(UnmaskError, match=sentence):
+        Rule(**given)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "has no rule"),
+        ("rule = 3", "has no rule"),
+        ("[[rules]]\nnothing_found = true", "did you mean 'rule'"),
+        ("[[rule]]\nnothing_fond = true", "rule 1: unknown key 'nothing_fond'; did you mean"),
+        ("[[rule]", "is not TOML"),
+        ("baseline = 3\n[[rule]]\nnothing_found = true", "baseline is 3"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence(text, sentence, tmp_path):
+    path = tmp_path / "rules.toml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=sentence):
+        read(path)
+    with pytest.raises(DataError, match="there is no file"):
+        read(tmp_path / "other.toml")
