@@ -1,5 +1,6 @@
 """The commands `data`: data sets by name."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,16 +8,27 @@ import typer
 from rich.markup import escape
 
 from unmask.cli.lazy import lazy
-from unmask.cli.options import CsvOut, made_console
+from unmask.cli.options import CsvOut, Encoding, InJson, made_console
 from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
+    import json
+
+    import pandas as pd
+
     from unmask.cli import listings, terminal
     from unmask.corpus import count, harvest
-    from unmask.data import catalogue, fetch
-    from unmask.reports import results
-    from unmask.studies import frequency
+    from unmask.data import catalogue, fetch, starter
+    from unmask.data.check import file as file_check
+    from unmask.reports import files, results
+    from unmask.studies import data_check, frequency
 else:
+    json = lazy("json")
+    pd = lazy("pandas")
+    file_check = lazy("unmask.data.check.file")
+    starter = lazy("unmask.data.starter")
+    files = lazy("unmask.reports.files")
+    data_check = lazy("unmask.studies.data_check")
     listings = lazy("unmask.cli.listings")
     terminal = lazy("unmask.cli.terminal")
     count = lazy("unmask.corpus.count")
@@ -27,7 +39,10 @@ else:
     frequency = lazy("unmask.studies.frequency")
 
 console = made_console()
-app = typer.Typer(help="Data sets by name: list, fetch, verify.", no_args_is_help=True)
+app = typer.Typer(
+    help="Data sets by name, and files of your own: list, fetch, check, begin one.",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")
@@ -63,6 +78,57 @@ def data_verify(
             bad += not right
     if bad:
         raise typer.Exit(1)
+
+
+@app.command("check")
+def check_file(
+    file: Annotated[Path, typer.Argument(help="Pairs of your own: CSV, TSV, JSON lines, parquet.")],
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", help="Also ask this model which swaps are odd.")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Write a repaired CSV file, with what was derived.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on any problem.")] = False,
+    in_json: InJson = False,
+    encoding: Encoding = None,
+) -> None:
+    """Look at a file of pairs before it is used: columns, words, directions, defects, power."""
+    if not file.is_file():
+        raise UnmaskError(f"there is no file {str(file)!r}; 'unmask data template' writes one.")
+    if write is not None and write.exists():
+        raise UnmaskError(f"{str(write)!r} already exists; give another name.")
+    checked = file_check.check(file, encoding)
+    checked = checked if model is None else data_check.with_model(checked, model)
+    if in_json:
+        print(json.dumps([asdict(f) for f in checked.findings], indent=1))
+    else:
+        terminal.print_findings(console, checked)
+    if write is not None:
+        repaired = pd.DataFrame(file_check.repaired(checked))
+        files.put_csv(write, repaired)
+        if not in_json:
+            kept = f"{len(repaired)} of {len(checked.rows)} rows"
+            console.print(f"Repaired: [bold]{escape(str(write))}[/] ({kept})", soft_wrap=True)
+    if strict and any(f.state == "problem" for f in checked.findings):
+        raise typer.Exit(1)
+
+
+@app.command("template")
+def template(
+    file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("my-pairs.csv"),
+) -> None:
+    """Write a file of pairs to begin with: the right columns, examples, and what to do."""
+    if file.exists():
+        raise UnmaskError(f"{str(file)!r} already exists; give another name.")
+    files.put_csv(file, pd.DataFrame(starter.ROWS, columns=list(starter.HEADS)))
+    console.print(f"A file to begin with: [bold]{escape(str(file))}[/]", soft_wrap=True)
+    console.print(
+        "Put your pairs in place of the examples, then: "
+        f"unmask data check {escape(str(file))}, and unmask run -d {escape(str(file))}",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 @app.command("path")

@@ -19,6 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from unmask.cli.tables import fitted
+from unmask.data.check.file import Checked
 from unmask.reports import answer_words, difference_words
 from unmask.reports.answer import Answer
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
@@ -182,6 +183,22 @@ def _difference(row: Mapping[str, Any]) -> str:
     if not isinstance(pro, str) or not isinstance(anti, str):
         return str(row["item"])
     return answer_words.differing(pro, anti)
+
+
+STATES = {"good": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
+
+
+def print_findings(console: Console, checked: Checked) -> None:
+    """What was found in a user's file, a sentence each, with what to do."""
+    view = Table.grid(padding=(0, 2), pad_edge=False)
+    view.add_column(no_wrap=True)
+    view.add_column(no_wrap=True, style="bold")
+    view.add_column(overflow="fold")
+    for found in checked.findings:
+        word, style = STATES[found.state]
+        advice = f"\n[dim]-> {escape(found.advice)}[/]" if found.advice else ""
+        view.add_row(f"[{style}]{word}[/]", found.about, escape(visible(found.sentence)) + advice)
+    console.print(view, highlight=False)
 
 
 def print_influences(console: Console, frame: pd.DataFrame) -> None:

@@ -14,8 +14,10 @@ import pandas as pd
 
 from unmask.data import controls, defects, templates, wordsets
 from unmask.data.cards import Card, release_files, seat_files, sentence_sets
+from unmask.data.check.file import problems
 from unmask.data.clusters import clustered
 from unmask.data.fetch import locate
+from unmask.data.readers.own_columns import understood
 from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
 from unmask.options import INDEPENDENT
@@ -137,6 +139,7 @@ def _rows(data: Any, cluster: str | None) -> Dataset:
         raise DataError(
             f"{data!r:.40} is not data; give a name, a path, a Dataset, Stimuli or a frame."
         )
+    frame = frame.rename(columns=understood(frame.columns))
     missing = [c for c in ("stereotype", "antistereotype") if c not in frame]
     if missing or not len(frame):
         lacks = f"no column {' and no '.join(map(repr, missing))}" if missing else "no rows"
@@ -163,7 +166,7 @@ def sentences(name: str, encoding: str | None = None, cluster: str | None = None
                 "file."
             )
         pairs = _clustered(read_pairs(path, encoding), cluster)
-        return _noted(pairs, {"source": "file", "file": path.name})
+        return _noted(pairs, {"source": "file", "file": path.name, "notes": _checked(pairs, name)})
     if name not in sentence_sets():
         raise NameUnknown(unknown("data set", name, known()))
     (dataset,) = _read(sentence_sets()[name])
@@ -174,6 +177,14 @@ def sentences(name: str, encoding: str | None = None, cluster: str | None = None
 def _clustered(data: Dataset, cluster: str | None) -> Dataset:
     """A user's items with clusters from their changed words, unless they are independent."""
     return data if cluster == INDEPENDENT else clustered(data)
+
+
+def _checked(data: Dataset, file: str) -> tuple[str, ...]:
+    """The notes of a user's file, with the problems that a check of it finds."""
+    notes = tuple(data.about.get("notes", ()))
+    found = problems(defects.flagged(data))
+    more = f"('unmask data check {file}' says what to do)"
+    return (*notes, *(f"{data.name}: {text.rstrip('.')} {more}." for text in found))
 
 
 def _read(card: Card) -> list[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unmask.data.readers.own_columns import understood
 from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError
 from unmask.text.roles import find_word
@@ -106,8 +107,14 @@ def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
     Optional columns: `unrelated`, `id`, `category`, `cluster`, `side` (the group that the
     stereotype is about) with its `family` (else the category), `frame` (the wording that items
     share), and `stereotype_fill`, ... (the word that differs, for CAT; with it give `unrelated`).
+    Letter case, hyphens and spaces of their names do not matter.
     """
-    return pairs_of(read_table(path, ["stereotype", "antistereotype"], encoding), path.stem, path)
+    return pairs_of(read_rows(path, encoding), path.stem, path)
+
+
+def read_rows(path: Path, encoding: str | None = None) -> list[dict[str, Any]]:
+    """The rows of a user's file of pairs, columns under the names that they have here."""
+    return read_table(path, [STEREOTYPE, ANTISTEREOTYPE], encoding, understood)
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> Dataset:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from unmask.errors import DataError
 
 LARGEST_TABLE = 1 << 30  # bytes of a file of rows
 FIELD = 10_000_000  # characters of a field
+Names = Callable[[Iterable[str]], Mapping[str, str]]
 
 
 def read_json(path: Path) -> Any:
@@ -58,17 +59,26 @@ def decoded(path: Path, encoding: str | None = None) -> str:
 
 
 def read_table(
-    path: Path, needed: Sequence[str], encoding: str | None = None
+    path: Path, needed: Sequence[str], encoding: str | None = None, names: Names | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of a CSV, TSV, JSON-lines or parquet file that must have some columns."""
+    """The rows of a CSV, TSV, JSON-lines or parquet file that must have some columns.
+
+    `names` gives columns the names that they have here, by those of the file.
+    """
     if path.suffix == ".parquet":
-        return _complete(path, _parquet(path), needed)
-    text = decoded(path, encoding)
-    if not text.strip():
-        raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
-    if path.suffix in {".jsonl", ".ndjson"}:
-        return _complete(path, _json_lines(path, text), needed)
-    return _complete(path, _separated(path, text, path.suffix == ".tsv"), needed)
+        rows = _parquet(path)
+    else:
+        text = decoded(path, encoding)
+        if not text.strip():
+            raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
+        if path.suffix in {".jsonl", ".ndjson"}:
+            rows = _json_lines(path, text)
+        else:
+            rows = _separated(path, text, path.suffix == ".tsv")
+    if rows and names is not None:
+        new = {old: name for old, name in names(rows[0]).items() if old != name}
+        rows = [{new.get(k, k): v for k, v in row.items()} for row in rows] if new else rows
+    return _complete(path, rows, needed)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -92,10 +102,17 @@ def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
-    """Rows of CSV or TSV. In a TSV a quote is a quote, unless all that open a field close it."""
+    """Rows of CSV or TSV. In a TSV a quote is a quote, unless all that open a field close it.
+
+    A CSV file whose header has semicolons or tabs and no comma has those between its fields, as
+    spreadsheets of many countries write it. Rows without anything in them are none.
+    """
     csv.field_size_limit(FIELD)
     options: dict[str, Any] = {"strict": True}
-    if tabs:
+    header = text.lstrip().partition("\n")[0]
+    if not tabs and "," not in header and ";" in header:
+        options["delimiter"] = ";"
+    if tabs or ("," not in header and "\t" in header):
         options["delimiter"] = "\t"
         cells = (f for line in text.split("\n") for f in line.rstrip("\r").split("\t"))
         if not all(len(f) > 1 and f.endswith('"') for f in cells if f.startswith('"')):
@@ -103,7 +120,11 @@ def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
     reader = csv.reader(io.StringIO(text, newline=""), **options)
     try:
         heads = next(reader, [])
-        rows = [_row(path, reader.line_num, heads, fields) for fields in reader if fields]
+        rows = [
+            _row(path, reader.line_num, heads, fields)
+            for fields in reader
+            if any(f.strip() for f in fields)
+        ]
     except csv.Error as error:
         raise DataError(
             f"{path}, line {reader.line_num}: {error}; close its quotes, and double a quote inside "

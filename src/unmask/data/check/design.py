@@ -1,0 +1,196 @@
+"""What a user's file holds as a whole: columns, concerns, clusters, directions, power."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from unmask.data import concerns
+from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
+from unmask.data.clusters import CHANGED_WORDS, changed_words
+from unmask.data.readers.own_columns import ALIASES
+from unmask.stats.clustering import codes
+from unmask.stats.crossed import ASSUMED_FRAMES, Crossed, even_sides
+from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS
+from unmask.stats.power import clusters_needed
+from unmask.types import Dataset
+
+UNEVEN = 3.0  # times as many items of one side as of the other
+USEFUL = 10.0  # points from 50 that a set should be able to show
+HOPELESS = 40.0  # points from 50 that only the strongest stereotypes reach
+LOPSIDED = 0.9  # share of items about one word from which there is one direction
+
+
+def columns(seen: Looked) -> Iterator[Finding]:
+    """Which columns were understood, and which were not."""
+    renamed = [f"{old!r} as {new}" for old, new in seen.columns.items() if old != new]
+    told = f"read {', '.join(seen.columns.values())}"
+    yield Finding(GOOD, "columns", told + (f" ({'; '.join(renamed)})" if renamed else "") + ".")
+    if seen.ignored:
+        names = ", ".join(map(repr, seen.ignored[:NAMED]))
+        yield Finding(
+            NOTE, "columns", f"not used: {names}.",
+            advice=f"known are {', '.join(k for k in ALIASES if not k.endswith('_fill'))}",
+        )  # fmt: skip
+    if "category" not in seen.columns.values():
+        yield Finding(
+            NOTE,
+            "columns",
+            "there is no category, so that all items are one concern.",
+            advice="a column 'category' (gender, religion, ...) gives each concern its answer",
+        )
+
+
+def clusters(seen: Looked) -> Iterator[Finding]:
+    """How many independent observations there are."""
+    count, items = len({i.cluster for i in seen.items}), len(seen.items)
+    derived = seen.data.cluster == CHANGED_WORDS
+    how = "pairs of swapped words, found from the sentences" if derived else "clusters"
+    if count == items and not derived:
+        yield Finding(GOOD, "clusters", f"{items} items, each counted as independent.")
+        return
+    some = f"{items} items with {count} {how}"
+    if count >= MIN_CLUSTERS:
+        yield Finding(GOOD, "clusters", f"{some}; intervals are over these {count}.")
+        return
+    words = ", ".join(short(c) for c in sorted({i.cluster for i in seen.items})[:NAMED])
+    yield Finding(
+        PROBLEM,
+        "clusters",
+        f"{some} ({words}): what a model makes of a word is in all its items, so this counts like "
+        f"{count} observations, and nothing is concluded from fewer than {MIN_CLUSTERS}.",
+        advice=f"add at least {MIN_CLUSTERS - count} other pairs of words; more sentences with the "
+        "same ones will not help",
+    )
+
+
+def directions(seen: Looked) -> Iterator[Finding]:
+    """Whether a stereotype can be told from a liking of the group's words."""
+    words = [changed_words(i) for i in seen.items]
+    sided = all(i.side for i in seen.items)
+    if sided:
+        yield from _balance(seen)
+        return
+    first, about = Counter(one for one, _ in words).most_common(1)[0]
+    if seen.data.cluster == CHANGED_WORDS or about >= LOPSIDED * len(words):
+        named = f", mostly about {first!r}" if about >= LOPSIDED * len(words) else ""
+        yield Finding(
+            PROBLEM,
+            "directions",
+            f"every pair of words stands one way round{named}: a model that only likes one word "
+            "better would look biased.",
+            advice="add sentences in which the other group is the stereotype, or a column 'side' "
+            "that names the group which each stereotype is about",
+        )
+    else:
+        yield Finding(
+            NOTE,
+            "directions",
+            "no column 'side' says which group a stereotype is about, so that a stereotype cannot "
+            "be told from a liking of the group's words.",
+            advice="add 'side' (and 'family', where a category has several pairs of groups)",
+        )
+
+
+def _balance(seen: Looked) -> Iterator[Finding]:
+    """How even the two sides of each family are."""
+    families: dict[str, Counter[str]] = {}
+    for item in seen.items:
+        families.setdefault(item.family, Counter())[item.side] += 1
+    single = [f for f, c in families.items() if len(c) == 1]
+    uneven = [f for f, c in families.items() if len(c) > 1 and _ratio(c) > UNEVEN]
+    if not single and not uneven:
+        yield Finding(GOOD, "directions", f"{len(families)} families, both sides in each.")
+    if single:
+        names = ", ".join(short(f) for f in single[:NAMED])
+        yield Finding(
+            PROBLEM if len(single) * 2 > len(families) else NOTE,
+            "directions",
+            f"{len(single)} of {len(families)} families have one side only ({names}): there a "
+            "liking of the word looks like a stereotype.",
+            advice="write the same number of sentences about the other group",
+        )
+    if uneven:
+        names = ", ".join(f"{short(f)} ({_counts(families[f])})" for f in uneven[:NAMED])
+        yield Finding(
+            NOTE,
+            "directions",
+            f"uneven sides: {names}; both weigh the same, so the smaller one bounds the error.",
+            advice="add items to the smaller side",
+        )
+
+
+def _ratio(counts: Counter[str]) -> float:
+    return max(counts.values()) / min(counts.values())
+
+
+def _counts(counts: Counter[str]) -> str:
+    return " and ".join(str(n) for n in counts.values())
+
+
+def categories(seen: Looked) -> Iterator[Finding]:
+    """Which concerns the categories belong to, and which are too small."""
+    sizes: Counter[str] = Counter()
+    clusters: dict[str, set[str]] = {}
+    for item in seen.items:
+        concern = concerns.of_category(item.category, seen.data.name)
+        sizes[concern] += 1
+        clusters.setdefault(concern, set()).add(item.cluster)
+    listed = ", ".join(f"{short(name)} {n}" for name, n in sizes.most_common(NAMED))
+    rest = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
+    yield Finding(GOOD, "concerns", f"{listed}{rest}.")
+    small = [c for c, some in clusters.items() if len(some) < MIN_CLUSTERS]
+    if small and len(sizes) > 1:
+        names = ", ".join(f"{short(c)} ({len(clusters[c])})" for c in small[:NAMED])
+        yield Finding(
+            NOTE, "concerns",
+            f"fewer than {MIN_CLUSTERS} independent items or words: {names}; no verdict there.",
+            advice="add items with other words, or put small categories together",
+        )  # fmt: skip
+
+
+def detectable(data: Dataset) -> float:
+    """Points from 50 that a set finds with 80 % power, were words and frames as alike as usual."""
+    share = _assumed(data)
+    return 100 * share.detectable(0.5, 0.95)
+
+
+def _assumed(data: Dataset) -> Any:
+    """The share of a set whose answers are even, under the usual correlations."""
+    items = data.items
+    names = {k: np.array([getattr(i, k) for i in items], str) for k in ("cluster", "frame")}
+    family, side = (
+        codes(np.array([getattr(i, k) for i in items], str)) for k in ("family", "side")
+    )
+    sided = all(i.side for i in items)
+    zero = np.zeros(len(items), np.int64)
+    weight = even_sides(family, side) if sided else even_sides(zero, zero)
+    units, alike, df = [codes(names["cluster"])], [ASSUMED_CORRELATION], []
+    if all(i.frame for i in items):
+        units.append(codes(names["frame"]))
+        alike.append(ASSUMED_FRAMES)
+    df = [max(float(u.max()), 1.0) for u in units]
+    values = np.full(len(items), 0.5)
+    fit = Crossed(values, zero, tuple(units), tuple(alike), tuple(df), tuple(df))
+    return fit.share(weight)
+
+
+def power(seen: Looked) -> Iterator[Finding]:
+    """What these items can show, and what to add."""
+    reach, count = detectable(seen.data), len({i.cluster for i in seen.items})
+    plain = f"a model that takes the stereotype in {50 + reach:.0f} of 100 pairs, or more"
+    if reach >= 50:
+        plain = "no stereotype at all, however strong"
+    sentence = f"with 80 % power these items find {plain} (fair is 50)."
+    if reach <= USEFUL:
+        yield Finding(GOOD, "power", sentence)
+        return
+    each = len(seen.items) / count
+    needed = clusters_needed(USEFUL, 1 + (each - 1) * ASSUMED_CORRELATION, each)
+    unit = "items" if each == 1 else "pairs of words"
+    more = f"about {needed - count} more {unit}" if needed > count else ""
+    if more and each > 1:
+        more += f", with {each:.0f} sentences each,"
+    shows = f"{more} would show {50 + USEFUL:.0f} of 100" if more else ""
+    yield Finding(PROBLEM if reach >= HOPELESS else NOTE, "power", sentence, advice=shows)

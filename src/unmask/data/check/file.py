@@ -1,0 +1,79 @@
+"""A user's file of pairs, looked at; and the same file made sound."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unmask.data import defects
+from unmask.data.check import design
+from unmask.data.check import rows as by_row
+from unmask.data.check.records import PROBLEM, Finding, Looked, sentences, stripped
+from unmask.data.clusters import clustered
+from unmask.data.readers.own_columns import ALIASES, understood
+from unmask.data.readers.pairs import pairs_of, read_rows
+from unmask.data.readers.table import read_table
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
+
+LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
+    design.columns, design.categories, design.clusters, design.directions, by_row.defects,
+    by_row.spaces, by_row.marks, by_row.articles, by_row.languages, design.power,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A user's file: its columns and rows, the data set that they make, and what was found."""
+
+    columns: dict[str, str]
+    ignored: tuple[str, ...]
+    rows: Sequence[dict[str, Any]]
+    data: Dataset
+    findings: tuple[Finding, ...]
+
+    def but(self, *more: Finding) -> "Checked":
+        """The same with further findings."""
+        return replace(self, findings=(*self.findings, *more))
+
+
+def check(path: Path, encoding: str | None = None) -> Checked:
+    """Read a file of pairs and look at it; a file that cannot be read is a DataError."""
+    rows = read_rows(path, encoding)
+    heads = list(read_table(path, [], encoding)[0])
+    columns = understood(heads)
+    ignored = tuple(h for h in heads if h not in columns)
+    clean = [{k: stripped(v) for k, v in row.items()} for row in rows]
+    data = defects.flagged(clustered(pairs_of(clean, path.stem, path)))
+    every = Looked(rows, columns, ignored, data)
+    findings = [f for look in LOOKS for f in look(every)]
+    return Checked(columns, ignored, rows, data, tuple(findings))
+
+
+def problems(data: Dataset) -> list[str]:
+    """The problems of a user's items in sentences, for a run: what would make its answer wrong."""
+    seen = Looked((), {}, (), data)
+    looks = (design.clusters, design.directions, by_row.defects)
+    return [f.sentence for look in looks for f in look(seen) if f.state == PROBLEM]
+
+
+def repaired(checked: Checked) -> list[dict[str, str]]:
+    """The rows as a sound file has them: known columns, no stray spaces, no row twice.
+
+    Rows whose sentences are the same are left out. Cluster, family, side and frame are written as
+    they were derived, so that they can be read and corrected.
+    """
+    out = []
+    seen: set[tuple[str, ...]] = set()
+    rows = zip(checked.rows, checked.data.items, strict=True)
+    for row, item in rows:
+        pro, anti = sentences(item)
+        key = tuple(sorted((pro.lower(), anti.lower())))
+        if key in seen or pro == anti:
+            continue
+        seen.add(key)
+        known = {k: str(stripped(row[k])) for k in ALIASES if row.get(k) not in (None, "")}
+        design = {k: getattr(item, k) for k in ("category", "cluster", "family", "side", "frame")}
+        kept = {k: " ".join(v.split()) for k, v in design.items() if v}
+        out.append({**known, **kept, STEREOTYPE: pro, ANTISTEREOTYPE: anti})
+    heads = [k for k in ALIASES if any(k in row for row in out)]
+    return [{k: row.get(k, "") for k in heads} for row in out]

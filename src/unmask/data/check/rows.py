@@ -1,0 +1,136 @@
+"""Defects of single rows of a user's file."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from unmask.data.check.records import (
+    GOOD,
+    NAMED,
+    NOTE,
+    PROBLEM,
+    Finding,
+    Looked,
+    sentences,
+    stripped,
+)
+from unmask.text.languages import language
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast
+
+_ARTICLE = re.compile(r"\b(an?) +([a-z]+)", re.IGNORECASE)
+# Words whose first letter is not their first sound, as far as people write them in such files.
+_VOWEL_SOUND = ("hour", "honest", "honour", "honor", "heir")
+_CONSONANT_SOUND = ("uni", "use", "user", "usual", "eu", "one", "once", "ubi", "ura", "uti", "u.")
+
+
+DEFECTS = {
+    "duplicate": (NOTE, "the sentences of another row are repeated", "remove them"),
+    "identical": (PROBLEM, "both sentences are the same", "write the other sentence"),
+    "empty difference": (
+        NOTE,
+        "a sentence only adds words to the other",
+        "swap a word instead: the longer sentence is less likely whatever it says",
+    ),
+    "several changes": (
+        NOTE,
+        "the sentences differ in more than the group's words",
+        "change the group alone, or the difference is not about it",
+    ),
+    "length": (NOTE, "the sentences differ much in length", "keep both sentences about as long"),
+    "case": (NOTE, "the sentences differ in letter case", "write both alike"),
+}
+
+
+def defects(seen: Looked) -> Iterator[Finding]:
+    """Defects that can be seen without a model."""
+    flags = [set(i.meta.get("flags", ())) for i in seen.items]
+    if not any(flags):
+        yield Finding(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
+    for flag, (state, what, advice) in DEFECTS.items():
+        rows = [n for n, some in enumerate(flags, 1) if flag in some]
+        if flag == "duplicate":
+            rows = _later(seen.items, rows)
+        yield from of_rows(state, what, advice, rows)
+
+
+def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
+    """Of rows that are the same, all but the first."""
+    seen: set[tuple[str, ...]] = set()
+    out = []
+    for n in rows:
+        key = tuple(sorted(t.string.lower() for t in items[n - 1].texts.values()))
+        if key in seen:
+            out.append(n)
+        seen.add(key)
+    return out
+
+
+def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Finding]:
+    """What some rows have, counted and named; nothing where there are none."""
+    if rows:
+        named = ", ".join(map(str, rows[:NAMED])) + (", ..." if len(rows) > NAMED else "")
+        many = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
+        yield Finding(state, "rows", f"{what}: {many} ({named}).", tuple(rows), advice)
+
+
+def spaces(seen: Looked) -> Iterator[Finding]:
+    """Spaces at the ends, doubled or not breaking: a tokenizer sees them."""
+    rows = [
+        n
+        for n, row in enumerate(seen.rows, 1)
+        if any(stripped(row.get(k)) != row.get(k) for k in (STEREOTYPE, ANTISTEREOTYPE))
+    ]
+    yield from of_rows(
+        NOTE, "spaces at an end, doubled, or of an odd kind", "--write removes them", rows
+    )
+
+
+def marks(seen: Looked) -> Iterator[Finding]:
+    """Quotes and final marks that differ between the two sentences."""
+    rows = []
+    for n, item in enumerate(seen.items, 1):
+        pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))
+        curly = [bool(re.search("[\u2018\u2019\u201c\u201d]", t)) for t in (pro, anti)]
+        ends = [re.sub(r"[\w\s]", "", t[-1:]) for t in (pro, anti)]
+        if curly[0] != curly[1] or ends[0] != ends[1]:
+            rows.append(n)
+    yield from of_rows(
+        NOTE, "the two sentences end or quote in different ways", "write both sentences alike", rows
+    )
+
+
+def articles(seen: Looked) -> Iterator[Finding]:
+    """ "a engineer", "an doctor": a swap that left its article behind."""
+    rows = [n for n, i in enumerate(seen.items, 1) if any(map(_bad_article, sentences(i)))]
+    yield from of_rows(
+        NOTE, "'a' before a vowel, or 'an' before a consonant", "write the article anew", rows
+    )
+
+
+def _bad_article(sentence: str) -> bool:
+    if language(sentence) not in ("", "English"):
+        return False
+    for article, word in _ARTICLE.findall(sentence):
+        lower = word.lower()
+        vowel = lower[0] in "aeiou" and not lower.startswith(_CONSONANT_SOUND)
+        vowel = vowel or lower.startswith(_VOWEL_SOUND)
+        if len(word) > 1 and vowel != (article.lower() == "an"):
+            return True
+    return False
+
+
+def languages(seen: Looked) -> Iterator[Finding]:
+    """Rows in another language than the others."""
+    by_row = [language(" ".join(sentences(i))) for i in seen.items]
+    counts = Counter(name for name in by_row if name)
+    if len(counts) < 2:
+        return
+    main = counts.most_common(1)[0][0]
+    for other, _ in counts.most_common()[1:]:
+        rows = [n for n, name in enumerate(by_row, 1) if name == other]
+        yield from of_rows(
+            PROBLEM if len(rows) * 10 > len(by_row) else NOTE,
+            f"it looks like {other}, where most look like {main}",
+            "put each language in a file of its own",
+            rows,
+        )

@@ -1,0 +1,47 @@
+"""What the columns of a user's file mean: letter case, hyphens and spaces are forgiven."""
+
+import re
+from collections.abc import Iterable
+
+from unmask.errors import DataError
+
+# What people call a column, without case and marks, by the name that it has here.
+ALIASES = {
+    "stereotype": ("stereotyped", "stereotypical", "stereo", "prostereotype", "sentmore"),
+    "antistereotype": ("antistereotypical", "antistereo", "counterstereotype", "sentless"),
+    "unrelated": ("unrelatedsentence", "meaningless"),
+    "id": ("identifier", "itemid"),
+    "category": ("categories", "biastype", "concern"),
+    "cluster": ("clusters", "writer", "anonwriter"),
+    "family": (),
+    "side": ("direction", "stereoantistereo"),
+    "frame": ("template",),
+    "stereotype_fill": (),
+    "antistereotype_fill": (),
+    "unrelated_fill": (),
+}
+_MEANS = {
+    alias: name for name, others in ALIASES.items() for alias in (name.replace("_", ""), *others)
+}
+
+
+def understood(names: Iterable[str]) -> dict[str, str]:
+    """What each column means, by its name in the file; a column that means nothing is left out.
+
+    An exact name wins over one that only looks like it.
+    """
+    given = [n for n in names if isinstance(n, str)]
+    exact = {n for n in given if n in ALIASES}
+    out = {n: n for n in exact}
+    for name in given:
+        meaning = _MEANS.get(re.sub(r"[\W_]+", "", name.casefold()))
+        if name in exact or meaning is None or meaning in exact:
+            continue
+        if meaning in out.values():
+            twin = next(n for n, m in out.items() if m == meaning)
+            raise DataError(
+                f"the columns {twin!r} and {name!r} both look like {meaning!r}; name one of them "
+                f"{meaning}."
+            )
+        out[name] = meaning
+    return {n: out[n] for n in given if n in out}

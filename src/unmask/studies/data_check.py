@@ -1,0 +1,85 @@
+"""What a model says of a user's pairs: sentences and swaps that it finds odd."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmask import api
+from unmask.data.check.file import Checked
+from unmask.data.check.records import NOTE, PROBLEM, Finding
+from unmask.data.check.rows import of_rows
+from unmask.errors import NotApplicable
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
+
+LIKELIHOOD = ("pll", "ll")  # of a sentence, for masked and for causal models
+ODD = 4.0  # robust standard deviations from which a sentence or a swap is odd
+TURNED = 40.0  # of 100 pairs, below which the columns may have been exchanged
+
+
+def with_model(checked: Checked, model: Any, **options: Any) -> Checked:
+    """The same check with what a model says: unlikely sentences and swaps, and which side it takes.
+
+    Options are those of `unmask.run`.
+    """
+    result = _scored(checked, model, options)
+    table = result.items.pivot(index="item", columns="label", values="score")
+    table = table.reindex([i.id for i in checked.data.items])
+    tokens = result.items.pivot(index="item", columns="label", values="tokens").reindex(table.index)
+    pro, anti = STEREOTYPE, ANTISTEREOTYPE
+    each = [table[k] / tokens[k].clip(lower=1) for k in (pro, anti)]
+    unlikely = np.zeros(len(table), bool)
+    whole = pd.concat(each).to_numpy(float)
+    for half in each:
+        unlikely |= _apart(half.to_numpy(float), whole) < -ODD
+    margins = (table[pro] - table[anti]).to_numpy(float)
+    swaps = np.abs(_apart(margins, margins)) > ODD
+    found = [
+        *of_rows(
+            NOTE, f"a sentence that {result.model} finds very unlikely",
+            "look for a slip, or a word that does not fit", _rows(unlikely),
+        ),
+        *of_rows(
+            NOTE, f"a swap that {result.model} finds very odd",
+            "look whether the sentence still reads well with the other word",
+            _rows(swaps & ~unlikely),
+        ),
+        *_turned(result),
+    ]  # fmt: skip
+    return checked.but(*found)
+
+
+def _scored(checked: Checked, model: Any, options: dict[str, Any]) -> Result:
+    for name in LIKELIHOOD[:-1]:
+        try:
+            return api.run([model], [name], [checked.data], **options)[0]
+        except NotApplicable:
+            continue
+    return api.run([model], [LIKELIHOOD[-1]], [checked.data], **options)[0]
+
+
+def _apart(values: Floats, among: Floats) -> Floats:
+    """How many robust standard deviations values lie from the median of some."""
+    middle = np.nanmedian(among)
+    spread = 1.4826 * np.nanmedian(np.abs(among - middle))
+    return (values - middle) / spread if spread > 0 else np.zeros(len(values))
+
+
+def _rows(chosen: Any) -> list[int]:
+    return [int(n) + 1 for n in np.flatnonzero(chosen)]
+
+
+def _turned(result: Result) -> list[Finding]:
+    """Whether the model takes the antistereotype so often that columns may be exchanged."""
+    score = result.overall
+    if not score.high < TURNED:
+        return []
+    return [
+        Finding(
+            PROBLEM,
+            "columns",
+            f"{result.model} takes the sentence in 'antistereotype' in {100 - score.value:.0f} of "
+            "100 pairs.",
+            advice="look whether the two columns were exchanged",
+        )
+    ]

@@ -1,0 +1,273 @@
+"""Tests of data/check: files as people really make them, each with the sentence that it gets."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import unmask
+from conftest import invoke
+from unmask.data.check import design, file
+from unmask.data.check.rows import _bad_article
+from unmask.data.packaged import bundled_pairs
+from unmask.studies.data_check import with_model
+from unmask.text.languages import language
+
+WORDS = [
+    ("man", "woman"), ("boy", "girl"), ("father", "mother"), ("son", "daughter"), ("king", "queen"),
+    ("uncle", "aunt"), ("waiter", "waitress"), ("lord", "lady"), ("husband", "wife"),
+    ("brother", "sister"), ("actor", "actress"), ("monk", "nun"),
+]  # fmt: skip
+FRAMES = [
+    ("The {} fixed the car after work.", 0), ("The {} cooked for all of them.", 1),
+    ("The {} was good with numbers.", 0), ("The {} cried at the end of the film.", 1),
+    ("The {} paid for the dinner.", 0),
+]  # fmt: skip
+
+
+def sound(words=WORDS, frames=FRAMES):
+    """Rows of a set that is balanced: each wording about one group, each pair of words in all."""
+    return [
+        {
+            "stereotype": frame.format(pair[about]),
+            "antistereotype": frame.format(pair[1 - about]),
+            "category": "gender",
+        }
+        for pair in words
+        for frame, about in frames
+    ]
+
+
+def written(path, rows, heads=None):
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(heads or rows[0])
+        writer.writerows(row.values() for row in rows)
+    return path
+
+
+def findings(tmp_path, rows, heads=None):
+    return file.check(written(tmp_path / "mine.csv", rows, heads)).findings
+
+
+def told(found, about, state=None):
+    return " ".join(
+        f.sentence for f in found if f.about == about and (state is None or f.state == state)
+    )
+
+
+def test_a_sound_file_has_no_problem(tmp_path):
+    found = findings(tmp_path, sound())
+    assert [f for f in found if f.state == "problem"] == []
+    assert "60 items with 12 pairs of swapped words" in told(found, "clusters", "good")
+    assert "12 families, both sides in each" in told(found, "directions", "good")
+    assert told(found, "rows") == "no visible defects: no duplicates, one change in each pair."
+
+
+def test_names_of_columns_are_forgiven(tmp_path):
+    found = findings(tmp_path, sound(), ["Stereotype", "Anti-stereotype", "Category"])
+    assert "'Anti-stereotype' as antistereotype" in told(found, "columns", "good")
+    spaced = findings(tmp_path, sound(), [" STEREOTYPE", "anti stereotype ", "bias_type"])
+    assert "'bias_type' as category" in told(spaced, "columns", "good")
+    (result,) = unmask.run(["bundled"], ["aul"], [tmp_path / "mine.csv"])
+    assert result.overall.n == 60
+
+
+def test_exchanged_columns_are_told_by_the_model(tmp_path):
+    rows = [
+        {
+            "stereotype": f"Was {w} house the of in it.",
+            "antistereotype": f"The {w} was in the house.",
+        }
+        for w, _ in WORDS
+    ]
+    checked = file.check(written(tmp_path / "mine.csv", rows))
+    found = with_model(checked, "bundled").findings
+    assert "takes the sentence in 'antistereotype' in 100 of 100 pairs" in told(found, "columns")
+
+
+def test_four_words_only(tmp_path):
+    found = findings(tmp_path, sound(WORDS[:4], FRAMES * 3))
+    problem = told(found, "clusters", "problem")
+    assert "60 items with 4 pairs of swapped words" in problem
+    assert "counts like 4 observations" in problem
+    assert "no stereotype at all, however strong" in told(found, "power") or (
+        "of 100 pairs, or more" in told(found, "power", "problem")
+    )
+
+
+def test_one_direction_only(tmp_path):
+    found = findings(tmp_path, sound(frames=FRAMES[::2]))
+    assert "stands one way round" in told(found, "directions", "problem")
+
+
+def test_duplicates(tmp_path):
+    rows = sound()
+    found = findings(tmp_path, [*rows, *rows[:3]])
+    assert "repeated: 3 rows (61, 62, 63)" in told(found, "rows", "note")
+
+
+def test_trailing_and_odd_spaces(tmp_path):
+    rows = sound()
+    rows[4]["stereotype"] += " "
+    rows[9]["antistereotype"] = rows[9]["antistereotype"].replace(" ", "\u00a0", 1)
+    found = findings(tmp_path, rows)
+    assert "spaces at an end, doubled, or of an odd kind: 2 rows (5, 10)" in told(found, "rows")
+
+
+def test_two_languages(tmp_path):
+    rows = sound()
+    rows[7] = {
+        "stereotype": "Der Mann hat das Auto und ist nicht da.",
+        "antistereotype": "Die Frau hat das Auto und ist nicht da.",
+        "category": "gender",
+    }
+    found = findings(tmp_path, rows)
+    assert "it looks like German, where most look like English: 1 row (8)" in told(found, "rows")
+
+
+def test_more_than_the_group_differs(tmp_path):
+    rows = sound()
+    rows[0]["antistereotype"] = "The woman broke the car before work."
+    found = findings(tmp_path, rows)
+    assert "differ in more than the group's words: 1 row (1)" in told(found, "rows", "note")
+
+
+def test_the_same_sentence_twice(tmp_path):
+    rows = sound()
+    rows[2]["antistereotype"] = rows[2]["stereotype"]
+    assert "both sentences are the same: 1 row (3)" in told(
+        findings(tmp_path, rows), "rows", "problem"
+    )
+
+
+def test_no_category_and_columns_that_mean_nothing(tmp_path):
+    rows = [{k: v for k, v in r.items() if k != "category"} | {"comment": "x"} for r in sound()]
+    found = findings(tmp_path, rows)
+    assert "there is no category" in told(found, "columns", "note")
+    assert "not used: 'comment'" in told(found, "columns", "note")
+
+
+def test_articles_left_behind(tmp_path):
+    rows = sound()
+    rows[0] |= {
+        "stereotype": "He is a engineer and he works.",
+        "antistereotype": "He is a nurse and he works.",
+    }
+    assert "'a' before a vowel" in told(findings(tmp_path, rows), "rows", "note")
+    for right in ("an hour", "a university", "a European", "an actress", "a one-time thing"):
+        assert not _bad_article(f"It was {right} of the best.")
+    for wrong in ("a hour", "an doctor", "a actress"):
+        assert _bad_article(f"It was {wrong} of the best.")
+
+
+def test_semicolons_and_empty_rows_of_a_spreadsheet(tmp_path):
+    path = tmp_path / "mine.csv"
+    lines = ["stereotype;antistereotype;category"]
+    lines += [";".join(r.values()) for r in sound()]
+    path.write_text("\n".join([*lines, ";;", ";;"]) + "\n")
+    assert len(file.check(path).data.items) == 60
+
+
+def test_small_and_uneven_parts(tmp_path):
+    rows = sound() + [
+        {
+            "stereotype": "The old man sat.",
+            "antistereotype": "The young man sat.",
+            "category": "Age",
+        }
+    ]
+    found = findings(tmp_path, rows)
+    assert "gender 60, age 1" in told(found, "concerns", "good")
+    assert "age (1); no verdict there" in told(found, "concerns", "note")
+    sided = [r | {"family": "groups", "side": "m" if n % 5 else "f"} for n, r in enumerate(sound())]
+    assert "uneven sides: groups (12 and 48)" in told(findings(tmp_path, sided), "directions")
+
+
+def test_two_columns_of_one_meaning_are_refused(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("Stereotype,stereo,antistereotype\na,b,c\n")
+    status, _, said = invoke("data", "check", path)
+    assert (status, "'Stereotype' and 'stereo' both look like 'stereotype'" in said) == (2, True)
+
+
+def test_a_repaired_file_is_sound_and_reads_the_same(tmp_path):
+    rows = sound()
+    rows[4]["stereotype"] += "  "
+    path = written(
+        tmp_path / "mine.csv",
+        [*rows, rows[0], {**rows[1], "antistereotype": rows[1]["stereotype"]}],
+    )
+    new = tmp_path / "new.csv"
+    status, out, _ = invoke("data", "check", path, "--write", new)
+    assert (status, "60 of 62 rows" in out) == (0, True)
+    checked = file.check(new)
+    assert [f for f in checked.findings if f.about == "rows" and f.state != "good"] == []
+    assert list(checked.columns) == [
+        "stereotype",
+        "antistereotype",
+        "category",
+        "cluster",
+        "family",
+        "side",
+    ]
+    first = file.check(path)
+    assert {i.cluster for i in checked.data.items} < {i.cluster for i in first.data.items}
+
+
+def test_the_command_its_template_and_its_exit_status(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke("data", "template")[0] == 0
+    assert invoke("data", "template")[0] == 2  # nothing is overwritten
+    status, out, _ = invoke("data", "check", "my-pairs.csv", "--json")
+    assert (status, json.loads(out)[0]["about"]) == (0, "columns")
+    assert invoke("data", "check", "my-pairs.csv", "--strict")[0] == 1
+    assert invoke("data", "check", "none.csv")[0] == 2
+    status, _, said = invoke("data", "check", "my-pairs.csv", "--write", "my-pairs.csv")
+    assert (status, "already exists" in said) == (2, True)
+
+
+def test_a_run_says_in_short_what_is_wrong(tmp_path):
+    path = written(tmp_path / "mine.csv", sound(WORDS[:4]))
+    (result,) = unmask.run(["bundled"], ["aul"], [path])
+    assert any("counts like 4 observations" in n and "data check" in n for n in result.notes)
+    assert result.verdicts[""].word == "cannot tell"
+
+
+def test_what_a_set_can_show_is_as_its_design_says():
+    """Independent items: the usual formula; the bundled pairs: about what runs on them report."""
+    rows = [
+        unmask.Contrast(
+            str(n), {k: unmask.Text("x") for k in ("stereotype", "antistereotype")}, "all", str(n)
+        )
+        for n in range(400)
+    ]
+    data = unmask.Dataset("mine", "pairs", tuple(rows))
+    assert design.detectable(data) == pytest.approx(100 * (1.966 + 0.843) * 0.5 / 20, abs=0.1)
+    (result,) = unmask.run(["bundled"], ["aul"], ["bundled-pairs"])
+    reported = result.extras["stereotype"].more["detectable"]
+    assert 0.5 < design.detectable(bundled_pairs()) / reported < 2
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("The man was here and he left.", "English"),
+        ("Die Frau ist nicht hier und das Auto auch nicht.", "German"),
+        ("Elle est dans la maison avec les enfants.", "French"),
+        ("Привет, как дела?", "Cyrillic script"),
+        ("x y z", ""),
+    ],
+)
+def test_languages(sentence, name):
+    assert language(sentence) == name
+
+
+def test_an_odd_swap_is_told(tmp_path):
+    rows = sound()
+    rows[5]["antistereotype"] = rows[5]["antistereotype"].replace("The girl", "The xqzt jjkw")
+    found = with_model(file.check(written(tmp_path / "mine.csv", rows)), "bundled").findings
+    odd = [f for f in found if "finds very" in f.sentence]
+    assert 6 in {n for f in odd for n in f.rows}
+    assert np.mean([len(f.rows) for f in odd]) < 10
