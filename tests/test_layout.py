@@ -159,7 +159,7 @@ def test_the_top_floor_is_small():
 
 def test_tests_stand_where_their_code_stands():
     folders = {p.relative_to(TESTS) for p in TESTS.rglob("*") if p.is_dir()}
-    own = {Path(name) for name in ("benchmarks", "docs", "fuzz", "slow")}
+    own = {Path(name) for name in ("benchmarks", "docs", "fuzz", "slow", "tools")}
     cached = {f for f in folders if "__pycache__" in f.parts}
     for folder in folders - own - cached:
         assert (SOURCE / folder).is_dir(), f"tests/{folder} has no counterpart"

@@ -51,6 +51,13 @@ def findings(tmp_path, rows, heads=None):
     return file.check(written(tmp_path / "mine.csv", rows, heads)).findings
 
 
+def by_bundled(path):
+    checked = file.check(path)
+    return with_model(
+        checked, lambda name: unmask.run(["bundled"], [name], [checked.data])[0]
+    ).findings
+
+
 def told(found, about, state=None):
     return " ".join(
         f.sentence for f in found if f.about == about and (state is None or f.state == state)
@@ -82,8 +89,7 @@ def test_exchanged_columns_are_told_by_the_model(tmp_path):
         }
         for w, _ in WORDS
     ]
-    checked = file.check(written(tmp_path / "mine.csv", rows))
-    found = with_model(checked, "bundled").findings
+    found = by_bundled(written(tmp_path / "mine.csv", rows))
     assert "takes the sentence in 'antistereotype' in 100 of 100 pairs" in told(found, "columns")
 
 
@@ -267,7 +273,7 @@ def test_languages(sentence, name):
 def test_an_odd_swap_is_told(tmp_path):
     rows = sound()
     rows[5]["antistereotype"] = rows[5]["antistereotype"].replace("The girl", "The xqzt jjkw")
-    found = with_model(file.check(written(tmp_path / "mine.csv", rows)), "bundled").findings
+    found = by_bundled(written(tmp_path / "mine.csv", rows))
     odd = [f for f in found if "finds very" in f.sentence]
     assert 6 in {n for f in odd for n in f.rows}
     assert np.mean([len(f.rows) for f in odd]) < 10

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from unmask import api
     from unmask.cli import listings, terminal
     from unmask.corpus import count, harvest
     from unmask.data import catalogue, fetch, starter
@@ -29,6 +30,7 @@ else:
     starter = lazy("unmask.data.starter")
     files = lazy("unmask.reports.files")
     data_check = lazy("unmask.studies.data_check")
+    api = lazy("unmask.api")
     listings = lazy("unmask.cli.listings")
     terminal = lazy("unmask.cli.terminal")
     count = lazy("unmask.corpus.count")
@@ -99,7 +101,12 @@ def check_file(
     if write is not None and write.exists():
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
     checked = file_check.check(file, encoding)
-    checked = checked if model is None else data_check.with_model(checked, model)
+    if model is not None:
+        data = checked.data
+        with terminal.shown(console, in_json) as progress:
+            checked = data_check.with_model(
+                checked, lambda name: api.run([model], [name], [data], progress=progress)[0]
+            )
     if in_json:
         print(json.dumps([asdict(f) for f in checked.findings], indent=1))
     else:

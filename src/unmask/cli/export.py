@@ -24,10 +24,16 @@ console = made_console()
 def export(
     folders: Folders,
     form: Annotated[
-        str, typer.Option("--format", help="lm-eval, hub (model-index), md or tex.")
+        str,
+        typer.Option(
+            "--format", help="csv, csv-items, lm-eval, hub (model-index), md, tex or badge (SVG)."
+        ),
     ] = "",
     lm_eval: Annotated[
         bool, typer.Option("--lm-eval", help="In the format of lm-evaluation-harness.")
+    ] = False,
+    in_csv: Annotated[
+        bool, typer.Option("--csv", help="One row for each estimate, for R and Stata.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="File; default: standard output.")
@@ -37,7 +43,9 @@ def export(
     """Export results in the format of another tool."""
     if lm_eval and form not in ("", "lm-eval"):
         raise UnmaskError(f"--lm-eval and --format {form} were given; give one of them.")
-    form = "lm-eval" if lm_eval else form
+    if in_csv and (lm_eval or form not in ("", "csv")):
+        raise UnmaskError("--csv and another format were given; give one of them.")
+    form = "lm-eval" if lm_eval else "csv" if in_csv else form
     if not form:
         raise UnmaskError(f"no format was given; give --format {', '.join(formats.FORMATS)}.")
     if form not in formats.FORMATS:

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 SECTIONS = {
     "Measure": ("run", "score", "compare", "gate", "reliability"),
-    "Read results": ("report", "items", "neighbours", "leaderboard", "export", "log"),
+    "Read results": ("report", "items", "neighbours", "trend", "leaderboard", "export", "log"),
     "Study": ("reproduce", "vary", "validate", "plan"),
     "Look up": ("list", "cite", "data", "contexts", "cache"),
 }

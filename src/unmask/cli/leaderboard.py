@@ -1,15 +1,24 @@
 """The command `leaderboard`: models side by side."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
 
 from unmask.cli.lazy import lazy
-from unmask.cli.options import CsvOut, Folders, made_console
+from unmask.cli.options import CsvOut, Folders, Open, made_console
 
 if TYPE_CHECKING:
+    import webbrowser
+
     from unmask.cli import terminal
     from unmask.reports import files, results
     from unmask.reports import leaderboard as boards
+    from unmask.reports.html import board_page
 else:
+    webbrowser = lazy("webbrowser")
+    board_page = lazy("unmask.reports.html.board_page")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
     boards = lazy("unmask.reports.leaderboard")
@@ -18,7 +27,14 @@ else:
 console = made_console()
 
 
-def leaderboard(folders: Folders, out: CsvOut = None) -> None:
+def leaderboard(
+    folders: Folders,
+    out: CsvOut = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write a page, sortable, in one file.")
+    ] = None,
+    show: Open = False,
+) -> None:
     """Rank models on the measures and data that all of them have, the least biased first."""
     board = boards.leaderboard(results.gather(folders))
     turned = board.round(2).astype(object).set_index("model").T.rename_axis(None, axis=1)
@@ -30,3 +46,8 @@ def leaderboard(folders: Folders, out: CsvOut = None) -> None:
     console.print(note, style="dim", soft_wrap=True)
     if out is not None:
         files.put_csv(out, board)
+    if html is not None:
+        files.put(html, board_page.board_page(board))
+        console.print(f"Page: [bold]{escape(str(html))}[/]", soft_wrap=True)
+        if show:
+            webbrowser.open(html.resolve().as_uri())

@@ -45,6 +45,8 @@ def _read(row: Mapping[str, Any]) -> str:
 
 def _rulers(row: Mapping[str, Any]) -> str:
     trust = "" if row["trust"] == SOUND else f" ({row['trust']})"
+    if not row["agree"]:  # the lead stands at the ideal, and points nowhere
+        return f"even{trust}"
     return f"{row['agree']} of {row['rulers']}{trust}"
 
 

@@ -123,11 +123,12 @@ def add(path: Path, text: str) -> None:
 
 def put_csv(path: Path, frame: pd.DataFrame) -> None:
     """A frame as CSV; a text that a spreadsheet would take for a formula is quoted."""
-    shown = frame.rename(columns=_quoted).map(_quoted)
+    shown = frame.rename(columns=quoted).map(quoted)
     atomically(path, lambda part: shown.to_csv(part, index=False))
 
 
-def _quoted(value: Any) -> Any:
+def quoted(value: Any) -> Any:
+    """A value of a CSV file; a text that a spreadsheet would take for a formula is quoted."""
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     try:

@@ -5,37 +5,38 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pandas as pd
 from huggingface_hub import EvalResult, ModelCardData
 
 from unmask.reports import answer_words, sentences
+from unmask.reports.answer import answers
 from unmask.reports.columns import RUN, UNITS, table
+from unmask.reports.files import quoted
 from unmask.reports.html.page import numbers
 from unmask.reports.templating import rendered
 from unmask.support.version import __version__
-from unmask.types import Result
+from unmask.types import Estimate, Result
 
 TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fill-mask"}
 
 
 def as_markdown(results: Sequence[Result]) -> str:
-    """A section for a model card: sentences and a table."""
-    parts = [numbers(part, RUN) for part in _parts(results)]
-    several = len({r.model for r in results}) > 1
-    findings = [
-        (
-            f"{r.title}, {r.model}" if several else r.title,
-            sentences.heading(r),
-            sentences.sentences(r),
-        )
-        for r in results
-    ]
-    named = [part.model.iloc[0] if several else "" for part in _parts(results)]
+    """A section for a model card: the answer in sentences, by concern, and the overall scores."""
+    every = answers(results)
+    models = list(dict.fromkeys(r.model for r in results))
+    frame, scores = answer_words.frame(results, every), table(results)
+    tables = []
+    for model in models:
+        mine = scores[scores.model == model]
+        parts = [
+            numbers(part, RUN) for _, part in mine.groupby(mine.compared.map(_head), sort=False)
+        ]
+        if len(frame) and (frame.model == model).any():
+            concerns = answer_words.CONCERNS[:-1]  # what would settle it is for those who measure
+            parts = [numbers(frame[frame.model == model], concerns), *parts]
+        tables.append((model if len(models) > 1 else "", parts))
     return rendered(
-        "section.md.jinja",
-        answers=answer_words.sentences(results),
-        said=findings,
-        tables=list(zip(named, parts, strict=True)),
-        may=sentences.MAY,
+        "section.md.jinja", answers=frame.attrs["sentences"], tables=tables, may=sentences.IN_SHORT
     )
 
 
@@ -144,9 +145,82 @@ def _harnessed(name: str, result: Result) -> dict[str, Any]:
     return {"name": name, "alias": name, "sample_len": result.coverage.scored, **scaled}
 
 
+def as_csv(results: Sequence[Result]) -> str:
+    """One row for each estimate, for R, Stata or a spreadsheet: names that all of them take.
+
+    Scores as tables have them (odds as odds); `compared` says of what sort they are.
+    """
+    rows = []
+    for r in results:
+        named = [("", r.overall), *r.by_category.items()]
+        rows += [_estimate_row(r, category, "score", e) for category, e in named]
+        rows += [
+            _estimate_row(r, name.partition(":")[2], name.partition(":")[0], e)
+            for name, e in r.extras.items()
+        ]
+    return str(pd.DataFrame(rows).map(quoted).to_csv(index=False))
+
+
+def _estimate_row(result: Result, category: str, what: str, estimate: Estimate) -> dict[str, Any]:
+    shown = UNITS[result.compared].shown if what == "score" else float
+    verdict = result.verdicts.get(category) if what == "score" else None
+    return {
+        "model": result.model,
+        "measure": result.measure,
+        "data": result.data,
+        "category": category,
+        "estimate": what,
+        "compared": result.compared,
+        "value": shown(estimate.value),
+        "low": shown(estimate.low),
+        "high": shown(estimate.high),
+        "level": estimate.level,
+        "ideal": UNITS[result.compared].ideal if what == "score" else estimate.ideal,
+        "se": estimate.se,
+        "df": estimate.more.get("df"),
+        "p": estimate.p,
+        "p_run": estimate.more.get("p_run"),
+        "n": estimate.n,
+        "clusters": estimate.more.get("clusters"),
+        "method": estimate.method,
+        "verdict": verdict.word if verdict else "",
+    }
+
+
+def as_items_csv(results: Sequence[Result]) -> str:
+    """One row for each sentence, or word of a test, with its score: what the estimates rest on."""
+    frame = pd.concat([r.items for r in results], ignore_index=True)
+    return str(frame.map(quoted).to_csv(index=False))
+
+
+COLOURS = {"found": "#b3450b", "cannot tell": "#5f6b7a", "not by more": "#1b6e4b"}
+LETTER = 6.6  # mean width of a letter of a badge, in pixels
+
+
+def as_badge(results: Sequence[Result]) -> str:
+    """A badge (SVG) with the answer in three words, for a README: found, not by more, or open."""
+    every = answers(results)
+    found = list(dict.fromkeys(a.concern for a in every if a.is_found))
+    if found:
+        state, text = "found", ", ".join(found[:2]) + (" and more" if len(found) > 2 else "")
+        text = f"found: {text}"
+    elif every and all(a.verdict == "not by more" for a in every):
+        state, text = "not by more", "none by more than matters"
+    else:
+        state, text = "cannot tell", "none found, more data needed"
+    label = "social bias"
+    widths = [round(LETTER * len(t) + 12) for t in (label, text)]
+    return rendered(
+        "badge.html.jinja.svg", label=label, text=text, widths=widths, colour=COLOURS[state]
+    )
+
+
 FORMATS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "md": as_markdown,
     "tex": as_latex,
     "hub": as_hub,
+    "csv": as_csv,
+    "csv-items": as_items_csv,
+    "badge": as_badge,
     "lm-eval": as_lm_eval,
 }

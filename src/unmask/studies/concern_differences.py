@@ -153,7 +153,7 @@ def _pairs(a: Result, b: Result, category: str, resampling: Resampling) -> Bias 
         return None
     first, second = (preferred(t[STEREOTYPE], t[ANTISTEREOTYPE], "half") for t in (one, two))
     weight = np.zeros(len(chosen))
-    weight[chosen] = _weight(a, b, one[chosen], category)
+    weight[chosen] = weight_of(a, b, one[chosen], category)
     return PairedAnswers(first, second, designed(one)).bias(weight, resampling)
 
 
@@ -161,7 +161,7 @@ def _categories(result: Result) -> "pd.Series[str]":
     return result.items.drop_duplicates("item").set_index("item").category
 
 
-def _weight(a: Result, b: Result, table: pd.DataFrame, category: str) -> Floats:
+def weight_of(a: Result, b: Result, table: pd.DataFrame, category: str) -> Floats:
     """The weights of a category's items: its two sides alike, where that is what is judged."""
     name = f"stereotype:{category}" if category else "stereotype"
     macro = a.settings.get("average") == "macro"

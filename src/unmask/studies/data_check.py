@@ -1,11 +1,11 @@
 """What a model says of a user's pairs: sentences and swaps that it finds odd."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from unmask import api
 from unmask.data.check.file import Checked
 from unmask.data.check.records import NOTE, PROBLEM, Finding
 from unmask.data.check.rows import of_rows
@@ -17,12 +17,12 @@ ODD = 4.0  # robust standard deviations from which a sentence or a swap is odd
 TURNED = 40.0  # of 100 pairs, below which the columns may have been exchanged
 
 
-def with_model(checked: Checked, model: Any, **options: Any) -> Checked:
+def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
     """The same check with what a model says: unlikely sentences and swaps, and which side it takes.
 
-    Options are those of `unmask.run`.
+    `scored` gives the result of a measure of the model on the file's data.
     """
-    result = _scored(checked, model, options)
+    result = _likelihood(scored)
     table = result.items.pivot(index="item", columns="label", values="score")
     table = table.reindex([i.id for i in checked.data.items])
     tokens = result.items.pivot(index="item", columns="label", values="tokens").reindex(table.index)
@@ -36,26 +36,28 @@ def with_model(checked: Checked, model: Any, **options: Any) -> Checked:
     swaps = np.abs(_apart(margins, margins)) > ODD
     found = [
         *of_rows(
-            NOTE, f"a sentence that {result.model} finds very unlikely",
-            "look for a slip, or a word that does not fit", _rows(unlikely),
+            NOTE,
+            f"a sentence that {result.model} finds very unlikely",
+            "look for a slip, or a word that does not fit",
+            _rows(unlikely),
         ),
         *of_rows(
-            NOTE, f"a swap that {result.model} finds very odd",
+            NOTE,
+            f"a swap that {result.model} finds very odd",
             "look whether the sentence still reads well with the other word",
             _rows(swaps & ~unlikely),
         ),
         *_turned(result),
-    ]  # fmt: skip
+    ]
     return checked.but(*found)
 
 
-def _scored(checked: Checked, model: Any, options: dict[str, Any]) -> Result:
-    for name in LIKELIHOOD[:-1]:
-        try:
-            return api.run([model], [name], [checked.data], **options)[0]
-        except NotApplicable:
-            continue
-    return api.run([model], [LIKELIHOOD[-1]], [checked.data], **options)[0]
+def _likelihood(scored: Callable[[str], Result]) -> Result:
+    masked, causal = LIKELIHOOD
+    try:
+        return scored(masked)
+    except NotApplicable:
+        return scored(causal)
 
 
 def _apart(values: Floats, among: Floats) -> Floats:

@@ -30,9 +30,11 @@ def columns(seen: Looked) -> Iterator[Finding]:
     if seen.ignored:
         names = ", ".join(map(repr, seen.ignored[:NAMED]))
         yield Finding(
-            NOTE, "columns", f"not used: {names}.",
+            NOTE,
+            "columns",
+            f"not used: {names}.",
             advice=f"known are {', '.join(k for k in ALIASES if not k.endswith('_fill'))}",
-        )  # fmt: skip
+        )
     if "category" not in seen.columns.values():
         yield Finding(
             NOTE,
@@ -144,10 +146,11 @@ def categories(seen: Looked) -> Iterator[Finding]:
     if small and len(sizes) > 1:
         names = ", ".join(f"{short(c)} ({len(clusters[c])})" for c in small[:NAMED])
         yield Finding(
-            NOTE, "concerns",
+            NOTE,
+            "concerns",
             f"fewer than {MIN_CLUSTERS} independent items or words: {names}; no verdict there.",
             advice="add items with other words, or put small categories together",
-        )  # fmt: skip
+        )
 
 
 def detectable(data: Dataset) -> float:

@@ -16,9 +16,17 @@ from unmask.data.readers.table import read_table
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
 LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
-    design.columns, design.categories, design.clusters, design.directions, by_row.defects,
-    by_row.spaces, by_row.marks, by_row.articles, by_row.languages, design.power,
-)  # fmt: skip
+    design.columns,
+    design.categories,
+    design.clusters,
+    design.directions,
+    by_row.defects,
+    by_row.spaces,
+    by_row.marks,
+    by_row.articles,
+    by_row.languages,
+    design.power,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.reports.columns import Unit
 from unmask.reports.figures.drawing import (
     DASHED,
     INK,
@@ -67,6 +68,48 @@ def curves(
         layers.insert(0, rule(ideal))
     spec = specified(data, **_panels(layers, panel, size, 4))
     return Figure(name, title, spec, frame, note, tuple(names))
+
+
+def trends(name: str, title: str, frame: pd.DataFrame, unit: Unit) -> Figure:
+    """Scores of one unit over runs in their order, with intervals, a panel for each concern.
+
+    A run from which on the score differs (`changed`) is marked by a diamond.
+    """
+    runs = list(dict.fromkeys(frame.run))
+    shown = frame[["run", "concern", "measure", "data", "score", "low", "high", "n", "changed"]]
+    data = shown.assign(said=_said(shown))
+    across = {"field": "run", "type": "ordinal", "title": None, "sort": runs}
+    what = "of 100 pairs" if unit.head == "score" else unit.head
+    up = _axis("score", what, scale=ZERO)
+    common = {"x": across, **_about(shown)}
+    edges = {"y": _axis("low", what, scale=ZERO), "y2": {"field": "high"}}
+    marks = {
+        "shape": {"condition": {"test": "datum.changed", "value": "diamond"}, "value": "circle"},
+        "size": {"condition": {"test": "datum.changed", "value": 160}, "value": 40},
+        "color": {
+            "condition": {"test": "datum.changed", "value": PALETTE[1]},
+            "value": PALETTE[0],
+        },
+    }
+    layers: list[Spec] = [
+        rule(unit.ideal),
+        {
+            "mark": {"type": "rule", "aria": False, "color": PALETTE[0]},
+            "encoding": {"x": across, **edges},
+        },
+        {
+            "mark": {"type": "line", "aria": False, "color": PALETTE[0]},
+            "encoding": {"x": across, "y": up},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {"y": up, **common, **marks},
+        },
+    ]
+    wide = min(600, max(220, 26 * len(runs)))
+    spec = specified(data, **_panels(layers, "concern", (wide, 150), max(1, 700 // wide)))
+    note = f"Dashed: fair ({unit.ideal:g}). A diamond: from this run on the score differs."
+    return Figure(name, title, spec, shown, note)
 
 
 def _panels(layers: Sequence[Spec], panel: str | None, size: tuple[int, int], columns: int) -> Spec:

@@ -1,0 +1,48 @@
+"""The command `trend`: many runs over time."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli import options as shared
+from unmask.cli.lazy import lazy
+
+if TYPE_CHECKING:
+    import webbrowser
+
+    from unmask import options
+    from unmask.reports import files
+    from unmask.reports.html import study_page
+    from unmask.studies import trend as trends
+else:
+    webbrowser = lazy("webbrowser")
+    options = lazy("unmask.options")
+    files = lazy("unmask.reports.files")
+    study_page = lazy("unmask.reports.html.study_page")
+    trends = lazy("unmask.studies.trend")
+
+console = shared.made_console()
+
+
+def trend(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders that 'unmask run' wrote, in the order of time.")
+    ],
+    out: shared.Out = None,
+    force: shared.Force = False,
+    show: shared.Open = False,
+    level: shared.Level = 0.95,
+    seed: shared.Seed = 0,
+) -> None:
+    """Follow checkpoints or releases over time: scores with intervals, and what really changed."""
+    found = trends.trend(folders, options.Resampling(seed=seed, level=level))
+    for text in trends.sentences(found):
+        console.print(escape(text), highlight=False)
+    with files.target(out, Path("unmask-trend"), force=force) as folder:
+        study_page.write(trends.study(found), folder)
+    path = folder / "report.html"
+    console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
+    if show:
+        webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,67 @@
+"""A leaderboard as a page: one file, sortable, with the ranks that each model may have."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from unmask.reports.files import visible
+from unmask.reports.templating import rendered
+
+FIXED = ("model", "rank", "rank_high", "distance", "biased", "measures")
+NOTES = (
+    "Ranks: those that a model may have, with 95 % for all models together; models that cannot be "
+    "told apart share them.",
+    "Distance: root mean square over measures of the distance from fair, in units of what matters "
+    "(3 points, d = 0.2, 1.1 times the odds, unless the run says otherwise), less what noise adds.",
+    "Found biased: in how many of the measures.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    value: str
+    bar: tuple[float, float] | None = None
+
+
+def board_page(board: pd.DataFrame) -> str:
+    """The page of a board that `leaderboard` made."""
+    scores = [str(c) for c in board.columns if c not in FIXED]
+    heads = ["model", "ranks", "distance", "found biased", *scores]
+    last = max(int(board.rank_high.max()), 2)
+    rows = []
+    for record in board.to_dict("records"):
+        low, high = int(record["rank"]), int(record["rank_high"])
+        bar = tuple(4 + 92 * (r - 1) / (last - 1) for r in (low, high))
+        ranks = str(low) if low == high else f"{low} to {high}"
+        name = visible(str(record["model"]))
+        found = f"{record['biased']:.0f} of {record['measures']:.0f}"
+        rows.append(
+            [
+                _Cell(name, name),
+                _Cell(ranks, str(low + high / 1000), (bar[0], bar[1])),
+                _Cell(f"{record['distance']:.2f}", str(record["distance"])),
+                _Cell(found, str(record["biased"])),
+                *(_Cell(f"{record[s]:.2f}", str(record[s])) for s in scores),
+            ]
+        )
+    return rendered(
+        "board.html.jinja",
+        title="Models side by side",
+        subtitle=f"{len(board)} models, {len(scores)} measures that all of them have",
+        sentence=sentence(board),
+        heads=heads,
+        rows=rows,
+        notes=NOTES,
+    )
+
+
+def sentence(board: pd.DataFrame) -> str:
+    """Who is nearest to fair, as far as that can be told."""
+    first = [visible(str(m)) for m in board.model[board["rank"] == 1]]
+    if len(first) == len(board):
+        return f"None of the {len(board)} models can be told from the others."
+    if len(first) == 1:
+        return f"{first[0]} is nearest to fair on these measures."
+    named = ", ".join(first[:5]) + (f" and {len(first) - 5} more" if len(first) > 5 else "")
+    return f"Nearest to fair, and not to be told apart: {named}."

@@ -1,0 +1,306 @@
+"""Runs over time: checkpoints or releases, one behind the other, and where a score really changed.
+
+For each concern a ruler is followed that counts in the answer of every run, on the items that all
+runs have. A change point splits the runs in two parts whose mean scores differ: the place is where
+they do most (CUSUM), the test is that of the items' mean answers before and after (paired, as two
+runs are compared), with Bonferroni's correction over all places and rulers; where one is found both
+parts are looked at again (binary segmentation; Scott and Knott 1974).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from unmask.errors import DataError
+from unmask.flow.items import designed
+from unmask.options import Resampling
+from unmask.reports.answer import ORDER, UNFIT, Answer, Ruler, answers
+from unmask.reports.columns import UNITS
+from unmask.reports.figures.study_charts import trends
+from unmask.reports.html.study_page import Study, Table
+from unmask.reports.results import gather
+from unmask.stats.comparison import PairedAnswers, effect_difference
+from unmask.stats.intervals import DEFAULTS
+from unmask.stats.preference import preferred
+from unmask.studies.concern_differences import key, weight_of
+from unmask.studies.paired_items import effects_without, wide
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats
+
+SURE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change point: the run from which on a score differs, by how much, and how sure that is.
+
+    `before` and `after` are the mean scores of the runs on both sides; `p` is corrected.
+    """
+
+    concern: str
+    measure: str
+    data: str
+    compared: str
+    last: str
+    first: str
+    before: float
+    after: float
+    difference: Estimate
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Runs in order: `scores` by run and concern, and the changes that are real."""
+
+    runs: tuple[str, ...]
+    scores: pd.DataFrame
+    changes: tuple[Change, ...]
+
+
+class _Series(Protocol):
+    """A ruler over all runs: the difference of mean scores between two sets of runs."""
+
+    def contrast(self, before: Sequence[int], after: Sequence[int]) -> Estimate: ...
+
+
+def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
+    """Follow runs in the order in which they are given: folders of results, or `Results`."""
+    results = gather(runs)
+    names = results.models
+    if len(names) < 2:
+        raise DataError("a trend needs two runs or more; give their folders in order.")
+    every = answers(results)
+    by_run = [[a for a in every if a.model == name] for name in names]
+    followed = list(_followed(by_run))
+    if not followed:
+        raise DataError("the runs share no measure on the same data; run the same on all.")
+    scores = pd.DataFrame([r for c, rulers in followed for r in _rows(names, c, rulers)])
+    changes: list[Change] = []
+    for concern, rulers in followed:
+        series = _series(rulers, resampling)
+        if series is not None:
+            places = _changes(series, list(range(len(names))), len(followed))
+            changes += [_change(names, concern, rulers, *place) for place in places]
+    changes.sort(key=lambda c: c.p)
+    return Trend(tuple(names), scores, tuple(changes))
+
+
+def _followed(by_run: Sequence[Sequence[Answer]]) -> Iterator[tuple[str, list[Ruler]]]:
+    """Of each concern the rulers that count in all runs; those of one unit, the first of ORDER."""
+    tables = [
+        {(a.concern, key(r)): r for a in answers_ for r in a.rulers if r.trust != UNFIT}
+        for answers_ in by_run
+    ]
+    shared = [k for k in tables[0] if all(k in t for t in tables)]
+    taken: set[str] = set()
+    order = sorted(shared, key=lambda k: ORDER.index(tables[0][k].result.compared))
+    for name in order:
+        if name[0] not in taken:  # one ruler a concern: the one that the answer leads with
+            taken.add(name[0])
+            yield name[0], [t[name] for t in tables]
+
+
+def _rows(names: Sequence[str], concern: str, rulers: Sequence[Ruler]) -> Iterator[dict[str, Any]]:
+    for place, (name, ruler) in enumerate(zip(names, rulers, strict=True), 1):
+        unit, e = UNITS[ruler.result.compared], ruler.estimate
+        yield {
+            "run": name,
+            "place": place,
+            "concern": concern,
+            "measure": ruler.result.measure,
+            "data": ruler.result.data,
+            "category": ruler.category,
+            "compared": ruler.result.compared,
+            **{k: unit.shown(getattr(e, v)) for k, v in SHOWN.items()},
+            "n": e.n,
+        }
+
+
+SHOWN = {"score": "value", "low": "low", "high": "high"}
+
+
+def _changes(
+    series: _Series, runs: Sequence[int], tests: int
+) -> Iterator[tuple[int, Estimate, float, list[int], list[int]]]:
+    """Where a series changes within some runs: the place, the difference, and its p."""
+    if len(runs) < 2:
+        return
+    splits = [(list(runs[:k]), list(runs[k:])) for k in range(1, len(runs))]
+    contrasts = [series.contrast(*s) for s in splits]
+    # Where it changes most, by CUSUM; runs are alike in what their items share, so the least p
+    # would rather point at the split that mixes the two levels.
+    heights = [
+        abs(c.value) * math.sqrt(len(b) * len(a))
+        for c, (b, a) in zip(contrasts, splits, strict=True)
+    ]
+    best = int(np.argmax(heights))
+    p = contrasts[best].p
+    corrected = 1.0 if p is None or math.isnan(p) else min(1.0, p * len(splits) * tests)
+    if corrected > SURE:
+        return
+    before, after = splits[best]
+    yield from _changes(series, before, tests)
+    yield after[0], contrasts[best], corrected, before, after
+    yield from _changes(series, after, tests)
+
+
+def _change(
+    names: Sequence[str],
+    concern: str,
+    rulers: Sequence[Ruler],
+    place: int,
+    difference: Estimate,
+    p: float,
+    before: Sequence[int],
+    after: Sequence[int],
+) -> Change:
+    result = rulers[place].result
+    means = [float(np.mean([rulers[k].estimate.value for k in some])) for some in (before, after)]
+    return Change(
+        concern,
+        result.measure,
+        result.data,
+        result.compared,
+        names[place - 1],
+        names[place],
+        means[0],
+        means[1],
+        difference,
+        p,
+    )
+
+
+def _series(rulers: Sequence[Ruler], resampling: Resampling) -> _Series | None:
+    try:
+        if rulers[0].result.compared == "preference":
+            return _Shares(rulers, resampling)
+        return _Effects(rulers, resampling)
+    except DataError:
+        return None
+
+
+class _Shares:
+    """Answers of all runs [runs, items] to the items that all of them have."""
+
+    def __init__(self, rulers: Sequence[Ruler], resampling: Resampling) -> None:
+        tables = [wide(r.result) for r in rulers]
+        shared = tables[0].index
+        for table in tables[1:]:
+            shared = shared.intersection(table.index)
+        first, category = rulers[0].result, rulers[0].category
+        known = first.items.drop_duplicates("item").set_index("item").category.loc[shared]
+        chosen = (known.to_numpy() == category) | (category == "")
+        table = tables[0].loc[shared]
+        if len(set(table.cluster[chosen])) < 2:
+            raise DataError("too few items are in all runs.")
+        self.answers = np.array(
+            [
+                preferred(t.loc[shared, STEREOTYPE], t.loc[shared, ANTISTEREOTYPE], "half")
+                for t in tables
+            ]
+        )
+        self.design, self.resampling = designed(table), resampling
+        self.weight = np.zeros(len(shared))
+        last = rulers[-1].result
+        self.weight[chosen] = weight_of(first, last, table[chosen], category)
+
+    def contrast(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """The mean of the runs after, less that of the runs before, in points."""
+        first, second = (self.answers[list(some)].mean(axis=0) for some in (before, after))
+        paired = PairedAnswers(first, second, self.design)
+        return paired.bias(self.weight, self.resampling).difference
+
+
+class _Effects:
+    """Effect sizes of all runs over the same words, with those without each word."""
+
+    def __init__(self, rulers: Sequence[Ruler], resampling: Resampling) -> None:
+        first = rulers[0].result
+        each = [effects_without(first, r.result) for r in rulers]
+        self.values = [e[0][1] for e in each]
+        self.without: list[list[Floats]] = [e[2] for e in each]
+        self.resampling = resampling
+
+    def contrast(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """The mean of the runs after, less that of the runs before."""
+        values = [float(np.mean([self.values[k] for k in some])) for some in (before, after)]
+        first, second = (
+            [self._mean(some, s) for s in range(len(self.without[0]))] for some in (before, after)
+        )
+        return effect_difference((values[0], values[1]), first, second, self.resampling)
+
+    def _mean(self, runs: Sequence[int], which: int) -> Floats:
+        return np.asarray(np.mean([self.without[k][which] for k in runs], axis=0))
+
+
+def sentences(found: Trend) -> list[str]:
+    """What changed, in sentences; then what did not."""
+    out = [_told(c) for c in found.changes]
+    changed = {c.concern for c in found.changes}
+    rest = [c for c in dict.fromkeys(found.scores.concern) if c not in changed]
+    if rest:
+        mark = "; " if any("," in c for c in rest) else ", "
+        out.append(f"No change over the {len(found.runs)} runs is shown about {mark.join(rest)}.")
+    return out
+
+
+def _told(change: Change) -> str:
+    unit, d = UNITS[change.compared], change.difference  # type: ignore[index]
+    rose = "rose" if d.value > 0 else "fell"
+    before, after = (unit.text(v) for v in (change.before, change.after))
+    what = " of 100 pairs" if unit.head == "score" else ""
+    if change.compared == "odds":
+        by = f"times {math.exp(d.value):.2f} [{math.exp(d.low):.2f}, {math.exp(d.high):.2f}]"
+    else:
+        by = f"{d.value:+.{unit.digits}f} [{d.low:+.{unit.digits}f}, {d.high:+.{unit.digits}f}]"
+    about = change.concern[:1].upper() + change.concern[1:]
+    head = "" if what else f"{unit.head} "
+    return (
+        f"{about} {rose} from {change.last} to {change.first}: {head}{before} before, "
+        f"{after}{what} from then on, {by} ({change.measure} on {change.data})."
+    )
+
+
+def study(found: Trend) -> Study:
+    """A trend as pages show it: what changed first, a figure by unit, and both tables."""
+    changes = pd.DataFrame([_change_row(c) for c in found.changes])
+    tables = [Table("scores", "Scores by run", found.scores.drop(columns="place"))]
+    if len(changes):
+        tables.insert(0, Table("changes", "Changes that are real", changes, first=True))
+    marked = {(c.concern, c.first) for c in found.changes}
+    shown = found.scores.assign(
+        changed=[k in marked for k in zip(found.scores.concern, found.scores.run, strict=True)]
+    )
+    figures = [
+        trends(f"trend-{head}", f"Scores over {len(found.runs)} runs", part, UNITS_BY_HEAD[head])
+        for head, part in shown.groupby(shown.compared.map(lambda c: UNITS[c].head), sort=False)
+    ]
+    remarks = [
+        "A change is real where the mean answers before and after differ, on the same items, after "
+        "correction over all places and concerns."
+    ]
+    title = f"Trend over {len(found.runs)} runs"
+    return Study(title, tables, figures, remarks, answer=sentences(found))
+
+
+UNITS_BY_HEAD = {unit.head: unit for unit in UNITS.values()}
+
+
+def _change_row(change: Change) -> dict[str, Any]:
+    unit, d = UNITS[change.compared], change.difference  # type: ignore[index]
+    return {
+        "concern": change.concern,
+        "from": change.last,
+        "to": change.first,
+        "before": unit.shown(change.before),
+        "after": unit.shown(change.after),
+        "difference": d.value,
+        "low": d.low,
+        "high": d.high,
+        "p corrected": change.p,
+        "by": f"{change.measure} on {change.data}",
+    }

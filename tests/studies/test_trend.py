@@ -1,0 +1,90 @@
+"""Tests of studies/trend: changes that are there are found, where they are; others are not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import unmask
+from conftest import invoke, tiny
+from simulated_models import simulated
+from unmask.data.packaged import bundled_pairs
+from unmask.errors import DataError
+from unmask.studies.trend import sentences, study, trend
+from unmask.types import Results
+
+
+def series(folder, biases, seed=1):
+    """Runs of one model over time: the same noise, another bias about gender."""
+    data, out = bundled_pairs(), []
+    for place, bias in enumerate(biases):
+        some = simulated(data, folder, seed, {"gender": bias})
+        out += [replace(r, spec=replace(r.spec, model=f"step {place}")) for r in some]
+    return Results(out)
+
+
+def test_a_change_is_found_where_it_is(tmp_path):
+    found = trend(series(tmp_path, [0, 0, 0, 1.5, 1.5, 1.5]))
+    (change,) = found.changes
+    assert (change.concern, change.last, change.first) == ("gender", "step 2", "step 3")
+    assert change.difference.low > 0
+    first, rest = sentences(found)
+    assert first.startswith("Gender rose from step 2 to step 3: 50.0 before, ")
+    assert rest.startswith("No change over the 6 runs is shown about ")
+
+
+def test_two_changes_and_their_signs(tmp_path):
+    found = trend(series(tmp_path, [0, 0, 2, 2, 0, 0]))
+    by_place = {c.first: c.difference.value > 0 for c in found.changes}
+    assert by_place == {"step 2": True, "step 4": False}
+
+
+def test_the_other_way_round_the_signs_turn(tmp_path):
+    there = trend(series(tmp_path, [0, 0, 2]))
+    back = trend(series(tmp_path, [2, 0, 0]))
+    assert there.changes[0].difference.value == pytest.approx(-back.changes[0].difference.value)
+
+
+def test_fair_models_of_any_noise_rarely_change(tmp_path):
+    alarms = 0
+    for seed in range(12):
+        runs = []
+        for place in range(5):
+            some = simulated(bundled_pairs(), tmp_path, 100 * seed + place, {}, measures=("cps",))
+            runs += [replace(r, spec=replace(r.spec, model=f"{place}")) for r in some]
+        alarms += bool(trend(Results(runs)).changes)
+    assert alarms <= 2
+
+
+def test_scores_are_those_of_the_runs(tmp_path):
+    runs = series(tmp_path, [0, 1])
+    frame = trend(runs).scores
+    gender = frame[(frame.concern == "gender") & (frame.run == "step 1")].iloc[0]
+    own = next(r for r in runs if r.model == "step 1" and r.measure == gender.measure)
+    assert gender.score == own.extras["stereotype:gender"].value
+    assert set(frame.run) == {"step 0", "step 1"}
+
+
+def test_effect_sizes_are_followed_too():
+    runs = unmask.run([tiny(f) for f in ("bert", "roberta", "albert")], ["odds"], ["kurita-career"])
+    found = trend(runs)
+    assert set(found.scores.compared) == {"odds"}
+    assert np.allclose(found.scores.score, [np.exp(r.overall.value) for r in runs])
+
+
+def test_the_command_writes_a_page(tmp_path):
+    runs = series(tmp_path, [0, 0, 2])
+    folders = []
+    for name in runs.models:
+        folders.append(tmp_path / name.replace(" ", "-"))
+        unmask.save(runs.select(models=[name]), folders[-1])
+    status, shown, _ = invoke("trend", *folders, "-o", tmp_path / "out")
+    assert status == 0
+    assert "Gender rose from step 1 to step 2" in shown
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Changes that are real" in page
+    assert (tmp_path / "out" / "changes.csv").is_file()
+    assert invoke("trend", folders[0])[0] == 2
+    assert study(trend(runs)).figures[0].numbers.changed.sum() == 1
+    with pytest.raises(DataError, match="two runs or more"):
+        trend([folders[0]])
