@@ -29,7 +29,7 @@ FLOORS = (
     {"data", "models"},
     {"flow", "reports", "corpus"},
     {"studies", "lab", "api"},
-    {"extend"},
+    {"extend", "serve"},
     {"cli"},
     {"__init__", "__main__"},
 )

@@ -10,7 +10,16 @@ from typer.core import TyperGroup
 
 SECTIONS = {
     "Measure": ("run", "score", "compare", "gate", "reliability"),
-    "Read results": ("report", "items", "neighbours", "trend", "leaderboard", "export", "log"),
+    "Read results": (
+        "report",
+        "items",
+        "neighbours",
+        "trend",
+        "leaderboard",
+        "serve",
+        "export",
+        "log",
+    ),
     "Study": ("reproduce", "vary", "validate", "plan"),
     "Look up": ("list", "cite", "data", "contexts", "cache"),
 }

@@ -26,6 +26,7 @@ from unmask.cli.report import report
 from unmask.cli.reproduce import reproduce
 from unmask.cli.run import run
 from unmask.cli.score import score
+from unmask.cli.serve import serve
 from unmask.cli.trend import trend
 from unmask.cli.validate import validate
 from unmask.cli.vary import vary
@@ -50,7 +51,7 @@ for group, commands in (("contexts", contexts.app), ("cache", cache.app), ("data
     app.add_typer(commands, name=group)
 for command in (
     run, score, compare, gate, reproduce, vary, reliability, plan, report, validate, items,
-    neighbours, trend, leaderboard, export, log, cite,
+    neighbours, trend, leaderboard, serve, export, log, cite,
 ):  # fmt: skip
     app.command()(command)
 app.command(name="list")(list_)

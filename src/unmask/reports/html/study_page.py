@@ -75,7 +75,17 @@ def webpage_of(study: Study) -> page.Page:
     left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *left]
     if own is None:
-        return page.Page(study.title, "", notes=notes, tables=tables, figures=drawn_, claims=claims)
+        first, later = (drawn_, []) if study.answer else ([], drawn_)
+        return page.Page(
+            study.title,
+            "",
+            differences=study.answer,
+            concerns=first,
+            notes=notes,
+            tables=tables,
+            figures=later,
+            claims=claims,
+        )
     return replace(
         own,
         notes=notes,

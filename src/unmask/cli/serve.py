@@ -1,0 +1,56 @@
+"""The command `serve`: a local page for single pairs and for browsing results."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from unmask.cli import options as shared
+from unmask.cli.lazy import lazy
+from unmask.errors import UnmaskError
+
+if TYPE_CHECKING:
+    import webbrowser
+
+    from unmask import measures as rows
+    from unmask.serve import pair, site
+else:
+    webbrowser = lazy("webbrowser")
+    rows = lazy("unmask.measures")
+    pair = lazy("unmask.serve.pair")
+    site = lazy("unmask.serve.site")
+
+console = shared.made_console()
+
+
+def serve(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders of results to list; default: those in unmask-results."),
+    ] = None,
+    model: Annotated[str, typer.Option("-m", "--model", help="The model to ask.")] = "bundled",
+    measure: shared.Measures = None,
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8377,
+    show: shared.Open = False,
+) -> None:
+    """Open a page on this machine: type a pair and see its tokens shaded, and browse results."""
+    chosen = shared.split(measure) if measure else []
+    for name in chosen:
+        rows.find(name)
+    if not 0 <= port <= 65535:
+        raise UnmaskError(f"--port is {port}; give a number from 0 to 65535.")
+    listed = folders or sorted(shared.RESULTS.glob("*"), reverse=True)
+    own = site.Site(pair.Scorer(model, chosen), listed)
+    try:
+        server = site.server(own, port)
+    except OSError as error:
+        raise UnmaskError(
+            f"port {port} cannot be used ({error.strerror}); give another one with --port."
+        ) from error
+    address = f"http://{site.HOST}:{server.server_address[1]}/"
+    console.print(f"Page: [bold]{escape(address)}[/] (Ctrl-C ends it)", soft_wrap=True)
+    if show:
+        webbrowser.open(address)
+    with server:
+        server.serve_forever()

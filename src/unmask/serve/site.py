@@ -1,0 +1,202 @@
+"""The local site: who may ask, and what is answered.
+
+It listens on this machine alone. A page of another site that a browser has open can still send
+requests here, so each is refused that names another host (DNS rebinding), comes from another
+origin, or has not the secret that only our own page knows. Pages of results run in a sandbox, as
+they may be somebody else's.
+"""
+
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Protocol
+
+from unmask.errors import UnmaskError
+from unmask.reports.files import visible
+from unmask.reports.results import RESULTS
+from unmask.reports.templating import rendered
+
+HOST = "127.0.0.1"
+LARGEST = 20_000  # bytes of a request
+LARGEST_FILE = 50_000_000  # bytes of results.json that a list is made from
+PAGE = "report.html"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+OWN = "default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{}'; connect-src 'self'"
+SANDBOX = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:"
+)
+
+
+class PairScorer(Protocol):
+    """What scores a pair: `serve/pair.py` has one."""
+
+    name: str
+
+    def score(self, pair: Mapping[str, Any]) -> dict[str, Any]:
+        """Scores and shaded tokens of two sentences."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A status, a content with its type, and headers beside the usual ones."""
+
+    status: int
+    content: bytes
+    kind: str = "application/json"
+    more: tuple[tuple[str, str], ...] = ()
+
+
+def _said(status: int, text: str) -> Reply:
+    return Reply(status, json.dumps({"error": text}).encode())
+
+
+class Site:
+    """The page, its pairs and its results; one pair is scored at a time."""
+
+    def __init__(self, scorer: PairScorer, folders: Sequence[Path] = ()) -> None:
+        self.scorer, self.folders = scorer, [f for f in folders if (f / RESULTS).is_file()]
+        self.secret, self.origins = secrets.token_urlsafe(24), set[str]()
+        self._one = threading.Lock()
+
+    def listen(self, port: int) -> None:
+        """The names under which this site is known."""
+        self.origins = {f"http://{name}:{port}" for name in (HOST, "localhost")}
+
+    def allowed(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request names this host, and comes from our page or from a typed address."""
+        origin = headers.get("Origin")
+        here = f"http://{headers.get('Host', '')}" in self.origins
+        cross = headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
+        return here and not cross and (origin is None or origin in self.origins)
+
+    def get(self, path: str, headers: Mapping[str, str]) -> Reply:
+        """The page itself, or the page of some results by its number."""
+        if not self.allowed(headers):
+            return _said(403, "this page is for this machine alone.")
+        if path == "/":
+            return self._page()
+        number = path.removeprefix("/results/")
+        if path != number and number.isdecimal() and int(number) < len(self.folders):
+            page = self.folders[int(number)] / PAGE
+            if page.is_file():
+                more = (("Content-Security-Policy", SANDBOX),)
+                return Reply(200, page.read_bytes(), "text/html; charset=utf-8", more)
+        return _said(404, "there is no such page.")
+
+    def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """A pair of sentences in JSON, scored."""
+        secret = headers.get("X-Unmask", "")
+        if not self.allowed(headers) or not hmac.compare_digest(
+            secret.encode("utf-8", "replace"), self.secret.encode()
+        ):
+            return _said(403, "this page is for this machine alone.")
+        if path != "/pair":
+            return _said(404, "there is no such page.")
+        if headers.get("Content-Type", "").partition(";")[0] != "application/json":
+            return _said(415, "give JSON.")
+        try:
+            given = json.loads(body)
+            if not isinstance(given, dict):
+                raise ValueError("not an object")
+        except (ValueError, RecursionError):
+            return _said(400, "the request is not JSON with two sentences.")
+        return self._scored(given)
+
+    def _scored(self, given: Mapping[str, Any]) -> Reply:
+        try:
+            with self._one:
+                answer = self.scorer.score(given)
+        except UnmaskError as error:
+            return _said(400, str(error))
+        except (ValueError, RuntimeError, MemoryError) as error:
+            return _said(500, f"the model failed ({type(error).__name__}: {error!s:.200}).")
+        return Reply(200, json.dumps(answer, allow_nan=False).encode())
+
+    def _page(self) -> Reply:
+        nonce = secrets.token_urlsafe(16)
+        runs = [_listed(n, f) for n, f in enumerate(self.folders)]
+        text = rendered(
+            "serve.html.jinja",
+            secret=self.secret,
+            nonce=nonce,
+            model=visible(self.scorer.name),
+            runs=runs,
+        )
+        more = (("Content-Security-Policy", OWN.format(nonce)),)
+        return Reply(200, text.encode(), "text/html; charset=utf-8", more)
+
+
+def _listed(number: int, folder: Path) -> dict[str, Any]:
+    """A folder of results: its name, when it was made, and its answers in sentences."""
+    path = folder / RESULTS
+    content: Any = {}
+    try:
+        if path.stat().st_size <= LARGEST_FILE:
+            content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        content = {}
+    content = content if isinstance(content, dict) else {}
+    answer, made = (c if isinstance(c := content.get(k), dict) else {} for k in ("answer", "made"))
+    sentences = answer.get("sentences")
+    named = sentences.items() if isinstance(sentences, dict) else ()
+    return {
+        "number": number,
+        "name": visible(str(folder)),
+        "date": visible(str(made.get("date", "")))[:10],
+        "answers": [(visible(str(m)), visible(str(s))) for m, s in named],
+        "page": (folder / PAGE).is_file(),
+    }
+
+
+def server(site: Site, port: int) -> ThreadingHTTPServer:
+    """A server of the site on this machine; port 0 takes a free one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        """Hands requests to the site; nothing is logged."""
+
+        server_version, sys_version = "unmask", ""
+
+        def do_GET(self) -> None:
+            self._reply(site.get(self.path.partition("?")[0], self._named()))
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            if not length.isdecimal() or int(length) > LARGEST:
+                self.close_connection = True
+                self._reply(_said(413, f"a request has at most {LARGEST} bytes."))
+                return
+            body = self.rfile.read(int(length))
+            self._reply(site.post(self.path.partition("?")[0], self._named(), body))
+
+        def _named(self) -> dict[str, str]:
+            """The headers; letter case of their names does not matter."""
+            return {name.title(): value for name, value in self.headers.items()}
+
+        def _reply(self, reply: Reply) -> None:
+            self.send_response(reply.status)
+            headers = {**HEADERS, "Content-Type": reply.kind, **dict(reply.more)}
+            for name, value in {**headers, "Content-Length": str(len(reply.content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(reply.content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: the terminal shows what the command says."""
+
+    made = ThreadingHTTPServer((HOST, port), Handler)
+    made.daemon_threads = True
+    site.listen(made.server_address[1])
+    return made
