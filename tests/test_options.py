@@ -7,8 +7,10 @@ import pytest
 
 import unmask
 from conftest import tiny
+from unmask.api import run
 from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
+from unmask.errors import UnmaskError
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ from unmask.data.wordsets import stimuli
         ({"level": 95}, "between 0 and 1"),
         ({"samples": 1}, "at least 2"),
         ({"keep": ("token",)}, "did you mean 'tokens'"),
-        ({"layr": 3}, "allowed are the fields of unmask.Options"),
+        ({"layr": 3}, "unknown option 'layr'; did you mean 'layer'"),
     ],
 )
 def test_options_check_themselves(given, said):
@@ -98,3 +100,15 @@ def test_level_is_one_argument_throughout():
         assert a.overall.value == b.overall.value
         assert a.overall.low < b.overall.low < b.overall.high < a.overall.high
         assert (a.overall.level, b.overall.level) == (0.95, 0.5)
+
+
+def test_a_misspelt_option_is_answered_with_the_nearest():
+    with pytest.raises(UnmaskError, match="unknown option 'limt'; did you mean 'limit'"):
+        run("bundled", ["aul"], ["bundled-pairs"], limt=3)
+    with pytest.raises(UnmaskError, match="did you mean 'exclude_flagged'"):
+        unmask.evaluate("bundled", "aul", "bundled-pairs", exclude_flaged=True)
+
+
+def test_a_bare_network_is_told_what_is_missing():
+    with pytest.raises(UnmaskError, match=r"give both as \(network, tokenizer\)"):
+        run([tiny("bert").net], ["aul"], ["bundled-pairs"])

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, Unpack, cast
 
 from rich.console import Console
 
@@ -17,7 +17,7 @@ from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.flow.fit import takes
 from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
 from unmask.models.protocol import Model
-from unmask.options import Options, Spec
+from unmask.options import OptionArguments, Options, Spec, checked_names
 from unmask.options import named as named_as
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
@@ -31,7 +31,9 @@ ModelLike: TypeAlias = str | Path | Model | tuple[Any, Any]
 Models: TypeAlias = ModelLike | Iterable[ModelLike]
 
 
-def evaluate(model: ModelLike, measure: Any, data: Any, **options: Any) -> Result:
+def evaluate(
+    model: ModelLike, measure: Any, data: Any, **options: Unpack[OptionArguments]
+) -> Result:
     """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
     `model` is a name, a loaded model, or a network of transformers with its tokenizer,
@@ -52,7 +54,7 @@ def run(
     models: Models = ("bundled",),
     measures: Any = None,
     data: Any = None,
-    **options: Any,
+    **options: Unpack[OptionArguments],
 ) -> Results:
     """All measures on all data that they fit, for all models.
 
@@ -66,10 +68,8 @@ def run(
 
 
 def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -> Results:
-    try:
-        settings = Options(**options)
-    except TypeError as error:
-        raise UnmaskError(f"{error}; allowed are the fields of unmask.Options.") from error
+    checked_names(options)
+    settings = Options(**options)
     asked, given = _several(measures), _several(data)
     named, same_name = _named_apart([_loaded(m, settings) for m in _several(models)])
     if not named:
@@ -222,6 +222,11 @@ def _is_pair(given: Any) -> bool:
 
 def _loaded(model: ModelLike, options: Options) -> str | Path | Model:
     """A model as the flow takes it: a name stays one, a network in memory is wrapped."""
+    if hasattr(model, "named_parameters"):
+        raise ModelError(
+            f"a {type(model).__name__} is a network without its tokenizer; give both as "
+            "(network, tokenizer)."
+        )
     if not isinstance(model, tuple) or not _is_pair(model):
         return cast("str | Path | Model", model)  # anything else is refused when it is used
     usual = Options()

@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from unmask.errors import UnmaskError
 from unmask.support.registry import unknown
@@ -301,6 +301,52 @@ class Options:
     def resampling(self) -> Resampling:
         """Seed, level and splits as the estimators take them."""
         return Resampling(seed=self.seed, level=self.level, splits=self.splits, random=self.random)
+
+
+class OptionArguments(TypedDict, total=False):
+    """The keyword arguments of `run` and `evaluate`: the fields of `Options`.
+
+    `progress` may also be True, which shows a bar.
+    """
+
+    seed: int
+    level: float
+    dtype: str
+    device: str | None
+    load: str | None
+    engine: str
+    address: str | None
+    workers: int | None
+    tokens: int | str
+    pool: str | None
+    layer: int | None
+    contexts: Any
+    samples: int | None
+    splits: int
+    random: str
+    matters: Threshold | str | float
+    family: str
+    exclude_flagged: bool
+    exclude: Path | str | None
+    until: str | float | None
+    limit: int | None
+    encoding: str | None
+    cluster: str | None
+    keep: tuple[str, ...]
+    recheck: bool
+    fast: bool
+    cache: bool
+    store: Any
+    plans: Any
+    progress: Callable[[str, int, int], None] | bool | None
+
+
+def checked_names(given: Iterable[str]) -> None:
+    """Refuse options that there are not, with the nearest right ones."""
+    names = list(OptionArguments.__annotations__)
+    for name in given:
+        if name not in names:
+            raise UnmaskError(unknown("option", name, names))
 
 
 def _association_choices(pool: Any, layer: Any, samples: Any) -> None:

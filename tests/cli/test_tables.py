@@ -11,18 +11,37 @@ from rich.console import Console
 import unmask
 from unmask.cli import tables, terminal
 from unmask.cli.options import PIPE_WIDTH
-from unmask.reports.columns import Cell
+from unmask.reports.columns import RUN, UNITS, Cell, laid_out
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_tables_fit_without_cutting_words(width):
     found = unmask.run("bundled", ["sss", "w-seat", "lpbs"], limit=40)
     shown = StringIO()
     terminal.print_results(Console(file=shown, width=width), found, by_category=True)
     text = shown.getvalue()
     assert max(map(len, text.splitlines())) <= width
-    for word in ("measure", "verdict", "sss", "w-seat", "biased", "interval", "socioeconomic"):
+    words = ("measure", "verdict", "sss", "w-seat", "biased", "interval", "socioeconomic")
+    for word in words if width > 40 else ("measure", "score", "sss", "w-seat"):
         assert word in text
+    if width == 40:  # a paragraph for each row, and nothing is cut
+        for r in found:
+            value = UNITS[r.compared].text(r.overall.value)
+            assert f"{UNITS[r.compared].head} {value}" in " ".join(text.split())
+
+
+def test_what_was_not_shrunk_is_not_shown():
+    result = unmask.evaluate("bundled", "aul", "bundled-pairs", limit=120)
+    moved = [
+        abs(e.more["shrunken"] - e.value)
+        for e in result.by_category.values()
+        if "shrunken" in e.more
+    ]
+    frame = unmask.table([result], by_category=True)
+    heads = [h.text for h in laid_out(frame, RUN)[0]]
+    assert ("shrunk" in heads) == (max(moved) >= 0.05)
+    still = frame.assign(shrunken=frame.score)
+    assert "shrunk" not in [h.text for h in laid_out(still, RUN)[0]]
 
 
 def test_names_break_at_their_marks_only():

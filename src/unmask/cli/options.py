@@ -2,20 +2,64 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
 from unmask.options import ABOUT
 
+if TYPE_CHECKING:
+    from unmask import measures as registries
+    from unmask.data import catalogue
+else:
+    registries = lazy("unmask.measures")
+    catalogue = lazy("unmask.data.catalogue")
+
+
+WHAT, OUTPUT, MODEL = "What to measure", "Output", "How the model runs"
+ITEMS, NUMBERS = "Items and words", "Statistics"
+# By field of `Options`: the part of a command's help in which it stands.
+PANELS = {
+    **dict.fromkeys(("pool", "layer", "contexts", "samples"), "Choices of association measures"),
+    **dict.fromkeys(("limit", "encoding", "cluster", "exclude", "exclude_flagged", "until"), ITEMS),
+    **dict.fromkeys(("seed", "level", "random", "family", "matters", "splits"), NUMBERS),
+}
+
 
 def of_options(name: str, *flags: str) -> Any:
-    """A command-line option that is a field of `Options`, with its help."""
-    return typer.Option(*flags, help=ABOUT[name])
+    """A command-line option that is a field of `Options`, with its help, in its part of it."""
+    return typer.Option(*flags, help=ABOUT[name], rich_help_panel=PANELS.get(name, MODEL))
+
+
+def _completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Completion of the last of some names with commas."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{n}" for n in names() if n.startswith(last)]
+
+    return complete
+
+
+def measure_names() -> list[str]:
+    """All measures."""
+    return list(registries.MEASURES)
+
+
+def data_names() -> list[str]:
+    """All data sets, word tests and groups of them, and files at hand."""
+    files = (str(p) for p in Path().glob("*") if p.suffix in (".csv", ".tsv", ".jsonl", ".parquet"))
+    return [*catalogue.known(), *sorted(files)]
+
+
+def model_names() -> list[str]:
+    """The bundled model, and folders that hold one."""
+    return ["bundled", *sorted(str(p.parent) for p in Path().glob("*/config.json"))]
 
 
 Seed = Annotated[int, of_options("seed")]
@@ -52,25 +96,59 @@ Models = Annotated[
         "--models",
         help="Hub name, name@revision, folder, GGUF or vectors file, ELMo's two files, address of "
         "a server, or 'bundled'; commas.",
+        rich_help_panel=WHAT,
+        autocompletion=_completing(model_names),
     ),
 ]
 Measures = Annotated[
-    list[str] | None, typer.Option("-x", "--measure", help="Measures, with commas.")
+    list[str] | None,
+    typer.Option(
+        "-x",
+        "--measure",
+        help="Measures, with commas.",
+        rich_help_panel=WHAT,
+        autocompletion=_completing(measure_names),
+    ),
 ]
 Data = Annotated[
-    list[str] | None, typer.Option("-d", "--data", help="Data sets, groups or CSV files; commas.")
+    list[str] | None,
+    typer.Option(
+        "-d",
+        "--data",
+        help="Data sets, groups or CSV files; commas.",
+        rich_help_panel=WHAT,
+        autocompletion=_completing(data_names),
+    ),
 ]
-Out = Annotated[Path | None, typer.Option("-o", "--out", help="Folder for the results.")]
-CsvOut = Annotated[Path | None, typer.Option("-o", "--out", help="CSV file.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the results folder.")]
-InJson = Annotated[bool, typer.Option("--json", help="Print only the results, as JSON.")]
-ByCategory = Annotated[bool, typer.Option(help="Also print a row for each category.")]
+Out = Annotated[
+    Path | None, typer.Option("-o", "--out", help="Folder for the results.", rich_help_panel=OUTPUT)
+]
+CsvOut = Annotated[
+    Path | None, typer.Option("-o", "--out", help="CSV file.", rich_help_panel=OUTPUT)
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Overwrite existing results.", rich_help_panel=OUTPUT)
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("-q", "--quiet", help="Print only the results folder.", rich_help_panel=OUTPUT),
+]
+InJson = Annotated[
+    bool, typer.Option("--json", help="Print only the results, as JSON.", rich_help_panel=OUTPUT)
+]
+ByCategory = Annotated[
+    bool, typer.Option(help="Also print a row for each category.", rich_help_panel=OUTPUT)
+]
 Scale = Annotated[
     str | None,
-    typer.Option(help="What tables show, where there is a choice: share, d or odds (times)."),
+    typer.Option(
+        help="What tables show, where there is a choice: share, d or odds (times).",
+        rich_help_panel=OUTPUT,
+    ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+Open = Annotated[
+    bool, typer.Option("--open", help="Open the page in a browser.", rich_help_panel=OUTPUT)
+]
 Folder = Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]
 Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
 
@@ -82,6 +160,12 @@ def made_console() -> Console:
     """A console as wide as the terminal; a pipe or a file has no width, unless COLUMNS is set."""
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
     return Console(width=PIPE_WIDTH) if piped else Console()
+
+
+def starting(console: Console, silent: bool) -> None:
+    """Say at once that something happens: libraries take seconds to load."""
+    if console.is_terminal and not silent:
+        console.print("loading ...", style="dim", end="\r")
 
 
 def token_budget(text: str) -> int | str:

@@ -91,6 +91,7 @@ def run(
     seed: shared.Seed = 0,
 ) -> None:
     """Measure bias in models; without arguments, in the bundled one with the standard suite."""
+    shared.starting(console, quiet or in_json)
     study = _study(context, config)
     options.check_scale(scale)
     chosen_rules = None if gate is None else rules.read(gate)

@@ -38,7 +38,7 @@ def score(
     force: shared.Force = False,
     quiet: shared.Quiet = False,
     in_json: shared.InJson = False,
-    by_category: shared.ByCategory = True,
+    by_category: shared.ByCategory = False,
     matters: shared.Threshold = "3,0.2d,1.1x",
     show: shared.Open = False,
     level: shared.Level = 0.95,

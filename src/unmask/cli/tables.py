@@ -54,6 +54,30 @@ def fitted(
     return [heads[k] for k in keep], cut, gone
 
 
+def fits(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], width: int) -> bool:
+    """Whether a table, its names broken, has room: else its numbers would be cut."""
+    sizes = [
+        max(cell_len(line) for cells in (heads, *rows) for line in cells[k].text.split("\n"))
+        for k in range(len(heads))
+    ]
+    return sum(sizes) + len(sizes) - 1 <= width
+
+
+def as_lines(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]]) -> list[tuple[str, str]]:
+    """Each row as its first name and the rest in a line, for terminals too narrow for a table."""
+    return [
+        (
+            row[0].text.strip(),
+            ", ".join(
+                f"{head.text} {cell.text.strip()}"
+                for head, cell in zip(heads[1:], row[1:], strict=True)
+                if cell.text.strip()
+            ),
+        )
+        for row in rows
+    ]
+
+
 def _size(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], k: int) -> int:
     return max(cell_len(cells[k].text) for cells in (heads, *rows))
 

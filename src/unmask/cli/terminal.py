@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from unmask.cli.tables import fitted
+from unmask.cli.tables import as_lines, fits, fitted
 from unmask.data.check.file import Checked
 from unmask.reports import answer_words, difference_words
 from unmask.reports.answer import Answer
@@ -93,10 +93,24 @@ def _print_table(
     console: Console, frame: pd.DataFrame, columns: Iterable[Column], title: str
 ) -> None:
     """A table as wide as the terminal, and what had no room in it."""
-    heads, rows, gone = fitted(*laid_out(frame, columns), console.width)
+    whole = laid_out(frame, columns)
+    heads, rows, gone = fitted(*whole, console.width)
+    if not fits(heads, rows, console.width):
+        _print_lines_of(console, *whole, title)
+        return
     console.print(_drawn(heads, rows, title))
     if gone:
         console.print(f"no room for {', '.join(gone)}: a wider terminal shows it", style="dim")
+    console.print()
+
+
+def _print_lines_of(
+    console: Console, heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], title: str
+) -> None:
+    """A table on a terminal that is too narrow for it: a paragraph for each row."""
+    console.print(escape(title), style="italic", highlight=False)
+    for name, rest in as_lines(heads, rows):
+        console.print(f"[bold]{escape(name)}[/]: {escape(rest)}", highlight=False)
     console.print()
 
 

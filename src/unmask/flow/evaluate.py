@@ -217,12 +217,12 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
 
     A cluster is shared `among` that many models.
     """
-    keep_freed_memory()
-    from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
-
     task = f"loading {name}"
     options.progress(task, 0, 0)
     try:
+        keep_freed_memory()
+        from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
+
         settings: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
         if options.engine == "ray" and form_of(str(name)) == "network":
             from unmask.models.ray.remote_model import load_remote  # so is Ray

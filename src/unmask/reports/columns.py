@@ -214,6 +214,13 @@ def _few(row: Row) -> bool:
     return bool(row["few"])
 
 
+def _shrunk(frame: pd.DataFrame) -> bool:
+    """Whether a category was drawn to the common mean by more than is shown."""
+    moved = (frame.shrunken - frame.score).abs() if "shrunken" in frame else pd.Series([0.0])
+    return bool((moved >= SHOWN).any())
+
+
+SHOWN = 0.05  # half of the last digit of a share
 RUN: Sequence[Column] = (
     Column("measure", lambda r: "" if r["category"] else r["measure"], words, left=True),
     Column(
@@ -232,7 +239,7 @@ RUN: Sequence[Column] = (
     Column("p run", _of("p_run"), p_value, when=lambda f: _effects(f) and _any("p_run")(f)),
     Column("p Holm", _of("p_holm"), p_value, when=lambda f: _effects(f) and not _any("p_run")(f)),
     Column("detect", _of("detectable"), _detect),
-    Column("shrunk", _of("shrunken"), _score_or_none, when=_any("shrunken")),
+    Column("shrunk", _of("shrunken"), _score_or_none, when=_shrunk),
     Column("stereotype", _apart, _with_interval, when=_differing),
     Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),

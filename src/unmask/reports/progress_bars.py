@@ -39,7 +39,7 @@ class _Count(ProgressColumn):
 
 
 @contextmanager
-def bars(console: Console, unit: str = "rows") -> Iterator[Callable[[str, int, int], None]]:
+def bars(console: Console, unit: str = "sentences") -> Iterator[Callable[[str, int, int], None]]:
     """A bar for each thing that tells of its progress, counting in a unit.
 
     What has a total of 0 cannot be counted: it is shown from (0, 0) to (1, 0).
