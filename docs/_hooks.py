@@ -15,6 +15,7 @@ from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES
 from unmask.options import ABOUT
 from unmask.reports.cite import references
+from unmask.reports.standings import UNTESTED, WORDS, standings
 
 
 def measures() -> str:
@@ -128,6 +129,21 @@ def bibliography() -> str:
     return "```bibtex\n" + "\n\n".join(references().values()) + "\n```"
 
 
+def standing_table() -> str:
+    lines = ["| measure | masked models | causal models | what it asks |", "|---|---|---|---|"]
+    order = [*WORDS, UNTESTED]
+    rows = []
+    for row in MEASURES.values():
+        if "@" in row.name:
+            continue
+        known = standings(row.name)
+        words = [known[k].word if k in known else "" for k in ("masked", "causal")]
+        place = min((order.index(w) for w in words if w), default=len(order))
+        shown = ["unsettled" if w == "cannot tell" else w for w in words]
+        rows.append((place, f"| `{row.name}` | {shown[0]} | {shown[1]} | {row.about} |"))
+    return "\n".join([*lines, *(line for _, line in sorted(rows, key=lambda r: r[0]))])
+
+
 PARTS: dict[str, typing.Callable[[], str]] = {
     "measures": measures,
     "data": data,
@@ -135,6 +151,7 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     "python": python,
     "bibliography": bibliography,
     "card": card,
+    "standings": standing_table,
 }
 
 
