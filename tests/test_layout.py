@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,23 @@ def test_tests_stand_where_their_code_stands():
     cached = {f for f in folders if "__pycache__" in f.parts}
     for folder in folders - own - cached:
         assert (SOURCE / folder).is_dir(), f"tests/{folder} has no counterpart"
+
+
+def test_the_wheel_holds_its_notice_and_its_templates(tmp_path):
+    build = [sys.executable, "-m", "build", "--wheel", "-n", "-o", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
+    licences = {Path(n).name for n in names if "/licenses/" in n}
+    assert licences == {"LICENSE", "NOTICE"}
+    own = {p.relative_to(SOURCE.parent).as_posix() for p in SOURCE.rglob("*.jinja*")}
+    assert own <= set(names)
+
+
+def test_the_notice_names_every_file_of_the_weights():
+    notice = (ROOT / "NOTICE").read_text()
+    folder = SOURCE / "models" / "bundled_model"
+    for path in folder.iterdir():
+        if path.suffix != ".md":
+            assert path.name in notice
+    assert "CC BY-NC-SA" in notice
+    assert "NOTICE" in (folder / "README.md").read_text()
