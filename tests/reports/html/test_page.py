@@ -29,7 +29,7 @@ from unmask.options import Options, Spec
 from unmask.reports import formats
 from unmask.reports import results as files
 from unmask.reports.figures import drawing, result_figures
-from unmask.reports.html import explorer
+from unmask.reports.html import board_page, explorer
 from unmask.reports.html import page as html_page
 from unmask.text.contexts import WordTest
 from unmask.types import Contrast, Dataset, Results, Text
@@ -352,6 +352,37 @@ def test_several_models_open_with_what_differs(tmp_path):
     assert overall == (
         "No difference between the overall scores of one and three is shown (2 scores compared)."
     )
+
+
+@browser
+def test_a_board_is_sorted_by_any_column(tmp_path):
+    data, every = bundled_pairs(), []
+    for name, bias in (
+        ("a <b>fair</b>", {}),
+        ("b", {"gender": 3.0, "age": 3.0}),
+        ("c", {"age": 2.0}),
+    ):
+        some = simulated(data, tmp_path, 1, bias)
+        every += [replace(r, spec=replace(r.spec, model=name)) for r in some]
+    path = tmp_path / "board.html"
+    path.write_text(board_page.board_page(unmask.leaderboard(every)))
+    found = seen(
+        path,
+        tmp_path,
+        """
+const rows = () => [...document.querySelectorAll("#board tbody tr")];
+const names = () => rows().map((r) => r.cells[0].textContent);
+const press = (n) => document.querySelectorAll("#board th button")[n].click();
+const head = document.querySelectorAll("#board th")[0];
+press(2); const nearest = names(); press(0); const up = names(); press(0); const down = names();
+return { nearest, up, down, sorted: head.getAttribute("aria-sort"),
+  bars: document.querySelectorAll("td.ranks svg").length };
+""",
+    )["found"]
+    assert found["nearest"][-1] == "b"
+    assert found["up"] == ["a <b>fair</b>", "b", "c"]
+    assert found["down"] == found["up"][::-1]
+    assert (found["sorted"], found["bars"]) == ("descending", 3)
 
 
 @browser
