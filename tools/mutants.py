@@ -46,6 +46,8 @@ EQUIVALENT = {
     ("measures/plans.py", '"target", (0,)'): "the token at a hidden place is not seen",
     ("stats/word_preference.py", "cell = codes(family *"): "other numbers for the same cells",
     ("stats/ceat.py", "block = 128"): "how many samples are computed at a time",
+    ("flow/run_likelihood.py", "GPU_PACE ="): "how far a GPU is kept ahead: speed alone",
+    ("flow/results.py", "share = 100 * scored.unknown"): "a guard against dividing by none",
     ("flow/precision.py", "SAMPLE = 100"): "how many items show the error of a format: a choice",
 }
 

@@ -1,6 +1,7 @@
 """Tests of flow/progress."""
 
 from conftest import tiny
+from unmask.flow.evaluate import loaded
 from unmask.flow.progress import Meter
 from unmask.options import Options
 
@@ -18,3 +19,9 @@ def test_what_is_planned_so_far_tells_of_the_rest():
     meter.done()
     assert [args[1:] for args in told] == [(0, 8), (2, 8), (2, 8), (7, 8), (8, 8)]
     assert {args[0] for args in told} == {"tiny-bert"}
+
+
+def test_loading_is_told_from_its_beginning_to_its_end():
+    told = []
+    loaded("bundled", Options(progress=lambda *args: told.append(args)))
+    assert (told[0], told[-1]) == (("loading bundled", 0, 0), ("loading bundled", 1, 0))

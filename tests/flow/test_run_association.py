@@ -155,3 +155,10 @@ def test_ceat_takes_sets_of_one_word_by_design_only():
     assert result.items[result.items.label.isin(["X", "Y"])].without.isna().all()
     with pytest.raises(DataError, match="has 1 word; it needs 2"):
         unmask.evaluate("bundled", "w-seat", "husse-c3-term-simplified")
+
+
+def test_a_choice_that_a_model_lacks_is_answered_with_those_it_has():
+    model = tiny("bert")
+    layers = model.abilities.layers
+    with pytest.raises(NotApplicable, match=f"has no layer 99; it has {layers[0]} to {layers[-1]}"):
+        evaluate(model, "w-seat", SMALL, layer=99)
