@@ -7,7 +7,12 @@ out="${UNMASK_OUT:-unmask-results/gate}"
 run=(run "--model=${UNMASK_MODEL:-bundled}" "--out=$out" --force --quiet)
 [ -n "${UNMASK_MEASURES:-}" ] && run+=("--measure=$UNMASK_MEASURES")
 [ -n "${UNMASK_SETS:-}" ] && run+=("--data=$UNMASK_SETS")
-unmask "${run[@]}" || exit $?
+unmask "${run[@]}"
+status=$?
+if [ "$status" -ne 0 ]; then
+  [ -n "${GITHUB_OUTPUT:-}" ] && echo "status=2" >>"$GITHUB_OUTPUT"
+  exit "$status"
+fi
 
 gate=(gate "$out" "--junit=$out/gate.xml")
 [ -n "${UNMASK_RULES:-}" ] && gate+=("--rules=$UNMASK_RULES")

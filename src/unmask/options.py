@@ -265,8 +265,9 @@ class Options:
             _whole("workers", self.workers, 1)
         if self.engine == "local" and (self.address is not None or self.workers is not None):
             raise UnmaskError("address and workers are of a Ray cluster; give engine ray too.")
-        if not isinstance(self.fast, bool):
-            raise UnmaskError(f"fast is {self.fast!r}; give True or False.")
+        for name in ("fast", "cache", "recheck", "exclude_flagged"):
+            if not isinstance(getattr(self, name), bool):
+                raise UnmaskError(f"{name} is {getattr(self, name)!r}; give True or False.")
         if self.engine == "ray" and not self.fast:
             raise UnmaskError(
                 "workers of a Ray cluster use the fast paths; leave out --no-fast, or --engine ray."
@@ -346,7 +347,7 @@ def checked_names(given: Iterable[str]) -> None:
     names = list(OptionArguments.__annotations__)
     for name in given:
         if name not in names:
-            raise UnmaskError(unknown("option", name, names))
+            raise UnmaskError(unknown("option", name, ["models", "measures", "data", *names]))
 
 
 def _association_choices(pool: Any, layer: Any, samples: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 import unmask
 from conftest import invoke
 from unmask.data.check import design, file
-from unmask.data.check.rows import _bad_article
+from unmask.data.check.rows import bad_article
 from unmask.data.packaged import bundled_pairs
 from unmask.studies.data_check import with_model
 from unmask.text.languages import language
@@ -162,10 +162,13 @@ def test_articles_left_behind(tmp_path):
         "antistereotype": "He is a nurse and he works.",
     }
     assert "'a' before a vowel" in told(findings(tmp_path, rows), "rows", "note")
-    for right in ("an hour", "a university", "a European", "an actress", "a one-time thing"):
-        assert not _bad_article(f"It was {right} of the best.")
+    right_ones = ("an hour", "a university", "a European", "an actress", "a one-time thing",
+                  "a Ukrainian", "a Ugandan", "a US soldier", "an LGBT activist",
+                  "an unintelligent man", "an FBI agent")  # fmt: skip
+    for right in right_ones:
+        assert not bad_article(f"It was {right} of the best.")
     for wrong in ("a hour", "an doctor", "a actress"):
-        assert _bad_article(f"It was {wrong} of the best.")
+        assert bad_article(f"It was {wrong} of the best.")
 
 
 def test_semicolons_and_empty_rows_of_a_spreadsheet(tmp_path):
@@ -264,6 +267,10 @@ def test_what_a_set_can_show_is_as_its_design_says():
         ("Elle est dans la maison avec les enfants.", "French"),
         ("Привет, как дела?", "Cyrillic script"),
         ("x y z", ""),
+        ("Do you trust your neighbours?", ""),
+        ("My son has no job.", ""),
+        ("Men die in war.", ""),
+        ("彼はパイロットです。", "East Asian script"),
     ],
 )
 def test_languages(sentence, name):
@@ -277,3 +284,47 @@ def test_an_odd_swap_is_told(tmp_path):
     odd = [f for f in found if "finds very" in f.sentence]
     assert 6 in {n for f in odd for n in f.rows}
     assert np.mean([len(f.rows) for f in odd]) < 10
+
+
+def test_a_repaired_file_keeps_sentences_and_other_columns(tmp_path):
+    rows = [{**r, "note": "mine"} for r in sound()]
+    rows[0]["stereotype"] = "-" + rows[0]["stereotype"]
+    rows[1]["antistereotype"] = "@user " + rows[1]["antistereotype"]
+    path, new = written(tmp_path / "mine.csv", rows), tmp_path / "new.csv"
+    assert invoke("data", "check", path, "--write", new)[0] == 0
+    again = list(csv.DictReader(new.read_text().splitlines()))
+    assert [r["stereotype"] for r in again] == [r["stereotype"] for r in rows]
+    assert {r["note"] for r in again} == {"mine"}
+    assert invoke("data", "check", path, "--write", tmp_path / "new.tsv")[0] == 2
+
+
+def test_a_row_that_changes_nothing_does_not_make_the_others_one_cluster(tmp_path):
+    rows = [
+        {"stereotype": f"She is a good {w}.", "antistereotype": f"He is a good {w}."}
+        for w in ("cook", "nurse", "singer", "dancer", "clerk")
+    ]
+    alone = {i.cluster for i in file.check(written(tmp_path / "mine.csv", rows)).data.items}
+    rows.append({"stereotype": "All are here.", "antistereotype": "All are here."})
+    again = file.check(written(tmp_path / "mine.csv", rows)).data
+    assert len({i.cluster for i in again.items[:-1]}) == len(alone) == 5
+
+
+def test_ids_that_stand_twice_and_sides_that_are_missing(tmp_path):
+    found = findings(tmp_path, [{**r, "id": "7"} for r in sound()])
+    assert "60 rows share an id" in told(found, "columns", "problem")
+    half = [{**r, "side": "m" if n % 2 else ""} for n, r in enumerate(sound())]
+    assert "only 30 of 60 rows have a 'side'" in told(findings(tmp_path, half), "directions")
+
+
+def test_what_spreadsheets_add_is_taken_off(tmp_path):
+    path = tmp_path / "mine.csv"
+    lines = [
+        "",
+        "Stereotype,Antistereotype,,",
+        *(f"{r['stereotype']},{r['antistereotype']},," for r in sound()),
+    ]
+    path.write_text("\n".join(lines))
+    assert len(file.check(path).data.items) == 60
+    (tmp_path / "mine.xlsx").write_bytes(b"PK\x03\x04")
+    status, _, said = invoke("data", "check", tmp_path / "mine.xlsx")
+    assert (status, "save it as CSV" in said) == (2, True)

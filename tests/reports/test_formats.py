@@ -62,7 +62,7 @@ def test_odds_stand_as_odds():
 
 
 @pytest.mark.parametrize(
-    ("bias", "text"), [({"gender": 1.5}, "found: gender"), ({}, "none found, more data needed")]
+    ("bias", "text"), [({"gender": 1.5}, "found: gender"), ({}, "cannot tell yet")]
 )
 def test_a_badge_says_what_the_answer_says(bias, text, tmp_path):
     drawn = ElementTree.fromstring(formats.as_badge(simulated_run(tmp_path, bias)))

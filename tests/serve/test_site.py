@@ -36,7 +36,8 @@ def site(tmp_path_factory):
     listening.server_close()
 
 
-def ask(port, method="GET", path="/", body=None, **headers):
+def ask(port, method="GET", path="/", body=None, key="", **headers):
+    path = f"{path}?key={key}" if key else path
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     named = {k.replace("_", "-"): v for k, v in headers.items()}
     text = json.dumps(body) if isinstance(body, dict) else body
@@ -113,11 +114,14 @@ def test_others_are_refused(site):
     assert post(site, PAIR, Sec_Fetch_Site="cross-site")[0] == 403
     assert post(site, PAIR, Content_Type="text/plain")[0] == 415
     assert post(site, PAIR, Origin=here, Sec_Fetch_Site="same-origin")[0] == 200
-    assert ask(port, Host="evil.example")[0] == 403
-    assert ask(port, "POST", "/pair", "x" * (LARGEST + 1))[0] == 413
+    assert ask(port, Host="evil.example", key=made.secret)[0] == 403
+    assert ask(port)[0] == ask(port, key="wrong")[0] == 403
+    assert ask(port, "POST", "/pair", "x" * (LARGEST + 1), X_Unmask=made.secret)[0] == 413
+    assert ask(port, "POST", "/pair", "x" * (LARGEST + 1))[0] == 403
     assert ask(port, "POST", "/other", "{}", X_Unmask=made.secret)[0] == 404
     for path in ("/results/1", "/results/../../etc/passwd", "/results/-1", "/etc/passwd"):
-        assert ask(port, path=path)[0] == 404
+        assert ask(port, path=path, key=made.secret)[0] == 404
+    assert ask(port, path="/results/" + "9" * 5000, key=made.secret)[0] == 404
     assert ask(port, "PUT", "/pair", "{}")[0] == 501
 
 
@@ -131,12 +135,12 @@ def test_it_listens_on_this_machine_alone(site):
 
 
 def test_results_are_listed_and_shown_in_a_sandbox(site):
-    _, port = site
-    status, text, headers = ask(port)
+    made, port = site
+    status, text, headers = ask(port, key=made.secret)
     assert status == 200
     assert "mine &lt;b&gt;" in text
     assert "script-src 'nonce-" in headers["Content-Security-Policy"]
-    status, page, headers = ask(port, path="/results/0")
+    status, page, headers = ask(port, path="/results/0", key=made.secret)
     assert status == 200
     assert headers["Content-Security-Policy"].startswith("sandbox allow-scripts;")
     assert "<title>" in page
@@ -153,22 +157,37 @@ def dumped(address, folder):
 
 @browser
 def test_in_a_browser_tokens_are_shaded_and_text_is_text(site, tmp_path):
-    _, port = site
+    made, port = site
     post(site, PAIR)  # the model is loaded
     hostile = {
         "stereotype": "<img src=x onerror=document.title='hurt'> she ran.",
         "antistereotype": "He ran.",
     }
-    text = dumped(f"http://127.0.0.1:{port}/?{urlencode(PAIR)}", tmp_path / "one")
+    text = dumped(
+        f"http://127.0.0.1:{port}/?{urlencode({**PAIR, 'key': made.secret})}", tmp_path / "one"
+    )
     assert text.count('class="asked"') > 10
     assert text.count('class="soft wins"') == 2
     assert "<h2>pll</h2>" in text
-    text = dumped(f"http://127.0.0.1:{port}/?{urlencode(hostile)}", tmp_path / "two")
+    text = dumped(
+        f"http://127.0.0.1:{port}/?{urlencode({**hostile, 'key': made.secret})}", tmp_path / "two"
+    )
     assert "<title>hurt</title>" not in text
     assert "&lt;img" in text
 
 
-def test_wrong_use_of_the_command():
+def test_a_link_out_of_its_folder_is_not_followed(tmp_path):
+    (tmp_path / "results.json").write_text("{}")
+    (tmp_path / "report.html").symlink_to("/etc/passwd")
+    made = Site(Scorer("bundled"), [tmp_path])
+    made.listen(1)
+    assert made.get("/results/0", made.secret, {"Host": "127.0.0.1:1"}).status == 404
+
+
+def test_wrong_use_of_the_command(tmp_path):
+    assert invoke("serve", tmp_path / "none")[0] == 2
+    assert invoke("serve", "-x", "weat")[0] == 2
+    assert invoke("serve", "-m", "no/such/model")[0] == 2
     assert invoke("serve", "--port", "99999")[0] == 2
     assert invoke("serve", "-x", "cpss")[0] == 2
     with socket.socket() as taken:

@@ -12,6 +12,7 @@ from conftest import tiny
 from simulated_models import simulated
 from unmask.cli.main import app
 from unmask.data.packaged import bundled_pairs
+from unmask.options import Resampling
 from unmask.reports import difference_words
 from unmask.studies import concern_differences as differences
 from unmask.types import Results
@@ -55,8 +56,38 @@ def test_the_words_follow_the_side_of_fair(fair, tmp_path):
     assert leads(differences.compare_by_concern(Results([*fair, *against])))["gender"] == (
         "further against the stereotype"
     )
-    turned = differences.compare_by_concern(Results([*biased, *against]))
-    assert leads(turned)["gender"] == "leans the other way"
+    turned = differences.compare_by_concern(
+        Results(
+            [*other("plus", tmp_path, {"gender": 1.0}), *other("minus", tmp_path, {"gender": -1.2})]
+        )
+    )
+    assert leads(turned)["gender"] in ("leans the other way", "less towards the stereotype")
+
+
+def test_nearer_is_said_only_where_it_is_shown(tmp_path):
+    """About as far from fair on both sides: neither is called closer."""
+    words = []
+    for seed in range(6):
+        pair = [other(n, tmp_path, {"gender": b}, seed) for n, b in (("a", 0.9), ("b", -0.9))]
+        words.append(leads(differences.compare_by_concern(Results([*pair[0], *pair[1]])))["gender"])
+    assert words.count("closer to fair") + words.count("further against the stereotype") <= 1
+
+
+def test_scores_and_difference_are_of_the_same_items(fair, tmp_path):
+    part = [
+        replace(r, items=r.items[~r.items["item"].isin(r.items["item"].unique()[:60])])
+        for r in other("part", tmp_path, {"gender": 1.5})
+    ]
+    frame = differences.compare_by_concern(Results([*fair, *part]))
+    assert np.allclose(frame.difference, frame.b - frame.a)
+
+
+def test_the_level_reaches_the_comparison(fair, tmp_path):
+    runs = Results([*fair, *other("biased", tmp_path, {"gender": 1.0})])
+    usual = differences.compare_by_concern(runs)
+    strict = differences.compare_by_concern(runs, resampling=Resampling(level=1 - 1e-9))
+    assert ((strict.high - strict.low) > (usual.high - usual.low)).all()
+    assert set(strict.verdict) == {"no difference shown"}
 
 
 def test_a_stereotype_is_the_mean_of_both_sides(fair, tmp_path):

@@ -45,6 +45,7 @@ def test_the_other_way_round_the_signs_turn(tmp_path):
     assert there.changes[0].difference.value == pytest.approx(-back.changes[0].difference.value)
 
 
+@pytest.mark.slow
 def test_fair_models_of_any_noise_rarely_change(tmp_path):
     alarms = 0
     for seed in range(12):
@@ -88,3 +89,17 @@ def test_the_command_writes_a_page(tmp_path):
     assert study(trend(runs)).figures[0].numbers.changed.sum() == 1
     with pytest.raises(DataError, match="two runs or more"):
         trend([folders[0]])
+
+
+def test_an_id_that_means_another_item_is_not_followed(tmp_path):
+    """Two runs whose sentences differ under the same ids have nothing to compare."""
+    runs = list(series(tmp_path, [0, 3]))
+    late = [
+        replace(r, items=r.items.assign(sentence="other " + r.items.sentence))
+        for r in runs
+        if r.model == "step 1"
+    ]
+    found = trend(Results([*(r for r in runs if r.model == "step 0"), *late]))
+    assert found.changes == ()
+    assert "gender" in found.untested
+    assert sentences(found)[-1].endswith("not tested.")

@@ -1,5 +1,6 @@
 """The command `compare`: two or more runs on the same items."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from unmask.cli import terminal
     from unmask.reports import difference_words, files, results
     from unmask.studies import compare as comparison
+    from unmask.studies import concern_differences
 else:
+    concern_differences = lazy("unmask.studies.concern_differences")
     json = lazy("json")
     difference_words = lazy("unmask.reports.difference_words")
     options = lazy("unmask.options")
@@ -48,8 +51,8 @@ def compare(
     fail_on: Annotated[
         str | None,
         typer.Option(
-            help="Exit with 1 if anything is different, or if a later run is worse (more "
-            "stereotyped about some concern); for rules with margins see 'gate'."
+            help="Exit with 1 if anything is different, or if a later run is worse (shown to be "
+            "further from fair about some concern); for rules with margins see 'gate'."
         ),
     ] = None,
     level: shared.Level = 0.95,
@@ -63,7 +66,13 @@ def compare(
     if fail_on is not None and fail_on not in FAIL_ON:
         raise UnmaskError(f"--fail-on is {fail_on!r}; give one of: {', '.join(FAIL_ON)}.")
     frame, changed = comparison.compare(loaded, margin=margin, resampling=resampling)
-    concerns = pages.by_concern(loaded)
+    concerns = pages.by_concern(loaded, resampling)
+    if len(loaded.models) > pages.MODELS_BY_CONCERN and not in_json:
+        console.print(
+            f"By concern at most {pages.MODELS_BY_CONCERN} models are compared; here are "
+            f"{len(loaded.models)}: overall scores only.",
+            style="yellow",
+        )
     if in_json:
         print(json.dumps(_record(frame, concerns), indent=1))
     else:
@@ -85,9 +94,19 @@ def _record(frame: "pd.DataFrame", concerns: "pd.DataFrame") -> dict[str, Any]:
     sentences = [*difference_words.by_concern(concerns), *difference_words.sentences(frame)]
     return {
         "sentences": sentences,
-        "concerns": results.records(concerns.drop(columns=["bias", "both_sure"], errors="ignore")),
-        "differences": results.records(frame),
+        "concerns": results.records(_as_read(concerns)),
+        "differences": results.records(_as_read(frame)),
     }
+
+
+def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Odds as odds, and their difference as a factor; the rest as it is."""
+    shown = frame.drop(columns=["bias", "both_sure"], errors="ignore").copy()
+    if "compared" in shown:
+        odds = shown.compared == "odds"
+        for name in ("a", "b", "difference", "low", "high"):
+            shown.loc[odds, name] = shown.loc[odds, name].map(math.exp)
+    return shown
 
 
 def _fails(fail_on: str, frame: "pd.DataFrame", concerns: "pd.DataFrame") -> bool:
@@ -99,6 +118,6 @@ def _fails(fail_on: str, frame: "pd.DataFrame", concerns: "pd.DataFrame") -> boo
             f"{pages.MODELS_BY_CONCERN} of them; run the same data on both."
         )
     if fail_on == "worse":
-        return bool((concerns.p_worse_holm <= level).any())
+        return bool(concerns.verdict.isin(concern_differences.WORSE).any())
     by_concern = not concerns.empty and bool((concerns.p_holm <= level).any())
     return by_concern or bool((frame.p_holm <= level).any())

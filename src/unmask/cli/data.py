@@ -100,6 +100,8 @@ def check_file(
         raise UnmaskError(f"there is no file {str(file)!r}; 'unmask data template' writes one.")
     if write is not None and write.exists():
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
+    if write is not None and write.suffix != ".csv":
+        raise UnmaskError(f"--write {str(write)!r}: a CSV file is written; end its name in .csv.")
     checked = file_check.check(file, encoding)
     if model is not None:
         data = checked.data
@@ -113,7 +115,9 @@ def check_file(
         terminal.print_findings(console, checked)
     if write is not None:
         repaired = pd.DataFrame(file_check.repaired(checked))
-        files.put_csv(write, repaired)
+        if repaired.empty:
+            raise UnmaskError("no row is left to write: in each both sentences are the same.")
+        files.put(write, repaired.to_csv(index=False))  # sentences as they are, whatever they are
         if not in_json:
             kept = f"{len(repaired)} of {len(checked.rows)} rows"
             console.print(f"Repaired: [bold]{escape(str(write))}[/] ({kept})", soft_wrap=True)

@@ -7,7 +7,8 @@ import typer
 from rich.markup import escape
 
 from unmask.cli.lazy import lazy
-from unmask.cli.options import CsvOut, Folders, Open, made_console
+from unmask.cli.options import CsvOut, Folders, Force, Open, made_console
+from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
     import webbrowser
@@ -33,9 +34,12 @@ def leaderboard(
     html: Annotated[
         Path | None, typer.Option(help="Also write a page, sortable, in one file.")
     ] = None,
+    force: Force = False,
     show: Open = False,
 ) -> None:
     """Rank models on the measures and data that all of them have, the least biased first."""
+    if html is not None and html.is_file() and not force:
+        raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
     board = boards.leaderboard(results.gather(folders))
     turned = board.round(2).astype(object).set_index("model").T.rename_axis(None, axis=1)
     terminal.print_frame(console, turned.reset_index(names=""))

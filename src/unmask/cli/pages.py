@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from unmask import types
+    from unmask import options, types
     from unmask.reports import difference_words
     from unmask.reports.answer import Answer
     from unmask.reports.figures import drawing, result_figures
     from unmask.reports.html import page
     from unmask.studies import compare, concern_differences
 else:
+    options = lazy("unmask.options")
     compare = lazy("unmask.studies.compare")
     concern_differences = lazy("unmask.studies.concern_differences")
     difference_words = lazy("unmask.reports.difference_words")
@@ -55,11 +56,14 @@ def with_differences(results: "types.Results") -> Content:
         return Content(types.Results(results, notes, results.lost))
 
 
-def by_concern(results: "types.Results") -> "pd.DataFrame":
+def by_concern(
+    results: "types.Results", resampling: "options.Resampling | None" = None
+) -> "pd.DataFrame":
     """How the models differ by concern; nothing for too many of them."""
     if len(results.models) > MODELS_BY_CONCERN:
         return pd.DataFrame()
-    return concern_differences.compare_by_concern(results)
+    chosen = options.Resampling() if resampling is None else resampling
+    return concern_differences.compare_by_concern(results, resampling=chosen)
 
 
 def of_comparison(

@@ -36,6 +36,7 @@ def report(
     hub: Annotated[
         bool, typer.Option("--hub", help="The model hub's YAML; as --format hub.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file (not html).")] = False,
     scale: Scale = None,
     show: Open = False,
 ) -> None:
@@ -52,6 +53,8 @@ def report(
         if out is None:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
+            if out.is_file() and not force:
+                raise UnmaskError(f"{str(out)!r} already exists; name another file, or --force.")
             files.put(out, text)
         return
     folder = out or folders[0]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unmask.cli import terminal
     from unmask.reports import answer, files, results
     from unmask.studies import study_file
-    from unmask.studies.gate import check, rules
+    from unmask.studies.gate import check, formats, rules
 else:
     json = lazy("json")
     api = lazy("unmask.api")
@@ -33,6 +33,7 @@ else:
     results = lazy("unmask.reports.results")
     study_file = lazy("unmask.studies.study_file")
     check = lazy("unmask.studies.gate.check")
+    formats = lazy("unmask.studies.gate.formats")
     rules = lazy("unmask.studies.gate.rules")
 
 console = shared.made_console()
@@ -87,6 +88,9 @@ def run(
         Path | None,
         typer.Option(help="Rules in TOML that the results have to keep; see 'unmask gate'."),
     ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="With --gate: results that must not be worse.")
+    ] = None,
     level: shared.Level = 0.95,
     seed: shared.Seed = 0,
 ) -> None:
@@ -94,7 +98,11 @@ def run(
     shared.starting(console, quiet or in_json)
     study = _study(context, config)
     options.check_scale(scale)
+    if baseline is not None and gate is None:
+        raise UnmaskError("--baseline goes with --gate; to compare two runs use 'unmask compare'.")
     chosen_rules = None if gate is None else rules.read(gate)
+    if chosen_rules is not None:  # what is wrong with them is said before anything is run
+        former = check.baseline_of(chosen_rules, baseline)
     if save_config is not None:
         _save(study, save_config, force)
         return
@@ -104,19 +112,10 @@ def run(
         keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             measured = api.run(*names, **chosen, progress=progress)
-        finish(measured, folder, study.toml(), quiet, in_json, by_category, show, scale)
-        if chosen_rules is not None:
-            _decide(measured, chosen_rules, quiet or in_json)
-
-
-def _decide(measured: "types.Results", chosen: "rules.Rules", silent: bool) -> None:
-    """Check results against rules, and leave with the gate's exit status."""
-    decided = check.gate(measured, chosen)
-    if not silent:
-        console.print()
-        shown_gate.show(decided)
-    if decided.status:
-        raise typer.Exit(decided.status)
+        decided = None if chosen_rules is None else check.gate(measured, chosen_rules, former)
+        finish(measured, folder, study.toml(), quiet, in_json, by_category, show, scale, decided)
+        if decided is not None and decided.status:
+            raise typer.Exit(decided.status)
 
 
 def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile":
@@ -158,23 +157,30 @@ def finish(
     by_category: bool,
     show: bool = False,
     scale: str | None = None,
+    decided: "check.Gate | None" = None,
 ) -> None:
-    """Save results with the study that made them, and show them as was asked."""
+    """Save results with the study that made them, and show them as was asked; and the gate's."""
     every = answer.answers(measured)
     results.save(measured, folder, results.command_line(), every)
     if study:
         files.put(folder / study_file.NAME, study)
+    if decided is not None:
+        files.put(folder / "gate.json", json.dumps(formats.record(decided), indent=1))
     page = pages.write(pages.with_differences(measured)._replace(answer=every), folder, show, scale)
     if not quiet and not in_json:
         terminal.print_results(console, measured, by_category, scale, every)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
-        print(json.dumps({"folder": str(folder), **content}, indent=1))
+        judged = {} if decided is None else {"gate": formats.record(decided)}
+        print(json.dumps({"folder": str(folder), **content, **judged}, indent=1))
     elif quiet:
         print(folder)
     else:
         console.print(f"Results and all items: [bold]{escape(str(folder))}[/]", soft_wrap=True)
         console.print(f"Page: [bold]{escape(str(page))}[/]", soft_wrap=True)
+        if decided is not None:
+            console.print()
+            shown_gate.show(decided)
     if measured.lost:
         lost = measured.lost
         print(f"unmask: {len(lost)} models failed: {', '.join(lost)}.", file=sys.stderr)

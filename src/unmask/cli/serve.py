@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     import webbrowser
 
     from unmask import measures as rows
+    from unmask.flow import evaluate
     from unmask.serve import pair, site
 else:
     webbrowser = lazy("webbrowser")
     rows = lazy("unmask.measures")
+    evaluate = lazy("unmask.flow.evaluate")
     pair = lazy("unmask.serve.pair")
     site = lazy("unmask.serve.site")
 
@@ -37,7 +39,12 @@ def serve(
     """Open a page on this machine: type a pair and see its tokens shaded, and browse results."""
     chosen = shared.split(measure) if measure else []
     for name in chosen:
-        rows.find(name)
+        if "pairs" not in rows.find(name).shapes:
+            raise UnmaskError(f"{name} does not take a pair of sentences; give one that does: cps.")
+    for folder in folders or ():
+        if not (folder / "results.json").is_file():
+            raise UnmaskError(f"{str(folder)!r} holds no results; give folders that 'run' wrote.")
+    evaluate.kind(model)  # a name that is none is refused now
     if not 0 <= port <= 65535:
         raise UnmaskError(f"--port is {port}; give a number from 0 to 65535.")
     listed = folders or sorted(shared.RESULTS.glob("*"), reverse=True)
@@ -48,7 +55,7 @@ def serve(
         raise UnmaskError(
             f"port {port} cannot be used ({error.strerror}); give another one with --port."
         ) from error
-    address = f"http://{site.HOST}:{server.server_address[1]}/"
+    address = f"http://{site.HOST}:{server.server_address[1]}/?key={own.secret}"
     console.print(f"Page: [bold]{escape(address)}[/] (Ctrl-C ends it)", soft_wrap=True)
     if show:
         webbrowser.open(address)

@@ -28,7 +28,8 @@ def clustered(data: Dataset) -> Dataset:
         return data
     words = [changed_words(item) for item in data.items]
     pairs = [" | ".join(sorted(pair)) for pair in words]
-    if len(set(pairs)) == 1:
+    real = {p for p, (one, two) in zip(pairs, words, strict=True) if one != two}  # a change at all
+    if len(real) == 1:
         return _by_sentences(data)
     if len(set(pairs)) == len(pairs):
         return data

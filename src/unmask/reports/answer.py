@@ -24,6 +24,7 @@ from unmask.reports import standings
 from unmask.reports.files import visible
 from unmask.reports.influence import by_influence
 from unmask.stats.cluster_pulls import pulls_of
+from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import family_wise
 from unmask.stats.power import pilot_of, words_needed
 from unmask.stats.verdict import judged, own_p, verdict
@@ -304,6 +305,7 @@ def _more_items(lead: Ruler, points: float, name: str, level: float) -> str:
     pilot = pilot_of(details, lead.estimate.n)
     words, frames, both = pilot.needed(points, level=level)
     have, framed = pilot.words.count, pilot.frames.count if pilot.frames else 0
+    words = None if words is None else max(words, MIN_CLUSTERS)  # fewer show nothing
     unit = "item" if lead.result.settings.get("cluster") in ("item", "none") else "word"
     shows = f"would show a {name} stereotype"
     ways = []  # how many items each way makes, and what it is

@@ -15,7 +15,10 @@ PHRASES = {
     "further against the stereotype": "leans further against the stereotype than",
     "closer to fair": "is closer to fair than",
     "leans the other way": "leans the other way from",
+    "more towards the stereotype": "leans more towards the stereotype than",
+    "less towards the stereotype": "leans less towards the stereotype than",
 }
+NONE = "no difference shown"
 
 
 def by_concern(frame: pd.DataFrame) -> list[str]:
@@ -23,8 +26,8 @@ def by_concern(frame: pd.DataFrame) -> list[str]:
     out = []
     for (first, second), part in _pairs(frame):
         leads = part[part.lead]
-        sure = leads[leads.p_holm <= SURE].to_dict("records")
-        alike = leads[~(leads.p_holm <= SURE)].concern.tolist()
+        sure = leads[leads.verdict != NONE].to_dict("records")
+        alike = leads[leads.verdict == NONE].concern.tolist()
         parts = [
             f"{second} {PHRASES[row['verdict']]} {first} about {row['concern']} ({measured(row)})"
             for row in sure
@@ -60,7 +63,7 @@ def measured(row: Any) -> str:
 CONCERNS = (
     Column("concern", lambda r: r["concern"], words, left=True),
     Column(
-        "verdict", lambda r: r["verdict"], words, left=True, strong=lambda r: r["p_holm"] <= SURE
+        "verdict", lambda r: r["verdict"], words, left=True, strong=lambda r: r["verdict"] != NONE
     ),
     Column("measured", measured, words, left=True),
     Column("by", lambda r: f"{r['measure']} on {r['data']}", words, left=True),
@@ -93,7 +96,8 @@ def sentences(frame: pd.DataFrame) -> list[str]:
     if len(out) > PAIRS:
         out = [*out[:PAIRS], f"{len(out) - PAIRS} more pairs of models differ: see the figure."]
     if len(out) + len(alike) > PAIRS:
-        return [*out, f"No difference is shown between the models of {len(alike)} other pairs."]
+        other = "other " if out else ""
+        return [*out, f"No difference is shown between the models of {len(alike)} {other}pairs."]
     return out + alike
 
 

@@ -111,7 +111,10 @@ def atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def put(path: Path, text: str) -> None:
-    """Text to a file, whole or not at all."""
+    """Text to a file, whole or not at all; a device or a pipe is written to."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_text(text, encoding="utf-8", errors="replace")
+        return
     atomically(path, lambda part: part.write_text(text, encoding="utf-8", errors="replace"))
 
 

@@ -207,7 +207,7 @@ def as_badge(results: Sequence[Result]) -> str:
     elif every and all(a.verdict == "not by more" for a in every):
         state, text = "not by more", "none by more than matters"
     else:
-        state, text = "cannot tell", "none found, more data needed"
+        state, text = "cannot tell", "cannot tell yet"
     label = "social bias"
     widths = [round(LETTER * len(t) + 12) for t in (label, text)]
     return rendered(

@@ -1,9 +1,10 @@
 """The local site: who may ask, and what is answered.
 
-It listens on this machine alone. A page of another site that a browser has open can still send
-requests here, so each is refused that names another host (DNS rebinding), comes from another
-origin, or has not the secret that only our own page knows. Pages of results run in a sandbox, as
-they may be somebody else's.
+It listens on this machine alone, and answers those who know the secret in the address that the
+terminal shows: other users of the machine do not. A page of another site that a browser has open
+can still send requests here, so each is refused that names another host (DNS rebinding) or comes
+from another origin. Pages of results run in a sandbox, as they may be somebody else's, and links
+that lead out of their folder are not followed.
 """
 
 import hmac
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import parse_qs
 
 from unmask.errors import UnmaskError
 from unmask.reports.files import visible
@@ -82,27 +84,32 @@ class Site:
         cross = headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
         return here and not cross and (origin is None or origin in self.origins)
 
-    def get(self, path: str, headers: Mapping[str, str]) -> Reply:
+    def knows(self, key: str) -> bool:
+        """Whether somebody has the secret that the terminal shows."""
+        return hmac.compare_digest(key.encode("utf-8", "replace"), self.secret.encode())
+
+    def get(self, path: str, key: str, headers: Mapping[str, str]) -> Reply:
         """The page itself, or the page of some results by its number."""
-        if not self.allowed(headers):
-            return _said(403, "this page is for this machine alone.")
+        if not self.allowed(headers) or not self.knows(key):
+            return _said(403, "open the address that the terminal shows.")
         if path == "/":
             return self._page()
         number = path.removeprefix("/results/")
-        if path != number and number.isdecimal() and int(number) < len(self.folders):
+        short = path != number and number.isdecimal() and len(number) < 7
+        if short and int(number) < len(self.folders):
             page = self.folders[int(number)] / PAGE
-            if page.is_file():
+            own = page.resolve().parent == self.folders[int(number)].resolve()
+            if page.is_file() and own and page.stat().st_size <= LARGEST_FILE:
                 more = (("Content-Security-Policy", SANDBOX),)
                 return Reply(200, page.read_bytes(), "text/html; charset=utf-8", more)
         return _said(404, "there is no such page.")
 
+    def may_post(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request is from our own page; asked before its body is read."""
+        return self.allowed(headers) and self.knows(headers.get("X-Unmask", ""))
+
     def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """A pair of sentences in JSON, scored."""
-        secret = headers.get("X-Unmask", "")
-        if not self.allowed(headers) or not hmac.compare_digest(
-            secret.encode("utf-8", "replace"), self.secret.encode()
-        ):
-            return _said(403, "this page is for this machine alone.")
         if path != "/pair":
             return _said(404, "there is no such page.")
         if headers.get("Content-Type", "").partition(";")[0] != "application/json":
@@ -121,7 +128,7 @@ class Site:
                 answer = self.scorer.score(given)
         except UnmaskError as error:
             return _said(400, str(error))
-        except (ValueError, RuntimeError, MemoryError) as error:
+        except Exception as error:  # a model of somebody's may fail in any way
             return _said(500, f"the model failed ({type(error).__name__}: {error!s:.200}).")
         return Reply(200, json.dumps(answer, allow_nan=False).encode())
 
@@ -168,15 +175,22 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
         """Hands requests to the site; nothing is logged."""
 
         server_version, sys_version = "unmask", ""
+        timeout = 30  # seconds for a request to arrive
 
         def do_GET(self) -> None:
-            self._reply(site.get(self.path.partition("?")[0], self._named()))
+            path, _, query = self.path.partition("?")
+            key = parse_qs(query).get("key", [""])[0]
+            self._reply(site.get(path, key, self._named()))
 
         def do_POST(self) -> None:
             length = self.headers.get("Content-Length", "")
-            if not length.isdecimal() or int(length) > LARGEST:
+            if not site.may_post(self._named()):
                 self.close_connection = True
-                self._reply(_said(413, f"a request has at most {LARGEST} bytes."))
+                self._reply(_said(403, "open the address that the terminal shows."))
+                return
+            if not length.isdecimal() or len(length) > 6 or int(length) > LARGEST:
+                self.close_connection = True
+                self._reply(_said(413, f"a request says its length, at most {LARGEST} bytes."))
                 return
             body = self.rfile.read(int(length))
             self._reply(site.post(self.path.partition("?")[0], self._named(), body))
@@ -196,7 +210,14 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: the terminal shows what the command says."""
 
-    made = ThreadingHTTPServer((HOST, port), Handler)
-    made.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        """A client that goes away is no error."""
+
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Nothing: the terminal shows what the command says."""
+
+    made = Server((HOST, port), Handler)
     site.listen(made.server_address[1])
     return made

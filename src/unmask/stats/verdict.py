@@ -79,10 +79,8 @@ def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdi
 
     `p` stands in for the estimate's own where it is corrected for others beside it.
     """
-    if estimate.more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS:
-        return Verdict("cannot tell", matters, f"only {estimate.more['clusters']} clusters")
-    if min(estimate.more.get("words", [MIN_WORDS_A_SIDE])) < MIN_WORDS_A_SIDE:
-        return Verdict("cannot tell", matters, f"fewer than {MIN_WORDS_A_SIDE} words a side")
+    if few := too_few(estimate):
+        return Verdict("cannot tell", matters, few)
     whose = estimate.more.get("published", "")
     if "interval" in whose or estimate.ideal is None or math.isnan(estimate.low):
         return Verdict("cannot tell", matters, "no interval that holds for other words")
@@ -96,6 +94,15 @@ def verdict(estimate: Estimate, matters: float, p: float | None = None) -> Verdi
         why = _corrected(estimate) if p is not None else "p disagrees"
         return Verdict("cannot tell", matters, why)
     return Verdict("cannot tell", matters, "the interval holds the ideal and what would matter")
+
+
+def too_few(estimate: Estimate) -> str:
+    """Why nothing is concluded from an estimate: it rests on too few clusters or words."""
+    if estimate.more.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS:
+        return f"only {estimate.more['clusters']} clusters"
+    if min(estimate.more.get("words", [MIN_WORDS_A_SIDE])) < MIN_WORDS_A_SIDE:
+        return f"fewer than {MIN_WORDS_A_SIDE} words a side"
+    return ""
 
 
 def own_p(estimate: Estimate) -> float | None:

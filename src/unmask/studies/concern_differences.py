@@ -17,7 +17,7 @@ from unmask.errors import DataError
 from unmask.flow.items import designed
 from unmask.options import Resampling
 from unmask.reports.answer import ORDER, UNFIT, Answer, Ruler, answers
-from unmask.reports.columns import SURE, UNITS
+from unmask.reports.columns import UNITS
 from unmask.stats.clustering import codes
 from unmask.stats.comparison import Bias, PairedAnswers, effect_difference
 from unmask.stats.crossed import even_sides
@@ -29,14 +29,17 @@ from unmask.studies.paired_items import common, effects_without, same_items, wid
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
 
 MORE, AGAINST = "more stereotyped", "further against the stereotype"
-CLOSER, OTHER, NONE = "closer to fair", "leans the other way", "no difference shown"
+CLOSER, OTHER = "closer to fair", "leans the other way"
+HIGHER, LOWER = "more towards the stereotype", "less towards the stereotype"
+NONE = "no difference shown"
+WORSE = (MORE, AGAINST)
 
 
 def compare_by_concern(runs: Sequence[Any], *, resampling: Resampling = DEFAULTS) -> pd.DataFrame:
     """A row for each two runs, concern and ruler; the first of a concern (`lead`) tells of it.
 
     Runs are as for `compare`. `verdict` is of the concern: how the second run differs from the
-    first by any ruler, after correction. `p_worse` tests whether it is further from fair.
+    first by any ruler, after correction. `a` and `b` are over the items that both have.
     """
     named = runs_of(runs)
     by_run = {r.name: answers(list(r.results.values())) for r in named}
@@ -45,34 +48,38 @@ def compare_by_concern(runs: Sequence[Any], *, resampling: Resampling = DEFAULTS
         for a, b in itertools.combinations(named, 2)
         for row in compared(by_run[a.name], by_run[b.name], resampling, (a.name, b.name))
     ]
-    return _judged(pd.DataFrame(rows)) if rows else pd.DataFrame()
+    return _judged(pd.DataFrame(rows), 1 - resampling.level) if rows else pd.DataFrame()
 
 
-def _judged(frame: pd.DataFrame) -> pd.DataFrame:
+def _judged(frame: pd.DataFrame, error: float) -> pd.DataFrame:
     """With corrected p-values, verdicts, and the row of each concern that tells of it."""
     frame["p_holm"] = corrected(frame.p.tolist())
-    frame["p_worse_holm"] = corrected(frame.p_worse.tolist())
-    sure, place = frame.p_holm <= SURE, frame.compared.map(ORDER.index)
+    sure, place = frame.p_holm <= error, frame.compared.map(ORDER.index)
     order = frame.assign(unsure=~sure, place=place, few=-frame.n)
     keys = ["first", "second", "concern"]
     first = order.sort_values(["unsure", "place", "few"], kind="stable").drop_duplicates(keys)
     frame["lead"] = frame.index.isin(first.index)
     leads = {
-        tuple(row[k] for k in keys): _verdict(row) if row["p_holm"] <= SURE else NONE
+        tuple(row[k] for k in keys): _verdict(row, error) if row["p_holm"] <= error else NONE
         for row in frame.loc[first.index].to_dict("records")
     }
     frame["verdict"] = [leads[k] for k in frame[keys].itertuples(index=False, name=None)]
     return frame
 
 
-def _verdict(row: Any) -> str:
-    """How the second run differs from the first, which is known to differ."""
-    before, after = row["bias"].first, row["bias"].second
-    if before * after < 0 and row["both_sure"]:
-        return OTHER
-    if abs(after) < abs(before):
+def _verdict(row: Any, error: float) -> str:
+    """How the second run differs from the first, which is known to differ.
+
+    That it is further from fair, or closer to it, is said only where a test shows it.
+    """
+    bias: Bias = row["bias"]
+    if bias.worse(0.0) <= error:
+        return MORE if bias.second > 0 else AGAINST
+    if bias.turned.worse(0.0) <= error:
         return CLOSER
-    return MORE if after > 0 else AGAINST
+    if bias.first * bias.second < 0 and row["both_sure"]:
+        return OTHER
+    return HIGHER if bias.difference.value > 0 else LOWER
 
 
 def compared(
@@ -100,15 +107,14 @@ def compared(
                 "data": two.result.data,
                 "category": two.category,
                 "compared": two.result.compared,
-                "a": one.estimate.value,
-                "b": two.estimate.value,
+                "a": (two.estimate.ideal or 0.0) + bias.first,
+                "b": (two.estimate.ideal or 0.0) + bias.second,
                 "difference": difference.value,
                 "low": difference.low,
                 "high": difference.high,
                 "unit": unit.name,
                 "n": difference.n,
                 "p": difference.p,
-                "p_worse": bias.worse(0.0),
                 "both_sure": all(r.estimate.excludes_ideal for r in (one, two)),
                 "bias": bias,
             }

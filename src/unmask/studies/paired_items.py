@@ -22,7 +22,7 @@ def same_items(a: Result, b: Result) -> tuple[Result, Result]:
 
     Where an id has other sentences in the two runs, items are paired by their sentences.
     """
-    one, two = _sentences(a), _sentences(b)
+    one, two = sentences_of(a), sentences_of(b)
     differ = [i for i in one.keys() & two.keys() if one[i] != two[i]]
     if not differ:
         return a, b
@@ -37,7 +37,7 @@ def same_items(a: Result, b: Result) -> tuple[Result, Result]:
     )
 
 
-def _sentences(result: Result) -> dict[str, str]:
+def sentences_of(result: Result) -> dict[str, str]:
     """The sentences of each item, as one text."""
     frame = result.items[["item", "label", "sentence"]].sort_values(["item", "label"])
     return {str(k): " | ".join(v) for k, v in frame.groupby("item").sentence}

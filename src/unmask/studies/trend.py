@@ -27,10 +27,8 @@ from unmask.stats.comparison import PairedAnswers, effect_difference
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import preferred
 from unmask.studies.concern_differences import key, weight_of
-from unmask.studies.paired_items import effects_without, wide
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats
-
-SURE = 0.05
+from unmask.studies.paired_items import effects_without, sentences_of, wide
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,24 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Runs in order: `scores` by run and concern, and the changes that are real."""
+    """Runs in order: `scores` by run and concern, and the changes that are real.
+
+    Concerns whose items no two runs share are `untested`.
+    """
 
     runs: tuple[str, ...]
     scores: pd.DataFrame
     changes: tuple[Change, ...]
+    untested: tuple[str, ...] = ()
 
 
 class _Series(Protocol):
-    """A ruler over all runs: the difference of mean scores between two sets of runs."""
+    """A ruler over all runs: the difference of mean scores between two sets of runs.
+
+    `scores` are those of the runs over what all of them have.
+    """
+
+    scores: list[float]
 
     def contrast(self, before: Sequence[int], after: Sequence[int]) -> Estimate: ...
 
@@ -80,13 +87,18 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
         raise DataError("the runs share no measure on the same data; run the same on all.")
     scores = pd.DataFrame([r for c, rulers in followed for r in _rows(names, c, rulers)])
     changes: list[Change] = []
+    untested = []
     for concern, rulers in followed:
         series = _series(rulers, resampling)
-        if series is not None:
-            places = _changes(series, list(range(len(names))), len(followed))
-            changes += [_change(names, concern, rulers, *place) for place in places]
+        if series is None:
+            untested.append(concern)
+            continue
+        error = (1 - resampling.level) / len(followed)
+        places = _changes(series, list(range(len(names))), error)
+        factor = len(followed)
+        changes += [_change(names, concern, rulers, series, factor, *place) for place in places]
     changes.sort(key=lambda c: c.p)
-    return Trend(tuple(names), scores, tuple(changes))
+    return Trend(tuple(names), scores, tuple(changes), tuple(untested))
 
 
 def _followed(by_run: Sequence[Sequence[Answer]]) -> Iterator[tuple[str, list[Ruler]]]:
@@ -124,7 +136,7 @@ SHOWN = {"score": "value", "low": "low", "high": "high"}
 
 
 def _changes(
-    series: _Series, runs: Sequence[int], tests: int
+    series: _Series, runs: Sequence[int], error: float
 ) -> Iterator[tuple[int, Estimate, float, list[int], list[int]]]:
     """Where a series changes within some runs: the place, the difference, and its p."""
     if len(runs) < 2:
@@ -139,19 +151,21 @@ def _changes(
     ]
     best = int(np.argmax(heights))
     p = contrasts[best].p
-    corrected = 1.0 if p is None or math.isnan(p) else min(1.0, p * len(splits) * tests)
-    if corrected > SURE:
+    corrected = 1.0 if p is None or math.isnan(p) else min(1.0, p * len(splits))
+    if corrected > error:
         return
     before, after = splits[best]
-    yield from _changes(series, before, tests)
+    yield from _changes(series, before, error)
     yield after[0], contrasts[best], corrected, before, after
-    yield from _changes(series, after, tests)
+    yield from _changes(series, after, error)
 
 
 def _change(
     names: Sequence[str],
     concern: str,
     rulers: Sequence[Ruler],
+    series: _Series,
+    factor: int,
     place: int,
     difference: Estimate,
     p: float,
@@ -159,7 +173,7 @@ def _change(
     after: Sequence[int],
 ) -> Change:
     result = rulers[place].result
-    means = [float(np.mean([rulers[k].estimate.value for k in some])) for some in (before, after)]
+    means = [float(np.mean([series.scores[k] for k in some])) for some in (before, after)]
     return Change(
         concern,
         result.measure,
@@ -170,7 +184,7 @@ def _change(
         means[0],
         means[1],
         difference,
-        p,
+        min(1.0, factor * p),
     )
 
 
@@ -187,14 +201,13 @@ class _Shares:
     """Answers of all runs [runs, items] to the items that all of them have."""
 
     def __init__(self, rulers: Sequence[Ruler], resampling: Resampling) -> None:
-        tables = [wide(r.result) for r in rulers]
+        tables = [_by_sentences(r.result) for r in rulers]
         shared = tables[0].index
         for table in tables[1:]:
             shared = shared.intersection(table.index)
         first, category = rulers[0].result, rulers[0].category
-        known = first.items.drop_duplicates("item").set_index("item").category.loc[shared]
-        chosen = (known.to_numpy() == category) | (category == "")
         table = tables[0].loc[shared]
+        chosen = (table.category.to_numpy() == category) | (category == "")
         if len(set(table.cluster[chosen])) < 2:
             raise DataError("too few items are in all runs.")
         self.answers = np.array(
@@ -207,6 +220,7 @@ class _Shares:
         self.weight = np.zeros(len(shared))
         last = rulers[-1].result
         self.weight[chosen] = weight_of(first, last, table[chosen], category)
+        self.scores = (100 * self.answers @ self.weight).tolist()
 
     def contrast(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
         """The mean of the runs after, less that of the runs before, in points."""
@@ -215,13 +229,22 @@ class _Shares:
         return paired.bias(self.weight, self.resampling).difference
 
 
+def _by_sentences(result: Result) -> pd.DataFrame:
+    """A result's items, known by their sentences: an id may mean another item in another run."""
+    first = result.items.drop_duplicates("item").set_index("item")
+    table = wide(result).assign(category=first.category)
+    names = sentences_of(result)
+    table.index = pd.Index([names[str(i)] for i in table.index])
+    return table[~table.index.duplicated()]
+
+
 class _Effects:
     """Effect sizes of all runs over the same words, with those without each word."""
 
     def __init__(self, rulers: Sequence[Ruler], resampling: Resampling) -> None:
         first = rulers[0].result
         each = [effects_without(first, r.result) for r in rulers]
-        self.values = [e[0][1] for e in each]
+        self.values = self.scores = [e[0][1] for e in each]
         self.without: list[list[Floats]] = [e[2] for e in each]
         self.resampling = resampling
 
@@ -241,10 +264,13 @@ def sentences(found: Trend) -> list[str]:
     """What changed, in sentences; then what did not."""
     out = [_told(c) for c in found.changes]
     changed = {c.concern for c in found.changes}
-    rest = [c for c in dict.fromkeys(found.scores.concern) if c not in changed]
+    gone = set(found.untested)
+    rest = [c for c in dict.fromkeys(found.scores.concern) if c not in changed | gone]
     if rest:
         mark = "; " if any("," in c for c in rest) else ", "
         out.append(f"No change over the {len(found.runs)} runs is shown about {mark.join(rest)}.")
+    if gone:
+        out.append(f"The runs share too few items about {', '.join(found.untested)}: not tested.")
     return out
 
 
@@ -290,17 +316,22 @@ def study(found: Trend) -> Study:
 UNITS_BY_HEAD = {unit.head: unit for unit in UNITS.values()}
 
 
+def _as_read(change: Change) -> dict[str, float]:
+    """The difference with its interval; of odds it is a factor."""
+    d = change.difference
+    shown = math.exp if change.compared == "odds" else float
+    return {k: shown(v) for k, v in (("difference", d.value), ("low", d.low), ("high", d.high))}
+
+
 def _change_row(change: Change) -> dict[str, Any]:
-    unit, d = UNITS[change.compared], change.difference  # type: ignore[index]
+    unit = UNITS[change.compared]  # type: ignore[index]
     return {
         "concern": change.concern,
         "from": change.last,
         "to": change.first,
         "before": unit.shown(change.before),
         "after": unit.shown(change.after),
-        "difference": d.value,
-        "low": d.low,
-        "high": d.high,
+        **_as_read(change),
         "p corrected": change.p,
         "by": f"{change.measure} on {change.data}",
     }

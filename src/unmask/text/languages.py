@@ -7,14 +7,15 @@ from collections import Counter
 # The commonest words of some languages that no other of these has.
 _WORDS = {
     "English": "the and is was were of to that with this they he she his her have are not",
-    "German": "der die das und ist war nicht ein eine mit auf sind sie ich auch für den dem",
-    "French": "le les une est et dans pas pour sur avec qui sont était elle ils des aux cette",
-    "Spanish": "el los las una es y en no por con para que son era ella ellos del muy",
-    "Italian": "il gli una è e di non per con che sono era lei loro della nel molto",
-    "Portuguese": "os uma é e em não por com para que são era ela eles do da muito",
-    "Dutch": "het een en is was niet met op voor zijn zij ik ook van deze die maar",
+    "German": "der das und ist nicht ein eine mit auf sind sie ich auch für dem oder wird",
+    "French": "les une est et dans pas sur avec qui sont était elle ils aux cette leur",
+    "Spanish": "el los las una es por con que ella ellos del muy pero está",
+    "Italian": "il gli una è di non che sono lei loro della nel molto anche",
+    "Portuguese": "os uma é em não com que são ela eles muito mas também",
+    "Dutch": "het een en niet met voor zijn zij ik ook deze maar heeft",
 }
 COMMON = {name: frozenset(words.split()) for name, words in _WORDS.items()}
+EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")  # one language mixes them
 MIN_WORDS = 2  # common words of a language that a sentence has
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -24,8 +25,8 @@ def language(sentence: str) -> str:
     letters = [c for c in sentence if c.isalpha()]
     scripts = Counter(unicodedata.name(c, "?").partition(" ")[0] for c in letters)
     if scripts and (first := scripts.most_common(1)[0][0]) != "LATIN":
-        return f"{first.capitalize()} script"
-    words = [w.lower() for w in _WORD.findall(sentence)]
+        return "East Asian script" if first in EAST_ASIAN else f"{first.capitalize()} script"
+    words = {w.lower() for w in _WORD.findall(sentence)}
     hits = Counter({name: sum(w in some for w in words) for name, some in COMMON.items()})
     (best, most), (_, second) = hits.most_common(2)
     return best if most >= MIN_WORDS and most > second else ""

@@ -48,6 +48,8 @@ def clusters(seen: Looked) -> Iterator[Finding]:
     """How many independent observations there are."""
     count, items = len({i.cluster for i in seen.items}), len(seen.items)
     derived = seen.data.cluster == CHANGED_WORDS
+    same = "what a model makes of a word is in all its items"
+    why = same if derived else "items of one cluster belong together"
     how = "pairs of swapped words, found from the sentences" if derived else "clusters"
     if count == items and not derived:
         yield Finding(GOOD, "clusters", f"{items} items, each counted as independent.")
@@ -60,10 +62,10 @@ def clusters(seen: Looked) -> Iterator[Finding]:
     yield Finding(
         PROBLEM,
         "clusters",
-        f"{some} ({words}): what a model makes of a word is in all its items, so this counts like "
-        f"{count} observations, and nothing is concluded from fewer than {MIN_CLUSTERS}.",
-        advice=f"add at least {MIN_CLUSTERS - count} other pairs of words; more sentences with the "
-        "same ones will not help",
+        f"{some} ({words}): {why}, so this counts like {count} observations, and nothing is "
+        f"concluded from fewer than {MIN_CLUSTERS}.",
+        advice=f"add at least {MIN_CLUSTERS - count} other {'pairs of words' if derived else how}; "
+        "more sentences with the same ones will not help",
     )
 
 
@@ -74,8 +76,19 @@ def directions(seen: Looked) -> Iterator[Finding]:
     if sided:
         yield from _balance(seen)
         return
+    if given := sum(bool(i.side) for i in seen.items):
+        yield Finding(
+            PROBLEM,
+            "directions",
+            f"only {given} of {len(seen.items)} rows have a 'side', so that none is used.",
+            advice="fill in the group that each stereotype is about",
+        )
+        return
     first, about = Counter(one for one, _ in words).most_common(1)[0]
-    if seen.data.cluster == CHANGED_WORDS or about >= LOPSIDED * len(words):
+    pairs = Counter(tuple(sorted(w)) for w in words)
+    ways = Counter(tuple(sorted(w)) for w in set(words))
+    repeated = len(pairs) < len(words) and max(ways.values()) == 1
+    if repeated or about >= LOPSIDED * len(words) > 1:
         named = f", mostly about {first!r}" if about >= LOPSIDED * len(words) else ""
         yield Finding(
             PROBLEM,
@@ -131,6 +144,25 @@ def _counts(counts: Counter[str]) -> str:
     return " and ".join(str(n) for n in counts.values())
 
 
+def identities(seen: Looked) -> Iterator[Finding]:
+    """Ids that stand for several rows, and notes of the reader."""
+    counts = Counter(i.id for i in seen.items)
+    twice = [n for n, item in enumerate(seen.items, 1) if counts[item.id] > 1]
+    if twice:
+        yield Finding(
+            PROBLEM,
+            "columns",
+            f"{len(twice)} rows share an id ({', '.join(map(str, twice[:NAMED]))}); a run refuses "
+            "such a file.",
+            tuple(twice),
+            "make the ids unique, or leave the column out",
+        )
+    derived = ("names no clusters", "repeat others")
+    for note in seen.data.about.get("notes", ()):
+        if not any(word in note for word in derived):
+            yield Finding(NOTE, "columns", note)
+
+
 def categories(seen: Looked) -> Iterator[Finding]:
     """Which concerns the categories belong to, and which are too small."""
     sizes: Counter[str] = Counter()
@@ -183,7 +215,7 @@ def power(seen: Looked) -> Iterator[Finding]:
     """What these items can show, and what to add."""
     reach, count = detectable(seen.data), len({i.cluster for i in seen.items})
     plain = f"a model that takes the stereotype in {50 + reach:.0f} of 100 pairs, or more"
-    if reach >= 50:
+    if reach >= 49.5:
         plain = "no stereotype at all, however strong"
     sentence = f"with 80 % power these items find {plain} (fair is 50)."
     if reach <= USEFUL:
@@ -192,8 +224,8 @@ def power(seen: Looked) -> Iterator[Finding]:
     each = len(seen.items) / count
     needed = clusters_needed(USEFUL, 1 + (each - 1) * ASSUMED_CORRELATION, each)
     unit = "items" if each == 1 else "pairs of words"
-    more = f"about {needed - count} more {unit}" if needed > count else ""
-    if more and each > 1:
+    more = f"about {needed - count:,} more {unit}" if needed > count else ""
+    if more and round(each) > 1:
         more += f", with {each:.0f} sentences each,"
     shows = f"{more} would show {50 + USEFUL:.0f} of 100" if more else ""
     yield Finding(PROBLEM if reach >= HOPELESS else NOTE, "power", sentence, advice=shows)

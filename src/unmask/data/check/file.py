@@ -17,6 +17,7 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
 LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
     design.columns,
+    design.identities,
     design.categories,
     design.clusters,
     design.directions,
@@ -65,7 +66,7 @@ def problems(data: Dataset) -> list[str]:
 
 
 def repaired(checked: Checked) -> list[dict[str, str]]:
-    """The rows as a sound file has them: known columns, no stray spaces, no row twice.
+    """The rows as a sound file has them: known names, no stray spaces, no row twice.
 
     Rows whose sentences are the same are left out. Cluster, family, side and frame are written as
     they were derived, so that they can be read and corrected.
@@ -79,9 +80,10 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
         if key in seen or pro == anti:
             continue
         seen.add(key)
-        known = {k: str(stripped(row[k])) for k in ALIASES if row.get(k) not in (None, "")}
+        known = {k: str(stripped(v)) for k, v in row.items() if v not in (None, "")}
         design = {k: getattr(item, k) for k in ("category", "cluster", "family", "side", "frame")}
         kept = {k: " ".join(v.split()) for k, v in design.items() if v}
         out.append({**known, **kept, STEREOTYPE: pro, ANTISTEREOTYPE: anti})
-    heads = [k for k in ALIASES if any(k in row for row in out)]
+    own = dict.fromkeys(k for row in out for k in row)
+    heads = [k for k in ALIASES if k in own] + [k for k in own if k not in ALIASES]
     return [{k: row.get(k, "") for k in heads} for row in out]

@@ -17,10 +17,10 @@ from unmask.data.check.records import (
 from unmask.text.languages import language
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast
 
-_ARTICLE = re.compile(r"\b(an?) +([a-z]+)", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(an?|An?)\s+([A-Za-z]+)")
 # Words whose first letter is not their first sound, as far as people write them in such files.
-_VOWEL_SOUND = ("hour", "honest", "honour", "honor", "heir")
-_CONSONANT_SOUND = ("uni", "use", "user", "usual", "eu", "one", "once", "ubi", "ura", "uti", "u.")
+_VOWEL_SOUND = re.compile(r"hour|honest|hono|heir")
+_CONSONANT_SOUND = re.compile(r"uni(?![nmd])|us(e|u|age)|eu|one|once|ubi|ur[aio]|uti|ukr|ugan|uru")
 
 
 DEFECTS = {
@@ -100,28 +100,33 @@ def marks(seen: Looked) -> Iterator[Finding]:
 
 
 def articles(seen: Looked) -> Iterator[Finding]:
-    """ "a engineer", "an doctor": a swap that left its article behind."""
-    rows = [n for n, i in enumerate(seen.items, 1) if any(map(_bad_article, sentences(i)))]
+    """ "a engineer": a swap that left its article behind, so that one sentence alone is wrong."""
+    rows = [
+        n
+        for n, i in enumerate(seen.items, 1)
+        if len({bad_article(text) for text in sentences(i)}) == 2
+    ]
     yield from of_rows(
         NOTE, "'a' before a vowel, or 'an' before a consonant", "write the article anew", rows
     )
 
 
-def _bad_article(sentence: str) -> bool:
+def bad_article(sentence: str) -> bool:
+    """Whether an English sentence has a wrong article; abbreviations are not looked at."""
     if language(sentence) not in ("", "English"):
         return False
     for article, word in _ARTICLE.findall(sentence):
         lower = word.lower()
-        vowel = lower[0] in "aeiou" and not lower.startswith(_CONSONANT_SOUND)
-        vowel = vowel or lower.startswith(_VOWEL_SOUND)
-        if len(word) > 1 and vowel != (article.lower() == "an"):
+        vowel = lower[0] in "aeiou" and not _CONSONANT_SOUND.match(lower)
+        vowel = vowel or bool(_VOWEL_SOUND.match(lower))
+        if not word.isupper() and vowel != (article.lower() == "an"):
             return True
     return False
 
 
 def languages(seen: Looked) -> Iterator[Finding]:
     """Rows in another language than the others."""
-    by_row = [language(" ".join(sentences(i))) for i in seen.items]
+    by_row = [language(sentences(i)[0]) for i in seen.items]
     counts = Counter(name for name in by_row if name)
     if len(counts) < 2:
         return

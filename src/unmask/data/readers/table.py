@@ -65,16 +65,19 @@ def read_table(
 
     `names` gives columns the names that they have here, by those of the file.
     """
-    if path.suffix == ".parquet":
+    suffix = path.suffix.lower()
+    if suffix in (".xlsx", ".xls", ".ods"):
+        raise DataError(f"{path} is a spreadsheet; save it as CSV (UTF-8) and give that file.")
+    if suffix == ".parquet":
         rows = _parquet(path)
     else:
         text = decoded(path, encoding)
         if not text.strip():
             raise DataError(f"{path} is empty; give a file with the columns {', '.join(needed)}.")
-        if path.suffix in {".jsonl", ".ndjson"}:
+        if suffix in {".jsonl", ".ndjson"}:
             rows = _json_lines(path, text)
         else:
-            rows = _separated(path, text, path.suffix == ".tsv")
+            rows = _separated(path, text, suffix == ".tsv")
     if rows and names is not None:
         new = {old: name for old, name in names(rows[0]).items() if old != name}
         rows = [{new.get(k, k): v for k, v in row.items()} for row in rows] if new else rows
@@ -119,7 +122,7 @@ def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
             options["quoting"] = csv.QUOTE_NONE
     reader = csv.reader(io.StringIO(text, newline=""), **options)
     try:
-        heads = next(reader, [])
+        heads = _trimmed(next((f for f in reader if any(map(str.strip, f))), []))
         rows = [
             _row(path, reader.line_num, heads, fields)
             for fields in reader
@@ -133,7 +136,16 @@ def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(path: Path, line: int, heads: Sequence[str], fields: Sequence[str]) -> dict[str, Any]:
+def _trimmed(fields: list[str]) -> list[str]:
+    """Fields without empty ones at the end, which spreadsheets like to add."""
+    while fields and not fields[-1].strip():
+        fields = fields[:-1]
+    return fields
+
+
+def _row(path: Path, line: int, heads: Sequence[str], fields: list[str]) -> dict[str, Any]:
+    if len(fields) > len(heads):
+        fields = fields[: len(heads)] + _trimmed(fields[len(heads) :])
     if len(fields) != len(heads):
         raise DataError(
             f"{path}, line {line} has {len(fields)} fields and the header {len(heads)}; put a "

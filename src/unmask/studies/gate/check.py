@@ -8,11 +8,11 @@ own correction (`reports/answer.py`).
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unmask.data.concerns import CONCERNS
+from unmask.data.concerns import CONCERNS, of_sets
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Resampling
@@ -23,7 +23,7 @@ from unmask.reports.results import gather
 from unmask.stats.comparison import Bias
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.multiplicity import corrected
-from unmask.stats.verdict import exceeds, judged
+from unmask.stats.verdict import exceeds, judged, too_few
 from unmask.studies.concern_differences import key, paired
 from unmask.studies.gate.rules import USUAL, USUAL_BASELINE, Rule, Rules, read
 from unmask.support.registry import unknown
@@ -72,7 +72,10 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """A ruler of a concern under a rule: the p-values that the rule is broken, and is kept."""
+    """A ruler of a concern under a rule: the p that the rule is broken, and whether it is kept.
+
+    One that could not be tested is neither; `about` says why.
+    """
 
     concern: str
     ruler: Ruler
@@ -83,7 +86,7 @@ class _Tested:
 
 def gate(
     results: Any,
-    rules: Rules | Sequence[Rule] | Path | str | None = None,
+    rules: Rules | Sequence[Rule] | Rule | Path | str | None = None,
     baseline: Any = None,
     resampling: Resampling = DEFAULTS,
 ) -> Gate:
@@ -96,8 +99,7 @@ def gate(
     if not measured:
         raise DataError("there are no results to judge; run a measure first.")
     chosen = _rules(rules, baseline)
-    before = chosen.baseline if baseline is None else baseline
-    former = None if before is None else gather(before)
+    former = baseline_of(chosen, baseline)
     every = answers(measured)
     _check_names(chosen.rules, measured, {a.concern for a in every}, former)
     outcomes = []
@@ -113,11 +115,30 @@ def gate(
     return Gate(tuple(outcomes), sentences)
 
 
-def _rules(given: Rules | Sequence[Rule] | Path | str | None, baseline: Any) -> Rules:
+def baseline_of(rules: Rules, given: Any = None) -> Results | None:
+    """The results of the baseline that rules name, or that is `given`, which wins."""
+    needed = [r for r in rules.rules if r.check == "no_worse_by"]
+    before = rules.baseline if given is None else given
+    if needed and before is None:
+        raise DataError(f"rule {needed[0].name!r} needs a baseline; give one with --baseline.")
+    if before is None:
+        return None
+    if not needed:
+        raise DataError(
+            "no rule compares with the baseline; add one with no_worse_by, or leave it out."
+        )
+    former = gather(before)
+    if not former:
+        raise DataError("the baseline has no results; give a folder that 'unmask run' wrote.")
+    return former
+
+
+def _rules(given: Rules | Sequence[Rule] | Rule | Path | str | None, baseline: Any) -> Rules:
     if given is None:
         return Rules((USUAL, USUAL_BASELINE) if baseline is not None else (USUAL,))
     if isinstance(given, str | Path):
         return read(Path(given))
+    given = [given] if isinstance(given, Rule) else given
     rules = given if isinstance(given, Rules) else Rules(tuple(given))
     if not rules.rules or not all(isinstance(r, Rule) for r in rules.rules):
         raise UnmaskError("a gate needs rules; give a file, or a list of Rule records.")
@@ -127,7 +148,7 @@ def _rules(given: Rules | Sequence[Rule] | Path | str | None, baseline: Any) -> 
 def _check_names(
     rules: Sequence[Rule], results: Results, concerns: set[str], former: Results | None
 ) -> None:
-    """Refuse names that nothing has, and rules that miss their baseline."""
+    """Refuse names that nothing has, and models without a counterpart in the baseline."""
     known: dict[str, set[str]] = {
         "concern": {c.name for c in CONCERNS} | concerns,
         "measure": set(MEASURES) | {r.measure for r in results},
@@ -139,8 +160,12 @@ def _check_names(
             for name in getattr(rule, what):
                 if name not in names:
                     raise DataError(f"rule {rule.name!r}: {unknown(what, name, sorted(names))}")
-        if rule.check == "no_worse_by" and former is None:
-            raise DataError(f"rule {rule.name!r} needs a baseline; give one with --baseline.")
+    if former is not None and len(results.models) > 1:
+        lacking = [m for m in results.models if m not in former.models]
+        if lacking:
+            raise DataError(
+                f"the baseline has no model {lacking[0]!r}; of several models each needs its own."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +174,7 @@ class _Run:
 
     results: Sequence[Result]
     answers: Sequence[Answer]
+    model: str = ""
 
     @classmethod
     def baseline(cls, former: Results, model: str) -> "_Run":
@@ -160,26 +186,32 @@ class _Run:
             )
         name = model if model in former.models else former.models[0]
         some = former.select(models=[name])
-        return cls(some, answers(some))
+        return cls(some, answers(some), name)
 
     def rulers(self, rule: Rule) -> Iterator[tuple[str, Ruler]]:
-        """The rulers that a rule is about, with their concern; all that it names by their measure.
+        """The rulers that a rule is about, with their concern: those that count.
 
-        Of those that it does not name, the ones that count.
+        Of measures that it names, or where any trust will do, also the others. Tests without
+        people (flowers and insects) are none.
         """
         if rule.by == "score":
             every = (
                 ("", Ruler(r, "", judged(r)[1], standings.of_result(r)))
                 for r in self.results
-                if r.verdicts
+                if r.verdicts and _has_people(r)
             )
         else:
             every = (
                 (a.concern, r)
                 for a in self.answers
-                for r in (*a.rulers, *(a.others if rule.measure else ()))
+                for r in (*a.rulers, *(a.others if _lenient(rule) else ()))
             )
         return ((concern, r) for concern, r in every if _matches(rule, concern, r))
+
+
+def _has_people(result: Result) -> bool:
+    sets = result.settings.get("sets") or ()
+    return result.compared == "preference" or of_sets(sets, result.data) is not None
 
 
 def _matches(rule: Rule, concern: str, ruler: Ruler) -> bool:
@@ -198,20 +230,42 @@ def _outcome(
     every = list(mine.rulers(rule))
     fit = [(c, r) for c, r in every if r.trust == SOUND or (r.trust != UNFIT and _lenient(rule))]
     if not fit:
-        return Outcome(model, rule, "cannot tell", _nothing(rule, every), 0)
+        return Outcome(model, rule, "cannot tell", _nothing(every, mine.results), 0)
     if rule.check == "nothing_found":
-        return _found(rule, model, fit, mine.answers)
-    if rule.check == "at_most" or baseline is None:
-        return _decided(rule, model, _at_most(rule, fit), len(fit))
-    return _decided(rule, model, _no_worse(rule, fit, baseline, resampling), len(fit))
+        found = _found(rule, model, fit, mine.answers)
+    elif rule.check == "at_most" or baseline is None:
+        found = _decided(rule, model, _at_most(rule, fit), len(fit))
+    else:
+        tests = _no_worse(rule, fit, baseline, resampling)
+        found = _decided(rule, model, tests, len(fit))
+        if baseline.model != model:
+            found = replace(found, reason=f"against {baseline.model}: {found.reason}")
+    missing = _missing(rule, fit)
+    if found.state == "pass" and missing:
+        reason = f"no ruler to be trusted is about {', '.join(missing)}; the rest: {found.reason}"
+        return replace(found, state="cannot tell", reason=reason)
+    return found
+
+
+def _missing(rule: Rule, fit: Sequence[tuple[str, Ruler]]) -> list[str]:
+    """What a rule names and no ruler is about that counts."""
+    there = {
+        "concern": {c for c, _ in fit},
+        "measure": {r.result.measure for _, r in fit},
+        "data": {r.result.data for _, r in fit},
+        "category": {r.category for _, r in fit},
+    }
+    return [n for what, known in there.items() for n in getattr(rule, what) if n not in known]
 
 
 def _lenient(rule: Rule) -> bool:
     return rule.trust == "any" or bool(rule.measure)
 
 
-def _nothing(rule: Rule, every: Sequence[tuple[str, Ruler]]) -> str:
+def _nothing(every: Sequence[tuple[str, Ruler]], results: Sequence[Result]) -> str:
     """Why there is no ruler to ask."""
+    if not every and not any(r.verdicts for r in results):
+        return "the results have no verdicts: an earlier version made them; run again"
     if not every:
         return "no result is about it"
     if any(r.trust != UNFIT for _, r in every):
@@ -231,12 +285,13 @@ def _found(
     broken, small, open_ = [], [], []
     for answer in some:
         rulers = [r for c, r in fit if c == answer.concern]
-        words = {r.verdict.word for r in rulers if r.verdict is not None}
+        words = {_word(r) for r in rulers}
         if (answer.verdict in FOUND) if whole else ("biased" in words):
-            lead = next(r for r in rulers if r.verdict is not None and r.verdict.word == "biased")
+            lead = next((r for r in rulers if _word(r) == "biased"), answer.lead)
             broken.append(f"{answer.concern}: {answer_words.strength(lead)}, {lead.name}")
         elif words == {"not by more"}:
-            small.append(f"{answer.concern}: no more than {answer_words.small(rulers[0])}")
+            counts = next((r for r in rulers if r.verdict is not None), answer.lead)
+            small.append(f"{answer.concern}: no more than {answer_words.small(counts)}")
         else:
             open_.append(answer)
     if broken:
@@ -248,6 +303,12 @@ def _found(
     return Outcome(model, rule, "pass", _some(small), len(fit))
 
 
+def _word(ruler: Ruler) -> str:
+    """The verdict of a ruler in the run; of one that did not count there, that of its measure."""
+    known = ruler.verdict or ruler.result.verdicts.get(ruler.category)
+    return known.word if known is not None else "cannot tell"
+
+
 def _some(texts: Sequence[str], named: int = NAMED) -> str:
     rest = f" and {len(texts) - named} more" if len(texts) > named else ""
     return "; ".join(texts[:named]) + rest
@@ -257,10 +318,14 @@ def _at_most(rule: Rule, fit: Iterable[tuple[str, Ruler]]) -> list[_Tested]:
     limits, out = rule.limits(), []
     for concern, ruler in fit:
         limit = limits.get(UNITS[ruler.result.compared].name)
-        p = None if limit is None else exceeds(ruler.estimate, limit)
-        if limit is not None and p is not None:
-            kept = ruler.estimate.within(limit)
-            out.append(_Tested(concern, ruler, p, kept, answer_words.strength(ruler)))
+        if limit is None:  # a limit in points is about what is in points
+            continue
+        p = exceeds(ruler.estimate, limit)
+        if few := too_few(ruler.estimate) or ("" if p is not None else "no interval"):
+            out.append(_Tested(concern, ruler, math.nan, False, few))
+            continue
+        kept = ruler.estimate.within(limit)
+        out.append(_Tested(concern, ruler, p or 0.0, kept, answer_words.strength(ruler)))
     return out
 
 
@@ -271,13 +336,16 @@ def _no_worse(
     twins = {(c, key(r)): r for c, r in baseline.rulers(rule)}
     for concern, ruler in fit:
         margin = margins.get(UNITS[ruler.result.compared].name)
-        twin = twins.get((concern, key(ruler)))
-        if margin is None or twin is None:
+        if margin is None:
             continue
-        bias = paired(twin, ruler, resampling)
-        if bias is not None:
-            kept = bias.no_worse(margin) <= SURE
-            out.append(_Tested(concern, ruler, bias.worse(margin), kept, _change(bias, ruler)))
+        twin = twins.get((concern, key(ruler)))
+        bias = None if twin is None else paired(twin, ruler, resampling)
+        few = "not in the baseline" if bias is None else too_few(bias.difference)
+        if bias is None or few:
+            out.append(_Tested(concern, ruler, math.nan, False, few))
+            continue
+        kept = bias.no_worse(margin) <= SURE
+        out.append(_Tested(concern, ruler, bias.worse(margin), kept, _change(bias, ruler)))
     return out
 
 
@@ -289,20 +357,22 @@ def _change(bias: Bias, ruler: Ruler) -> str:
     change = bias.difference
     if math.isnan(change.low):  # the same in every word
         return f"{before} to {after}, no change"
+    part = f", {change.n} of {ruler.estimate.n} items" if change.n < ruler.estimate.n else ""
     bounds = [change.value, change.low, change.high]
     if ruler.result.compared == "odds":
         value, low, high = (f"{unit.shown(v):.2f}" for v in bounds)
-        return f"odds {before} to {after}, times {value} [{low}, {high}]"
+        return f"odds {before} to {after}, times {value} [{low}, {high}]{part}"
     value, low, high = (f"{v:+.{unit.digits}f}" for v in bounds)
-    return f"{before} to {after}, {value} {unit.name} [{low}, {high}]"
+    return f"{before} to {after}, {value} {unit.name} [{low}, {high}]{part}"
 
 
 def _decided(rule: Rule, model: str, tests: Sequence[_Tested], asked: int) -> Outcome:
     """The state of a rule from the tests of its rulers."""
+    unit = " and ".join(rule.limits())
     if not tests:
-        what = "has a limit" if rule.check == "at_most" else "shares items with the baseline"
-        reason = f"no ruler that it is about {what} in its unit ({asked} asked)"
+        reason = f"none of its {asked} rulers is in {unit}"
         return Outcome(model, rule, "cannot tell", reason, 0)
+    others = f" ({asked - len(tests)} others are not in {unit})" if asked > len(tests) else ""
     p = corrected([t.p_broken for t in tests])
     broken = [t for t, value in zip(tests, p, strict=True) if value <= SURE]
     if broken:
@@ -310,9 +380,10 @@ def _decided(rule: Rule, model: str, tests: Sequence[_Tested], asked: int) -> Ou
         return Outcome(model, rule, "fail", reason, len(tests))
     open_ = [t for t in tests if not t.kept]
     if open_:
-        reason = f"not shown for {len(open_)} of {len(tests)}: {_some([_told(t) for t in open_])}"
+        told = _some([_told(t) for t in open_])
+        reason = f"not shown for {len(open_)} of {len(tests)}: {told}{others}"
         return Outcome(model, rule, "cannot tell", reason, len(tests))
-    reason = f"shown for all {len(tests)}: {_some([_told(t) for t in tests], 1)}"
+    reason = f"shown for all {len(tests)}: {_some([_told(t) for t in tests], 1)}{others}"
     return Outcome(model, rule, "pass", reason, len(tests))
 
 

@@ -119,11 +119,11 @@ USUAL_BASELINE = Rule(no_worse_by="2,0.2d,1.1x", by="score")
 
 def read(path: Path) -> Rules:
     """Rules from their file; whatever is wrong with it is one sentence."""
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise DataError(f"there is no file {str(path)!r}; docs/gate.md shows one.")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
         raise DataError(f"{path} is not TOML ({error}); fix that line.") from error
     for name in content:
         if name not in KEYS:
