@@ -28,7 +28,12 @@ PARTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("part", PARTS)
+LONG = ("preferences_for_words",)  # in `make test-all`
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(p, marks=[pytest.mark.slow] * (p in LONG)) for p in PARTS]
+)
 def test_a_part_of_the_study(coverage, part):
     """150 repetitions: 95 % comes out between 90 and 99 by chance; a broken interval does not."""
     frame = coverage.study(150, (getattr(getattr(coverage, PARTS[part]), part),))

@@ -10,6 +10,7 @@ from conftest import invoke
 from unmask.cli.options import ITEMS, MODEL, NUMBERS, OUTPUT, WHAT, starting
 from unmask.options import ABOUT, OptionArguments
 from unmask.reports import files
+from unmask.reports.progress_bars import bars
 
 
 def test_version_and_short_help():
@@ -69,3 +70,11 @@ def test_a_terminal_is_told_at_once_and_a_pipe_is_not():
         out = io.StringIO()
         starting(Console(file=out, force_terminal=terminal, no_color=True), False)
         assert out.getvalue().replace("\x1b[2m", "").replace("\x1b[0m", "") == text
+
+
+def test_a_bar_speaks_of_sentences():
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100, no_color=True)
+    with bars(console) as advance:
+        advance("model", 30, 120)
+    assert "25 % of the sentences" in out.getvalue()

@@ -58,6 +58,7 @@ def fair(rng, data, measures=4, likes=2.0):
     return [base + rng.logistic(size=len(base)) for _ in range(measures)]
 
 
+@pytest.mark.slow
 def test_a_fair_model_is_rarely_called_biased_at_all(pairs):
     """Four measures, nine categories and the whole: with rows alone more runs have an alarm."""
     rng = np.random.default_rng(2)

@@ -112,6 +112,7 @@ def test_a_part_that_cannot_be_scored_is_counted_and_the_rest_goes_on():
     assert early[0].coverage.reasons == {sequential.UNREAD: 2}
 
 
+@pytest.mark.slow
 def test_the_error_is_divided_among_all_tests_of_a_model():
     model = tiny("bert")
     one = unmask.run(model, ["aul"], ["bundled-pairs"], until=0.1)[0].overall

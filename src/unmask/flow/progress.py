@@ -1,4 +1,4 @@
-"""What a loop tells its caller: sentences done, and specs that could not be scored."""
+"""What a loop tells its caller: rows done, and specs that could not be scored."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -23,7 +23,7 @@ def bar(model: Model, options: Options) -> Callable[[int, int], None]:
 
 
 class Meter:
-    """Sentences done: the share of the rows that are, where what is planned tells of the rest.
+    """Rows done, and how many there will be: what is planned so far tells of the rest.
 
     An engine calls it with no rows when it takes on `total` in all, and then with the rows done.
     """
@@ -40,13 +40,12 @@ class Meter:
         """Report rows that are done or, with none, how many more there will be."""
         self.rows += rows
         self.total += 0 if rows else total
-        expected = max(self.total * self.sentences / max(self.read, 1), self.rows + 1)
-        done = int(self.sentences * self.rows / expected)
-        self.tell(self.name, min(done, self.sentences - 1), max(self.sentences, 1))
+        expected = round(self.total * self.sentences / max(self.read, 1))
+        self.tell(self.name, self.rows, max(expected, self.rows + 1))
 
     def done(self) -> None:
-        """All of them are done."""
-        self.tell(self.name, self.sentences, self.sentences)
+        """All rows are done."""
+        self.tell(self.name, self.rows, self.rows)
 
 
 def refuse(spec: Spec, error: UnmaskError) -> None:

@@ -18,6 +18,8 @@ from rich.text import Text
 
 from unmask.reports.files import visible
 
+SENTENCES = "sentences"
+
 
 def escape(text: str) -> str:
     """Text as it is: no markup of rich in it, and nothing that steers the terminal."""
@@ -35,11 +37,14 @@ class _Count(ProgressColumn):
         """The text of one bar."""
         if task.total is None:
             return Text()
+        if self.unit == SENTENCES:  # rows of a model mean nothing to a reader; their share does
+            share = 100 * task.completed / max(task.total, 1)
+            return Text(f"{share:.0f} % of the sentences", "progress.download")
         return Text(f"{task.completed:.0f}/{task.total:.0f} {self.unit}", "progress.download")
 
 
 @contextmanager
-def bars(console: Console, unit: str = "sentences") -> Iterator[Callable[[str, int, int], None]]:
+def bars(console: Console, unit: str = SENTENCES) -> Iterator[Callable[[str, int, int], None]]:
     """A bar for each thing that tells of its progress, counting in a unit.
 
     What has a total of 0 cannot be counted: it is shown from (0, 0) to (1, 0).

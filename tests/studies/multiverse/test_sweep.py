@@ -101,6 +101,7 @@ def store(tmp_path):
     return str(folder)
 
 
+@pytest.mark.slow
 def test_natural_sentences_bring_their_own_choices(store):
     """CEAT, natural LPBS, nouns or adjectives, window and number of sentences are varied."""
     specs = choices.concept_specs(tiny("bert"), "c1", contexts.source(store))

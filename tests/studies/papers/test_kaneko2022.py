@@ -191,6 +191,7 @@ def test_sss_is_right_if_one_whole_candidate_is(shared):
                 assert (here.start.min(), here.end.max()) == span
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "label"), [("roberta", "RoBERTa"), ("albert", "ALBERT")])
 def test_candidates_of_equally_many_subtokens_are_as_many_as_printed(shared, family, label):
     shared("stereoset/dev_intrasentence.json")

@@ -48,6 +48,7 @@ def test_stereoset_rows_from_published_predictions_are_exact(shared):
     assert round(found.extras["lms:gender"].value, 3) == stated["lms"]
 
 
+@pytest.mark.slow
 def test_thys_on_tiny_models(shared, tmp_path):
     shared("stereoset/dev_intrasentence.json")
     models = [tiny("bert"), tiny("xlnet"), tiny("gpt2")]
