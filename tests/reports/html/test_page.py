@@ -110,6 +110,23 @@ const count = () => document.getElementById("count").textContent;
 
 
 @browser
+def test_what_differs_is_underlined_where_a_measure_does_not_ask_for_it(tmp_path):
+    """cps asks for the shared tokens alone; without kept tokens there is only the text."""
+    data = Dataset("some", "triplets", bundled_pairs().items[:6])
+    specs = [Spec(tiny("bert"), "cps", data)]
+    for keep in (("tokens",), ()):
+        page = html_page.report(
+            unmask.evaluate_specs(specs, Options(keep=keep)), tmp_path / f"{len(keep)}.html"
+        )
+        marks = """
+return [...document.querySelectorAll("#items > li")].map((row) =>
+  [...row.querySelectorAll(".sentence mark")].map((m) => m.textContent.trim()));"""
+        found = seen(page, tmp_path, marks)["found"]
+        assert len(found) == 6
+        assert all(len(words) >= 2 and all(words) for words in found)
+
+
+@browser
 def test_search_filter_sort_and_shading(results, tmp_path):
     page = html_page.report(results, tmp_path / "report.html")
     found = seen(

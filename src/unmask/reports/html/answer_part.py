@@ -69,7 +69,7 @@ def _tile(answer: Answer) -> Tile:
         state,
         shape,
         f"{word}, {answer.strength}" if answer.is_found else word,
-        answer_words.strength(answer.lead),
+        f"{answer_words.strength(answer.lead)}, n = {answer.lead.estimate.n}",
         [text[:1].upper() + text[1:] + "." for text in below],
         answer_words.shown_by(answer),
     )

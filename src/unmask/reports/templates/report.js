@@ -107,18 +107,35 @@
         attention: mine[3] ? mine[3][n] / 1000 : null };
     });
   };
+  // The characters of a sentence that are of words which differ from those of the other.
+  const differing = (i, k) => {
+    const texts = set.items[i][4];
+    if (k > 1 || texts.length < 2) return [0, 0];
+    const [mine, theirs] = [texts[k], texts[1 - k]].map((text) => text.split(" "));
+    const [start, end] = runs(mine, theirs);
+    const size = (words) => words.reduce((sum, word) => sum + [...word].length + 1, 0);
+    const from = size(mine.slice(0, start));
+    return [from, Math.max(from, [...texts[k]].length - size(mine.slice(mine.length - end)))];
+  };
+  // Text that the measure did not ask for, with what differs underlined.
+  const between = (line, text, from, to, [start, end]) => {
+    const a = Math.min(Math.max(start, from), to), b = Math.min(Math.max(end, from), to);
+    line.append(text.slice(from, a).join(""));
+    if (b > a) line.append(make("mark", text.slice(a, b).join("")));
+    line.append(text.slice(b, to).join(""));
+  };
   const sentence = (i, k) => {
     const text = [...set.items[i][4][k]], line = make("span", undefined, "sentence");
     line.append(make("span", LABELS[k], "who"), " ");
-    const cells = tokens(i, k), facts = k < 2 ? compared(i, k) : null;
+    const cells = tokens(i, k), facts = k < 2 ? compared(i, k) : null, change = differing(i, k);
     if (!cells || !facts) {
-      line.append(text.join(""));
+      between(line, text, 0, text.length, change);
       return line;
     }
     let at = 0;
     facts.forEach((fact, n) => {
       const start = cells[0][n], end = cells[1][n];
-      if (start > at) line.append(text.slice(at, start).join(""));
+      if (start > at) between(line, text, at, start, change);
       const said = text.slice(Math.max(start, at), end).join("");
       const span = make(fact.changed ? "mark" : "span", said, "token");
       if (fact.against !== null) {
@@ -130,7 +147,7 @@
       line.append(span);
       at = Math.max(at, end);
     });
-    line.append(text.slice(at).join(""));
+    between(line, text, at, text.length, change);
     return line;
   };
   const detail = (i) => {
