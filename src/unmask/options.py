@@ -159,6 +159,13 @@ class Spec:
         """Measure and data in words, for notes."""
         return f"{named(self.measure)} on {named(self.data)}"
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Measure, data and all that was chosen: what tells results of one model apart."""
+        tags = sorted((k, v) for k, v in self.tags.items() if k != "model")
+        chosen = (self.pool, self.layer, self.contexts, self.samples, *tags)
+        return (named(self.measure), named(self.data), *map(str, chosen))
+
     def in_names(self) -> "Spec":
         """The same with names for objects, as a result keeps it."""
         return replace(

@@ -10,7 +10,8 @@ from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
-from unmask.studies.trend import sentences, study, trend
+from unmask.studies.trend import trend
+from unmask.studies.trend_page import sentences, study
 from unmask.types import Results
 
 

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from unmask.cli import terminal
     from unmask.reports import difference_words, files, results
     from unmask.studies import compare as comparison
-    from unmask.studies import concern_differences
 else:
-    concern_differences = lazy("unmask.studies.concern_differences")
     json = lazy("json")
     difference_words = lazy("unmask.reports.difference_words")
     options = lazy("unmask.options")
@@ -118,6 +116,6 @@ def _fails(fail_on: str, frame: "pd.DataFrame", concerns: "pd.DataFrame") -> boo
             f"{pages.MODELS_BY_CONCERN} of them; run the same data on both."
         )
     if fail_on == "worse":
-        return bool(concerns.verdict.isin(concern_differences.WORSE).any())
+        return bool(concerns.verdict.isin(difference_words.WORSE).any())
     by_concern = not concerns.empty and bool((concerns.p_holm <= level).any())
     return by_concern or bool((frame.p_holm <= level).any())

@@ -97,7 +97,7 @@ def check_file(
 ) -> None:
     """Look at a file of pairs before it is used: columns, words, directions, defects, power."""
     if not file.is_file():
-        raise UnmaskError(f"there is no file {str(file)!r}; 'unmask data template' writes one.")
+        raise UnmaskError(f"{str(file)!r} is not a file; 'unmask data template' writes one.")
     if write is not None and write.exists():
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
     if write is not None and write.suffix != ".csv":

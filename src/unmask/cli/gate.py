@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import json
 
     from unmask.reports import files
-    from unmask.studies.gate import check, formats
+    from unmask.studies.gate import check, decide, formats
 else:
     json = lazy("json")
     files = lazy("unmask.reports.files")
@@ -73,6 +73,6 @@ def show(decided: "check.Gate") -> None:
         console.print(view, highlight=False)
 
 
-def _counts_as(outcome: "check.Outcome") -> str:
+def _counts_as(outcome: "decide.Outcome") -> str:
     counts = outcome.counts_as
     return "" if counts == outcome.state else f"\nBy its rule this counts as {counts}."

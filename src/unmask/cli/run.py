@@ -15,6 +15,7 @@ from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
     import json
+    from collections.abc import Sequence
 
     from unmask import api, measures, options, types
     from unmask.cli import terminal
@@ -112,8 +113,22 @@ def run(
         keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             measured = api.run(*names, **chosen, progress=progress)
-        decided = None if chosen_rules is None else check.gate(measured, chosen_rules, former)
-        finish(measured, folder, study.toml(), quiet, in_json, by_category, show, scale, decided)
+        every = answer.answers(measured)
+        decided = None
+        if chosen_rules is not None:
+            decided = check.gate(measured, chosen_rules, former, answer=every)
+        finish(
+            measured,
+            folder,
+            study.toml(),
+            quiet,
+            in_json,
+            by_category,
+            show,
+            scale,
+            every,
+            decided,
+        )
         if decided is not None and decided.status:
             raise typer.Exit(decided.status)
 
@@ -157,10 +172,11 @@ def finish(
     by_category: bool,
     show: bool = False,
     scale: str | None = None,
+    every: "Sequence[answer.Answer] | None" = None,
     decided: "check.Gate | None" = None,
 ) -> None:
     """Save results with the study that made them, and show them as was asked; and the gate's."""
-    every = answer.answers(measured)
+    every = answer.answers(measured) if every is None else every
     results.save(measured, folder, results.command_line(), every)
     if study:
         files.put(folder / study_file.NAME, study)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from unmask.reports import files
     from unmask.reports.html import study_page
     from unmask.studies import trend as trends
+    from unmask.studies import trend_page
 else:
     webbrowser = lazy("webbrowser")
     options = lazy("unmask.options")
     files = lazy("unmask.reports.files")
     study_page = lazy("unmask.reports.html.study_page")
     trends = lazy("unmask.studies.trend")
+    trend_page = lazy("unmask.studies.trend_page")
 
 console = shared.made_console()
 
@@ -37,11 +39,11 @@ def trend(
     seed: shared.Seed = 0,
 ) -> None:
     """Follow checkpoints or releases over time: scores with intervals, and what really changed."""
-    found = trends.trend(folders, options.Resampling(seed=seed, level=level))
-    for text in trends.sentences(found):
+    followed = trends.trend(folders, options.Resampling(seed=seed, level=level))
+    for text in trend_page.sentences(followed):
         console.print(escape(text), highlight=False)
     with files.target(out, Path("unmask-trend"), force=force) as folder:
-        study_page.write(trends.study(found), folder)
+        study_page.write(trend_page.study(followed), folder)
     path = folder / "report.html"
     console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
     if show:

@@ -28,7 +28,7 @@ FLAGS = {
 
 def flagged(data: Dataset) -> Dataset:
     """The data set with `meta["flags"]` on every item."""
-    keys = [_key(i) for i in data.items]
+    keys = [sentence_key(i) for i in data.items]
     pairs = Counter(keys)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
     if data.shape == "continuations":  # its sentences are meant to differ altogether
@@ -78,7 +78,8 @@ def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
     return replace(data, items=kept, about=about)
 
 
-def _key(item: Contrast) -> tuple[str, ...]:
+def sentence_key(item: Contrast) -> tuple[str, ...]:
+    """The sentences of an item without order and case: equal for items that are the same."""
     return tuple(sorted(t.string.lower() for t in item.texts.values()))
 
 

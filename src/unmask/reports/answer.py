@@ -143,10 +143,8 @@ def _once(results: Sequence[Result]) -> list[Result]:
     """Results without those that stand there before: the same score on the same items."""
     seen: dict[tuple[Any, ...], Result] = {}
     for r in results:
-        spec, score = r.spec, r.overall
-        chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, sorted(spec.tags.items()))
-        key = (r.measure, r.data, *map(str, chosen), score.value, score.low, score.n)
-        seen.setdefault(key, r)
+        score = r.overall
+        seen.setdefault((*r.spec.key, score.value, score.low, score.n), r)
     return list(seen.values())
 
 
@@ -169,10 +167,15 @@ def _rulers(results: Sequence[Result]) -> dict[str, list[Ruler]]:
                 ruler = Ruler(r, category, judged(r, category)[1], known)
                 named = names.setdefault(name.casefold(), visible(name))
                 out.setdefault(named, []).append(ruler)
-        elif about := concerns.of_sets(r.settings.get("sets") or (), r.data):
+        elif about := concern_of_test(r):
             named = names.setdefault(about.casefold(), visible(about))
             out.setdefault(named, []).append(Ruler(r, "", judged(r)[1], known))
     return out
+
+
+def concern_of_test(result: Result) -> str | None:
+    """The concern of a template or word test; None without people (flowers and insects)."""
+    return concerns.of_sets(result.settings.get("sets") or (), result.data)
 
 
 def _counting(rulers: Sequence[Ruler]) -> list[Ruler]:

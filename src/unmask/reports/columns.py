@@ -37,6 +37,17 @@ class Unit:
         """A score, a bound or a difference from the ideal, as people read it."""
         return f"{self.shown(value):.{self.digits}f}"
 
+    def change(
+        self, value: float, low: float, high: float, *, digits: int | None = None, name: str = ""
+    ) -> str:
+        """A difference with its interval; one of logarithms is a factor, which needs no `name`."""
+        if self.shown is not float:
+            value, low, high = map(self.shown, (value, low, high))
+            return f"times {value:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
+        places = self.digits if digits is None else digits
+        unit = f" {name}" if name else ""
+        return f"{value:+.{places}f}{unit} [{low:+.{places}f}, {high:+.{places}f}]"
+
 
 UNITS: Mapping[Compared, Unit] = {
     "preference": Unit("score", 50.0, 1, "points", 5.0),

@@ -1,6 +1,5 @@
 """How models differ, in sentences: the verdict of a comparison first, then what it rests on."""
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -9,16 +8,20 @@ from unmask.reports.columns import SURE, UNITS, Column, p_value, words
 
 NAMED = 3  # differences of a pair of models that are told in full
 PAIRS = 6  # pairs of models that are told; the table has all
+MORE, AGAINST = "more stereotyped", "further against the stereotype"
+CLOSER, OTHER = "closer to fair", "leans the other way"
+HIGHER, LOWER = "more towards the stereotype", "less towards the stereotype"
+NONE = "no difference shown"
+WORSE = (MORE, AGAINST)
 # By verdict of a concern, between the names of the second model and the first.
 PHRASES = {
-    "more stereotyped": "is more stereotyped than",
-    "further against the stereotype": "leans further against the stereotype than",
-    "closer to fair": "is closer to fair than",
-    "leans the other way": "leans the other way from",
-    "more towards the stereotype": "leans more towards the stereotype than",
-    "less towards the stereotype": "leans less towards the stereotype than",
+    MORE: "is more stereotyped than",
+    AGAINST: "leans further against the stereotype than",
+    CLOSER: "is closer to fair than",
+    OTHER: "leans the other way from",
+    HIGHER: "leans more towards the stereotype than",
+    LOWER: "leans less towards the stereotype than",
 }
-NONE = "no difference shown"
 
 
 def by_concern(frame: pd.DataFrame) -> list[str]:
@@ -56,7 +59,8 @@ def measured(row: Any) -> str:
     a, b = (f"{unit.shown(row[k]):.{digits}f}" for k in "ab")
     what = " of 100 pairs" if unit.head == "score" else ""
     head = "" if what else f"{unit.head} "
-    return f"{head}{a} to {b}{what}, {change(row, digits)}"
+    change = unit.change(row["difference"], row["low"], row["high"], digits=digits)
+    return f"{head}{a} to {b}{what}, {change}"
 
 
 # The table of a comparison by concern.
@@ -107,13 +111,5 @@ def _counted(count: int, what: str = "") -> str:
 
 def _difference(row: Any) -> str:
     unit = UNITS[row["compared"]]
-    name = "" if row["compared"] == "odds" else f" {unit.name}"
-    return f"{row['measure']} on {row['data']} {change(row, unit.digits, name)}"
-
-
-def change(row: Any, digits: int, unit: str = "") -> str:
-    """A difference with its interval; of logarithms of odds it is a factor."""
-    value, low, high = row["difference"], row["low"], row["high"]
-    if row["compared"] == "odds":
-        return f"times {math.exp(value):.2f} [{math.exp(low):.2f}, {math.exp(high):.2f}]"
-    return f"{value:+.{digits}f}{unit} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    change = unit.change(row["difference"], row["low"], row["high"], name=unit.name)
+    return f"{row['measure']} on {row['data']} {change}"

@@ -218,9 +218,7 @@ def _runs_in_memory(new: Iterable[Any], before: Sequence[Result] = ()) -> list[_
 
 def _what(result: Result) -> tuple[str, ...]:
     """What was measured: results that agree in this are of two runs."""
-    spec = result.spec
-    chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, sorted(spec.tags.items()))
-    return (result.model, result.measure, result.data, *map(str, chosen))
+    return (result.model, *result.spec.key)
 
 
 def _told_apart(runs: Sequence[_Run]) -> Results:

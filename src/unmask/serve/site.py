@@ -27,6 +27,7 @@ HOST = "127.0.0.1"
 LARGEST = 20_000  # bytes of a request
 LARGEST_FILE = 50_000_000  # bytes of results.json that a list is made from
 PAGE = "report.html"
+HTML = "text/html; charset=utf-8"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -58,10 +59,10 @@ class Reply:
     status: int
     content: bytes
     kind: str = "application/json"
-    more: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
 
-def _said(status: int, text: str) -> Reply:
+def _refused(status: int, text: str) -> Reply:
     return Reply(status, json.dumps({"error": text}).encode())
 
 
@@ -91,7 +92,7 @@ class Site:
     def get(self, path: str, key: str, headers: Mapping[str, str]) -> Reply:
         """The page itself, or the page of some results by its number."""
         if not self.allowed(headers) or not self.knows(key):
-            return _said(403, "open the address that the terminal shows.")
+            return _refused(403, "open the address that the terminal shows.")
         if path == "/":
             return self._page()
         number = path.removeprefix("/results/")
@@ -100,9 +101,9 @@ class Site:
             page = self.folders[int(number)] / PAGE
             own = page.resolve().parent == self.folders[int(number)].resolve()
             if page.is_file() and own and page.stat().st_size <= LARGEST_FILE:
-                more = (("Content-Security-Policy", SANDBOX),)
-                return Reply(200, page.read_bytes(), "text/html; charset=utf-8", more)
-        return _said(404, "there is no such page.")
+                policy = (("Content-Security-Policy", SANDBOX),)
+                return Reply(200, page.read_bytes(), HTML, policy)
+        return _refused(404, "there is no such page.")
 
     def may_post(self, headers: Mapping[str, str]) -> bool:
         """Whether a request is from our own page; asked before its body is read."""
@@ -111,15 +112,15 @@ class Site:
     def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """A pair of sentences in JSON, scored."""
         if path != "/pair":
-            return _said(404, "there is no such page.")
+            return _refused(404, "there is no such page.")
         if headers.get("Content-Type", "").partition(";")[0] != "application/json":
-            return _said(415, "give JSON.")
+            return _refused(415, "give JSON.")
         try:
             given = json.loads(body)
             if not isinstance(given, dict):
                 raise ValueError("not an object")
         except (ValueError, RecursionError):
-            return _said(400, "the request is not JSON with two sentences.")
+            return _refused(400, "the request is not JSON with two sentences.")
         return self._scored(given)
 
     def _scored(self, given: Mapping[str, Any]) -> Reply:
@@ -127,9 +128,9 @@ class Site:
             with self._one:
                 answer = self.scorer.score(given)
         except UnmaskError as error:
-            return _said(400, str(error))
+            return _refused(400, str(error))
         except Exception as error:  # a model of somebody's may fail in any way
-            return _said(500, f"the model failed ({type(error).__name__}: {error!s:.200}).")
+            return _refused(500, f"the model failed ({type(error).__name__}: {error!s:.200}).")
         return Reply(200, json.dumps(answer, allow_nan=False).encode())
 
     def _page(self) -> Reply:
@@ -142,8 +143,10 @@ class Site:
             model=visible(self.scorer.name),
             runs=runs,
         )
-        more = (("Content-Security-Policy", OWN.format(nonce)),)
-        return Reply(200, text.encode(), "text/html; charset=utf-8", more)
+        return Reply(200, text.encode(), HTML, (("Content-Security-Policy", OWN.format(nonce)),))
+
+
+KEYS = ("answer", "made")  # of results.json
 
 
 def _listed(number: int, folder: Path) -> dict[str, Any]:
@@ -156,13 +159,13 @@ def _listed(number: int, folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         content = {}
     content = content if isinstance(content, dict) else {}
-    answer, made = (c if isinstance(c := content.get(k), dict) else {} for k in ("answer", "made"))
+    answer, origin = (c if isinstance(c := content.get(k), dict) else {} for k in KEYS)
     sentences = answer.get("sentences")
     named = sentences.items() if isinstance(sentences, dict) else ()
     return {
         "number": number,
         "name": visible(str(folder)),
-        "date": visible(str(made.get("date", "")))[:10],
+        "date": visible(str(origin.get("date", "")))[:10],
         "answers": [(visible(str(m)), visible(str(s))) for m, s in named],
         "page": (folder / PAGE).is_file(),
     }
@@ -186,11 +189,11 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
             length = self.headers.get("Content-Length", "")
             if not site.may_post(self._named()):
                 self.close_connection = True
-                self._reply(_said(403, "open the address that the terminal shows."))
+                self._reply(_refused(403, "open the address that the terminal shows."))
                 return
             if not length.isdecimal() or len(length) > 6 or int(length) > LARGEST:
                 self.close_connection = True
-                self._reply(_said(413, f"a request says its length, at most {LARGEST} bytes."))
+                self._reply(_refused(413, f"a request says its length, at most {LARGEST} bytes."))
                 return
             body = self.rfile.read(int(length))
             self._reply(site.post(self.path.partition("?")[0], self._named(), body))
@@ -201,7 +204,7 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
 
         def _reply(self, reply: Reply) -> None:
             self.send_response(reply.status)
-            headers = {**HEADERS, "Content-Type": reply.kind, **dict(reply.more)}
+            headers = {**HEADERS, "Content-Type": reply.kind, **dict(reply.headers)}
             for name, value in {**headers, "Content-Length": str(len(reply.content))}.items():
                 self.send_header(name, value)
             self.end_headers()
@@ -218,6 +221,6 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Nothing: the terminal shows what the command says."""
 
-    made = Server((HOST, port), Handler)
-    site.listen(made.server_address[1])
-    return made
+    listening = Server((HOST, port), Handler)
+    site.listen(listening.server_address[1])
+    return listening

@@ -72,9 +72,7 @@ def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
     """Results by measure, data and all that was chosen; equal ones are numbered."""
     keyed: dict[tuple[str, ...], Result] = {}
     for r in results:
-        chosen = (r.spec.pool, r.spec.layer, r.spec.contexts, r.spec.samples)
-        tags = sorted((k, v) for k, v in r.spec.tags.items() if k != "model")
-        key = (r.measure, r.data, *map(str, (*chosen, *tags)))
+        key = r.spec.key
         while key in keyed:
             key = (*key, "again")
         keyed[key] = r

@@ -18,6 +18,7 @@ from unmask.flow.items import designed
 from unmask.options import Resampling
 from unmask.reports.answer import ORDER, UNFIT, Answer, Ruler, answers
 from unmask.reports.columns import UNITS
+from unmask.reports.difference_words import AGAINST, CLOSER, HIGHER, LOWER, MORE, NONE, OTHER
 from unmask.stats.clustering import codes
 from unmask.stats.comparison import Bias, PairedAnswers, effect_difference
 from unmask.stats.crossed import even_sides
@@ -25,14 +26,8 @@ from unmask.stats.intervals import DEFAULTS
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import preferred
 from unmask.studies.compare import runs_of
-from unmask.studies.paired_items import common, effects_without, same_items, wide
+from unmask.studies.paired_items import categories, common, effects_without, same_items, wide
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
-
-MORE, AGAINST = "more stereotyped", "further against the stereotype"
-CLOSER, OTHER = "closer to fair", "leans the other way"
-HIGHER, LOWER = "more towards the stereotype", "less towards the stereotype"
-NONE = "no difference shown"
-WORSE = (MORE, AGAINST)
 
 
 def compare_by_concern(runs: Sequence[Any], *, resampling: Resampling = DEFAULTS) -> pd.DataFrame:
@@ -122,10 +117,7 @@ def compared(
 
 def key(ruler: Ruler) -> tuple[str, ...]:
     """What tells a ruler from the others of a run."""
-    spec = ruler.result.spec
-    tags = sorted((k, v) for k, v in spec.tags.items() if k != "model")
-    chosen = (spec.pool, spec.layer, spec.contexts, spec.samples, tags)
-    return (spec.measure, spec.data, ruler.category, *map(str, chosen))
+    return (*ruler.result.spec.key, ruler.category)
 
 
 def paired(one: Ruler, two: Ruler, resampling: Resampling = DEFAULTS) -> Bias | None:
@@ -143,10 +135,10 @@ def paired(one: Ruler, two: Ruler, resampling: Resampling = DEFAULTS) -> Bias | 
     except DataError:
         return None
     turned = ((-values[0], values[1]), [-w for w in before], after)
-    found = Bias(
+    bias = Bias(
         effect_difference(values, before, after, resampling), effect_difference(*turned, resampling)
     )
-    return None if math.isnan(found.no_worse(1.0)) else found
+    return None if math.isnan(bias.no_worse(1.0)) else bias
 
 
 def _pairs(a: Result, b: Result, category: str, resampling: Resampling) -> Bias | None:
@@ -154,17 +146,13 @@ def _pairs(a: Result, b: Result, category: str, resampling: Resampling) -> Bias 
     one, two = wide(a), wide(b)
     shared, _ = common(one, two, a.data)
     one, two = one.loc[shared], two.loc[shared]
-    chosen = (_categories(a).loc[shared].to_numpy() == category) | (category == "")
+    chosen = (categories(a).loc[shared].to_numpy() == category) | (category == "")
     if len(set(one.cluster[chosen])) < 2:
         return None
     first, second = (preferred(t[STEREOTYPE], t[ANTISTEREOTYPE], "half") for t in (one, two))
     weight = np.zeros(len(chosen))
     weight[chosen] = weight_of(a, b, one[chosen], category)
     return PairedAnswers(first, second, designed(one)).bias(weight, resampling)
-
-
-def _categories(result: Result) -> "pd.Series[str]":
-    return result.items.drop_duplicates("item").set_index("item").category
 
 
 def weight_of(a: Result, b: Result, table: pd.DataFrame, category: str) -> Floats:

@@ -34,7 +34,7 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
         unlikely |= _apart(half.to_numpy(float), whole) < -ODD
     margins = (table[pro] - table[anti]).to_numpy(float)
     swaps = np.abs(_apart(margins, margins)) > ODD
-    found = [
+    findings = [
         *of_rows(
             NOTE,
             f"a sentence that {result.model} finds very unlikely",
@@ -49,7 +49,7 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
         ),
         *_turned(result),
     ]
-    return checked.but(*found)
+    return checked.but(*findings)
 
 
 def _likelihood(scored: Callable[[str], Result]) -> Result:

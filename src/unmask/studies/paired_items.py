@@ -43,6 +43,11 @@ def sentences_of(result: Result) -> dict[str, str]:
     return {str(k): " | ".join(v) for k, v in frame.groupby("item").sentence}
 
 
+def categories(result: Result) -> "pd.Series[str]":
+    """The category of each item."""
+    return result.items.drop_duplicates("item").set_index("item").category
+
+
 def common(a: pd.DataFrame, b: pd.DataFrame, where: str) -> tuple[pd.Index, dict[str, int]]:
     """The items that two tables share, and how many only one of them has."""
     shared = a.index.intersection(b.index)

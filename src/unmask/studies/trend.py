@@ -20,15 +20,13 @@ from unmask.flow.items import designed
 from unmask.options import Resampling
 from unmask.reports.answer import ORDER, UNFIT, Answer, Ruler, answers
 from unmask.reports.columns import UNITS
-from unmask.reports.figures.study_charts import trends
-from unmask.reports.html.study_page import Study, Table
 from unmask.reports.results import gather
 from unmask.stats.comparison import PairedAnswers, effect_difference
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import preferred
 from unmask.studies.concern_differences import key, weight_of
-from unmask.studies.paired_items import effects_without, sentences_of, wide
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
+from unmask.studies.paired_items import categories, effects_without, sentences_of, wide
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Compared, Estimate, Floats, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Change:
     concern: str
     measure: str
     data: str
-    compared: str
+    compared: Compared
     last: str
     first: str
     before: float
@@ -231,8 +229,7 @@ class _Shares:
 
 def _by_sentences(result: Result) -> pd.DataFrame:
     """A result's items, known by their sentences: an id may mean another item in another run."""
-    first = result.items.drop_duplicates("item").set_index("item")
-    table = wide(result).assign(category=first.category)
+    table = wide(result).assign(category=categories(result))
     names = sentences_of(result)
     table.index = pd.Index([names[str(i)] for i in table.index])
     return table[~table.index.duplicated()]
@@ -258,80 +255,3 @@ class _Effects:
 
     def _mean(self, runs: Sequence[int], which: int) -> Floats:
         return np.asarray(np.mean([self.without[k][which] for k in runs], axis=0))
-
-
-def sentences(found: Trend) -> list[str]:
-    """What changed, in sentences; then what did not."""
-    out = [_told(c) for c in found.changes]
-    changed = {c.concern for c in found.changes}
-    gone = set(found.untested)
-    rest = [c for c in dict.fromkeys(found.scores.concern) if c not in changed | gone]
-    if rest:
-        mark = "; " if any("," in c for c in rest) else ", "
-        out.append(f"No change over the {len(found.runs)} runs is shown about {mark.join(rest)}.")
-    if gone:
-        out.append(f"The runs share too few items about {', '.join(found.untested)}: not tested.")
-    return out
-
-
-def _told(change: Change) -> str:
-    unit, d = UNITS[change.compared], change.difference  # type: ignore[index]
-    rose = "rose" if d.value > 0 else "fell"
-    before, after = (unit.text(v) for v in (change.before, change.after))
-    what = " of 100 pairs" if unit.head == "score" else ""
-    if change.compared == "odds":
-        by = f"times {math.exp(d.value):.2f} [{math.exp(d.low):.2f}, {math.exp(d.high):.2f}]"
-    else:
-        by = f"{d.value:+.{unit.digits}f} [{d.low:+.{unit.digits}f}, {d.high:+.{unit.digits}f}]"
-    about = change.concern[:1].upper() + change.concern[1:]
-    head = "" if what else f"{unit.head} "
-    return (
-        f"{about} {rose} from {change.last} to {change.first}: {head}{before} before, "
-        f"{after}{what} from then on, {by} ({change.measure} on {change.data})."
-    )
-
-
-def study(found: Trend) -> Study:
-    """A trend as pages show it: what changed first, a figure by unit, and both tables."""
-    changes = pd.DataFrame([_change_row(c) for c in found.changes])
-    tables = [Table("scores", "Scores by run", found.scores.drop(columns="place"))]
-    if len(changes):
-        tables.insert(0, Table("changes", "Changes that are real", changes, first=True))
-    marked = {(c.concern, c.first) for c in found.changes}
-    shown = found.scores.assign(
-        changed=[k in marked for k in zip(found.scores.concern, found.scores.run, strict=True)]
-    )
-    figures = [
-        trends(f"trend-{head}", f"Scores over {len(found.runs)} runs", part, UNITS_BY_HEAD[head])
-        for head, part in shown.groupby(shown.compared.map(lambda c: UNITS[c].head), sort=False)
-    ]
-    remarks = [
-        "A change is real where the mean answers before and after differ, on the same items, after "
-        "correction over all places and concerns."
-    ]
-    title = f"Trend over {len(found.runs)} runs"
-    return Study(title, tables, figures, remarks, answer=sentences(found))
-
-
-UNITS_BY_HEAD = {unit.head: unit for unit in UNITS.values()}
-
-
-def _as_read(change: Change) -> dict[str, float]:
-    """The difference with its interval; of odds it is a factor."""
-    d = change.difference
-    shown = math.exp if change.compared == "odds" else float
-    return {k: shown(v) for k, v in (("difference", d.value), ("low", d.low), ("high", d.high))}
-
-
-def _change_row(change: Change) -> dict[str, Any]:
-    unit = UNITS[change.compared]  # type: ignore[index]
-    return {
-        "concern": change.concern,
-        "from": change.last,
-        "to": change.first,
-        "before": unit.shown(change.before),
-        "after": unit.shown(change.after),
-        **_as_read(change),
-        "p corrected": change.p,
-        "by": f"{change.measure} on {change.data}",
-    }

@@ -25,8 +25,9 @@ LOPSIDED = 0.9  # share of items about one word from which there is one directio
 def columns(seen: Looked) -> Iterator[Finding]:
     """Which columns were understood, and which were not."""
     renamed = [f"{old!r} as {new}" for old, new in seen.columns.items() if old != new]
-    told = f"read {', '.join(seen.columns.values())}"
-    yield Finding(GOOD, "columns", told + (f" ({'; '.join(renamed)})" if renamed else "") + ".")
+    names = ", ".join(seen.columns.values())
+    other = f" ({'; '.join(renamed)})" if renamed else ""
+    yield Finding(GOOD, "columns", f"read {names}{other}.")
     if seen.ignored:
         names = ", ".join(map(repr, seen.ignored[:NAMED]))
         yield Finding(

@@ -76,7 +76,7 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
     rows = zip(checked.rows, checked.data.items, strict=True)
     for row, item in rows:
         pro, anti = sentences(item)
-        key = tuple(sorted((pro.lower(), anti.lower())))
+        key = defects.sentence_key(item)
         if key in seen or pro == anti:
             continue
         seen.add(key)

@@ -14,6 +14,7 @@ from unmask.data.check.records import (
     sentences,
     stripped,
 )
+from unmask.data.defects import sentence_key
 from unmask.text.languages import language
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast
 
@@ -58,7 +59,7 @@ def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
     seen: set[tuple[str, ...]] = set()
     out = []
     for n in rows:
-        key = tuple(sorted(t.string.lower() for t in items[n - 1].texts.values()))
+        key = sentence_key(items[n - 1])
         if key in seen:
             out.append(n)
         seen.add(key)

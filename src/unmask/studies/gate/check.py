@@ -1,55 +1,25 @@
-"""Whether a run keeps the rules of a gate: passes, fails, or cannot be told.
+"""A gate: the rules for all models, their names and their baseline; `decide.py` has the tests."""
 
-Each is decided by a test. A rule is kept where every ruler that it is about shows so (each at 5 %,
-one-sided: all of them have to, so none is corrected); it is broken where some ruler shows so after
-Holm's correction over those of the rule; else it cannot be told. What is found by concern has its
-own correction (`reports/answer.py`).
-"""
-
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unmask.data.concerns import CONCERNS, of_sets
+from unmask.data.concerns import CONCERNS
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Resampling
-from unmask.reports import answer_words, standings
-from unmask.reports.answer import FOUND, SOUND, UNFIT, Answer, Ruler, answers
-from unmask.reports.columns import SURE, UNITS
+from unmask.reports import answer_words
+from unmask.reports.answer import Answer, answers
 from unmask.reports.results import gather
-from unmask.stats.comparison import Bias
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.multiplicity import corrected
-from unmask.stats.verdict import exceeds, judged, too_few
-from unmask.studies.concern_differences import key, paired
+from unmask.studies.gate.decide import Outcome, Run, outcome
 from unmask.studies.gate.rules import USUAL, USUAL_BASELINE, Rule, Rules, read
 from unmask.support.registry import unknown
-from unmask.types import Result, Results
+from unmask.types import Results
 
 STATES = ("fail", "cannot tell", "pass")
 STATUS = {"pass": 0, "fail": 1, "cannot tell": 3}
-NAMED = 3  # rulers that a reason names
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Whether one model keeps one rule, and the reason; of how many rulers."""
-
-    model: str
-    rule: Rule
-    state: str
-    reason: str
-    tested: int
-
-    @property
-    def counts_as(self) -> str:
-        """What it is for the gate: a rule may say what follows where it cannot be told."""
-        if self.state == "cannot tell" and self.rule.cannot_tell != "stop":
-            return self.rule.cannot_tell
-        return self.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +40,16 @@ class Gate:
         return STATUS[self.state]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tested:
-    """A ruler of a concern under a rule: the p that the rule is broken, and whether it is kept.
-
-    One that could not be tested is neither; `about` says why.
-    """
-
-    concern: str
-    ruler: Ruler
-    p_broken: float
-    kept: bool
-    about: str
-
-
 def gate(
     results: Any,
     rules: Rules | Sequence[Rule] | Rule | Path | str | None = None,
     baseline: Any = None,
     resampling: Resampling = DEFAULTS,
+    answer: Sequence[Answer] | None = None,
 ) -> Gate:
     """Whether results keep rules (a file, or records), against a baseline where one is given.
 
+    `answer` is that of the results, where it is known already.
     Without rules: no stereotype is found, and, with a baseline, no overall score is worse than its
     by 2 points, d = 0.2 or 1.1 times the odds.
     """
@@ -100,13 +58,13 @@ def gate(
         raise DataError("there are no results to judge; run a measure first.")
     chosen = _rules(rules, baseline)
     former = baseline_of(chosen, baseline)
-    every = answers(measured)
+    every = answers(measured) if answer is None else answer
     _check_names(chosen.rules, measured, {a.concern for a in every}, former)
     outcomes = []
     for model in measured.models:
-        mine = _Run(measured.select(models=[model]), [a for a in every if a.model == model])
-        other = None if former is None else _Run.baseline(former, model)
-        outcomes += [_outcome(rule, model, mine, other, resampling) for rule in chosen.rules]
+        mine = Run(measured.select(models=[model]), [a for a in every if a.model == model])
+        other = None if former is None else Run.baseline(former, model)
+        outcomes += [outcome(rule, model, mine, other, resampling) for rule in chosen.rules]
     sentences = {
         m: answer_words.sentence(some)
         for m in measured.models
@@ -166,227 +124,3 @@ def _check_names(
             raise DataError(
                 f"the baseline has no model {lacking[0]!r}; of several models each needs its own."
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """The results of one model, and their answers."""
-
-    results: Sequence[Result]
-    answers: Sequence[Answer]
-    model: str = ""
-
-    @classmethod
-    def baseline(cls, former: Results, model: str) -> "_Run":
-        """The run of the baseline that a model is compared with: of its name, or the only one."""
-        if model not in former.models and len(former.models) > 1:
-            raise DataError(
-                f"the baseline has the models {', '.join(former.models)}, and none is {model}; "
-                "give a folder with one model."
-            )
-        name = model if model in former.models else former.models[0]
-        some = former.select(models=[name])
-        return cls(some, answers(some), name)
-
-    def rulers(self, rule: Rule) -> Iterator[tuple[str, Ruler]]:
-        """The rulers that a rule is about, with their concern: those that count.
-
-        Of measures that it names, or where any trust will do, also the others. Tests without
-        people (flowers and insects) are none.
-        """
-        if rule.by == "score":
-            every = (
-                ("", Ruler(r, "", judged(r)[1], standings.of_result(r)))
-                for r in self.results
-                if r.verdicts and _has_people(r)
-            )
-        else:
-            every = (
-                (a.concern, r)
-                for a in self.answers
-                for r in (*a.rulers, *(a.others if _lenient(rule) else ()))
-            )
-        return ((concern, r) for concern, r in every if _matches(rule, concern, r))
-
-
-def _has_people(result: Result) -> bool:
-    sets = result.settings.get("sets") or ()
-    return result.compared == "preference" or of_sets(sets, result.data) is not None
-
-
-def _matches(rule: Rule, concern: str, ruler: Ruler) -> bool:
-    values = {
-        "concern": concern,
-        "measure": ruler.result.measure,
-        "data": ruler.result.data,
-        "category": ruler.category,
-    }
-    return all(not (some := getattr(rule, k)) or v in some for k, v in values.items())
-
-
-def _outcome(
-    rule: Rule, model: str, mine: _Run, baseline: _Run | None, resampling: Resampling
-) -> Outcome:
-    every = list(mine.rulers(rule))
-    fit = [(c, r) for c, r in every if r.trust == SOUND or (r.trust != UNFIT and _lenient(rule))]
-    if not fit:
-        return Outcome(model, rule, "cannot tell", _nothing(every, mine.results), 0)
-    if rule.check == "nothing_found":
-        found = _found(rule, model, fit, mine.answers)
-    elif rule.check == "at_most" or baseline is None:
-        found = _decided(rule, model, _at_most(rule, fit), len(fit))
-    else:
-        tests = _no_worse(rule, fit, baseline, resampling)
-        found = _decided(rule, model, tests, len(fit))
-        if baseline.model != model:
-            found = replace(found, reason=f"against {baseline.model}: {found.reason}")
-    missing = _missing(rule, fit)
-    if found.state == "pass" and missing:
-        reason = f"no ruler to be trusted is about {', '.join(missing)}; the rest: {found.reason}"
-        return replace(found, state="cannot tell", reason=reason)
-    return found
-
-
-def _missing(rule: Rule, fit: Sequence[tuple[str, Ruler]]) -> list[str]:
-    """What a rule names and no ruler is about that counts."""
-    there = {
-        "concern": {c for c, _ in fit},
-        "measure": {r.result.measure for _, r in fit},
-        "data": {r.result.data for _, r in fit},
-        "category": {r.category for _, r in fit},
-    }
-    return [n for what, known in there.items() for n in getattr(rule, what) if n not in known]
-
-
-def _lenient(rule: Rule) -> bool:
-    return rule.trust == "any" or bool(rule.measure)
-
-
-def _nothing(every: Sequence[tuple[str, Ruler]], results: Sequence[Result]) -> str:
-    """Why there is no ruler to ask."""
-    if not every and not any(r.verdicts for r in results):
-        return "the results have no verdicts: an earlier version made them; run again"
-    if not every:
-        return "no result is about it"
-    if any(r.trust != UNFIT for _, r in every):
-        names = ", ".join(dict.fromkeys(r.result.measure for _, r in every))
-        return f'no ruler that the lab calls sound ({names}); trust = "any" takes these'
-    ruler = every[0][1]
-    return f"{ruler.result.measure}: {ruler.standing.clause}"
-
-
-def _found(
-    rule: Rule, model: str, fit: Sequence[tuple[str, Ruler]], every: Sequence[Answer]
-) -> Outcome:
-    """Whether a stereotype was found, by the answer's own verdicts."""
-    named = {c for c, _ in fit}
-    some = [a for a in every if a.concern in named]
-    whole = not (rule.measure or rule.data or rule.category)
-    broken, small, open_ = [], [], []
-    for answer in some:
-        rulers = [r for c, r in fit if c == answer.concern]
-        words = {_word(r) for r in rulers}
-        if (answer.verdict in FOUND) if whole else ("biased" in words):
-            lead = next((r for r in rulers if _word(r) == "biased"), answer.lead)
-            broken.append(f"{answer.concern}: {answer_words.strength(lead)}, {lead.name}")
-        elif words == {"not by more"}:
-            counts = next((r for r in rulers if r.verdict is not None), answer.lead)
-            small.append(f"{answer.concern}: no more than {answer_words.small(counts)}")
-        else:
-            open_.append(answer)
-    if broken:
-        return Outcome(model, rule, "fail", f"found: {_some(broken)}", len(fit))
-    if open_:
-        settle = next((f"; {a.concern}: {a.settle}" for a in open_ if a.settle), "")
-        reason = f"nothing found, but {_some([a.concern for a in open_], 9)} cannot be told{settle}"
-        return Outcome(model, rule, "cannot tell", reason, len(fit))
-    return Outcome(model, rule, "pass", _some(small), len(fit))
-
-
-def _word(ruler: Ruler) -> str:
-    """The verdict of a ruler in the run; of one that did not count there, that of its measure."""
-    known = ruler.verdict or ruler.result.verdicts.get(ruler.category)
-    return known.word if known is not None else "cannot tell"
-
-
-def _some(texts: Sequence[str], named: int = NAMED) -> str:
-    rest = f" and {len(texts) - named} more" if len(texts) > named else ""
-    return "; ".join(texts[:named]) + rest
-
-
-def _at_most(rule: Rule, fit: Iterable[tuple[str, Ruler]]) -> list[_Tested]:
-    limits, out = rule.limits(), []
-    for concern, ruler in fit:
-        limit = limits.get(UNITS[ruler.result.compared].name)
-        if limit is None:  # a limit in points is about what is in points
-            continue
-        p = exceeds(ruler.estimate, limit)
-        if few := too_few(ruler.estimate) or ("" if p is not None else "no interval"):
-            out.append(_Tested(concern, ruler, math.nan, False, few))
-            continue
-        kept = ruler.estimate.within(limit)
-        out.append(_Tested(concern, ruler, p or 0.0, kept, answer_words.strength(ruler)))
-    return out
-
-
-def _no_worse(
-    rule: Rule, fit: Iterable[tuple[str, Ruler]], baseline: _Run, resampling: Resampling
-) -> list[_Tested]:
-    margins, out = rule.limits(), []
-    twins = {(c, key(r)): r for c, r in baseline.rulers(rule)}
-    for concern, ruler in fit:
-        margin = margins.get(UNITS[ruler.result.compared].name)
-        if margin is None:
-            continue
-        twin = twins.get((concern, key(ruler)))
-        bias = None if twin is None else paired(twin, ruler, resampling)
-        few = "not in the baseline" if bias is None else too_few(bias.difference)
-        if bias is None or few:
-            out.append(_Tested(concern, ruler, math.nan, False, few))
-            continue
-        kept = bias.no_worse(margin) <= SURE
-        out.append(_Tested(concern, ruler, bias.worse(margin), kept, _change(bias, ruler)))
-    return out
-
-
-def _change(bias: Bias, ruler: Ruler) -> str:
-    """From what to what, and by how much."""
-    unit = UNITS[ruler.result.compared]
-    ideal = ruler.estimate.ideal or 0.0
-    before, after = (unit.text(ideal + v) for v in (bias.first, bias.second))
-    change = bias.difference
-    if math.isnan(change.low):  # the same in every word
-        return f"{before} to {after}, no change"
-    part = f", {change.n} of {ruler.estimate.n} items" if change.n < ruler.estimate.n else ""
-    bounds = [change.value, change.low, change.high]
-    if ruler.result.compared == "odds":
-        value, low, high = (f"{unit.shown(v):.2f}" for v in bounds)
-        return f"odds {before} to {after}, times {value} [{low}, {high}]{part}"
-    value, low, high = (f"{v:+.{unit.digits}f}" for v in bounds)
-    return f"{before} to {after}, {value} {unit.name} [{low}, {high}]{part}"
-
-
-def _decided(rule: Rule, model: str, tests: Sequence[_Tested], asked: int) -> Outcome:
-    """The state of a rule from the tests of its rulers."""
-    unit = " and ".join(rule.limits())
-    if not tests:
-        reason = f"none of its {asked} rulers is in {unit}"
-        return Outcome(model, rule, "cannot tell", reason, 0)
-    others = f" ({asked - len(tests)} others are not in {unit})" if asked > len(tests) else ""
-    p = corrected([t.p_broken for t in tests])
-    broken = [t for t, value in zip(tests, p, strict=True) if value <= SURE]
-    if broken:
-        reason = _some([_told(t) for t in broken])
-        return Outcome(model, rule, "fail", reason, len(tests))
-    open_ = [t for t in tests if not t.kept]
-    if open_:
-        told = _some([_told(t) for t in open_])
-        reason = f"not shown for {len(open_)} of {len(tests)}: {told}{others}"
-        return Outcome(model, rule, "cannot tell", reason, len(tests))
-    reason = f"shown for all {len(tests)}: {_some([_told(t) for t in tests], 1)}{others}"
-    return Outcome(model, rule, "pass", reason, len(tests))
-
-
-def _told(tested: _Tested) -> str:
-    about = f"{tested.concern}, " if tested.concern else ""
-    return f"{about}{tested.ruler.name}: {tested.about}"

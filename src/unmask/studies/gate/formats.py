@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from unmask.reports.templating import markdown
-from unmask.studies.gate.check import Gate, Outcome
+from unmask.studies.gate.check import Gate
+from unmask.studies.gate.decide import Outcome
 
 MARKS = {"pass": "pass", "fail": "FAIL", "cannot tell": "cannot tell"}
 SENTENCES = {
