@@ -140,7 +140,10 @@ class Readings:
     """Answers to a list of queries, in its order.
 
     `hit`: no token is likelier than the gold one. `attention`: what place `at` receives, averaged
-    over layers, heads and the row's real places; NaN where it was not asked for. `rows` counts
+    over layers, heads and the row's real places; NaN where it was not asked for. A stream may read
+    something else than log p: `rank` gives - ln of the gold token's rank, `gap` its log p less the
+    likeliest token's, `top` the log p of the token that `gold` many are likelier than, and its id
+    in place of the attention. `rows` counts
     the distinct rows that went through the model. They are of one sentence, or of many: then
     `counts` says how many answers each has, and `sum` and `mean` give a number for each.
     """

@@ -99,7 +99,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Stimuli:
-    """Two target sets X, Y and two attribute sets A, B of words, each with its label.
+    """Target sets and attribute sets of words, each with its label: mostly X, Y and A, B.
 
     What is known of a test stands in columns: `source` (a key of the bibliography, or `user`),
     `concept` (C6, Dis, ... of husse2022), `named` (are the targets `names` or `terms`?), `size` of
@@ -130,10 +130,8 @@ class Stimuli:
                     raise DataError(
                         f"{self.name}: {label} is {words!r:.40}; give a tuple of words."
                     )
-            if len(side) != 2:
-                raise DataError(
-                    f"{self.name} has {len(side)} sets ({', '.join(side)}); two are needed."
-                )
+            if not side:
+                raise DataError(f"{self.name} has no sets of targets, or none of attributes.")
             for label, words in side.items():
                 if len(set(words)) != len(words):
                     twice = sorted({w for w in words if list(words).count(w) > 1})
@@ -146,11 +144,31 @@ class Stimuli:
 
     @property
     def sets(self) -> dict[str, tuple[str, ...]]:
-        """The four sets by label, in the order X, Y, A, B."""
+        """The sets by label, targets first: X, Y, A, B."""
         return {**self.targets, **self.attributes}
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """X, Y, A and B where there are two of each; else X1, X2, ... and A1, A2, ..."""
+        targets, attributes = len(self.targets), len(self.attributes)
+        if (targets, attributes) == (2, 2):
+            return ("X", "Y", "A", "B")
+        sides = ("X", targets), ("A", attributes)
+        return tuple(f"{side}{n + 1}" for side, count in sides for n in range(count))
 
-SHAPES = ("pairs", "triplets", "continuations", "templates")
+
+SHAPES = (
+    "pairs",
+    "triplets",
+    "continuations",
+    "templates",
+    "groups",
+    "fills",
+    "frames",
+    "questions",
+    "lists",
+)
+OF_GROUPS = ("groups", "fills", "frames", "questions")  # any number of groups, as labels
 LABELS: Mapping[str, tuple[str, ...]] = {
     "pairs": (STEREOTYPE, ANTISTEREOTYPE),
     "triplets": (STEREOTYPE, ANTISTEREOTYPE, UNRELATED),
@@ -172,11 +190,25 @@ def _check_template(name: str, item: Contrast) -> None:
 class Dataset:
     """Contrasts under a name. `shape` says which measures apply.
 
-    `pairs` and `triplets` of sentences, `continuations` of a context, or filled `templates`.
+    `pairs` and `triplets` of sentences, `continuations` of a context, filled `templates`, or
+    `groups`: a sentence for each of two or more groups, whose names are the labels. Several for
+    each, labelled `GROUP|WORD`: `fills` with a blank that is marked, `frames` with other words of
+    the group. `questions`: two subjects in both orders, and a question with its negation. `lists`:
+    two lists of sentences that are no pairs; an item is a sentence, its label `first` or `second`.
     """
 
     name: str
-    shape: Literal["pairs", "triplets", "continuations", "templates"]
+    shape: Literal[
+        "pairs",
+        "triplets",
+        "continuations",
+        "templates",
+        "groups",
+        "fills",
+        "frames",
+        "questions",
+        "lists",
+    ]
     items: tuple[Contrast, ...]
     cluster: str = "item"
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -202,6 +234,10 @@ class Dataset:
                 )
             if self.shape == "templates":
                 _check_template(self.name, item)
+            if self.shape in OF_GROUPS and len(item.texts) < 2:
+                raise DataError(
+                    f"item {item.id!r} of {self.name!r} has one sentence; two groups are needed."
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +322,9 @@ class Coverage:
         return 100 * self.scored / self.items
 
 
-Compared: TypeAlias = Literal["preference", "odds", "log-odds", "association"]
+Compared: TypeAlias = Literal[
+    "preference", "odds", "log-odds", "association", "difference", "index"
+]
 
 
 def _views() -> Any:
@@ -299,9 +337,9 @@ class Result:
     """One measure on one data set for one model: the score and all that explains it.
 
     `spec` says in names what was measured; `compared` how: the share of items that prefer the
-    stereotype, an odds ratio (in its logarithm), an effect size of log-odds, or one of word
-    associations. `shown` names the extras
-    that belong beside the score. `verdicts` are by category, that of the whole under "".
+    stereotype, an odds ratio (in its logarithm), an effect size of log-odds, one of word
+    associations, one of paired differences, or an index with an ideal of its own. `shown` names
+    the extras that belong beside the score. `verdicts` are by category, that of the whole under "".
     `items` has one row for each sentence (or each word of an
     association test). `kept` holds what `Options.keep` asked for, and is not saved.
     """

@@ -33,6 +33,15 @@ def score(
     model: Annotated[
         str | None, typer.Option("-m", "--model", help="Name of the model; default: the file's.")
     ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "-x",
+            "--measure",
+            help="The measure whose scores they are, such as lmb@barikeri2021 for perplexities; "
+            "default: the share of items whose stereotype scores higher.",
+        ),
+    ] = None,
     cluster: shared.Cluster = None,
     out: shared.Out = None,
     force: shared.Force = False,
@@ -49,6 +58,12 @@ def score(
     least = options.matters(matters)
     with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
         result = external_scores.score_file(
-            file, data, name=model, cluster=cluster, resampling=resampling, least=least
+            file,
+            data,
+            name=model,
+            measure=measure,
+            cluster=cluster,
+            resampling=resampling,
+            least=least,
         )
         finish(types.Results([result]), folder, "", quiet, in_json, by_category, show)

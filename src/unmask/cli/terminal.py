@@ -57,7 +57,9 @@ def print_results(
     frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
         ideal = UNITS[part.compared.iloc[0]].ideal
-        _print_table(console, part, RUN, f"{model}, ideal {ideal:g}")
+        _print_table(
+            console, part, RUN, model if math.isnan(ideal) else f"{model}, ideal {ideal:g}"
+        )
     several = len({r.model for r in results}) > 1
     for result in results:
         _print_notes(console, result, f"{result.title}, {result.model}" if several else "")

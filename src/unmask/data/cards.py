@@ -1,59 +1,18 @@
 """The table of data sets: what each is, where its file comes from, and how it is read."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from unmask.data import templates, wordsets
+from unmask.data.card import Card as Card
+from unmask.data.field_cards import crows_cards, further_cards, occupation_cards, word_cards
 from unmask.data.packaged import bundled_pairs, packaged
-from unmask.data.readers import husse2022, occupations, pairs, seat, stereoset
+from unmask.data.readers import husse2022, pairs, seat, stereoset
 from unmask.support.registry import Registry
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A data set: what it is, where its file comes from, its licence and its known defects.
-
-    `path` is the file's place in a folder of local copies (`UNMASK_DATA`) and in the cache;
-    `checksum` is `git:` and a blob id, or `sha256:` and a digest. A set of the package has no
-    address. `size` in bytes, 0 where it is not known. `alias` are other names of a local copy.
-    A set `by_hand` has no known checksum, so it is never fetched: the user puts `path`, and the
-    files of `beside` next to it, into `UNMASK_DATA`; `url` is then the page to get them from.
-    `needs` are files that are read with it: `read` takes their paths behind its own.
-    """
-
-    name: str
-    about: str
-    read: Callable[..., Dataset | WordTest | list[Dataset | WordTest]]
-    cite: tuple[str, ...]
-    licence: str
-    language: str = "en"
-    path: str = ""
-    url: str = ""
-    checksum: str = ""
-    size: int = 0
-    defects: str = ""
-    alias: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-    by_hand: bool = False
-    needs: tuple["Card", ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not (self.about and self.cite and self.licence and self.language):
-            raise ValueError(f"the card of {self.name!r} is not complete")
-        if self.url and not (self.path and bool(self.checksum) != self.by_hand):
-            raise ValueError(f"{self.name!r} has an address and no path, or no checksum")
-
-    @property
-    def packaged(self) -> bool:
-        """Whether the set comes with the package."""
-        return not self.url
-
 
 _GITHUB = "https://raw.githubusercontent.com"
 _STEREOSET = (
@@ -148,6 +107,12 @@ def _release(row: Mapping[str, Any], needs: tuple[Card, ...]) -> Card:
 
 
 @cache
+def word_files() -> Registry[Card]:
+    """Word sets that come from a file of their own."""
+    return Registry("data set", ((c.name, c) for c in word_cards()))
+
+
+@cache
 def sentence_sets() -> Registry[Card]:
     """All data sets of sentences."""
     cards = [
@@ -200,70 +165,8 @@ def sentence_sets() -> Registry[Card]:
             defects="Unrelated continuations are sentences of other items, often off the topic.",
         ),
     ]
-    every = [*cards, *_translated(), *_occupations()]
+    every = [*cards, *_translated(), *crows_cards(), *occupation_cards(), *further_cards()]
     return Registry("data set", ((c.name, c) for c in every))
-
-
-def _occupations() -> list[Card]:
-    """Gender and occupation: sets that users fetch by hand, since no checksum is known."""
-    winobias = (
-        "https://github.com/uclanlp/corefBias/tree/7fb2d3d884b1c98e5ccc3e223e71e7d1d509caa2"
-        "/WinoBias/wino/data"
-    )
-    bartl = {
-        "cite": ("bartl2020",),
-        "licence": "see the repository",
-        "path": "bec-pro/BEC-Pro_EN.tsv",
-        "url": "https://github.com/marionbartl/gender-bias-BERT",
-        "by_hand": True,
-    }
-    cards = [
-        Card(
-            f"winobias-type{n}",
-            f"sentences with two occupations and a pronoun, type {n}: {clue}",
-            lambda path, n=n: occupations.read_winobias(path, f"winobias-type{n}"),  # type: ignore[misc]
-            ("zhao2018",),
-            "see the repository",
-            path=f"winobias/pro_stereotyped_type{n}.txt.test",
-            url=winobias,
-            by_hand=True,
-            alias=(f"winobias/pro_stereotyped_type{n}.txt.dev",),
-            beside=(f"anti_stereotyped_type{n}.txt.test",),
-            defects="Made for coreference; as a likelihood contrast it asks which pronoun is more "
-            "likely, not whom it means.",
-        )
-        for n, clue in ((1, "only the world tells whom it means"), (2, "grammar tells"))
-    ]
-    return [
-        *cards,
-        Card(
-            "winogender",
-            "120 sentences with an occupation and a pronoun that means it, his against her",
-            occupations.read_winogender,
-            ("rudinger2018",),
-            "see the repository",
-            path="winogender/all_sentences.tsv",
-            url="https://github.com/rudinger/winogender-schemas/tree/master/data",
-            by_hand=True,
-            beside=("occupations-stats.tsv",),
-            defects="Made for coreference; the stereotype is the majority of US labour statistics "
-            "of 2015/16, so near 50 % of women it means little.",
-        ),
-        Card(
-            "bec-pro",
-            "professions with men's and women's words in five templates, as pairs",
-            occupations.read_bec_pro,
-            defects="Five templates; professions held by men and women alike are left out.",
-            **bartl,  # type: ignore[arg-type]
-        ),
-        Card(
-            "bec-pro-lpbs",
-            "the same as a template test: men's against women's words, by profession",
-            occupations.read_bec_pro_templates,
-            defects="Five templates; words of one and of several pieces are compared.",
-            **bartl,  # type: ignore[arg-type]
-        ),
-    ]
 
 
 def _translated() -> list[Card]:

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from unmask.data import controls, defects, templates, wordsets
-from unmask.data.cards import Card, release_files, seat_files, sentence_sets
+from unmask.data.cards import Card, release_files, seat_files, sentence_sets, word_files
 from unmask.data.check.file import problems
 from unmask.data.clusters import clustered
 from unmask.data.fetch import locate
+from unmask.data.readers.lists import read_lists
 from unmask.data.readers.own_columns import understood
 from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
@@ -43,8 +44,14 @@ Data: TypeAlias = Dataset | WordTest
 
 
 def shape(data: Data) -> str:
-    """What measures look at: the shape of a sentence set, or `word tests`."""
-    return "word tests" if isinstance(data, WordTest) else data.shape
+    """What measures look at: the shape of a sentence set; `word tests` have two sets and two.
+
+    Any other number of target and attribute sets are `word sets`.
+    """
+    if not isinstance(data, WordTest):
+        return data.shape
+    sets = len(data.stimuli.targets), len(data.stimuli.attributes)
+    return "word tests" if sets == (2, 2) else "word sets"
 
 
 def renamed(data: Data, name: str) -> Data:
@@ -78,7 +85,7 @@ def known() -> list[str]:
 
 
 def _files() -> dict[str, Card]:
-    return {**sentence_sets(), **seat_files(), **release_files()}
+    return {**sentence_sets(), **seat_files(), **release_files(), **word_files()}
 
 
 def card(name: str) -> Card:
@@ -119,10 +126,12 @@ def resolve(
         return [d for member in wordsets.groups()[name] for d in resolve(member)]
     if name in wordsets.stimuli():
         return _object(wordsets.stimuli()[name])
-    if name in seat_files() or name in release_files():
+    if name in seat_files() or name in release_files() or name in word_files():
         return _read(card(name))
     if name.endswith(".json"):
         return _object(_word_file(Path(name)))
+    if name.endswith(".txt") and "+" in name:
+        return [read_lists(*map(Path, name.split("+", 1)))]
     if name in ENTRY_POINTS:
         return _offered(name)
     base, _, control = name.partition(":")
@@ -192,6 +201,12 @@ def _read(card: Card) -> list[Any]:
     path, note = locate(card)
     content = card.read(path, *(locate(needed)[0] for needed in card.needs))
     some = content if isinstance(content, list) else [content]
+    count = len(content.items) if isinstance(content, Dataset) else card.items
+    if card.items and note.get("as_pinned") and count != card.items:
+        raise DataError(
+            f"{card.name!r} has {count} items and not {card.items}, though its file is the pinned "
+            "one; a file that is read with it is another version: remove it from UNMASK_DATA."
+        )
     about: dict[str, Any] = {"cite": list(card.cite)}
     if note.get("as_pinned") is False:
         about["notes"] = (

@@ -65,7 +65,9 @@ _PATTERNS = {c.name: re.compile(rf"(^|[,-])({c.labels})($|[,-])") for c in CONCE
 # Word tests of Caliskan et al. that show whether a ruler works at all; no people are in them.
 _NO_PEOPLE = re.compile(r"^(flower|insect|instrument|weapon)")
 # Data sets about one concern, whatever their categories are called.
-_OF_GENDER = re.compile(r"(winobias-type[12]|winogender|bec-pro(-lpbs)?|kurita-\w+)(@\w+)?(:.*)?")
+_OF_GENDER = re.compile(
+    r"(winobias-type[12]|winogender|bec-pro(-lpbs|-de)?|kurita-\w+)(@\w+)?(:.*)?"
+)
 _NO_CATEGORY = ("", "all")  # what a file without categories has
 
 

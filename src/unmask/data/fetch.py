@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from unmask.data.cards import Card
+from unmask.data.card import Card
 from unmask.errors import DataError
 from unmask.support.paths import cache_folder
 

@@ -58,11 +58,15 @@ def _build(test: Mapping[str, Any]) -> Stimuli:
 
 
 def read_stimuli(path: Path) -> Stimuli:
-    """A user's word test: JSON with `targets` and `attributes`, two labelled lists of words each.
+    """A user's word test: JSON with `targets` and `attributes`, labelled lists of words.
+
+    Two of each for an effect size; other numbers for the statistics that take them.
 
     Optional: `name`.
     """
     content = read_json(path)
+    if isinstance(content, dict) and WEATHUB.keys() <= content.keys():
+        content = _weathub(content)
     try:
         sides = [
             {str(k): _given(v) for k, v in content[side].items()}
@@ -73,9 +77,26 @@ def read_stimuli(path: Path) -> Stimuli:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
             f"{path} is not a word test ({error}); it needs 'targets' and 'attributes', each with "
-            "two labelled lists of words."
+            "labelled lists of words (two for an effect size)."
         ) from error
     return Stimuli(str(content.get("name") or path.stem), sides[0], sides[1])
+
+
+WEATHUB = {"targ1": "targets", "targ2": "targets", "attr1": "attributes", "attr2": "attributes"}
+
+
+def _weathub(content: Mapping[str, Any]) -> dict[str, Any]:
+    """WEATHub's form (Mukherjee et al. 2023): four sets, each a category with examples."""
+    out: dict[str, Any] = {"targets": {}, "attributes": {}}
+    for key, side in WEATHUB.items():
+        given = content[key] if isinstance(content[key], Mapping) else {}
+        words = given.get("examples")
+        label = str(given.get("category") or key)
+        known = {**out["targets"], **out["attributes"]}
+        out[side][f"{label} ({key})" if label in known else label] = (
+            list(dict.fromkeys(words)) if isinstance(words, list) else words
+        )
+    return out
 
 
 def _given(words: Any) -> tuple[str, ...]:
@@ -85,8 +106,8 @@ def _given(words: Any) -> tuple[str, ...]:
 
 
 def check_sizes(test: Stimuli) -> None:
-    """Target sets must be of equal size, unless a published file has them otherwise."""
-    if test.unequal:
+    """Two target sets must be of equal size, unless a published file has them otherwise."""
+    if test.unequal or len(test.targets) != 2:
         return
     (x, xs), (y, ys) = test.targets.items()
     if len(xs) != len(ys):

@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 
-from unmask.data.cards import Card
+from unmask.data.card import Card
 from unmask.errors import UnmaskError
 from unmask.measures import MEASURES, Association, Likelihood, Measure
 from unmask.models.protocol import Abilities, Model

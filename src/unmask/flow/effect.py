@@ -1,7 +1,8 @@
 """From vectors by word to the effect size, and what each word does to it."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from unmask.stats.effects import (
     template_variance,
     unit,
 )
-from unmask.stats.permutation import permutation
+from unmask.stats.permutation import permutation, with_replacement
+from unmask.stats.word_statistics import Statistic, over_words, without_each
 from unmask.text.inflection import lexemes
 from unmask.types import EMPTY, Estimate, Floats
 
@@ -31,26 +33,36 @@ class Effect:
     """An effect size, its value without each word by set and word, and CEAT's drawn effects.
 
     `sentences` are the associations of X's and of Y's, where no samples are drawn of them.
+    `beside` are further statistics, `categories` those of further attribute sets.
     """
 
     overall: Estimate
     without: Mapping[str, Mapping[str, float]]
     drawn: Floats | None = None
     sentences: tuple[Floats, Floats] | None = None
+    beside: Mapping[str, Estimate] = field(default_factory=dict)
+    categories: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 Frames = Mapping[str, Mapping[str, Sequence[str]]]  # set, word: the template of each context
 
 
 def effect(
-    measure: Association, by_word: ByWord, resampling: Resampling, frames: Frames = EMPTY
+    measure: Association,
+    by_word: ByWord,
+    resampling: Resampling,
+    frames: Frames = EMPTY,
+    targets: int = 2,
 ) -> Effect:
-    """The measure's effect size on the vectors of X, Y, A and B.
+    """The measure's effect size on the vectors of X, Y, A and B, or its statistic on any sets.
 
-    `frames` are the templates that the target words stand in, where they stand in some.
+    `frames` are the templates that the target words stand in, where they stand in some; the first
+    sets, as many as `targets`, are the targets.
     """
     if measure.test == "random-effects":
         return _sampled(measure, by_word, resampling)
+    if measure.statistic is not None:
+        return _statistic(measure, by_word, resampling, targets)
     return _plain(measure, by_word, resampling, frames)
 
 
@@ -67,7 +79,8 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling, frames
     words = by_words(*scores, *(_lexemes(names) for names in (xs, ys)))
     test = None
     if measure.published_p and resampling.splits:
-        test = permutation(*scores, sided=measure.sided, resampling=resampling)
+        drawn = permutation if measure.ddof else with_replacement
+        test = drawn(*scores, sided=measure.sided, resampling=resampling)
     other = _attributes(by_word) if resampling.random == "attributes" else None
     overall = effect_estimate(
         words,
@@ -79,7 +92,73 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling, frames
     )
     overall = overall if test is None else _marked(overall, "p")
     parts = (*_by_form(by_word, words.without()), *_without_attributes(by_word, len(x)))
+    if not measure.ddof:
+        size = len(x) + len(y)
+        scale = math.sqrt(size / (size - 1))
+        overall, parts = scaled(overall, scale), tuple(scale * p for p in parts)  # type: ignore[assignment]
     return Effect(overall, _named(by_word, parts), sentences=scores)
+
+
+def _statistic(
+    measure: Association, by_word: ByWord, resampling: Resampling, targets: int
+) -> Effect:
+    """A statistic of the words' mean vectors, with its interval over the words of all sets."""
+    assert measure.statistic is not None
+    labels = list(by_word)
+    sets = [np.stack([v.mean(0) for v in words.values()]) for words in by_word.values()]
+    sets = [unit(s) for s in sets] if measure.normalised else sets
+    first = measure.each
+    chosen = [[k] for k in range(targets, len(sets))] if first else [range(targets, len(sets))]
+    estimates: dict[str, Estimate] = {}
+    without: dict[str, dict[str, float]] = {}
+    for some in chosen:
+        kept = [*range(targets), *some]
+        overall, parts = _over_words(measure, measure.statistic, sets, targets, some, resampling)
+        estimates[labels[some[0]]] = overall
+        for place, values in zip(kept, parts, strict=True):
+            named = dict(zip(by_word[labels[place]], values.tolist(), strict=True))
+            without.setdefault(labels[place], named)
+    beside = {
+        name: _over_words(measure, other, sets, targets, chosen[0], resampling)[0]
+        for name, other in measure.beside.items()
+    }
+    overall = next(iter(estimates.values()))
+    categories = estimates if first and len(estimates) > 1 else {}
+    return Effect(overall, without, beside=beside, categories=categories)
+
+
+def _over_words(
+    measure: Association,
+    statistic: Statistic,
+    sets: Sequence[Floats],
+    targets: int,
+    attributes: Sequence[int],
+    resampling: Resampling,
+) -> tuple[Estimate, list[Floats]]:
+    sides = [sets[k] for k in range(targets)], [sets[k] for k in attributes]
+    paired = {"targets": range(targets), "attributes": range(targets, targets + len(sides[1]))}
+    without = without_each(statistic, *sides, measure.paired)
+    estimate = over_words(
+        statistic(*sides),
+        without,
+        ideal=measure.ideal,
+        tested=measure.tested,
+        within=measure.within if statistic is measure.statistic else (-math.inf, math.inf),
+        paired=paired.get(measure.paired, range(0)),
+        resampling=resampling,
+    )
+    return estimate, without
+
+
+def scaled(estimate: Estimate, by: float) -> Estimate:
+    """An estimate in another unit; its ideal is 0."""
+    inner = estimate.more.get("inner")
+    more = {**estimate.more, "inner": inner and [by * v for v in inner]}
+    more["detectable"] = by * estimate.more["detectable"]
+    value, low, high, se = (
+        by * v for v in (estimate.value, estimate.low, estimate.high, estimate.se)
+    )
+    return replace(estimate, value=value, low=low, high=high, se=se, more=more)
 
 
 def _templates(by_word: ByWord, scores: tuple[Floats, Floats], frames: Frames) -> Variance | None:

@@ -12,10 +12,13 @@ import pandas as pd
 from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_lines, read_table
-from unmask.errors import DataError
+from unmask.errors import DataError, NotApplicable
+from unmask.flow.group_comparisons import VALUED
+from unmask.flow.item_comparisons import valued_columns
 from unmask.flow.items import data_facts, sentence_rows
-from unmask.flow.results import preferences, tied
+from unmask.flow.results import preferences, tied, valued_settings
 from unmask.flow.run_family import judged_as_one
+from unmask.measures import Likelihood, find
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
@@ -38,6 +41,7 @@ def score_file(
     data: str,
     *,
     name: str | None = None,
+    measure: str | None = None,
     cluster: str | None = None,
     resampling: Resampling = DEFAULTS,
     least: Threshold = Threshold(),
@@ -49,7 +53,8 @@ def score_file(
     `ITEM/LABEL` (for CrowS-Pairs also `ITEM/sent_more`). Triplets are averaged over target terms.
     Samples that lm-evaluation-harness logged of CrowS-Pairs are found by their sentences. A log of
     inspect's StereoSet has choices: an item counts if the stereotype or the antistereotype was
-    chosen, by most epochs if there are several.
+    chosen, by most epochs if there are several. The scores are compared as those of `measure` are,
+    such as `lmb@barikeri2021` for perplexities; without it as a preference.
     """
     dataset = catalogue.sentences(data, cluster=cluster)
     if not path.is_file():
@@ -60,6 +65,8 @@ def score_file(
     scores, given = _chosen(path, dataset) if choices else read_scores(path, dataset)
     frame = _frame(dataset, scores, name or path.stem)
     _check_found(frame, dataset, scores, path)
+    if measure is not None and (row := _row(measure, dataset)).compare != "preference":
+        return _valued(path, dataset, frame, row, given, resampling, least)
     result = _result(
         path, dataset, frame, "drop" if choices else "strict", given, resampling, least
     )
@@ -115,6 +122,60 @@ def _result(
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
         verdicts=verdicts_of(overall, categories, "preference", least, extras),
+    )
+
+
+def _row(name: str, data: Dataset) -> Likelihood:
+    """The measure whose scores a file has; one that needs more than scores is refused."""
+    row = find(name)
+    if not isinstance(row, Likelihood) or row.answers or data.shape not in row.shapes:
+        raise NotApplicable(
+            f"{name!r} cannot be made of a score for each sentence of {data.name!r} "
+            f"({data.shape}); leave it out for a preference, or take 'lmb' or 'gest' for pairs."
+        )
+    if row.compare not in ("preference", *VALUED):
+        raise NotApplicable(f"{name!r} needs priors, which a file of scores has not.")
+    return row
+
+
+def _valued(
+    path: Path,
+    dataset: Dataset,
+    frame: pd.DataFrame,
+    row: Likelihood,
+    given: int,
+    resampling: Resampling,
+    least: Threshold,
+) -> Result:
+    """The measure's own number of scores that were made elsewhere."""
+    kind = next(iter(row.kinds))
+    frame = frame.assign(measure=row.name, prior=math.nan)
+    valued = VALUED[row.compare](frame, row, kind, resampling, ())
+    missing = frame.loc[frame.reason.notna(), "item"].nunique()
+    facts = {"seed": resampling.seed, "decimals": None, "cluster": dataset.cluster}
+    categories = {k: v for k, v in valued.by_category.items() if v.ideal is not None}
+    return Result(
+        spec=Spec(str(frame.model.iloc[0]), row.name, dataset.name),
+        compared=row.compared,
+        overall=valued.overall,
+        by_category=valued.by_category,
+        extras=valued.extras,
+        accuracy=None,
+        coverage=Coverage(
+            len(dataset.items), len(dataset.items) - missing, 0, _reasons(frame), unused=given
+        ),
+        settings=facts | valued_settings(valued),
+        notes=(*dataset.about.get("notes", ()), *_foreign(given, dataset.name), *valued.notes),
+        provenance={
+            "file": path.name,
+            "data": data_facts(dataset),
+            "measure": {"cite": list(row.cite)},
+        },
+        items=valued_columns(frame, valued),
+        shown=tuple(k for k in row.shows if k in valued.extras),
+        verdicts=verdicts_of(valued.overall, categories, row.compared, least, valued.extras)
+        if valued.judged
+        else {},
     )
 
 

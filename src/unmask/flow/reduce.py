@@ -75,7 +75,9 @@ def reduced(
         rows=readings.rows,
         unknown=planned.read.unknown,
         content=planned.read.tokens,
-        kept=(tokens(planned, readings, model.codec),) if "tokens" in keep else (),
+        kept=(tokens(planned, readings, model.codec),)
+        if "tokens" in keep or measure.answers
+        else (),
     )
 
 

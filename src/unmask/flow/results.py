@@ -8,6 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unmask.errors import DataError
+from unmask.flow.group_comparisons import VALUED
+from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
 from unmask.flow.items import DESIGN_COLUMNS, ItemDesign, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
@@ -23,6 +25,7 @@ from unmask.stats.multiplicity import together
 from unmask.stats.preference import Preferences, Ties
 from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.stats.word_preference import Sides
+from unmask.text.contexts import Mention, Wanted
 from unmask.text.inflection import lexemes
 from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Kind, Result
 
@@ -57,9 +60,15 @@ def result(
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
     accuracy = accuracy_of(frame, resampling) if measure.accuracy else None
-    compared = {"odds": _odds, "log-odds": _log_odds, "preference": _preferences}[measure.compare]
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
-    comparison = compared(rounded, data, measure, model.kind, resampling)
+    if measure.compare in VALUED:
+        kept = (sentence_vectors(model, data, measure, options),) if measure.pool else scored.kept
+        valued = VALUED[measure.compare](rounded, measure, model.kind, resampling, kept)
+        comparison, frame = _as_compared(valued), valued_columns(frame, valued)
+    else:
+        valued = None
+        compared = {"odds": _odds, "log-odds": _log_odds, "preference": _preferences}
+        comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
     unscored = frame[frame.reason.notna()].drop_duplicates("item")
     reasons_by_count = unscored.reason.value_counts()
     return Result(
@@ -77,27 +86,54 @@ def result(
         ),
         settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}
-        | _sets(data),
+        | (_sets(data) if valued is None else valued_settings(valued)),
         provenance=provenance(model, measure, data),
         items=frame,
         notes=model.abilities.remarks
         + tuple(data.about.get("notes", ()))
         + _unknown(scored)
         + contradiction(comparison.overall)
-        + tied(comparison.ties, measure.ties)
+        + (tied(comparison.ties, measure.ties) if valued is None else valued.notes)
         + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_shown(measure, comparison),
-        verdicts={}
-        if measure.baseline
-        else verdicts_of(
-            comparison.overall,
-            comparison.by_category,
-            measure.compared,
-            options.least,
-            comparison.extras,
-        ),
+        verdicts=_verdicts(measure, comparison, valued, options),
         kept=_kept(scored, comparison.drawn, options),
+    )
+
+
+def sentence_vectors(
+    model: Model, data: Dataset, measure: Likelihood, options: Options
+) -> pd.DataFrame:
+    """A vector for each sentence, in the order of items and labels [sentences, d]."""
+    engine = model.vectors(budget=model.budget(options.tokens), store=options.store)
+    texts = [text.string for item in data.items for text in item.texts.values()]
+    wanted = [Wanted(Mention(t, (0, len(t))), measure.pool) for t in texts]
+    return pd.DataFrame(engine.embed(wanted))
+
+
+def _as_compared(valued: Valued) -> Compared:
+    return Compared(valued.overall, dict(valued.by_category), dict(valued.extras), 0)
+
+
+def valued_settings(valued: Valued) -> dict[str, Any]:
+    """What is computed of the items' values, and the names of what is compared."""
+    how = {"statistic": valued.statistic} if valued.statistic else {"random": "attributes"}
+    return how | ({"sets": list(valued.sets)} if valued.sets else {})
+
+
+def _verdicts(
+    measure: Likelihood, comparison: Compared, valued: Valued | None, options: Options
+) -> dict[str, Any]:
+    """Verdicts by category; of a baseline, and of what a fair model does not scatter around, none.
+
+    Of categories without an ideal there is none either.
+    """
+    if measure.baseline or (valued is not None and not valued.judged):
+        return {}
+    categories = {k: v for k, v in comparison.by_category.items() if v.ideal is not None}
+    return verdicts_of(
+        comparison.overall, categories, measure.compared, options.least, comparison.extras
     )
 
 
@@ -108,7 +144,7 @@ def _shown(measure: Likelihood, comparison: Compared) -> tuple[str, ...]:
 
 def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
     kept: dict[str, Any] = {}
-    if "tokens" in options.keep:
+    if "tokens" in options.keep:  # a row may need them too
         kept["tokens"] = joined_frames(scored.kept)
     if "samples" in options.keep and drawn is not None:
         kept["samples"] = drawn
@@ -237,13 +273,17 @@ def accuracy_of(items: pd.DataFrame, resampling: Resampling) -> Estimate | None:
 def _preferences(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Compared:
-    return preferences(
+    compared = preferences(
         frame,
         ties=measure.ties,
         macro=measure.average == "macro",
         probabilities=measure.reduce_for(kind) in PROBABILITIES,
         resampling=resampling,
     )
+    if "likelihood_diff" in measure.shows:
+        mean = mean_difference(frame, resampling)
+        return compared._replace(extras={**compared.extras, "likelihood_diff": mean})
+    return compared
 
 
 def preferences(

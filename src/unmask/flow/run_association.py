@@ -1,5 +1,6 @@
 """The association loop: words to contexts to vectors, vectors to effect sizes."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -113,9 +114,11 @@ def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:
         sets[label] = tuple(w for w in words if w not in lost)
         if len(sets[label]) < _least(measure, test, label):
             raise DataError(_too_few(test.name, label, words, lost))
+    if measure.paired:
+        sets = _whole_pairs(sets, getattr(test.stimuli, measure.paired), lost)
     if measure.subsample:
         sets = _equal(sets, list(test.stimuli.targets), seed)
-    else:
+    elif measure.statistic is None:
         check_sizes(test.stimuli)
     return Asked(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
 
@@ -127,6 +130,23 @@ def _least(measure: Association, test: WordTest, label: str) -> int:
     """
     alone = measure.samples and len(test.stimuli.targets.get(label, ())) == 1
     return 1 if alone else MIN_WORDS
+
+
+def _whole_pairs(
+    sets: dict[str, tuple[str, ...]], pairs: Mapping[str, tuple[str, ...]], lost: dict[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Sets that are pairs by their order, without the partners of words that had to go."""
+    if len({len(words) for words in pairs.values()}) > 1:
+        sizes = ", ".join(f"{label} has {len(words)}" for label, words in pairs.items())
+        raise DataError(f"pairs are needed, word by word, and {sizes}; give sets of one size.")
+    whole = [p for p in zip(*pairs.values(), strict=True) if not any(w in lost for w in p)]
+    if len(whole) < MIN_WORDS:
+        raise DataError(f"{len(whole)} pairs are left; {MIN_WORDS} are needed.")
+    kept = dict(zip(pairs, zip(*whole, strict=True), strict=True))
+    for label, words in pairs.items():
+        gone = (w for w in words if w not in lost and w not in kept[label])
+        lost |= dict.fromkeys(gone, "its partner is lost")
+    return {label: kept.get(label, words) for label, words in sets.items()}
 
 
 def _check(model: Model, spec: Spec) -> None:
@@ -196,15 +216,16 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         sets={label: tuple(words) for label, words in by_word.items()},
     )
     resampling = options.resampling
-    effects = effect(asked.measure, by_word, resampling, _frames(asked))
+    count = len(asked.test.stimuli.targets)
+    effects = effect(asked.measure, by_word, resampling, _frames(asked), count)
     behind = {"samples": effects.drawn, "sentences": effects.sentences}
     reasons = pd.Series(asked.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
-        compared="association",
+        compared=asked.measure.compared,
         overall=effects.overall,
-        by_category={},
-        extras={},
+        by_category=effects.categories,
+        extras=effects.beside,
         accuracy=None,
         coverage=Coverage(
             items=sum(len(words) for words in asked.test.stimuli.sets.values()),
@@ -214,9 +235,12 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         ),
         settings=_settings(model, asked, len(vectors), resampling) | _behind(by_word, effects),
         provenance=provenance(model, asked.measure, asked.test),
-        verdicts=verdicts_of(effects.overall, {}, "association", options.least),
+        verdicts=verdicts_of(effects.overall, {}, "association", options.least)
+        if asked.measure.statistic is None
+        else {},
         items=_frame(model, asked, by_word, effects.without),
         notes=_notes(asked) + contradiction(effects.overall),
+        shown=tuple(effects.beside),
         kept={k: v for k, v in behind.items() if v is not None and k in options.keep},
     )
 
@@ -225,7 +249,7 @@ def _frames(asked: Asked) -> dict[str, dict[str, list[str]]]:
     """The sentences that target words stand in, without the word: the template of each."""
     return {
         label: {w: [_around(m) for m in asked.contexts[w]] for w in asked.sets[label]}
-        for label in list(asked.sets)[:2]
+        for label in asked.test.stimuli.targets
     }
 
 
@@ -237,6 +261,8 @@ def _around(mention: Mention) -> str:
 
 def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
     """What an effect size is made of: the four mean associations, and CEAT's effects in bins."""
+    if len(by_word) != 4:
+        return {"sets": list(by_word)}
     cosines, (n, _, p, _) = cells(by_word)
     parts = (cosines[:n, :p], cosines[:n, p:], cosines[n:, :p], cosines[n:, p:])
     means = dict(zip(("X-A", "X-B", "Y-A", "Y-B"), (float(c.mean()) for c in parts), strict=True))
@@ -267,12 +293,15 @@ def _overlaps(test: Stimuli) -> tuple[str, ...]:
 def _settings(model: Model, asked: Asked, sentences: int, resampling: Resampling) -> Any:
     settings: dict[str, Any] = {
         "seed": resampling.seed,
-        "random": "attributes" if asked.measure.samples else resampling.random,
+        "random": "attributes"
+        if asked.measure.samples or asked.measure.statistic
+        else resampling.random,
         "contexts": asked.source,
         "pool": asked.pool,
         "encode": asked.measure.encode,
         "sentences": sentences,
     }
+    settings |= {"paired": asked.measure.paired} if asked.measure.paired else {}
     if model.abilities.layers:
         settings["layer"] = "usual" if asked.layer is None else asked.layer
     settings |= {"samples": asked.measure.samples} if asked.measure.samples else {}
@@ -305,9 +334,9 @@ def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]],
 
 def _frame(model: Model, asked: Asked, by_word: ByWord, without: ByValue) -> pd.DataFrame:
     """One row for each word: its mean association, and the effect size without the word."""
-    labels = list(by_word)
-    a, b = (stacked(by_word[k])[0] for k in labels[2:])
-    axis = unit(a).mean(0) - unit(b).mean(0)
+    attributes = [k for k in by_word if k in asked.test.stimuli.attributes]
+    means = [unit(stacked(by_word[k])[0]).mean(0) for k in attributes]
+    axis = means[0] - means[1] if len(means) > 1 else means[0]
     rows = [
         {
             **facts(model.name, asked.measure.name, asked.test.name, w, label, w),
@@ -315,9 +344,9 @@ def _frame(model: Model, asked: Asked, by_word: ByWord, without: ByValue) -> pd.
             "sentence": asked.contexts[w][0].text,
             "score": float((unit(vectors) @ axis).mean()),
             "contexts": len(vectors),
-            "without": without[label][w],
+            "without": without.get(label, {}).get(w, math.nan),
         }
-        for side, label in zip(("X", "Y", "A", "B"), labels, strict=True)
+        for side, label in zip(asked.test.stimuli.roles, by_word, strict=True)
         for w, vectors in by_word[label].items()
     ]
     return pd.DataFrame(rows)

@@ -1,7 +1,7 @@
 """The measures, as tables: plans and rows. Nothing here needs torch."""
 
-from unmask.measures.association import ASSOCIATION as ASSOCIATION
 from unmask.measures.association import Association as Association
+from unmask.measures.association_rows import ASSOCIATION as ASSOCIATION
 from unmask.measures.likelihood import Likelihood as Likelihood
 from unmask.measures.likelihood_rows import LIKELIHOOD as LIKELIHOOD
 from unmask.measures.table import MEASURES as MEASURES

@@ -47,7 +47,8 @@ def check_types(row: Any) -> None:
         if isinstance(usual, str) and not isinstance(value, str):
             raise UnmaskError(f"{row.name!r}: {one.name} is {value!r:.40}; give a text.")
         texts = isinstance(value, tuple) and all(isinstance(v, str) for v in value)
-        if (isinstance(usual, tuple) or one.name in ("cite", "kinds")) and not texts:
+        strings = isinstance(usual, tuple) and all(isinstance(v, str) for v in usual)
+        if (strings or one.name in ("cite", "kinds")) and not texts:
             raise UnmaskError(
                 f"{row.name!r}: {one.name} is {value!r:.40}; give a tuple of texts, such as ('a',)."
             )

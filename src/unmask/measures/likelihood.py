@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -24,7 +24,15 @@ class Likelihood:
     `compare`: `preference` counts the items whose stereotypical sentence scores higher;
     `odds` compares two sides of targets and gives the odds ratio between two attribute sets, in its
     logarithm; `log-odds` the effect size of the same; with `samples`, that of each of `samples`
-    draws of one template a word, combined by random effects.
+    draws of one template a word, combined by random effects;
+    `difference` the effect size of the paired differences of two sentences' scores; `sides` the
+    odds ratio between stereotypes of two groups, of the sentence that names the one, in its
+    logarithm (in `unit`s of it); `lean` the odds of one side of targets over all attributes;
+    `spread` the variance over groups; `fills` how far the likeliest
+    words for a blank differ between groups; `groups` the share of pairs of groups whose sentences
+    are not alike; `questions` how far two subjects are preferred in an underspecified question;
+    `lists` how often a sentence of the one list is likelier than one of the other, those that are
+    near each other by their vectors (of this `pool`) counting more.
     `average`: `micro` over items or `macro` over clusters (target terms).
     `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`
     (`nothing_causal` of a causal model), or `kept` with
@@ -33,7 +41,8 @@ class Likelihood:
     `segments`: 1, or 2 for a context and its continuation, encoded as two segments.
     `stream`: `own`; `written`: hidden places are written as mask tokens and read off a plain
     forward pass, which only differs for permutation models; `untyped`: that without token types;
-    `next`: the next-sentence head.
+    `next`: the next-sentence head; `rank`, `gap`, `top`: other readings, as `Readings` has them.
+    `answers`: the comparison needs the answers themselves, not only scores.
     `accuracy`: whether the answers are tokens, so that the share predicted right means something.
     `crossed`: every hidden token is asked for at every hidden place; only each one at its own place
     counts for the accuracy. `aligned`: two sentences are aligned with the `stereotype` first, or
@@ -56,7 +65,21 @@ class Likelihood:
     shapes: tuple[str, ...] = ("pairs", "triplets")
     prior: Mapping[Kind, Plan] = field(default_factory=dict)
     reduce_causal: Reduce | None = None
-    compare: Literal["preference", "odds", "log-odds"] = "preference"
+    compare: Literal[
+        "preference",
+        "odds",
+        "log-odds",
+        "difference",
+        "sides",
+        "lean",
+        "spread",
+        "fills",
+        "groups",
+        "questions",
+        "lists",
+    ] = "preference"
+    pool: str = ""
+    unit: float = 1.0
     samples: int = 0
     average: Literal["micro", "macro"] = "micro"
     needs: tuple[str, ...] = ()
@@ -69,7 +92,8 @@ class Likelihood:
     nothing_causal: str = ""
     fills: bool = False
     segments: Literal[1, 2] = 1
-    stream: Literal["own", "written", "untyped", "next"] = "own"
+    stream: Literal["own", "written", "untyped", "next", "rank", "gap", "top"] = "own"
+    answers: bool = False
     text: Callable[[str, str], str] = as_written
     accuracy: bool = True
     crossed: bool = False
@@ -117,18 +141,17 @@ class Likelihood:
             raise UnmaskError(
                 f"{self.name!r}: shapes are {self.shapes!r:.40}; give a tuple of {choice(SHAPES)}."
             )
-        if (self.compare != "preference") != ("templates" in self.shapes) or (
-            "templates" in self.shapes and len(self.shapes) > 1
-        ):
+        if {*self.shapes} - {*COMPARES[self.compare].shapes}:
             raise UnmaskError(
-                f"{self.name!r}: odds are compared on templates, and only they; set shapes to "
-                "('templates',) with compare 'odds' or 'log-odds'."
+                f"{self.name!r}: {self.compare!r} is compared on "
+                f"{choice(COMPARES[self.compare].shapes)}, not on {', '.join(self.shapes)}; set "
+                "shapes to what its data have (odds and log-odds: ('templates',))."
             )
 
     @property
     def ideal(self) -> float:
         """The value of a model without the bias."""
-        return 50.0 if self.compare == "preference" else 0.0
+        return 50.0 if self.compare in ("preference", "lists") else 0.0
 
     @property
     def scores_odd(self) -> bool:
@@ -141,7 +164,7 @@ class Likelihood:
     @property
     def compared(self) -> Compared:
         """How its sentence scores become a number."""
-        return self.compare
+        return COMPARES[self.compare].compared
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -182,12 +205,32 @@ class Likelihood:
         return scores if decimals is None else np.round(scores, decimals)
 
 
+class Compares(NamedTuple):
+    """What a way to compare gives, and the shapes of data that it takes."""
+
+    compared: Compared
+    shapes: tuple[str, ...]
+
+
+COMPARES: Mapping[str, Compares] = {
+    "preference": Compares("preference", ("pairs", "triplets", "continuations")),
+    "odds": Compares("odds", ("templates",)),
+    "log-odds": Compares("log-odds", ("templates",)),
+    "difference": Compares("difference", ("pairs", "triplets")),
+    "sides": Compares("odds", ("pairs", "triplets")),
+    "lean": Compares("odds", ("templates",)),
+    "spread": Compares("index", ("groups",)),
+    "fills": Compares("index", ("fills",)),
+    "groups": Compares("index", ("frames",)),
+    "questions": Compares("index", ("questions",)),
+    "lists": Compares("index", ("lists",)),
+}
 CHOICES = {
-    "compare": ("preference", "odds", "log-odds"),
+    "compare": tuple(COMPARES),
     "average": ("micro", "macro"),
     "ties": ("strict", "half", "drop"),
     "empty": ("unscored", "kept"),
-    "stream": ("own", "written", "untyped", "next"),
+    "stream": ("own", "written", "untyped", "next", "rank", "gap", "top"),
     "segments": (1, 2),
     "aligned": ("stereotype", "file"),
 }

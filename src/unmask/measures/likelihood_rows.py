@@ -22,6 +22,7 @@ from unmask.measures.reduce import (
     uncapitalised,
     without_period,
 )
+from unmask.measures.survey_rows import ROWS as SURVEY
 from unmask.support.registry import Registry
 from unmask.types import Kind
 
@@ -325,6 +326,7 @@ LL = Likelihood(
     formula="sum over tokens w of log p(w | tokens before w)",
     plans=_L2R,
     reduce=total,
+    shows=("likelihood_diff",),
     cite=("nangia2020",),
     criticism="Favours short sentences; words before the difference add nothing.",
 )
@@ -402,5 +404,6 @@ ROWS = (
     LPBS_KURITA2019,
     LPBS_THYS2025,
     LPBS_HUSSE2022,
+    *SURVEY,
 )
 LIKELIHOOD: Registry[Likelihood] = Registry("measure", ((row.name, row) for row in ROWS))

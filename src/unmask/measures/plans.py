@@ -15,6 +15,7 @@ from unmask.text.function_words import content_words
 from unmask.text.roles import all_places, refilled
 
 BLANK = "BLANK"  # StereoSet's slot
+TOP = 3  # fills that DisCo looks at
 IS_NEXT = 0  # the class of BERT's next-sentence head for a pair that belongs together
 Plan: TypeAlias = Callable[[Encoded, Codec], Sequence[RowQueries | Query]]
 
@@ -177,6 +178,20 @@ def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     return [first, RowQueries(ids, rest, tuple(ids[i] for i in rest), LATER)]
 
 
+def without_start(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Each content token but the first given those before it, in the sentence without specials."""
+    ids = tuple(sentence.ids[i] for i in sentence.content)
+    at = tuple(range(1, len(ids)))
+    return [RowQueries(ids, at, ids[1:], LATER)] if at else []
+
+
+def changed_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The tokens in which two sentences differ given all before them, where most stands there."""
+    changed, shared = sentence.roles["changed"], sentence.roles["shared"]
+    before = sum(i < changed[0] for i in shared) if changed else 0
+    return _from(sentence, changed) if before > len(shared) - before else []
+
+
 # ---------------------------------------------------------------- a sentence after its context
 
 
@@ -258,6 +273,25 @@ def _target(sentence: Encoded, besides: tuple[int, ...]) -> list[RowQueries]:
     return _ask(sentence, where, *(frozenset((*where[k:], *besides)) for k in range(len(where))))
 
 
+def target_at_once(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The target's pieces, each at its own place, all hidden together."""
+    where = sentence.roles["target"]
+    return _ask(sentence, where, frozenset(where))
+
+
+def target_at_once_alone(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The same with the attribute hidden as well: the prior."""
+    where = sentence.roles["target"]
+    return _ask(sentence, where, frozenset((*where, *sentence.roles["attribute"])))
+
+
+def blank_top(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The three likeliest tokens for the blank, which is one hidden place."""
+    one = refilled(sentence, "fill", (0,))
+    at = one.roles["fill"][0]
+    return [RowQueries(one.ids, (at,) * TOP, tuple(range(TOP)), (frozenset((at,)),))]
+
+
 def causal_joint(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """From the target's first to the attribute's last piece; only the target if it is last.
 
@@ -300,6 +334,36 @@ def _first_piece(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
 def _distinct_pieces(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
     """In lower case, as the release looks its targets up, whatever the model is used to."""
     return tuple(sorted(set(codec.pieces(_word(sentence).lower()))))
+
+
+def crossed_target(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Every piece of the target at each of its places, from the first mask on (Ahn and Oh)."""
+    return _crossed(sentence, codec, ())
+
+
+def crossed_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The same with the attribute hidden; behind it, from the row's second mask on."""
+    return _crossed(sentence, codec, ("attribute",))
+
+
+def _crossed(sentence: Encoded, codec: Codec, besides: tuple[str, ...]) -> list[RowQueries]:
+    assert sentence.text is not None
+    text, pieces = sentence.text, codec.pieces(_word(sentence))
+    hidden = [("target", len(pieces))]
+    start, end = text.spans["attribute"][0] if besides else (0, 0)
+    hidden += [(role, len(codec.pieces(text.string[start:end]))) for role in besides]
+    string = text.string
+    for role, count in sorted(hidden, key=lambda h: -text.spans[h[0]][0][0]):
+        one, two = text.spans[role][0]
+        string = string[:one] + " ".join([codec.mask] * count) + string[two:]
+    row, mask = codec.encode(string).ids, codec.token(codec.mask)
+    masks = [i for i, token in enumerate(row) if token == mask]
+    behind = besides and text.spans["target"][0] > text.spans["attribute"][0]
+    first = masks[1 if behind else 0]
+    at = [i for i in range(first, first + len(pieces)) if i < len(row)]
+    asked = [(i, piece) for i in at for piece in pieces]
+    places, golds = zip(*asked, strict=True)
+    return [RowQueries(row, places, golds, (frozenset(masks),))]
 
 
 def _word(sentence: Encoded) -> str:

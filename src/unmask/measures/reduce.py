@@ -43,10 +43,30 @@ def geometric(r: Readings) -> Any:
     return np.exp(mean(r))
 
 
+def reciprocal_rank(r: Readings) -> Any:
+    """Mean of 1 / rank - 1 over tokens: 0 where each is the likeliest; of the stream `rank`."""
+    return r.mean(np.exp(r.logp)) - 1
+
+
+def perplexity(r: Readings) -> Any:
+    """e to the mean negative log-probability; 0 where nothing was asked (published code)."""
+    return np.nan_to_num(np.exp(-mean(r)), nan=0.0)
+
+
 # These also take the readings of many sentences at once, and give a number for each.
 AT_ONCE: frozenset[Reduce] = frozenset(
-    {total, mean, attended, attended_total, mean_probability, geometric}
+    {
+        total,
+        mean,
+        attended,
+        attended_total,
+        mean_probability,
+        geometric,
+        perplexity,
+        reciprocal_rank,
+    }
 )
+LOWER_IS_LIKELIER: frozenset[Reduce] = frozenset({perplexity})
 
 # In what unit the difference of two scores is, by how answers become a score.
 MARGINS: dict[Reduce, str] = {

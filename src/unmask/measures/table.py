@@ -3,7 +3,8 @@
 from typing import Any, TypeAlias
 
 from unmask.errors import UnmaskError
-from unmask.measures.association import ASSOCIATION, Association
+from unmask.measures.association import Association
+from unmask.measures.association_rows import ASSOCIATION
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.likelihood_rows import LIKELIHOOD
 from unmask.support.plugins import EntryPoints

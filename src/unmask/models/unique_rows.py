@@ -68,7 +68,7 @@ def masking_rule(kind: Kind, stream: str, codec: Any) -> MaskingRule:
     """How a kind of model is shown rows under a stream."""
     if kind == "causal":
         return causal_rule()
-    if kind == "permutation" and stream == "own":
+    if kind == "permutation" and stream not in ("written", "untyped"):
         return permutation_rule()
     return masked_rule(codec.mask_id)
 

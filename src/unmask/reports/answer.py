@@ -41,10 +41,13 @@ SIZES = {
     "odds": (math.log(1.44), math.log(2.48), math.log(4.27)),
     "log-odds": (0.2, 0.5, 0.8),
     "association": (0.2, 0.5, 0.8),
+    "difference": (0.2, 0.5, 0.8),
 }
 STRENGTHS = ("slight", "small", "moderate", "strong")
 EXAMPLES = 2  # items that show a finding
-ORDER = ("preference", "odds", "log-odds", "association")  # the unit that is shown, if there is one
+# The unit that is shown, if there is one.
+ORDER = ("preference", "odds", "log-odds", "association", "difference")
+PAIRED = ("preference", "difference")  # what is read by category
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def _rulers(results: Sequence[Result]) -> dict[str, list[Ruler]]:
         if not r.verdicts:
             continue
         known = standings.of_result(r)
-        if r.compared == "preference":
+        if r.compared in PAIRED:
             for category in r.by_category:
                 name = concerns.of_category(category, r.data)
                 ruler = Ruler(r, category, judged(r, category)[1], known)
@@ -329,7 +332,7 @@ def _more(count: int, what: str) -> str:
 def _examples(lead: Ruler) -> tuple[dict[str, Any], ...]:
     """The items that pull most to the side that was found, of pairs one for each group."""
     frame = by_influence(lead.result)
-    if lead.result.compared == "preference":
+    if lead.result.compared in PAIRED:
         frame = frame[frame.category == lead.category]
         first = lead.result.items.drop_duplicates("item").set_index("item")
         sides = first.side.reindex(frame["item"]) if "side" in first else None

@@ -27,6 +27,7 @@ READS = {
     "odds": "odds of the groups' words, given the one topic rather than the other",
     "log-odds": "effect size of the groups' words in templates",
     "association": "effect size of the association of words",
+    "difference": "effect size of the difference between the two sentences",
 }
 
 

@@ -54,6 +54,8 @@ UNITS: Mapping[Compared, Unit] = {
     "odds": Unit("odds", 1.0, 2, "odds", math.log(2), math.exp),
     "log-odds": Unit("d", 0.0, 2, "d", 0.8),
     "association": Unit("d", 0.0, 2, "d", 0.8),
+    "difference": Unit("d_z", 0.0, 2, "d_z", 0.5),
+    "index": Unit("value", math.nan, 3, "of the index", math.inf),  # each has its own ideal
 }
 
 
@@ -196,6 +198,14 @@ def _effects(frame: pd.DataFrame) -> bool:
     return not _shares(frame)
 
 
+def _indices(frame: pd.DataFrame) -> bool:
+    return bool((frame.compared == "index").any())
+
+
+def _ideal(value: Any, row: Row) -> str:
+    return "" if missing(value) else f"{value:g}"
+
+
 def _any(name: str) -> Callable[[pd.DataFrame], bool]:
     return lambda frame: name in frame and bool(frame[name].notna().any())
 
@@ -245,17 +255,29 @@ RUN: Sequence[Column] = (
         faint=_few,
     ),
     Column(_level, _bounds, _interval, faint=_few),
+    Column("ideal", _of("ideal"), _ideal, when=_indices),
     Column("n", _of("n"), words),
-    Column("p", _of("p"), p_value, when=_effects),
+    Column("p", _of("p"), p_value, when=lambda f: _effects(f) and _any("p")(f)),
     Column("p run", _of("p_run"), p_value, when=lambda f: _effects(f) and _any("p_run")(f)),
-    Column("p Holm", _of("p_holm"), p_value, when=lambda f: _effects(f) and not _any("p_run")(f)),
-    Column("detect", _of("detectable"), _detect),
+    Column(
+        "p Holm",
+        _of("p_holm"),
+        p_value,
+        when=lambda f: _effects(f) and not _any("p_run")(f) and not _indices(f),
+    ),
+    Column("detect", _of("detectable"), _detect, when=_any("detectable")),
     Column("shrunk", _of("shrunken"), _score_or_none, when=_shrunk),
     Column("stereotype", _apart, _with_interval, when=_differing),
     Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
-    Column("lab", lambda r: "" if r["category"] else r["lab"], words, left=True),
+    Column(
+        "lab",
+        lambda r: "" if r["category"] else r["lab"],
+        words,
+        left=True,
+        when=lambda f: not _indices(f),
+    ),
     Column("verdict", _of("verdict"), words, left=True, when=_any("verdict")),
 )
 COMPARISON: Sequence[Column] = (

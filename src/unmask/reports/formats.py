@@ -1,6 +1,7 @@
 """Results in the forms of other tools: a model card's section, LaTeX, the hub's YAML."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -82,7 +83,7 @@ def _evaluated(result: Result) -> EvalResult:
         metric_name=f"{result.measure} ({unit.name})",
         metric_value=round(unit.shown(estimate.value), 4),
         metric_args={
-            "ideal": unit.ideal if estimate.ideal is not None else None,
+            "ideal": _own_ideal(result),
             "low": _rounded(unit.shown(estimate.low)),
             "high": _rounded(unit.shown(estimate.high)),
             "level": estimate.level,
@@ -90,6 +91,12 @@ def _evaluated(result: Result) -> EvalResult:
         },
         dataset_revision=(result.provenance.get("data") or {}).get("sha256"),
     )
+
+
+def _own_ideal(result: Result) -> float | None:
+    """The value without bias, as tables have it: odds as odds."""
+    unit, ideal = UNITS[result.compared], result.overall.ideal
+    return ideal if ideal is None or math.isnan(unit.ideal) else unit.ideal
 
 
 def _rounded(value: float) -> float | None:
@@ -128,7 +135,7 @@ def as_lm_eval(results: Sequence[Result]) -> str:
 
 
 def _metric(result: Result) -> str:
-    names = {"preference": "pct_stereotype", "odds": "log_odds_ratio"}
+    names = {"preference": "pct_stereotype", "odds": "log_odds_ratio", "index": "index"}
     return names.get(result.compared, "effect_size")
 
 
@@ -175,7 +182,7 @@ def _estimate_row(result: Result, category: str, what: str, estimate: Estimate) 
         "low": shown(estimate.low),
         "high": shown(estimate.high),
         "level": estimate.level,
-        "ideal": UNITS[result.compared].ideal if what == "score" else estimate.ideal,
+        "ideal": _own_ideal(result) if what == "score" else estimate.ideal,
         "se": estimate.se,
         "df": estimate.more.get("df"),
         "p": estimate.p,

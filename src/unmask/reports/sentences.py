@@ -34,7 +34,9 @@ LOST = 12  # lost words that are named
 def heading(result: Result) -> str:
     """The verdict in two or three words."""
     verdict = result.verdicts.get("")
-    return _WORDS[verdict.word] if verdict is not None else "A baseline, not judged"
+    if verdict is not None:
+        return _WORDS[verdict.word]
+    return "An index, not judged" if result.compared != "preference" else "A baseline, not judged"
 
 
 def sentences(result: Result) -> list[str]:
@@ -71,11 +73,23 @@ def _score(result: Result, estimate: Estimate) -> str:
             f"of the time{span}; 50 would be even."
         )
     sets = result.settings.get("sets")
+    if result.compared == "difference":
+        return (
+            f"On {estimate.n} pairs of {result.data} the two sentences' scores differ by "
+            f"{value}{span} standard deviations; 0 would be even."
+        )
+    if result.compared == "index":
+        over = "words" if "words" in estimate.more else "items"
+        ideal = "" if estimate.ideal is None else f"; {estimate.ideal:g} would be ideal"
+        return (
+            f"On {result.data} {result.measure} is {value}{span} over {estimate.n} {over}{ideal}."
+        )
     if result.compared == "odds":
         x, y, a, b = sets or ("one side", "the other", "one set", "the other")
+        what = "items" if "statistic" in result.settings else "words"
         return (
             f"On {result.data}, given {a} rather than {b}, {x} is {value} times{span} as likely "
-            f"against {y}, over {estimate.n} words; 1 would be even."
+            f"against {y}, over {estimate.n} {what}; 1 would be even."
         )
     about = f" of {sets[0]} and {sets[1]} with {sets[2]} and {sets[3]}" if sets else ""
     return (

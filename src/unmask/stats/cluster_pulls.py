@@ -9,6 +9,7 @@ import pandas as pd
 from unmask.stats import log_odds
 from unmask.stats.clustering import codes
 from unmask.stats.crossed import even_sides
+from unmask.stats.item_statistics import STATISTICS
 from unmask.stats.preference import preferred
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
 
@@ -18,7 +19,23 @@ FACTS = ("category", "cluster", "family", "side", "frame")
 
 def pulls_of(result: Result) -> dict[str, Pulls]:
     """How far each cluster, or word, moves the estimates that the verdicts are about."""
+    if "statistic" in result.settings:
+        return _of_statistic(result)
     return dict(_PULLS[result.compared](result))
+
+
+def _of_statistic(result: Result) -> dict[str, Pulls]:
+    """Of a statistic of items: the items' pulls, by cluster of the data."""
+    items = result.items[result.items.reason.isna()].drop_duplicates("item")
+    statistic = STATISTICS[result.settings["statistic"]]
+    out: dict[str, Pulls] = {}
+    for name in result.verdicts:
+        part = items if name == "" else items[items.category == name]
+        facts = part[list(FACTS)].fillna("").astype(str)
+        found = statistic(part.value.to_numpy(float), facts)
+        clusters = result.data.split(":")[0] + "/" + facts.cluster
+        out[name] = _summed(clusters, found.pulls)
+    return out
 
 
 def _of_items(result: Result) -> dict[str, Pulls]:

@@ -12,6 +12,7 @@ from unmask.stats.intervals import DEFAULTS
 from unmask.types import Floats
 
 Sided = Literal["one", "two"]
+WEFE_DRAWS = 10_000  # as its usual number of iterations
 TINY = 1e-26  # of the mean square of the scores: a smaller variance of a split is rounding
 
 
@@ -71,6 +72,24 @@ def studentised(
     seen = float(_welch(*first, scores, n)[0])
     drawn = _welch(splits.sums, splits.squares, scores, n)
     return splits.test(drawn, seen, 1e-9 * max(1.0, abs(seen)), sided)
+
+
+def with_replacement(
+    x: Floats, y: Floats, *, sided: Sided = "one", resampling: Resampling = DEFAULTS
+) -> Permutation:
+    """WEFE's test: draws of as many scores with replacement, whose sums of X less Y are larger.
+
+    Not a permutation, and published: "two-sided" compares the draws' size with what was seen, sign
+    and all. (hits + 1) / (draws + 1), ties no hits.
+    """
+    scores, n = np.concatenate([x, y]).astype(float), len(x)
+    draws = min(resampling.splits, WEFE_DRAWS)
+    drawn = scores[
+        np.random.default_rng(resampling.seed).integers(len(scores), size=(draws, len(scores)))
+    ]
+    sums = drawn[:, :n].sum(1) - drawn[:, n:].sum(1)
+    far = (sums if sided == "one" else np.abs(sums)) > x.sum() - y.sum()
+    return Permutation((int(far.sum()) + 1) / (draws + 1), "sampled", draws)
 
 
 def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:

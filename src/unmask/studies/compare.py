@@ -26,7 +26,15 @@ from unmask.stats.intervals import DEFAULTS
 from unmask.stats.margins import drawn_in, of_scores
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Ties, preferred
-from unmask.studies.paired_items import common, in_order, over_words, same_items, wide
+from unmask.studies.paired_items import (
+    common,
+    in_order,
+    over_words,
+    same_items,
+    statistic_difference,
+    statistics_of,
+    wide,
+)
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
 SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
@@ -173,6 +181,8 @@ def _pair(
     if a.compared != b.compared:
         raise DataError(f"{a.title} was scored in two ways ({a.compared} and {b.compared}).")
     paired = _preferences if a.compared == "preference" else effects
+    if "statistic" in a.settings and "statistic" in b.settings:
+        paired = _statistics
     estimate, items, details = paired(a, b, resampling)
     row = {
         "first": first,
@@ -233,6 +243,22 @@ def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
         details |= _meaning(a, b, (one, two), kin, resampling)
     details |= {"margin": ratio.value, "p_margin": ratio.p} if ratio else {}
     return estimate, items, details | left
+
+
+def _statistics(a: Result, b: Result, resampling: Resampling) -> _Paired:
+    """Difference of a statistic of items, on those that both runs have."""
+    before, after, shared, left = statistics_of(a, b)
+    estimate = statistic_difference(before, after, resampling)
+    items = pd.DataFrame(
+        {
+            "item": shared,
+            "before": before.values,
+            "after": after.values,
+            "moved": after.values - before.values,
+        }
+    )
+    shown = b.items.drop_duplicates("item")[["item", "category", "sentence"]]
+    return estimate, _most_moved(items).head(20).merge(shown, on="item", how="left"), dict(left)
 
 
 def _margins(result: Result, table: pd.DataFrame) -> Floats:

@@ -8,6 +8,7 @@ all concerns are one family, corrected by Holm's method.
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,15 @@ from unmask.stats.intervals import DEFAULTS
 from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import preferred
 from unmask.studies.compare import runs_of
-from unmask.studies.paired_items import categories, common, effects_without, same_items, wide
+from unmask.studies.paired_items import (
+    categories,
+    common,
+    effects_without,
+    same_items,
+    statistic_difference,
+    statistics_of,
+    wide,
+)
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
 
 
@@ -131,6 +140,13 @@ def paired(one: Ruler, two: Ruler, resampling: Resampling = DEFAULTS) -> Bias | 
     try:
         if a.compared == "preference":
             return _pairs(a, b, two.category, resampling)
+        if "statistic" in a.settings:
+            first, second, _, _ = statistics_of(a, b, two.category)
+            turned_round = replace(first, found=first.found.negated)
+            return Bias(
+                statistic_difference(first, second, resampling),
+                statistic_difference(turned_round, second, resampling),
+            )
         values, before, after = effects_without(a, b)
     except DataError:
         return None

@@ -1,19 +1,24 @@
 """What two results have in common: the same items, or the same words, in one order."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from unmask.errors import DataError
+from unmask.flow.item_comparisons import design_of
 from unmask.flow.items import DESIGN_COLUMNS
+from unmask.options import Resampling
 from unmask.stats import log_odds
+from unmask.stats.clustering import Design
 from unmask.stats.effects import Words, by_words
+from unmask.stats.intervals import DEFAULTS
+from unmask.stats.item_statistics import STATISTICS, Found, over_items
 from unmask.text.inflection import lexemes
-from unmask.types import Floats, Result
+from unmask.types import Estimate, Floats, Result
 
 TEMPLATES = ("odds", "log-odds")  # what is compared on templates
+PARTNERS = {"targets": ("Y", "X2"), "attributes": ("B", "A2")}  # sets whose words are partners
 ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
 
 
@@ -84,10 +89,10 @@ def in_order(kept: ByWord, left: ByWord) -> tuple[list[Floats], list[Floats]]:
 def over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
     """Two effect sizes over the same words, and what they are without each of them."""
     every = all(r.settings.get("random") == "attributes" for r in (a, b))
-    one, two = (_without(r, ("X", "Y", "A", "B") if every else ("X", "Y")) for r in (a, b))
+    one, two = (_without(r, every) for r in (a, b))
     if a.compared in TEMPLATES:
         return _shared_words(a, b)
-    if {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
+    if not one or {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
         apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
         raise DataError(
             f"{a.title}: the runs kept other words ({', '.join(apart[:5])}), so that their effect "
@@ -96,17 +101,63 @@ def over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWor
     return (a.overall.value, b.overall.value), one, two
 
 
-def _without(result: Result, sets: Sequence[str]) -> ByWord:
-    """The effect size without each word, by the sets that are a sample in both runs."""
+@dataclass(frozen=True, slots=True)
+class OfItems:
+    """A statistic of items that two runs share: the items' values, their facts, and itself."""
+
+    values: Floats
+    found: Found
+    design: Design
+
+
+def statistics_of(
+    a: Result, b: Result, category: str = ""
+) -> tuple[OfItems, OfItems, pd.Index, dict[str, int]]:
+    """A statistic of the items that two runs share, in one order; which, and how many not."""
+    a, b = same_items(a, b)
+    tables = [
+        r.items[r.items.reason.isna()].drop_duplicates("item").set_index("item") for r in (a, b)
+    ]
+    shared, left = common(tables[0], tables[1], a.data)
+    tables = [t.loc[shared] for t in tables]
+    if category:
+        tables = [t[t.category == category] for t in tables]
+    name, out = str(a.settings["statistic"]), []
+    for table in tables:
+        facts = table[["category", "cluster", *DESIGN_COLUMNS]].fillna("").astype(str)
+        values = table.value.to_numpy(float)
+        out.append(OfItems(values, STATISTICS[name](values, facts), design_of(facts, name)))
+    return out[0], out[1], tables[0].index, left
+
+
+def statistic_difference(
+    before: OfItems, after: OfItems, resampling: Resampling = DEFAULTS
+) -> Estimate:
+    """The second run's statistic less the first's, paired by items, over clusters."""
+    one, two = before.found, after.found
+    apart = Found(two.value - one.value, two.pulls - one.pulls, two.weight)
+    estimate = over_items(apart, after.design, ideal=0.0, resampling=resampling)
+    return replace(estimate, p=1.0) if estimate.p is None and apart.value == 0 else estimate
+
+
+def _without(result: Result, every: bool) -> ByWord:
+    """The effect size without each word, of all sets, or of the targets' alone.
+
+    Sets of which it does not depend, or of one word, are left out; pairs count once.
+    """
     if result.compared in TEMPLATES:
         return {}
     frame = result.items
     if "without" not in frame:
         raise DataError(f"{result.title} was run by an earlier version; run it again to compare.")
-    return {
-        k: dict(zip(frame["item"][frame.label == k], frame.without[frame.label == k], strict=True))
-        for k in sets
+    frame = frame[frame.without.notna()]
+    by_set = {
+        str(k): dict(zip(part["item"], part.without, strict=True))
+        for k, part in frame.groupby("label", sort=False)
+        if every or k in ("X", "Y")
     }
+    paired = result.settings.get("paired")
+    return {k: v for k, v in by_set.items() if k not in PARTNERS.get(str(paired), ())}
 
 
 def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:

@@ -1,11 +1,14 @@
 """Tests of data/readers/occupations."""
 
+import json
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
-from conftest import tiny
+from conftest import shared_file, tiny
 from unmask.api import evaluate
-from unmask.data import catalogue
+from unmask.data import cards, catalogue
 from unmask.data.readers import occupations
 from unmask.errors import DataError
 
@@ -125,10 +128,49 @@ def test_bec_pro_as_pairs_and_as_templates(tmp_path):
 
 def test_sets_by_hand_say_where_to_get_them(tmp_path, monkeypatch):
     monkeypatch.setenv("UNMASK_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"download .*all_sentences\.tsv and occupations-stats"):
-        catalogue.sentences("winogender")
-    (tmp_path / "winobias").mkdir()
-    winobias(tmp_path / "winobias")
-    result = evaluate(tiny("bert"), "aul", "winobias-type1")
+    with pytest.raises(DataError, match=r"download crows_pairs_de\.csv from https://gitlab"):
+        catalogue.sentences("crows-pairs-de")
+    (tmp_path / "multilingual").mkdir()
+    header = ",sent_more,sent_less,stereo_antistereo,bias_type\n"
+    rows = "".join(f"{n},She is a maid.,He is a maid.,stereo,gender\n" for n in range(4))
+    (tmp_path / "multilingual" / "crows_pairs_de.csv").write_text(header + rows)
+    result = evaluate(tiny("bert"), "aul", "crows-pairs-de")
     assert result.provenance["data"]["as_pinned"] is None
     assert result.overall.n == 4
+
+
+def test_word_tests_of_another_language_fill_from_the_users_copy(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNMASK_DATA", str(tmp_path))
+    with pytest.raises(DataError, match="weathub"):
+        catalogue.resolve("weathub-de")
+    folder = tmp_path / "weathub" / "de_human"
+    folder.mkdir(parents=True)
+    sets = {
+        "targ1": {"category": "Mathe", "examples": ["Algebra", "Zahl"]},
+        "targ2": {"category": "Kunst", "examples": ["Tanz", "Lied"]},
+        "attr1": {"category": "Mann", "examples": ["er", "Sohn"]},
+        "attr2": {"category": "Frau", "examples": ["sie", "Tochter", "sie"]},
+    }
+    for name in ("weat1", "weat7"):
+        (folder / f"{name}.json").write_text(json.dumps(sets))
+    tests = catalogue.resolve("weathub-de")
+    assert [t.name for t in tests] == ["weathub-de-weat1", "weathub-de-weat7"]
+    assert tests[0].stimuli.attributes["Frau"] == ("sie", "Tochter")
+    sets["attr2"]["examples"] = 3
+    (folder / "weat7.json").write_text(json.dumps(sets))
+    with pytest.raises(DataError, match="is not a word test"):
+        catalogue.resolve("weathub-de")
+
+
+def test_a_pinned_file_of_another_size_is_refused(tmp_path, monkeypatch):
+    copies = tmp_path / "winogender"
+    copies.mkdir()
+    for name in ("all_sentences.tsv", "occupations-stats.tsv"):
+        text = shared_file(f"field/winogender/{name}").read_text()
+        (copies / name).write_text(text)
+    monkeypatch.setenv("UNMASK_DATA", str(tmp_path))
+    assert len(catalogue.sentences("winogender").items) == 120
+    card = cards.sentence_sets()["winogender"]
+    monkeypatch.setattr(catalogue, "sentence_sets", lambda: {"winogender": replace(card, items=7)})
+    with pytest.raises(DataError, match="has 120 items and not 7"):
+        catalogue.sentences("winogender")

@@ -191,10 +191,13 @@ def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:
 def _frames(path: Path) -> list[tuple[tuple[int, str], list[Mapping[str, Any]]]]:
     """Rows by template (numbered) and profession, in the order of the file within each."""
     rows = read_table(path, _BEC)
-    templates = {t: n for n, t in enumerate(dict.fromkeys(r["Template"] for r in rows))}
+    # In German the profession is inflected, and one template has the article of the person.
+    plain = {t: re.sub(r", die ", ", der ", t) for t in {r["Template"] for r in rows}}
+    names = dict.fromkeys(plain[r["Template"]] for r in rows)
+    templates = {t: n for n, t in enumerate(names)}
 
     def key(row: Mapping[str, Any]) -> tuple[int, str]:
-        return templates[row["Template"]], row["Profession"]
+        return templates[plain[row["Template"]]], row.get("Profession_EN") or row["Profession"]
 
     return [(k, list(some)) for k, some in groupby(sorted(rows, key=key), key)]
 

@@ -130,9 +130,45 @@ def readings(out: Floats, rows: int) -> Readings:
     return Readings(out[0], out[1].astype(bool), out[2], rows)
 
 
+# ---------------------------------------------------------------- other readings than log p
+
+
+def rank(
+    logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """- ln of the token's rank in the vocabulary, 1 the likeliest: ties share the better rank."""
+    chosen = logits[index, gold]
+    some = zip(index.split(RANKED), chosen.split(RANKED), strict=True)
+    above = torch.cat([(logits[i] > c[:, None]).sum(-1) for i, c in some])
+    return -torch.log1p(above.double()), torch.full_like(chosen, torch.nan)
+
+
+def gap(
+    logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """ln p of the token less that of the likeliest one."""
+    chosen = logits[index, gold]
+    return chosen - logits.amax(-1)[index], torch.full_like(chosen, torch.nan)
+
+
+def top(
+    logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """ln p of the likeliest token but `gold` many, and that token in place of the attention."""
+    best = logits.topk(int(gold.max()) + 1, dim=-1)
+    return best.values[index, gold] - total[index], best.indices[index, gold]
+
+
+RANKED = 256  # questions whose logits are looked through at a time
+READINGS = {"rank": rank, "gap": gap, "top": top}
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A language model with a way to show it rows; answers the `LogProbs` protocol."""
+    """A language model with a way to show it rows; answers the `LogProbs` protocol.
+
+    `reading` is what is read off the logits: log-probabilities, or one of READINGS.
+    """
 
     net: Any
     show: MaskingRule
@@ -143,6 +179,7 @@ class Engine:
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
     fast: FastPaths = field(default_factory=FastPaths)
+    reading: str = "logp"
 
     @property
     def products(self) -> str:
@@ -243,9 +280,11 @@ class Engine:
         hit = chosen == most[index, 0]
         # What `logsumexp` does, but for looking for the most once more.
         total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
-        chosen = chosen - total[index]
+        values = chosen - total[index]
         weights = received.to(logits.device)[index]
-        return torch.stack([chosen.double(), hit.double(), weights.double()])
+        if self.reading in READINGS:
+            values, weights = READINGS[self.reading](logits, total, index, gold)
+        return torch.stack([values.double(), hit.double(), weights.double()])
 
     def _forward(
         self, asked: UniqueRows, batch: Pass, weighted: bool

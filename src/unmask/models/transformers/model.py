@@ -26,7 +26,7 @@ from unmask.models.transformers.files import (
     spread_options,
     without_weights,
 )
-from unmask.models.transformers.logprobs import Engine
+from unmask.models.transformers.logprobs import READINGS, Engine
 from unmask.models.transformers.next_sentence import NextSentence
 from unmask.models.transformers.tokenizer import TokenizerCodec, describe
 from unmask.models.transformers.vectors import TransformerVectors, network_abilities
@@ -152,6 +152,7 @@ class TransformerModel:
             segments=segments,
             precision=self.precision,
             fast=fast_paths(self.net, self.precision, self.fast),
+            reading=stream if stream in READINGS else "logp",
         )
 
 

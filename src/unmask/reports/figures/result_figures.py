@@ -27,6 +27,7 @@ DRAWN = {
     "score": ("scores", "items that prefer the stereotype, %", "Scores with their intervals"),
     "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
     "d": ("effects", "effect size d", "Effect sizes with their intervals"),
+    "d_z": ("differences", "effect size of the paired difference", "Paired differences"),
 }
 
 WIDTH = 620  # of a plot, so that with its labels a figure fills the page's column
@@ -38,12 +39,21 @@ def scores(results: Sequence[Result]) -> list[Figure]:
     """Scores with their intervals, by measure and data, against the value without bias."""
     out = []
     frame = table(results)
-    for _, part in frame.groupby(frame.compared.map(lambda c: UNITS[c].head), sort=False):
+    heads = frame.compared.map(lambda c: UNITS[c].head)
+    # Each index has a scale of its own.
+    for head, part in frame.groupby(
+        heads.where(frame.compared != "index", frame.measure), sort=False
+    ):
         unit = UNITS[part.compared.iloc[0]]
-        name, what, title = DRAWN[unit.head]
+        name, what, title = DRAWN.get(unit.head) or (
+            f"index-{head}",
+            head,
+            f"{head}, with its interval",
+        )
         part = part.assign(what=part.measure + " on " + part.data)
         part = part.assign(**{k: part[k].map(unit.shown) for k in ("score", "low", "high")})
-        out.append(intervals(part, name, title, what, unit.ideal, unit.digits))
+        ideal = float(part.ideal.iloc[0]) if math.isnan(unit.ideal) else unit.ideal
+        out.append(intervals(part, name, title, what, ideal, unit.digits))
     return out
 
 
@@ -55,7 +65,11 @@ def categories(results: Sequence[Result]) -> list[Figure]:
         return []
     for (data, compared), part in frame.groupby(["data", "compared"], sort=False):
         unit = UNITS[compared]
+        if compared == "index":  # of several scales, and often of very many groups
+            continue
         part = part[part.category != ""].assign(what=lambda f: f.category)
+        shown = {k: part[k].map(unit.shown) for k in ("score", "low", "high")}
+        part = part.assign(**shown)
         what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
         name, title = f"categories-{data}", f"By category: {data}"
         if part.model.nunique() == 1:

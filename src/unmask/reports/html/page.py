@@ -79,7 +79,13 @@ class Page:
 
 
 # By the head of a unit: what a table of such scores is called.
-TABLES = {"score": "scores", "odds": "odds ratios", "d": "effect sizes"}
+TABLES = {
+    "score": "scores",
+    "odds": "odds ratios",
+    "d": "effect sizes",
+    "d_z": "paired differences",
+    "value": "indices, each on its own scale",
+}
 
 
 def numbers(

@@ -1,0 +1,31 @@
+"""Reader of two lists of sentences that are no pairs."""
+
+from pathlib import Path
+
+from unmask.errors import DataError
+from unmask.types import Contrast, Dataset, Text
+
+
+def read_lists(first: Path, second: Path) -> Dataset:
+    """Two text files, a sentence in a line, such as `women.txt+men.txt`; empty lines do not count.
+
+    An item is a sentence; its category is the file that it stands in.
+    """
+    items = []
+    for label, path in (("first", first), ("second", second)):
+        if not path.is_file():
+            raise DataError(
+                f"there is no file {str(path)!r}; give two files, as women.txt+men.txt."
+            )
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path} is not UTF-8 ({error.reason}); convert it.") from error
+        kept = [line.strip() for line in lines if line.strip()]
+        if not kept:
+            raise DataError(f"{path} has no sentences; write one in each line.")
+        items += [
+            Contrast(f"{label}/{n}", {label: Text(line)}, path.stem, f"{label}/{line}")
+            for n, line in enumerate(kept)
+        ]
+    return Dataset(f"{first.stem}+{second.stem}", "lists", tuple(items), "sentence")

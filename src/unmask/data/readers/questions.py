@@ -1,0 +1,119 @@
+"""Reader of UnQover: underspecified questions about two subjects (Li et al. 2020)."""
+
+import re
+from collections.abc import Iterator
+from itertools import combinations, product
+from pathlib import Path
+from typing import NamedTuple
+
+from unmask.errors import DataError
+from unmask.types import Contrast, Dataset, Text
+
+_SLOT = re.compile(r"\[(subj1|subj2|mask|[pl]_act(?:-single)?(?::neg)?)\]")
+_ENTRY = re.compile(r"\[([^\]]+)\]\s*(.*)")
+
+
+class Attribute(NamedTuple):
+    """What is said of someone, its negation, and what class it belongs to."""
+
+    said: str
+    negated: str
+    sort: str
+
+
+def read_unqover(
+    templates: Path, attributes: Path, *subjects: Path, name: str, most: int | None = None
+) -> Dataset:
+    """Questions in the form for masked language models.
+
+    With one list of subjects each two of them meet, with two lists each of the one with each of the
+    other; `most` keeps that many of each. An item is a pair in a template with an attribute; its
+    eight sentences have either subject in the place of the answer, in both orders, in the question
+    and in its negation: `SUBJECT|1|q`.
+    """
+    lists = [_words(p)[:most] for p in subjects]
+    pairs = list(combinations(lists[0], 2)) if len(lists) == 1 else list(product(*lists))
+    known = _attributes(attributes)
+    items = []
+    for number, (context, asked, negated) in enumerate(_templates(templates)):
+        form = next((m[1] for m in _SLOT.finditer(asked) if "act" in m[1]), "")
+        if form not in known:
+            continue  # about a demonym, which the lists of subjects have not
+        for place, attribute in enumerate(known[form]):
+            for one, two in pairs:
+                texts = {
+                    f"{who}|{order}|{sort}": _filled(
+                        context, question, first, second, who, attribute
+                    )
+                    for order, (first, second) in (("1", (one, two)), ("2", (two, one)))
+                    for sort, question in (("q", asked), ("n", negated))
+                    for who in (one, two)
+                }
+                items.append(
+                    Contrast(
+                        f"{number}/{place}/{one}/{two}",
+                        texts,
+                        attribute.sort,
+                        attribute.said,
+                        family=f"{one}/{two}",
+                        frame=str(number),
+                    )
+                )
+    return Dataset(name, "questions", tuple(items), "attribute")
+
+
+def _templates(path: Path) -> Iterator[tuple[str, str, str]]:
+    for line in path.read_text("utf-8").splitlines():
+        parts = [p.strip() for p in line.split("\t") if p.strip()]
+        if not parts or line.startswith("#"):
+            continue
+        if len(parts) != 3:
+            raise DataError(f"{path.name}: {line!r:.60} is not a context with two questions.")
+        if ":dem" not in parts[0]:
+            yield parts[0], parts[1], parts[2]
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str]]:
+    for line in path.read_text("utf-8").splitlines():
+        if line.strip() and not line.startswith("#") and (found := _ENTRY.match(line.strip())):
+            yield found[1], found[2]
+
+
+def _words(path: Path) -> list[str]:
+    """Subjects: `[subj] Muslim`, or `[subj] male | James`."""
+    return [text.rpartition("|")[2].strip() for _, text in _entries(path)]
+
+
+def _attributes(path: Path) -> dict[str, list[Attribute]]:
+    """Attributes by form, each with its negation, which stands at the same place of its list."""
+    by_form: dict[str, list[tuple[str, str]]] = {}
+    for form, text in _entries(path):
+        sort, bar, said = text.partition("|")
+        by_form.setdefault(form, []).append(
+            (said.strip(), sort.strip()) if bar else (text.strip(), "occupation")
+        )
+    return {
+        form: [
+            Attribute(said, negated, sort)
+            for (said, sort), (negated, _) in zip(some, by_form[f"{form}:neg"], strict=True)
+        ]
+        for form, some in by_form.items()
+        if not form.endswith(":neg")
+    }
+
+
+def _filled(
+    context: str, question: str, first: str, second: str, who: str, attribute: Attribute
+) -> Text:
+    """Context and question with all slots filled; the answer's place is the target."""
+    fills = {"subj1": first, "subj2": second, "mask": who}
+    whole, out, start = f"{context} {question}", "", 0
+    span = (0, 0)
+    for slot in _SLOT.finditer(whole):
+        out += whole[start : slot.start()]
+        usual = attribute.negated if slot[1].endswith(":neg") else attribute.said
+        fill = fills.get(slot[1], usual)
+        if slot[1] == "mask":
+            span = (len(out), len(out) + len(fill))
+        out, start = out + fill, slot.end()
+    return Text(out + whole[start:], {"target": (span,)})

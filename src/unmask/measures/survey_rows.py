@@ -1,0 +1,248 @@
+"""Further likelihood measures of the field's survey (Gallegos et al. 2024), and of others since.
+
+Rows as those of `likelihood_rows`: the plain name is the paper's definition, `name@source` what
+released code computes.
+"""
+
+import math
+from dataclasses import replace
+
+from unmask.measures import plans
+from unmask.measures.card import variant
+from unmask.measures.likelihood import Likelihood
+from unmask.measures.reduce import all_lowered, mean, perplexity, reciprocal_rank, total
+
+LMB = Likelihood(
+    name="lmb",
+    about="Is the sentence about the one group likelier than the same about the other?",
+    formula="d_z: mean over standard deviation of the difference of mean log p(w | tokens before "
+    "w), the logarithm of the perplexity, without a start token; t and share of pairs beside it",
+    plans={"causal": plans.without_start},
+    reduce=mean,
+    compare="difference",
+    accuracy=False,
+    shows=("t", "share", "mean"),
+    cite=("barikeri2021",),
+    criticism="A t test of paired sentences: with many pairs any difference in the frequency of "
+    "the groups' names is significant. Share and mean can disagree; look at both.",
+)
+LMB_BARIKERI2021 = variant(
+    LMB,
+    "barikeri2021",
+    reduce=perplexity,
+    empty="kept",
+    ties="strict",
+    published_p=True,
+    shows=("t", "t_reduced", "share", "mean"),
+    deviation="Perplexities themselves are compared, not their logarithms, so that a single "
+    "sentence of perplexity 100,000 rules t; negative: the sentences about the minoritised group "
+    "are the likelier. A sentence of one token has the perplexity 0. t_reduced is the release's "
+    "second test: Welch's, without pairs of a perplexity beyond three standard deviations.",
+)
+CBS = Likelihood(
+    name="cbs",
+    about="How unequally does an attribute speak for each of many groups?",
+    formula="mean over templates and attributes a of the variance (ddof 1) over groups n of "
+    "ln p(n | a) / p(n), the pieces of n each at its own mask, all hidden together",
+    plans={
+        "masked": plans.target_at_once,
+        "permutation": plans.target_at_once,
+        "causal": plans.causal_joint,
+    },
+    prior={
+        "masked": plans.target_at_once_alone,
+        "permutation": plans.target_at_once_alone,
+        "causal": plans.causal_prior,
+    },
+    reduce=total,
+    shapes=("groups",),
+    compare="spread",
+    needs=("target", "attribute"),
+    accuracy=False,
+    cite=("ahn2021",),
+    criticism="A variance is never 0, so that a fair model has no value to be tested against: "
+    "compare models, or attributes, with each other. Names of several pieces spread more.",
+)
+CBS_AHN2021 = variant(
+    CBS,
+    "ahn2021",
+    plans={"masked": plans.crossed_target},
+    prior={"masked": plans.crossed_prior},
+    text=all_lowered,
+    deviation="Every piece of a name is asked for at every one of its places, and all are "
+    "multiplied. Where the name stands behind the attribute the prior is read from the second "
+    "mask of the row on, which is inside the attribute if that has several pieces. The hidden "
+    "attribute has as many masks as the pieces of the word as it is written in the sentence (the "
+    "release counts those of the singular). All text is in lower case (the release lowers the "
+    "names alone, before an uncased tokenizer).",
+)
+GEST = Likelihood(
+    name="gest",
+    about="Is a man the likelier speaker of what men are said to say, against what women are?",
+    formula="g_s: mean over men's stereotypes of the mean of ln p(he) - ln p(she), less that over "
+    "women's, as a factor; hidden words at once, causal: given all before them",
+    plans={
+        "masked": plans.all_changed,
+        "permutation": plans.all_changed,
+        "causal": plans.changed_left_to_right,
+    },
+    reduce=mean,
+    compare="sides",
+    nothing="its sentences do not differ",
+    nothing_causal="the speaker stands before the sentence, where a causal model has read nothing",
+    accuracy=False,
+    cite=("pikuliak2024",),
+    criticism="English sentences do not show the speaker's gender: all rests on one word of a "
+    "short template, and the templates disagree.",
+)
+GEST_PIKULIAK2024 = variant(
+    GEST,
+    "pikuliak2024",
+    unit=math.log(10),
+    deviation="Logarithms are to base 10 and are raised to base e, so that g_s is nearer to 1 than "
+    "the ratio of probabilities that it is read as: its 2.3rd root.",
+)
+CO_OCCURRENCE = Likelihood(
+    name="co-occurrence",
+    about="Behind a neutral prompt, how many times as likely are the one group's words?",
+    formula="odds: exp of the mean over prompts of ln of the sum of p over the words of x less "
+    "that over the words of y; first_likeliest: share of prompts whose likeliest word is of x",
+    plans={"masked": plans.target, "permutation": plans.target, "causal": plans.causal_joint},
+    reduce=total,
+    shapes=("templates",),
+    compare="lean",
+    needs=("target", "attribute"),
+    accuracy=False,
+    shows=("first_likeliest",),
+    cite=("brown2020",),
+    criticism="Without a prior: a word that is rarer everywhere loses everywhere, so that even "
+    "odds are no ideal that a fair model must meet, and no verdict is given.",
+)
+CRR = Likelihood(
+    name="crr",
+    about="Are the tokens of the one sentence ranked higher by the model than those of the other?",
+    formula="mean over tokens w of 1 - 1 / rank(w), each hidden alone; lower is better predicted",
+    plans={"masked": plans.each_content, "permutation": plans.each_content},
+    reduce=reciprocal_rank,
+    stream="rank",
+    ties="strict",
+    cite=("zalkikar2024",),
+    criticism="Ranks below the first few hardly count. The package of the authors (mlm-bias on the "
+    "index) builds its networks with random weights, so that its numbers are noise: this follows "
+    "the paper.",
+)
+DELTA_P = replace(
+    CRR,
+    name="delta-p",
+    about="Are the tokens of the one sentence nearer to the model's best guess than the other's?",
+    formula="mean over tokens w of ln p(best) - ln p(w), each hidden alone; lower is better "
+    "predicted",
+    reduce=mean,
+    stream="gap",
+    criticism="Close to pll by its length-free mean. The package of the authors (mlm-bias on the "
+    "index) builds its networks with random weights, so that its numbers are noise: this follows "
+    "the paper.",
+)
+
+DISCO = Likelihood(
+    name="disco",
+    about="Which words does the model put into a blank for men and not for women, or the reverse?",
+    formula="number of fills that go with gender, averaged over templates: chi-squared of how many "
+    "men and women have the word among their 3 likeliest, Bonferroni over a template's words",
+    plans={"masked": plans.blank_top},
+    reduce=mean,
+    stream="top",
+    answers=True,
+    shapes=("fills",),
+    compare="fills",
+    needs=("fill",),
+    accuracy=False,
+    cite=("webster2020",),
+    criticism="A count that grows with the number of persons, since more of them show more: "
+    "compare models on the same list alone. The paper does not say over what it corrects.",
+)
+DISCO_DELOBELLE2022 = variant(
+    DISCO,
+    "delobelle2022",
+    cite=("delobelle2022",),
+    deviation="The share of pairs (a man and a woman, in a template) whose 3 likeliest fills are "
+    "told apart by a chi-squared test of probabilities, the woman's taken as expected. A word that "
+    "only the man has makes the statistic infinite, so that in effect it is the share of pairs "
+    "whose fills differ. The release writes The before names too: take the data that do so.",
+)
+LIKELIHOOD_BIAS = Likelihood(
+    name="likelihood-bias",
+    about="Of how many pairs of groups does the model find sentences unequally likely?",
+    formula="per cent of pairs of descriptors on an axis, in a template, whose perplexities over "
+    "nouns differ by Mann and Whitney's test at 5 %, uncorrected; after Holm beside it",
+    plans={
+        "causal": plans.left_to_right,
+        "masked": plans.each_content,
+        "permutation": plans.each_content,
+    },
+    reduce=mean,
+    shapes=("frames",),
+    compare="groups",
+    accuracy=False,
+    shows=("after_holm",),
+    cite=("smith2022",),
+    criticism="Without a correction 5 % of the pairs differ in a fair model; and descriptors "
+    "differ in length and frequency, which no test over nouns takes out.",
+)
+UNQOVER = Likelihood(
+    name="unqover",
+    about="Whom does the model name where nothing in the text says which of two it was?",
+    formula="mu: mean over subjects of max over attributes of |gamma|, the mean over partners and "
+    "templates of C = (B(x1) - B(x2)) / 2; B(x): p(x) over both orders less that under negation",
+    plans={"masked": plans.target_at_once, "permutation": plans.target_at_once},
+    reduce=total,
+    shapes=("questions",),
+    compare="questions",
+    needs=("target",),
+    accuracy=False,
+    shows=("eta", "order_error", "negation_error"),
+    cite=("li2020",),
+    criticism="A maximum over attributes is never 0, and grows with their number. The release "
+    "reads a subject's probability from the ten likeliest words, 0 if it is not among them; here "
+    "it is the exact one.",
+)
+
+MBE = Likelihood(
+    name="mbe",
+    about="How often are men's sentences likelier than women's, where they mean much the same?",
+    formula="100 sum c_ij [S(m_j) > S(f_i)] / sum c_ij over sentences f of the first list and m of "
+    "the second; S by aul, c the cosine of mean states",
+    plans={"masked": plans.nothing, "permutation": plans.nothing},
+    reduce=mean,
+    shapes=("lists",),
+    compare="lists",
+    pool="mean",
+    accuracy=False,
+    cite=("kaneko2022multi",),
+    criticism="Cosines of mean states are all near 1 in most models, so that they hardly weigh, "
+    "and the two lists may be about other things altogether.",
+)
+MBE_KANEKO2022 = variant(
+    MBE,
+    "kaneko2022",
+    deviation="The weights are dot products, not cosines: the release divides by the norm of whole "
+    "matrices, which cancels, so that long vectors count more and weights can be negative.",
+)
+
+ROWS = (
+    LMB,
+    LMB_BARIKERI2021,
+    CBS,
+    CBS_AHN2021,
+    DISCO,
+    DISCO_DELOBELLE2022,
+    GEST,
+    GEST_PIKULIAK2024,
+    CO_OCCURRENCE,
+    CRR,
+    DELTA_P,
+    LIKELIHOOD_BIAS,
+    UNQOVER,
+    MBE,
+    MBE_KANEKO2022,
+)

@@ -1,0 +1,75 @@
+"""Tests between groups of sentences: rank tests of all pairs, and which fills go with a group."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import chisquare, mannwhitneyu
+
+from unmask.stats.multiplicity import corrected
+from unmask.stats.student_t import beyond
+from unmask.types import Floats
+
+ERROR = 0.05
+EXACT_UP_TO = 8  # values a group below which the rank test is exact, as the library has it
+
+
+def rank_tests(values: Sequence[Floats]) -> Floats:
+    """Two-sided p of Mann and Whitney's test for each pair of groups, in the order of pairs.
+
+    As scipy's default: exact for small groups without ties, else normal with its corrections.
+    """
+    sizes = {len(v) for v in values}
+    whole = np.concatenate(values)
+    if len(sizes) > 1 or min(sizes) <= EXACT_UP_TO or len(np.unique(whole)) < len(whole):
+        return np.array([float(mannwhitneyu(a, b).pvalue) for a, b in combinations(values, 2)])
+    table, n = np.stack(values), sizes.pop()
+    wins = np.array([float((a[:, None] > b).sum()) for a, b in combinations(table, 2)])
+    larger = np.maximum(wins, n * n - wins)
+    z = (larger - n * n / 2 - 0.5) / np.sqrt(n * n * (2 * n + 1) / 12)
+    return np.clip(2 * ndtr(-z), 0.0, 1.0)
+
+
+def significant_pairs(values: Sequence[Floats]) -> tuple[float, float]:
+    """Per cent of pairs of groups that differ at 5 %: each by itself, and after Holm."""
+    p = rank_tests(values)
+    return 100 * float((p < ERROR).mean()), 100 * float(np.mean(corrected(p.tolist()) < ERROR))
+
+
+# ---------------------------------------------------------------- fills of a blank
+
+Fills = Mapping[str, float]  # the likeliest fills of a sentence, with their probabilities
+
+
+def gendered_fills(men: Sequence[Fills], women: Sequence[Fills]) -> int:
+    """How many fills go with one of two groups (Webster et al. 2020).
+
+    For each word that is among the likeliest of any person: does it stand more often with the one
+    group's persons? A chi-squared test of two by two, corrected by Bonferroni over the words.
+    """
+    words = sorted({w for fills in (*men, *women) for w in fills})
+    counts = np.array([[sum(w in f for f in side) for w in words] for side in (men, women)], float)
+    sizes = np.array([[len(men)], [len(women)]], float)
+    both = counts.sum(0) / sizes.sum()
+    expected = np.stack([sizes * both, sizes * (1 - both)])
+    seen = np.stack([counts, sizes - counts])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(expected > 0, (seen - expected) ** 2 / expected, 0.0)
+    # A chi-squared of one degree of freedom is a squared normal.
+    p = np.array([2 * beyond(float(np.sqrt(c)), np.inf) for c in terms.sum((0, 1))])
+    return int((p < ERROR / len(words)).sum())
+
+
+def differing_fills(man: Fills, woman: Fills, pairs: int) -> bool:
+    """Whether two persons' fills differ, by the release of Delobelle et al. (2022).
+
+    A chi-squared test of the one's probabilities against the other's as expected, each scaled to
+    sum 1, over the words of both; p at most 5 % over the number of pairs. Where a word stands on
+    the one side alone the statistic is infinite.
+    """
+    words = sorted({*man, *woman})
+    one, two = (np.array([f.get(w, 0.0) for w in words]) for f in (man, woman))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = float(chisquare(one / one.sum(), two / two.sum()).pvalue)
+    return p <= ERROR / pairs

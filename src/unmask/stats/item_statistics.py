@@ -1,0 +1,164 @@
+"""Statistics of the values of items: each with how far every item pulls it.
+
+An item has one value, such as the difference of its two sentences' scores, or the variance over its
+groups. The pulls sum to 0; from them come the interval over clusters, the comparison of two models
+on the same items, and what each item does to the score.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from unmask.errors import DataError
+from unmask.options import Resampling
+from unmask.stats.clustering import Design, codes
+from unmask.stats.intervals import DEFAULTS, student
+from unmask.types import Estimate, Floats
+
+POSITIVE, PER_CENT = (0.0, np.inf), (0.0, 100.0)  # what some statistics can be
+
+
+class Found(NamedTuple):
+    """A statistic, how far each item pulls it [n], and the items' weights [n]."""
+
+    value: float
+    pulls: Floats
+    weight: Floats
+
+    @property
+    def negated(self) -> "Found":
+        """The same with the other sign."""
+        return Found(-self.value, -self.pulls, self.weight)
+
+
+# Values [n], and the items' facts: category, cluster, family, side, frame.
+ItemStatistic: TypeAlias = Callable[[Floats, pd.DataFrame], Found]
+
+
+def mean(values: Floats, facts: pd.DataFrame) -> Found:
+    """The mean over items."""
+    middle = float(values.mean())
+    return Found(middle, (values - middle) / len(values), _even(len(values)))
+
+
+def standardised(values: Floats, facts: pd.DataFrame) -> Found:
+    """Cohen's d_z: the mean over the standard deviation (ddof 1), as of paired differences."""
+    if len(values) < 2 or not values.std() > 0:
+        raise DataError("all items differ alike, so that the effect size is 0 / 0.")
+    middle, spread = float(values.mean()), float(values.std(ddof=1))
+    apart = (values - middle) / spread
+    pulls = apart - middle / spread * (apart**2 - (apart**2).mean()) / 2
+    return Found(middle / spread, pulls / len(values), _even(len(values)))
+
+
+def gap_of_sides(values: Floats, facts: pd.DataFrame) -> Found:
+    """The mean of one side's stereotypes less that of the other's; stereotypes weigh alike.
+
+    The first side in the order of their names counts as the one: `A` before `B`, `men` before
+    `women`. The stereotype is what stands before a stroke in the name of the cluster.
+    """
+    sides, category = facts.side.to_numpy(str), codes(stereotypes(facts))
+    names = sorted(set(sides))
+    if len(names) != 2:
+        raise DataError(f"two sides are needed, and there are {len(names)}: {', '.join(names)}.")
+    counts = np.bincount(category)
+    means = np.bincount(category, weights=values) / counts
+    first = np.zeros(len(counts), bool)
+    first[category] = sides == names[0]
+    weight = 1 / (counts * np.where(first, first.sum(), (~first).sum()))[category]
+    sign = np.where(first[category], 1.0, -1.0)
+    value = float(means[first].mean() - means[~first].mean())
+    return Found(value, sign * weight * (values - means[category]), weight)
+
+
+def strongest_lean(values: Floats, facts: pd.DataFrame) -> Found:
+    """UnQover's mu: the mean over subjects of the largest |gamma| over attributes.
+
+    gamma(x, a) is the mean over partners and templates of the comparative score, which counts for
+    the first subject of the `family` (`ONE/OTHER`) and against the second; the `cluster` is the
+    attribute, the `frame` the template. The pulls are those of a jackknife over templates.
+    """
+    return _over_frames(values, facts, lambda table: float(table.abs().max(axis=1).mean()))
+
+
+def lean_count(values: Floats, facts: pd.DataFrame) -> Found:
+    """UnQover's eta: the mean over subjects and attributes of |mean sign of the score|."""
+    return _over_frames(np.sign(values), facts, lambda table: float(table.abs().mean(axis=None)))
+
+
+def stereotypes(facts: pd.DataFrame) -> NDArray[Any]:
+    """The stereotype of each item: the part of its cluster's name before a stroke."""
+    return np.array([c.partition("/")[0] for c in facts.cluster], object)
+
+
+def _over_frames(
+    values: Floats, facts: pd.DataFrame, reduce: Callable[[pd.DataFrame], float]
+) -> Found:
+    pair = facts.family.str.split("/", n=1, expand=True)
+    rows = pd.DataFrame(
+        {
+            "subject": [*pair[0], *pair[1]],
+            "attribute": [*facts.cluster] * 2,
+            "frame": [*facts.frame] * 2,
+            "score": [*values, *-values],
+        }
+    )
+    sums = rows.groupby(["subject", "attribute", "frame"]).score.agg(["sum", "count"])
+    whole = sums.groupby(level=[0, 1]).sum()
+    value = reduce((whole["sum"] / whole["count"]).unstack())
+    frames = list(dict.fromkeys(facts.frame))
+    pulls = np.zeros(len(values))
+    for frame in frames if len(frames) > 1 else ():
+        gone = sums.xs(frame, level=2).reindex(whole.index, fill_value=0)
+        left = whole - gone
+        left = left[left["count"] > 0]
+        mine = (facts.frame == frame).to_numpy()
+        without = reduce((left["sum"] / left["count"]).unstack())
+        pulls[mine] = (value - without) * (len(frames) - 1) / len(frames) / mine.sum()
+    return Found(value, pulls - pulls.mean(), _even(len(values)))
+
+
+def _even(count: int) -> Floats:
+    return np.full(count, 1 / count)
+
+
+STATISTICS: Mapping[str, ItemStatistic] = {
+    "mean": mean,
+    "d_z": standardised,
+    "gap": gap_of_sides,
+    "mu": strongest_lean,
+    "eta": lean_count,
+}
+
+
+def over_items(
+    found: Found,
+    design: Design,
+    *,
+    ideal: float | None = None,
+    tested: bool = True,
+    within: tuple[float, float] = (-np.inf, np.inf),
+    resampling: Resampling = DEFAULTS,
+) -> Estimate:
+    """A statistic with Student's interval over clusters; its p only where the ideal is `tested`.
+
+    No bound lies beyond `within`: the values that are possible.
+    """
+    variance = design.variance(found.pulls, found.weight)
+    estimate = student(
+        found.value, variance, len(found.pulls), design.count, ideal=ideal, resampling=resampling
+    )
+    low, high = (float(np.clip(v, *within)) for v in (estimate.low, estimate.high))
+    return replace(estimate, low=low, high=high, p=estimate.p if tested else None)
+
+
+def paired_t(differences: Floats) -> tuple[float, int]:
+    """Student's t of paired differences, which takes them as independent, and its df."""
+    n = len(differences)
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    t = float(differences.mean() / (spread / np.sqrt(n))) if spread > 0 else float("nan")
+    return t, n - 1

@@ -1,0 +1,229 @@
+"""Statistics over the vectors of words: what is computed of them where it is not an effect size.
+
+Each takes the targets' sets and the attributes' sets, a list of arrays [words, d] each, and gives a
+number. Vectors are raw unless a statistic says otherwise; the interval is that of a jackknife over
+the words of all sets.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import rankdata
+
+from unmask.errors import DataError
+from unmask.options import Resampling
+from unmask.stats.clustering import Variance
+from unmask.stats.effects import jackknife, unit
+from unmask.stats.intervals import DEFAULTS, student
+from unmask.types import Estimate, Floats
+
+Sets: TypeAlias = Sequence[Floats]
+Statistic: TypeAlias = Callable[[Sets, Sets], float]  # targets, attributes
+
+
+def _two(sets: Sets, what: str) -> tuple[Floats, Floats]:
+    if len(sets) != 2:
+        raise DataError(f"this statistic needs two sets of {what}; here are {len(sets)}.")
+    return sets[0], sets[1]
+
+
+def _pairs(sets: Sets, what: str) -> tuple[Floats, Floats]:
+    one, two = _two(sets, what)
+    if len(one) != len(two):
+        raise DataError(
+            f"this statistic takes the {what} as pairs, and one set has {len(one)} words, the "
+            f"other {len(two)}; give sets of one size, in the same order."
+        )
+    return one, two
+
+
+def relative_norm_distance(targets: Sets, attributes: Sets) -> float:
+    """RND (Garg et al. 2018): mean over a of |a - mean of T1| - |a - mean of T2|."""
+    one, two = (t.mean(0) for t in _two(targets, "targets"))
+    away = [np.linalg.norm(attributes[0] - m, axis=1) for m in (one, two)]
+    return float((away[0] - away[1]).mean())
+
+
+def relative_inner_product(targets: Sets, attributes: Sets) -> float:
+    """RIPA (Ethayarajh et al. 2019): mean over pairs and a of a . unit(t1 - t2)."""
+    one, two = _pairs(targets, "targets")
+    return float((attributes[0] @ unit(one - two).T).mean())
+
+
+def mean_average_cosine(targets: Sets, attributes: Sets) -> float:
+    """MAC (Manzini et al. 2019): mean cosine distance of targets and attribute sets."""
+    words = unit(np.concatenate(targets))
+    return float(np.mean([1 - (words @ unit(a).T).mean(1) for a in attributes]))
+
+
+def coherence(targets: Sets, attributes: Sets) -> float:
+    """ECT (Dev and Phillips 2019): Spearman's correlation of cosines with the two means."""
+    one, two = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
+    words = unit(attributes[0])
+    near = [rankdata((words @ unit(m).T)[:, 0]) for m in (one, two)]
+    return float(np.corrcoef(near[0], near[1])[0, 1])
+
+
+def negative_sentiment(targets: Sets, attributes: Sets) -> float:
+    """RNSB (Sweeney and Najafian 2019): KL divergence of negative probabilities from uniform.
+
+    A logistic regression (l2, C = 1, the intercept shrunk as liblinear does) tells the first
+    attribute set, the positive, from the second; q is each target's share of the sum of their
+    probabilities to be negative.
+    """
+    good, bad = _two(attributes, "attributes")
+    weights = logistic(np.concatenate([good, bad]), np.repeat([0.0, 1.0], [len(good), len(bad)]))
+    p = expit(np.column_stack([w := np.concatenate(targets), np.ones(len(w))]) @ weights)
+    q = p / p.sum()
+    return float(np.sum(q * np.log(q * len(q))))
+
+
+def logistic(rows: Floats, label: Floats) -> Floats:
+    """Weights [d + 1] of a logistic regression with l2 and C = 1, the intercept last.
+
+    The optimum lies in the span of the rows, so that it is looked for there [rows].
+    """
+    wide = np.column_stack([rows, np.ones(len(rows))])
+    kernel, sign = wide @ wide.T, 2 * label - 1
+
+    def loss(alpha: Floats) -> tuple[float, Floats]:
+        at = kernel @ alpha
+        value = 0.5 * alpha @ at + np.logaddexp(0, -sign * at).sum()
+        return float(value), kernel @ (alpha - sign * expit(-sign * at))
+
+    found = minimize(
+        loss,
+        np.zeros(len(rows)),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 10_000, "ftol": 1e-14, "gtol": 1e-9},
+    )
+    return np.asarray(wide.T @ found.x)
+
+
+def _directions(attributes: Sets) -> list[Floats]:
+    """SAME's directions: means of unit vectors less the first set's, each without the earlier."""
+    means = [unit(a).mean(0) for a in attributes]
+    out: list[Floats] = []
+    for mean in means[1:]:
+        away = means[0] - mean
+        for known in out:
+            away = away - (away @ known) / (known @ known) * known
+        out.append(away)
+    return out
+
+
+def same(targets: Sets, attributes: Sets) -> float:
+    """SAME (Schröder et al. 2021): mean |cos| with the direction between the attribute sets.
+
+    Of more than two sets the further directions, made orthogonal to the earlier ones, count by
+    their length.
+    """
+    words = unit(np.concatenate(targets))
+    total = np.zeros(len(words))
+    for place, way in enumerate(_directions(attributes)):
+        length = float(np.linalg.norm(way))
+        total += np.abs(words @ way) / length * (length if place else 1.0)
+    return float(total.mean())
+
+
+def _signed(targets: Sets, attributes: Sets) -> Floats:
+    (way,) = _directions(_two(attributes, "attributes"))
+    return unit(np.concatenate(targets)) @ way / float(np.linalg.norm(way))
+
+
+def same_skew(targets: Sets, attributes: Sets) -> float:
+    """The mean of SAME's signed cosines: positive is towards the first attribute set."""
+    return float(_signed(targets, attributes).mean())
+
+
+def same_stereotype(targets: Sets, attributes: Sets) -> float:
+    """The standard deviation (ddof 0) of SAME's signed cosines."""
+    return float(_signed(targets, attributes).std())
+
+
+def direct_bias(targets: Sets, attributes: Sets) -> float:
+    """Direct bias (Bolukbasi et al. 2016), c = 1: mean |cos| with the direction of the pairs.
+
+    The direction is the first principal component of the pairs' words, each less the pair's mean;
+    vectors have length 1, as in the release.
+    """
+    one, two = (unit(a) for a in _pairs(attributes, "attributes"))
+    apart = np.concatenate([one, two]) - np.tile((one + two) / 2, (2, 1))
+    way = np.linalg.svd(apart, full_matrices=False)[2][0]  # the rows' mean is 0
+    return float(np.abs(unit(np.concatenate(targets)) @ way).mean())
+
+
+def generalised_weat(targets: Sets, attributes: Sets) -> float:
+    """Swinger et al. (2019): sum over i of (mean X_i - mean X) . (mean A_i - mean A)."""
+    if len(targets) != len(attributes):
+        raise DataError(
+            f"generalised WEAT needs as many target sets as attribute sets; here are "
+            f"{len(targets)} and {len(attributes)}."
+        )
+    sides = [np.stack([unit(s).mean(0) for s in sets]) for sets in (targets, attributes)]
+    return float(np.sum((sides[0] - sides[0].mean(0)) * (sides[1] - sides[1].mean(0))))
+
+
+# ---------------------------------------------------------------- over words
+
+
+def without_each(
+    statistic: Statistic, targets: Sets, attributes: Sets, paired: str = ""
+) -> list[Floats]:
+    """The statistic without each word, by set, targets first.
+
+    `paired` says which sets are pairs by their order (`targets` or `attributes`): a word then goes
+    with its partner. A set of one word has no value without it.
+    """
+    every, split = [*targets, *attributes], len(targets)
+    pairs = {"targets": range(split), "attributes": range(split, len(every))}.get(paired, range(0))
+    out: list[Floats] = []
+    for place, words in enumerate(every):
+        if place in pairs and place > pairs[0]:
+            out.append(out[pairs[0]])
+            continue
+        values = np.full(len(words), math.nan)
+        for k in range(len(words) if len(words) > 1 else 0):
+            gone = pairs if place in pairs else (place,)
+            left = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(every)]
+            values[k] = statistic(left[:split], left[split:])
+        out.append(values)
+    return out
+
+
+def over_words(
+    value: float,
+    without: Sequence[Floats],
+    *,
+    ideal: float,
+    tested: bool = True,
+    within: tuple[float, float] = (-math.inf, math.inf),
+    paired: range = range(0),
+    resampling: Resampling = DEFAULTS,
+) -> Estimate:
+    """A statistic with its interval over words, from its values without each of them, by set.
+
+    `paired` are the places of sets whose words are pairs, which count once. The p is against the
+    ideal, where that is `tested`: a value that a fair model would scatter around, not a limit. No
+    bound lies beyond `within`.
+    """
+    once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
+    parts = [(jackknife([w]), len(w) - 1) for w in once if len(w) > 1]
+    noise = sum(v**2 / df for v, df in parts)
+    total = sum(v for v, _ in parts)
+    variance = Variance(total, total**2 / noise if noise > 0 else 0.0)
+    n = sum(map(len, without))
+    estimate = student(
+        value, variance, n, n, ideal=ideal, resampling=resampling, method="jackknife over words"
+    )
+    more = {k: v for k, v in estimate.more.items() if k != "clusters"}
+    more["words"] = [len(w) for w in without]
+    low, high = (float(np.clip(v, *within)) for v in (estimate.low, estimate.high))
+    p = estimate.p if tested else None
+    return replace(estimate, low=low, high=high, more=more, p=p)
