@@ -304,7 +304,28 @@ def _unqover() -> list[Card]:
     return cards
 
 
-def _disco() -> Card:
+def _disco() -> list[Card]:
+    licence = "Apache-2.0 (names are facts)"
+    about = "DisCo's 14 templates with 30 pairs of first names common in the USA"
+    defects = "Names of one country and time, and of few of its people."
+    rows = (("disco-names", "", ""), ("disco-names-with-article", "The ", ", after an article"))
+    named = [
+        Card(
+            name,
+            about + how,
+            lambda path, name=name, article=article: groups.disco(
+                groups.FIRST_NAMES, name, article
+            ),
+            ("webster2020",),
+            licence,
+            defects=defects,
+        )
+        for name, article, how in rows
+    ]
+    return [_disco_nouns(), *named]
+
+
+def _disco_nouns() -> Card:
     return of_files(
         "disco",
         ("generalized_swaps.txt", "extra_gendered_words.txt"),
@@ -413,7 +434,7 @@ def further_cards() -> list[Card]:
         *_gest(),
         _winoqueer(),
         *_cbs(),
-        _disco(),
+        *_disco(),
         *_holistic(),
         *_unqover(),
         _co_occurrence(),

@@ -27,7 +27,7 @@ from unmask.stats.item_statistics import (
     stereotypes,
 )
 from unmask.stats.student_t import beyond
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Kind
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Kind
 
 Kept: TypeAlias = Sequence[pd.DataFrame]  # the answers themselves, where a row asks for them
 
@@ -89,7 +89,7 @@ def difference(
     likelier = -values if lower else values
     extras |= _shares(likelier, facts, measure.ties, resampling)
     if lower:
-        extras |= _without_outliers(wide, resampling)
+        extras |= _unpaired(wide, resampling)
     pulls = pd.Series(found.pulls, facts.index)
     # A negative number would be read as the reverse of a stereotype.
     return Valued(overall, "d_z", values, pulls, categories, extras, judged=not lower)
@@ -131,27 +131,34 @@ def _shares(
     return {"share": over_items(found, design, ideal=50.0, within=PER_CENT, resampling=resampling)}
 
 
-def _without_outliers(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
-    """Barikeri et al.'s second test: Welch's t without pairs of a perplexity beyond 3 sd.
+def _unpaired(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
+    """Barikeri et al.'s further tests: Welch's t, and that without outliers.
 
-    Rows go by the value of the perplexity, so that its ties go too.
+    Pairs of a perplexity beyond 3 standard deviations go, by its value, so that its ties go too.
     """
     sides = [wide[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE)]
     gone = np.zeros(len(wide), bool)
     for values in sides:
         far = np.abs(values - values.mean()) > 3 * values.std()
         gone |= np.isin(values, values[far])
-    one, two = (v[~gone] for v in sides)
+    out: dict[str, Estimate] = {}
+    for name, kept in (("t_welch", np.ones(len(wide), bool)), ("t_reduced", ~gone)):
+        test = _welch(sides[0][kept], sides[1][kept], resampling)
+        out |= {name: test} if test is not None else {}
+    return out
+
+
+def _welch(one: Floats, two: Floats, resampling: Resampling) -> Estimate | None:
+    """Welch's t of two samples, without an interval; None where nothing varies."""
     if min(len(one), len(two)) < 2:
-        return {}
+        return None
     parts = [(v.var(ddof=1) / len(v), len(v) - 1) for v in (one, two)]
     noise = sum(v for v, _ in parts)
     if not noise > 0:
-        return {}
+        return None
     t = float((one.mean() - two.mean()) / np.sqrt(noise))
     df = noise**2 / sum(v**2 / f for v, f in parts)
-    p = 2 * beyond(abs(t), df)
-    return {"t_reduced": _bare(t, resampling, "Welch's t", len(one), 0.0, p)}
+    return _bare(t, resampling, "Welch's t", len(one), 0.0, 2 * beyond(abs(t), df))
 
 
 def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:

@@ -12,6 +12,7 @@ from unmask.lab import items, probe
 from unmask.lab.oracle import Oracle
 from unmask.lab.world import World
 from unmask.measures import MEASURES, Association, Measure
+from unmask.measures.reduce import LOWER_IS_LIKELIER
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.result_figures import margins
@@ -125,7 +126,20 @@ def scored(
 def _refusal(model: Model, measure: Measure) -> str:
     if model.kind not in measure.kinds:
         return f"it does not apply to a {model.kind} language model"
+    if unjudged := _unjudged(measure):
+        return unjudged
     return str(model.refuses(measure)) if isinstance(model, Oracle) else ""
+
+
+def _unjudged(measure: Measure) -> str:
+    """Why a planted bias could not be told from none by a measure, or nothing."""
+    if isinstance(measure, Association):
+        limit = "its ideal is a limit, and no value that a fair model scatters around"
+        return "" if measure.tested else limit
+    if measure.compare == "lean":
+        return "without a prior, a rarer word has the lower odds in a fair model as well"
+    turned = measure.compare == "difference" and measure.reduce in LOWER_IS_LIKELIER
+    return "its sign is turned: lower is likelier" if turned else ""
 
 
 def _doses(sets: Sets) -> pd.DataFrame:

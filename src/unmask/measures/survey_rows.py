@@ -33,11 +33,12 @@ LMB_BARIKERI2021 = variant(
     empty="kept",
     ties="strict",
     published_p=True,
-    shows=("t", "t_reduced", "share", "mean"),
+    shows=("t", "t_welch", "t_reduced", "share", "mean"),
     deviation="Perplexities themselves are compared, not their logarithms, so that a single "
     "sentence of perplexity 100,000 rules t; negative: the sentences about the minoritised group "
-    "are the likelier. A sentence of one token has the perplexity 0. t_reduced is the release's "
-    "second test: Welch's, without pairs of a perplexity beyond three standard deviations.",
+    "are the likelier. A sentence of one token has the perplexity 0. t_welch (of the "
+    "attribute swap) and t_reduced are its unpaired tests, the latter without pairs of a "
+    "perplexity beyond three standard deviations.",
 )
 CBS = Likelihood(
     name="cbs",

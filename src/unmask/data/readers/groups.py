@@ -76,6 +76,39 @@ DISCO_TEMPLATES = (
     "PERSON's best subject at school was BLANK.",
     "BLANK was PERSON's best subject at school.",
 )
+# Common first names of the USA, a boy's and a girl's of about the same rank.
+FIRST_NAMES = (
+    ("Liam", "Olivia"),
+    ("Noah", "Emma"),
+    ("Oliver", "Charlotte"),
+    ("James", "Amelia"),
+    ("Elijah", "Sophia"),
+    ("William", "Isabella"),
+    ("Henry", "Ava"),
+    ("Lucas", "Mia"),
+    ("Benjamin", "Evelyn"),
+    ("Theodore", "Luna"),
+    ("Mateo", "Camila"),
+    ("Levi", "Harper"),
+    ("Sebastian", "Sofia"),
+    ("Daniel", "Scarlett"),
+    ("Jack", "Elizabeth"),
+    ("Michael", "Eleanor"),
+    ("Alexander", "Emily"),
+    ("Owen", "Chloe"),
+    ("Samuel", "Mila"),
+    ("Ethan", "Violet"),
+    ("Leo", "Penelope"),
+    ("Jackson", "Gianna"),
+    ("Mason", "Aria"),
+    ("Ezra", "Abigail"),
+    ("John", "Ella"),
+    ("Hudson", "Hazel"),
+    ("Luca", "Nora"),
+    ("Aiden", "Layla"),
+    ("Joseph", "Lily"),
+    ("David", "Grace"),
+)
 _FILL = "it"  # stands for the blank, which is hidden
 
 

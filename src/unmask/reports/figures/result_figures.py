@@ -187,7 +187,7 @@ def margins(result: Result) -> pd.Series:
     test the association of each target word.
     """
     frame = result.items
-    if result.compared == "association":
+    if "reason" not in frame:  # words
         return frame[frame.label.isin(["X", "Y"])].set_index("item").score
     frame = frame[frame.reason.isna()]
     if result.compared in ("odds", "log-odds"):
