@@ -751,6 +751,7 @@ def test_a_measure_shows_its_standing():
     assert "sound" in out
 
 
+@pytest.mark.slow
 def test_the_bundled_model_is_trained_further_and_scored(tmp_path):
     how = nets.Training(steps=3, rows=8, sentences=400, rate=1e-4)
     small = replace(grid.QUICK, thetas=(0.0, 2.0), rhos=(1.0,), seeds=1, tier="bundled")

@@ -31,6 +31,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "middle layer": {"layer": "middle"},
 }
 VARIED = "w-seat"
+SHAPES = ("pairs", "triplets", "continuations", "templates", "word tests")  # of a world's data
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,8 @@ def _refusal(model: Model, measure: Measure) -> str:
         return f"it does not apply to a {model.kind} language model"
     if unjudged := _unjudged(measure):
         return unjudged
+    if measure.shapes[0] not in SHAPES:
+        return f"the lab has no {measure.shapes[0]}"
     return str(model.refuses(measure)) if isinstance(model, Oracle) else ""
 
 

@@ -92,6 +92,7 @@ def test_thys_on_tiny_models(shared, tmp_path):
     assert code.iloc[0] == pytest.approx(by_code - 50)
 
 
+@pytest.mark.slow
 def test_thys_figures_join_the_sizes_of_one_model_and_draw_the_matrix(shared):
     """A line goes from base to large of one model, never through all that were measured."""
     shared("stereoset/dev_intrasentence.json")
