@@ -1,8 +1,10 @@
 """Keep the results of a grid: a data file and figures for the docs, the standings in the package.
 
     unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED [DEEP]]]
+    unmask validate -x NEW -o FOLDER && python tools/lab.py --add FOLDER...
 
-Without a FOLDER what was kept is read anew. BUNDLED is a folder of the tier of that name, DEEP one
+Without a FOLDER what was kept is read anew. With --add the readings of measures that were not kept
+before are added, of models trained anew on the same worlds. BUNDLED is a folder of the tier of that name, DEEP one
 of deeper causal models; without them what was kept of them stays. Writes docs/data/lab*.parquet,
 docs/images/lab-*.svg, docs/lab-results.md and the package's data/published/lab.json, which
 `unmask list measures NAME` shows.
@@ -52,6 +54,19 @@ def main(folder: Path | None = None, bundled: Path | None = None, deep: Path | N
     (ROOT / "docs" / "lab-results.md").write_text(page(kept, found, verdicts_of))
 
 
+def add(*folders: Path) -> None:
+    """Keep the readings of new measures on the worlds of the grid, beside those of the others."""
+    kept = pd.read_parquet(KEPT)
+    names = kept.select_dtypes("category").columns
+    kept = kept.astype(dict.fromkeys(names, "object"))
+    parts = [pd.read_csv(f / "models.csv", keep_default_na=False, na_values=[""]) for f in folders]
+    new = pd.concat(parts).assign(choice=lambda f: f.choice.fillna(""))
+    known = set(zip(kept.kind, kept.measure, strict=True))
+    fresh = [k not in known for k in zip(new.kind, new.measure, strict=True)]
+    keep(pd.concat([kept, new[fresh][list(kept.columns)]], ignore_index=True), KEPT)
+    main()
+
+
 def keep(frame: pd.DataFrame, path: Path) -> None:
     """The readings in single precision: a tenth of the size of the table in text."""
     path.parent.mkdir(exist_ok=True)
@@ -72,7 +87,9 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
         f"The standard grid: {', '.join(f'{n} {k} models' for k, n in worlds.items())}. With the",
         "settings of `unmask validate`, in 21 minutes on one H200 with 16 CPU cores. Every reading",
         "of every model is in [lab.parquet](data/lab.parquet); `python tools/lab.py FOLDER` makes",
-        "it and this page. [How to read it](lab.md), with the rules of the verdict.",
+        "it and this page. [How to read it](lab.md), with the rules of the verdict. `crr`,",
+        "`delta-p`, `lmb`, `ripa`, `gweat` and `weat@wefe` were read later, on models trained anew",
+        "from the same seeds.",
         "",
         *(f"- {said}" for said in [*report.said(verdicts_of), *report.claim(found), report.LIMITS]),
         "",
@@ -273,4 +290,8 @@ def _markdown(frame: pd.DataFrame) -> str:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    given = sys.argv[1:]
+    if given[:1] == ["--add"]:
+        add(*map(Path, given[1:]))
+    else:
+        main(*map(Path, given[:3]))

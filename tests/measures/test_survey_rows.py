@@ -10,46 +10,11 @@ from scipy.stats import chi2_contingency, chisquare, mannwhitneyu
 import plain
 import unmask
 from conftest import tiny
+from made_groups import FRAMES, NAMES, PERSONS, groups, pairs
 from unmask.data.packaged import bundled_pairs
-from unmask.data.readers.groups import _slotted, disco
+from unmask.data.readers.groups import disco
 from unmask.data.readers.lists import read_lists
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset, Text
-
-NAMES = ("india", "north korea", "iran", "spain")
-JOBS = ("doctor", "bus driver")
-FRAMES = (
-    "A person from [TTT] is a [AAA].",
-    "This is a [AAA] from [TTT].",
-    "[AAAs] are from [TTT].",
-)
-
-
-def groups():
-    items = [
-        Contrast(
-            f"{n}/{job}",
-            {name: _slotted(frame, name, job) for name in NAMES},
-            "nationality",
-            job,
-            frame=str(n),
-        )
-        for n, frame in enumerate(FRAMES)
-        for job in JOBS
-    ]
-    return Dataset("made", "groups", tuple(items))
-
-
-def pairs():
-    said = ("I like math.", "I am kind.", "We won.", "I made a meal.", "I am rich.", "I was late.")
-    items = []
-    for n, text in enumerate(said):
-        side = "men" if n % 2 else "women"
-        both = [Text(f"{text} said the {who}.") for who in ("man", "woman")]
-        usual, rare = both if side == "men" else both[::-1]
-        cluster = f"{n % 4}/{n}"
-        texts = {STEREOTYPE: usual, ANTISTEREOTYPE: rare}
-        items.append(Contrast(str(n), texts, "gender", cluster, family="gender", side=side))
-    return Dataset("made", "pairs", tuple(items))
 
 
 def places(tokenizer, text, span):
@@ -130,10 +95,10 @@ def test_cbs_as_released_asks_every_piece_at_every_place():
             pieces = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(name))
             word = plural if "[AAAs]" in frame else job
             count = len(tokenizer.tokenize(word))
-            slot = frame.lower().replace("[ttt]", " ".join([written] * len(pieces)))
-            full = slot.replace("[aaas]", word).replace("[aaa]", word)
+            slot = frame.replace("[TTT]", " ".join([written] * len(pieces)))
+            full = slot.replace("[AAAs]", word).replace("[AAA]", word)
             masks = " ".join([written] * count)
-            prior = slot.replace("[aaas]", masks).replace("[aaa]", masks)
+            prior = slot.replace("[AAAs]", masks).replace("[AAA]", masks)
             logs = []
             for text, start in ((full, 0), (prior, 1 if last else 0)):
                 ids = tokenizer(text)["input_ids"]
@@ -265,9 +230,6 @@ def plain_top(model, text):
     row = plain.logp(model.net, ids)[ids.index(tokenizer.mask_token_id)].exp()
     chances, tokens = row.topk(3)
     return dict(zip(tokens.tolist(), chances.tolist(), strict=True))
-
-
-PERSONS = (("man", "woman"), ("boy", "girl"), ("father", "mother"), ("king", "queen"))
 
 
 def test_disco_counts_the_fills_that_go_with_a_group():

@@ -348,7 +348,7 @@ def crossed_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 def _crossed(sentence: Encoded, codec: Codec, besides: tuple[str, ...]) -> list[RowQueries]:
     assert sentence.text is not None
-    text, pieces = sentence.text, codec.pieces(_word(sentence))
+    text, pieces = sentence.text, codec.pieces(_word(sentence).lower())
     hidden = [("target", len(pieces))]
     start, end = text.spans["attribute"][0] if besides else (0, 0)
     hidden += [(role, len(codec.pieces(text.string[start:end]))) for role in besides]

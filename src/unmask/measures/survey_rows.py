@@ -10,7 +10,7 @@ from dataclasses import replace
 from unmask.measures import plans
 from unmask.measures.card import variant
 from unmask.measures.likelihood import Likelihood
-from unmask.measures.reduce import all_lowered, mean, perplexity, reciprocal_rank, total
+from unmask.measures.reduce import mean, perplexity, reciprocal_rank, total
 
 LMB = Likelihood(
     name="lmb",
@@ -69,13 +69,11 @@ CBS_AHN2021 = variant(
     "ahn2021",
     plans={"masked": plans.crossed_target},
     prior={"masked": plans.crossed_prior},
-    text=all_lowered,
-    deviation="Every piece of a name is asked for at every one of its places, and all are "
-    "multiplied. Where the name stands behind the attribute the prior is read from the second "
-    "mask of the row on, which is inside the attribute if that has several pieces. The hidden "
-    "attribute has as many masks as the pieces of the word as it is written in the sentence (the "
-    "release counts those of the singular). All text is in lower case (the release lowers the "
-    "names alone, before an uncased tokenizer).",
+    deviation="Every piece of a name, in lower case, is asked for at every one of its places, and "
+    "all are multiplied. Where the name stands behind the attribute the prior is read from the "
+    "second mask of the row on, which is inside the attribute if that has several pieces. The "
+    "hidden attribute has as many masks as the word has pieces as it is written in the sentence; "
+    "the release counts those of the singular in plural frames too.",
 )
 GEST = Likelihood(
     name="gest",
