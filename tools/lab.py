@@ -4,10 +4,10 @@
     unmask validate -x NEW -o FOLDER && python tools/lab.py --add FOLDER...
 
 Without a FOLDER what was kept is read anew. With --add the readings of measures that were not kept
-before are added, of models trained anew on the same worlds. BUNDLED is a folder of the tier of that name, DEEP one
-of deeper causal models; without them what was kept of them stays. Writes docs/data/lab*.parquet,
-docs/images/lab-*.svg, docs/lab-results.md and the package's data/published/lab.json, which
-`unmask list measures NAME` shows.
+before are added, of models trained anew on the same worlds. BUNDLED is a folder of the tier of that
+name, DEEP one of deeper causal models; without them what was kept of them stays. Writes
+docs/data/lab*.parquet, docs/images/lab-*.svg, docs/lab-results.md and the package's
+data/published/lab.json, which `unmask list measures NAME` shows.
 """
 
 import json

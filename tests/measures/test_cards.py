@@ -38,6 +38,8 @@ PLAIN = {
     "odds": "measures/test_lpbs.py::test_the_odds_ratio_by_hand",
     "lpbs": "measures/test_lpbs.py::test_definition",
     "ceat-lpbs": "measures/test_lpbs.py::test_ceat_lpbs_draws_one_template_a_word",
+    "lpbs@bartl2020": "measures/test_lpbs.py::"
+    "test_bartls_rows_are_filled_up_with_masks_and_matched_by_the_file",
     **dict.fromkeys(
         ("lpbs@kurita2019", "lpbs@thys2025", "lpbs@husse2022"),
         "measures/test_lpbs.py::test_variants_read_the_prior_where_the_release_does",

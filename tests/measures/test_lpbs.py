@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import shapiro, ttest_rel, wilcoxon
 
 import plain
 from conftest import asked_of, sentence_frame, tiny
 from unmask.api import evaluate
+from unmask.data.readers import occupations
 from unmask.data.templates import template_test
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
@@ -231,3 +233,50 @@ def test_the_odds_ratio_of_the_definition():
     lpbs, odds = run(model, "lpbs"), run(model, "odds")
     assert odds.score.tolist() == pytest.approx(lpbs.score.tolist())
     assert odds.prior.isna().all()
+
+
+def test_bartls_rows_are_filled_up_with_masks_and_matched_by_the_file(tmp_path):
+    """A loop over the release's own columns: TM and TAM rows, 16 tokens, first mask, Wilcoxon."""
+    persons = (("He", "male"), ("She", "female"))
+    jobs = {"male": ("guard", "bus driver", "king"), "female": ("maid", "cook", "queen")}
+    frames = ("{} is a {}.", "{} was a {} at home.")
+    rows = []
+    for usual, some in jobs.items():
+        for frame in frames:
+            for person, gender in persons:
+                for job in some:
+                    masks = " ".join(["[MASK]"] * len(job.split()))
+                    rows.append(
+                        {
+                            "Sentence": frame.format(person, job),
+                            "Sent_TM": frame.format("[MASK]", job),
+                            "Sent_TAM": frame.format("[MASK]", masks),
+                            "Template": frame,
+                            "Person": person,
+                            "Gender": gender,
+                            "Profession": job,
+                            "Prof_Gender": usual,
+                        }
+                    )
+    path = tmp_path / "BEC-Pro_EN.tsv"
+    pd.DataFrame(rows).to_csv(path, sep="\t")
+    model = tiny("bert")
+    tokenizer = model.codec.tokenizer
+    mask, by_usual = tokenizer.mask_token_id, {"male": [], "female": []}
+    for row in rows:
+        full, shown, both = (
+            [*tokenizer(row[k])["input_ids"], *[mask] * 16][:16]
+            for k in ("Sentence", "Sent_TM", "Sent_TAM")
+        )
+        at = both.index(mask)
+        logs = [float(plain.logp(model.net, ids)[at, full[at]]) for ids in (shown, both)]
+        by_usual[row["Prof_Gender"]].append(logs[0] - logs[1])
+    one, two = (np.array(by_usual[k]) for k in ("female", "male"))
+    normal = shapiro(one - two).pvalue >= 0.05
+    test = ttest_rel(one, two) if normal else wilcoxon(one, two)
+    result = evaluate(model, "lpbs@bartl2020", occupations.read_bec_pro_templates(path))
+    assert result.overall.value == pytest.approx((one - two).mean(), abs=1e-9)
+    assert result.extras["test"].value == pytest.approx(test.statistic)
+    assert result.overall.p == pytest.approx(test.pvalue)
+    assert result.extras["r"].value == pytest.approx(test.statistic / math.sqrt(len(one)))
+    assert result.overall.low < result.overall.value < result.overall.high

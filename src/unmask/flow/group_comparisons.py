@@ -14,6 +14,7 @@ from unmask.flow.item_comparisons import (
     difference,
     item_facts,
     lean,
+    matched,
     sides,
     spread,
 )
@@ -211,6 +212,7 @@ VALUED: Mapping[str, Compare] = {
     "difference": difference,
     "sides": sides,
     "lean": lean,
+    "matched": matched,
     "spread": spread,
     "fills": fills,
     "groups": groups,

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from scipy.stats import shapiro, ttest_rel, wilcoxon
 
 from unmask.errors import DataError
 from unmask.flow.items import ItemDesign
@@ -278,6 +279,60 @@ def lean(
     return Valued(overall, "mean", values, pulls, categories, extras, judged=False)
 
 
+def matched(
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept = ()
+) -> Valued:
+    """Bartl et al.'s test: log quotients of set B's sentences less those of set A's, row by row.
+
+    Rows are matched in the order of the file: template, person, attribute. Their test is paired:
+    Student's where Shapiro and Wilk's test does not refuse a normal distribution, else Wilcoxon's;
+    `r` is its statistic over the root of n. `first` and `second` are the same of the two sides of
+    targets alone.
+    """
+    facts = item_facts(frame)
+    scored = frame[frame.reason.isna()].assign(gain=lambda f: f.score - f.prior.fillna(0.0))
+    values = scored.groupby("item").gain.mean().loc[facts.index]
+    found = STATISTICS["rise"](values.to_numpy(float), facts)
+    usual: Any = {"ideal": 0.0, "resampling": resampling}
+    overall = over_items(found, design_of(facts, "rise"), **usual)
+    extras: dict[str, Estimate] = {}
+    for name, half in (("", ""), ("first", "x:"), ("second", "y:")):
+        some = scored[scored.label.str.startswith(half)]
+        test = _paired_test(some, facts, resampling)
+        extras |= {(f"{k}:{name}" if name else k): v for k, v in test.items()}
+        if half:
+            mean = some.groupby("item").gain.mean().loc[facts.index].to_numpy(float)
+            part = STATISTICS["rise"](mean, facts)
+            extras[name] = over_items(part, design_of(facts, "rise"), **usual)
+    p = extras["test"].p if "test" in extras else None
+    overall = replace(overall, p=p, more={**overall.more, "published": "p", "sided": "two"})
+    pulls = pd.Series(found.pulls, facts.index)
+    return Valued(overall, "rise", values, pulls, {}, extras, judged=False)
+
+
+def _paired_test(
+    scored: pd.DataFrame, facts: pd.DataFrame, resampling: Resampling
+) -> dict[str, Estimate]:
+    """The released test on matched rows, and its effect size; nothing where they do not match."""
+    sides = scored["item"].map(facts.side)
+    order = ["frame", "label"]
+    halves = [scored[sides == k].sort_values(order, kind="stable").gain for k in ("B", "A")]
+    if len(halves[0]) != len(halves[1]) or len(halves[0]) < 3:
+        return {}
+    one, two = (h.to_numpy(float) for h in halves)
+    normal = float(shapiro(one - two).pvalue) >= PUBLISHED_ERROR
+    test = ttest_rel(one, two) if normal else wilcoxon(one, two)
+    value, n = float(test.statistic), len(one)
+    name = "paired t" if normal else "Wilcoxon's signed ranks"
+    return {
+        "test": _bare(value, resampling, name, n, None, float(test.pvalue)),
+        "r": _bare(value / float(np.sqrt(n)), resampling, name, n, None, None),
+    }
+
+
+PUBLISHED_ERROR = 0.05  # of the test of normality
+
+
 def _within_categories(facts: pd.DataFrame) -> Design:
     return Design(codes(facts.cluster.to_numpy(str)), codes(stereotypes(facts)))
 
@@ -286,6 +341,8 @@ def design_of(facts: pd.DataFrame, statistic: str) -> Design:
     """How the items of a statistic hang together."""
     if statistic == "gap":
         return _within_categories(facts)
+    if statistic == "rise":
+        return Design(codes(facts.cluster.to_numpy(str)), codes(facts.side.to_numpy(str)))
     if statistic in ("mu", "eta"):
         return Design(codes(facts.frame.to_numpy(str)))
     return ItemDesign(facts).design()

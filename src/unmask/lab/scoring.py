@@ -144,6 +144,8 @@ def _unjudged(measure: Measure) -> str:
         return "" if measure.tested else limit
     if measure.compare == "lean":
         return "without a prior, a rarer word has the lower odds in a fair model as well"
+    if measure.compare == "matched":
+        return "its number is of both groups of targets together"
     turned = measure.compare == "difference" and measure.reduce in LOWER_IS_LIKELIER
     return "its sign is turned: lower is likelier" if turned else ""
 

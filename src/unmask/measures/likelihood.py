@@ -28,6 +28,7 @@ class Likelihood:
     `difference` the effect size of the paired differences of two sentences' scores; `sides` the
     odds ratio between stereotypes of two groups, of the sentence that names the one, in its
     logarithm (in `unit`s of it); `lean` the odds of one side of targets over all attributes;
+    `matched` the difference of the two attribute sets' log quotients, matched by their order;
     `spread` the variance over groups; `fills` how far the likeliest
     words for a blank differ between groups; `groups` the share of pairs of groups whose sentences
     are not alike; `questions` how far two subjects are preferred in an underspecified question;
@@ -72,6 +73,7 @@ class Likelihood:
         "difference",
         "sides",
         "lean",
+        "matched",
         "spread",
         "fills",
         "groups",
@@ -219,6 +221,7 @@ COMPARES: Mapping[str, Compares] = {
     "difference": Compares("difference", ("pairs", "triplets")),
     "sides": Compares("odds", ("pairs", "triplets")),
     "lean": Compares("odds", ("templates",)),
+    "matched": Compares("index", ("templates",)),
     "spread": Compares("index", ("groups",)),
     "fills": Compares("index", ("fills",)),
     "groups": Compares("index", ("frames",)),

@@ -375,6 +375,24 @@ LPBS_HUSSE2022 = variant(
     "case, and the period is cut off.",
 )
 
+LPBS_BARTL2020 = variant(
+    LPBS,
+    "bartl2020",
+    plans={"masked": plans.padded_target},
+    prior={"masked": plans.padded_prior},
+    compare="matched",
+    shows=("test", "r", "first", "second"),
+    cite=("kurita2019", "bartl2020"),
+    published_p=True,
+    deviation="The number is the mean log quotient of sentences with attributes of set B (women's "
+    "professions) less that of set A, whatever the person's gender, as the release sets them "
+    "against each other; first and second are of men's and of women's words alone. Rows are filled "
+    "up with mask tokens to 16, which change the prediction, and cut there; the token asked for is "
+    "that of the full sentence at the first mask. The test is paired by the order of the file: "
+    "Student's, or Wilcoxon's where Shapiro and Wilk's refuses a normal distribution; r is its "
+    "statistic over the root of n.",
+)
+
 ROWS = (
     PLL,
     PLL_L2R,
@@ -404,6 +422,7 @@ ROWS = (
     LPBS_KURITA2019,
     LPBS_THYS2025,
     LPBS_HUSSE2022,
+    LPBS_BARTL2020,
     *SURVEY,
 )
 LIKELIHOOD: Registry[Likelihood] = Registry("measure", ((row.name, row) for row in ROWS))

@@ -366,6 +366,39 @@ def _crossed(sentence: Encoded, codec: Codec, besides: tuple[str, ...]) -> list[
     return [RowQueries(row, places, golds, (frozenset(masks),))]
 
 
+PADDED_TO = 16  # the power of two from the 13 words of BEC-Pro's longest sentence
+
+
+def padded_target(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Bartl et al.'s row: the target hidden, and the row filled up with masks."""
+    return _padded(sentence, codec, ("target",))
+
+
+def padded_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The same with every word of the attribute hidden; read at the row's first mask."""
+    return _padded(sentence, codec, ("target", "attribute"))
+
+
+def _padded(sentence: Encoded, codec: Codec, roles: tuple[str, ...]) -> list[RowQueries]:
+    """The first mask of the row with both hidden says where; the full sentence what."""
+    assert sentence.text is not None
+    spans, string = sentence.text.spans, sentence.text.string
+    mask = codec.token(codec.mask)
+
+    def row(hidden: Iterable[str]) -> tuple[int, ...]:
+        text = string
+        for start, end in sorted((spans[r][0] for r in hidden), reverse=True):
+            words = len(text[start:end].split())
+            text = text[:start] + " ".join([codec.mask] * words) + text[end:]
+        ids = codec.encode(text).ids
+        return (*ids, *[mask] * (PADDED_TO - len(ids)))[:PADDED_TO]
+
+    full, shown, both = row(()), row(roles), row(("target", "attribute"))
+    at = both.index(mask)
+    hidden = frozenset(i for i, token in enumerate(shown) if token == mask)
+    return [RowQueries(shown, (at,), (full[at],), (hidden,))]
+
+
 def _word(sentence: Encoded) -> str:
     return sentence.focus[1]
 

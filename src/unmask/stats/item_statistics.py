@@ -126,10 +126,22 @@ def _even(count: int) -> Floats:
     return np.full(count, 1 / count)
 
 
+def rise(values: Floats, facts: pd.DataFrame) -> Found:
+    """The mean of side B less that of side A; clusters are a sample within their side."""
+    first = facts.side.to_numpy(str) == "A"
+    if not 0 < first.sum() < len(first):
+        raise DataError("items of the sides A and B are needed.")
+    means = np.where(first, values[first].mean(), values[~first].mean())
+    weight = 1 / np.where(first, first.sum(), (~first).sum())
+    value = float(values[~first].mean() - values[first].mean())
+    return Found(value, np.where(first, -1.0, 1.0) * weight * (values - means), weight)
+
+
 STATISTICS: Mapping[str, ItemStatistic] = {
     "mean": mean,
     "d_z": standardised,
     "gap": gap_of_sides,
+    "rise": rise,
     "mu": strongest_lean,
     "eta": lean_count,
 }

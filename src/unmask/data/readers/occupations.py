@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +188,7 @@ def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:
 
 
 def _frames(path: Path) -> list[tuple[tuple[int, str], list[Mapping[str, Any]]]]:
-    """Rows by template (numbered) and profession, in the order of the file within each."""
+    """Rows by template (numbered) and profession, in the order of the file."""
     rows = read_table(path, _BEC)
     # In German the profession is inflected, and one template has the article of the person.
     plain = {t: re.sub(r", die ", ", der ", t) for t in {r["Template"] for r in rows}}
@@ -199,7 +198,10 @@ def _frames(path: Path) -> list[tuple[tuple[int, str], list[Mapping[str, Any]]]]
     def key(row: Mapping[str, Any]) -> tuple[int, str]:
         return templates[plain[row["Template"]]], row.get("Profession_EN") or row["Profession"]
 
-    return [(k, list(some)) for k, some in groupby(sorted(rows, key=key), key)]
+    by_frame: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_frame.setdefault(key(row), []).append(row)
+    return list(by_frame.items())
 
 
 def _by_gender(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
