@@ -73,20 +73,25 @@ def compare(model, data, names):
     return worst
 
 
+COUNTS = [60, pytest.param(200, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_crows_pairs(family, shared):
+def test_crows_pairs(family, count, shared):
     model = tiny_real(family)
     data = pairs.read_crows_pairs(shared("crows-pairs/crows_pairs_anonymized.csv"))
-    some = hard_items(data, model.codec.tokenizer, 200)
-    assert len(some.items) >= 200
+    some = hard_items(data, model.codec.tokenizer, count)
+    assert len(some.items) >= count
     assert compare(model, some, ["cps", "pmi", "sss", "aul", "aula", "pll"]) < 1e-6
 
 
+@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_stereoset(family, shared):
+def test_stereoset(family, count, shared):
     model = tiny_real(family)
     data = stereoset.read_intrasentence(shared("stereoset/dev_intrasentence.json"))
-    some = hard_items(data, model.codec.tokenizer, 200)
+    some = hard_items(data, model.codec.tokenizer, count)
     assert compare(model, some, ["cps", "sss", "aul", "aula", "pll"]) < 1e-6
 
 
