@@ -10,7 +10,7 @@ from mkdocs.utils import get_relative_url
 
 import unmask
 from unmask.cli.main import app
-from unmask.data.cards import seat_files, sentence_sets
+from unmask.data.cards import seat_files, sentence_sets, word_files
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES
 from unmask.options import ABOUT
@@ -38,10 +38,11 @@ def measures() -> str:
 
 def data() -> str:
     lines = ["| name | what | licence | source |", "|---|---|---|---|"]
-    for card in sentence_sets().values():
+    cards = [*sentence_sets().values(), *word_files().values()]
+    for card in cards:
         source = f"[file]({card.url})" if card.url else "in the package"
         lines.append(f"| `{card.name}` | {card.about} | {card.licence} | {source} |")
-    defects = [f"- `{c.name}`: {c.defects}" for c in sentence_sets().values() if c.defects]
+    defects = [f"- `{c.name}`: {c.defects}" for c in cards if c.defects]
     tests = ["## Word tests", "", "| name | targets | attributes | source |", "|---|---|---|---|"]
     for test in stimuli().values():
         sides = [

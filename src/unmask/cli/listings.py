@@ -7,7 +7,7 @@ from rich.console import Console
 
 from unmask.cli.terminal import print_lines
 from unmask.data import catalogue
-from unmask.data.cards import seat_files, sentence_sets
+from unmask.data.cards import seat_files, sentence_sets, word_files
 from unmask.data.controls import CONTROLS
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
@@ -69,6 +69,8 @@ def data_sets(console: Console, name: str | None) -> None:
     print_lines(console, [(c.name, f"{c.about} ({c.licence})") for c in sentence_sets().values()])
     console.print("\nWord tests:", style="bold")
     print_lines(console, [(s.name, _sides(s)) for s in stimuli().values()])
+    console.print("\nWord tests and sets from files:", style="bold")
+    print_lines(console, [(c.name, f"{c.about} ({c.licence})") for c in word_files().values()])
     console.print("\nGroups of word tests:", style="bold")
     print_lines(console, [(g, ", ".join(names)) for g, names in groups().items()])
     console.print("\nControls, as in crows-pairs:shuffled:", style="bold")

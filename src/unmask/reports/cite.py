@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from unmask.data import catalogue, wordsets
-from unmask.data.cards import sentence_sets
+from unmask.data.cards import sentence_sets, word_files
 from unmask.measures import MEASURES
 from unmask.types import Result
 
@@ -65,4 +65,4 @@ def _data_keys(name: str) -> tuple[str, ...]:
     if name in wordsets.stimuli():
         return (wordsets.stimuli()[name].source,)
     base = name.partition(":")[0]
-    return catalogue.card(base).cite if base in sentence_sets() else ()
+    return catalogue.card(base).cite if base in {**sentence_sets(), **word_files()} else ()
