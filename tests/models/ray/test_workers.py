@@ -19,6 +19,8 @@ import torch
 
 import unmask
 from conftest import invoke, tiny
+from made_groups import PERSONS, groups, pairs
+from unmask.data.readers.groups import disco
 from unmask.lab import grid
 from unmask.models.answer_cache import FILE_NAME
 from unmask.models.ray.connect import started
@@ -84,6 +86,19 @@ def test_batches_elsewhere_give_the_same_numbers(family, tmp_path, monkeypatch):
     d = unmask.run(there, None, ASKED[1], limit=20, tokens=300, cache=True)
     assert there.workers.jobs == before
     assert [r.overall for r in c] == [r.overall for r in d]
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_other_readings_and_many_groups_come_from_workers_too(family):
+    """Ranks, gaps, the likeliest tokens, and the vectors of sentences."""
+    local = tiny(family)
+    measures = ["cbs", "gest", "lmb", "rnd", "crr", "delta-p", "disco"]
+    data = [groups(), pairs(), disco(PERSONS, "persons"), "weat-7"]
+    a, b = (unmask.run(m, measures, data, tokens=300, cache=False) for m in (local, remote(local)))
+    assert [r.title for r in a] == [r.title for r in b]
+    assert len(a) >= 4
+    for one, two in zip(a, b, strict=True):
+        assert repr(one.overall) == repr(two.overall), one.title  # NaN bounds too
 
 
 @pytest.mark.filterwarnings("ignore:mkldnn")
