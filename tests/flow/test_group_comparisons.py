@@ -11,9 +11,12 @@ from made_groups import PERSONS, groups, pairs
 from unmask.data.readers.groups import disco
 from unmask.data.readers.lists import read_lists
 from unmask.models.answer_cache import Store
+from unmask.options import Options
 from unmask.reports import formats
 from unmask.reports.html.page import report
 from unmask.reports.results import load, save
+from unmask.studies.reliability import reliability
+from unmask.studies.sample_size import needs
 from unmask.types import Dataset, Stimuli
 
 WORDS = Stimuli(
@@ -122,3 +125,10 @@ def test_shapes_that_do_not_fit_are_refused_with_those_that_do():
         unmask.evaluate(tiny("bert"), "aul", groups())
     with pytest.raises(unmask.UnmaskError, match="does not apply to a causal"):
         unmask.evaluate(tiny("gpt2"), "disco", disco(PERSONS, "persons"))
+
+
+def test_plans_leave_out_what_no_rule_narrows_and_reliability_refuses_it(tmp_path):
+    results = every("gpt2", tmp_path)
+    assert set(needs(results, {"points": 3.0, "d": 0.2}).measure) == {"any"}
+    with pytest.raises(unmask.UnmaskError, match="'lmb' counts none"):
+        reliability([tiny("gpt2")], Options(), measures=["lmb"])

@@ -7,6 +7,7 @@ import pytest
 
 import unmask
 from conftest import invoke, tiny
+from made_groups import pairs
 from simulated_models import simulated
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
@@ -72,6 +73,18 @@ def test_effect_sizes_are_followed_too():
     found = trend(runs)
     assert set(found.scores.compared) == {"odds"}
     assert np.allclose(found.scores.score, [np.exp(r.overall.value) for r in runs])
+
+
+def test_statistics_of_items_are_followed_too():
+    """Three runs of one network and three of another: paired differences, and the gap of sides."""
+    runs = []
+    for k in range(6):
+        model = replace(tiny("gpt2" if k < 3 else "opt"), name=f"run {k}")
+        runs.append(unmask.run(model, ["lmb", "gest"], [pairs()]))
+    found = trend(runs)
+    assert set(found.scores.measure) <= {"lmb", "gest"}
+    assert len(found.scores) == 6
+    assert not found.untested
 
 
 def test_the_command_writes_a_page(tmp_path):

@@ -11,7 +11,7 @@ from scipy.special import chdtri
 
 from unmask.data import catalogue
 from unmask.data.controls import controlled
-from unmask.errors import DataError
+from unmask.errors import DataError, NotApplicable
 from unmask.flow.evaluate import evaluate
 from unmask.flow.items import designed
 from unmask.measures import Association, find
@@ -34,6 +34,7 @@ MIN_FAMILIES = 4  # families from which their variance is told
 CASES = 5  # models and measures from which an item's discrimination is told
 DECIDED = 25.0  # points from 50 that make the rest of a group decided
 REWORDED = "reworded"
+PAIRED = ("pairs", "triplets", "continuations")  # shapes of data that have pairs
 Frames = Mapping[tuple[str, str], pd.DataFrame]  # model, measure: margins
 
 
@@ -117,8 +118,13 @@ def _scored(
 ) -> list[Result]:
     """The measures on the data and on its rewording, where it has one."""
     sets = [d for d in catalogue.resolve(data) if isinstance(d, Dataset)]
-    if not sets or sets[0].shape == "templates":
+    if not sets or sets[0].shape not in PAIRED:
         raise DataError(f"{data!r} has no sentence pairs; reliability needs some.")
+    if others := [x for x in measures if find(x).compared != "preference"]:
+        raise NotApplicable(
+            f"reliability is of preferences, and {', '.join(map(repr, others))} counts none; take "
+            "measures such as 'cps' or 'aul'."
+        )
     try:
         sets = [sets[0], controlled(sets[0], REWORDED)]
     except DataError:

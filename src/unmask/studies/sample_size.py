@@ -12,6 +12,7 @@ from unmask.options import Threshold
 from unmask.stats.power import Pilot, check, clusters_needed, pilot_of, words_needed
 from unmask.types import Result
 
+PLANNED = ("preference", "odds", "log-odds", "association")  # what more items or words narrow
 NOTHING_KNOWN = "items as if independent"
 
 
@@ -35,6 +36,8 @@ def needs(
     check(power)
     rows = []
     for r in results:
+        if r.compared not in PLANNED or "statistic" in r.settings:
+            continue  # no rule says how an index narrows with more items
         if r.compared == "odds":  # planned as the effect size of the same words
             r = replace(r, overall=r.extras["effect_size"])
         unit = "points" if r.compared == "preference" else "d"

@@ -9,7 +9,7 @@ parts are looked at again (binary segmentation; Scott and Knott 1974).
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,9 +23,18 @@ from unmask.reports.columns import UNITS
 from unmask.reports.results import gather
 from unmask.stats.comparison import PairedAnswers, effect_difference
 from unmask.stats.intervals import DEFAULTS
+from unmask.stats.item_statistics import Found
 from unmask.stats.preference import preferred
 from unmask.studies.concern_differences import key, weight_of
-from unmask.studies.paired_items import categories, effects_without, sentences_of, wide
+from unmask.studies.paired_items import (
+    OfItems,
+    categories,
+    effects_without,
+    sentences_of,
+    statistic_difference,
+    statistics_of,
+    wide,
+)
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Compared, Estimate, Floats, Result
 
 
@@ -190,6 +199,8 @@ def _series(rulers: Sequence[Ruler], resampling: Resampling) -> _Series | None:
     try:
         if rulers[0].result.compared == "preference":
             return _Shares(rulers, resampling)
+        if "statistic" in rulers[0].result.settings:
+            return _Statistics(rulers, resampling)
         return _Effects(rulers, resampling)
     except DataError:
         return None
@@ -233,6 +244,32 @@ def _by_sentences(result: Result) -> pd.DataFrame:
     names = sentences_of(result)
     table.index = pd.Index([names[str(i)] for i in table.index])
     return table[~table.index.duplicated()]
+
+
+class _Statistics:
+    """A statistic of items of all runs, on those that the first shares with each, with its pulls.
+
+    Items are taken where all runs have them; pulls add up, so that means of runs do.
+    """
+
+    def __init__(self, rulers: Sequence[Ruler], resampling: Resampling) -> None:
+        first, category = rulers[0].result, rulers[0].category
+        each = [statistics_of(first, r.result, category) for r in rulers]
+        if len({tuple(shared) for _, _, shared, _ in each}) > 1:
+            raise DataError("the runs do not have the same items.")
+        self.runs, self.resampling = [run for _, run, _, _ in each], resampling
+        self.scores = [run.found.value for run in self.runs]
+
+    def contrast(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """The mean of the runs after, less that of the runs before."""
+        one, two = (self._mean(some) for some in (before, after))
+        return statistic_difference(one, two, self.resampling)
+
+    def _mean(self, runs: Sequence[int]) -> OfItems:
+        some = [self.runs[k].found for k in runs]
+        value = float(np.mean([f.value for f in some]))
+        pulls = np.mean([f.pulls for f in some], axis=0)
+        return replace(self.runs[runs[0]], found=Found(value, pulls, some[0].weight))
 
 
 class _Effects:
