@@ -113,6 +113,16 @@ def test_sets_that_do_not_fit_are_refused(sets):
         stats.generalised_weat(targets, attributes[:1])
 
 
+@pytest.mark.parametrize("name", ["same", "direct-bias"])
+def test_sets_that_are_alike_have_no_direction(name, tmp_path):
+    words = {"a": (1, 2, 3), "b": (2, 0, 1), "c": (0, 1, 4), "d": (3, 1, 1), "e": (1, 1, 0)}
+    lines = [f"{len(words)} 3", *(f"{w} {' '.join(map(str, v))}" for w, v in words.items())]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    alike = Stimuli("alike", {"x": ("a", "b"), "y": ("c", "d")}, {"p": ("a", "b"), "q": ("a", "b")})
+    with pytest.raises(DataError, match="alike"):
+        unmask.evaluate(str(tmp_path / "vectors.txt"), name, alike)
+
+
 def test_a_pair_leaves_with_its_partner(sets):
     without = stats.without_each(stats.relative_inner_product, *sets, "targets")
     (x, y), attributes = sets

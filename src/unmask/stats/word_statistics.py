@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
-from unmask.stats.effects import jackknife, unit
+from unmask.stats.effects import ROUNDING, jackknife, unit
 from unmask.stats.intervals import DEFAULTS, student
 from unmask.types import Estimate, Floats
 
@@ -66,6 +66,8 @@ def coherence(targets: Sets, attributes: Sets) -> float:
     one, two = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
     words = unit(attributes[0])
     near = [rankdata((words @ unit(m).T)[:, 0]) for m in (one, two)]
+    if min(float(r.std()) for r in near) == 0:
+        return math.nan
     return float(np.corrcoef(near[0], near[1])[0, 1])
 
 
@@ -118,6 +120,12 @@ def _directions(attributes: Sets) -> list[Floats]:
     return out
 
 
+def _length(way: Floats) -> float:
+    """The length of a direction; one of rounding is none."""
+    length = float(np.linalg.norm(way))
+    return length if length > ROUNDING else math.nan
+
+
 def same(targets: Sets, attributes: Sets) -> float:
     """SAME (Schröder et al. 2021): mean |cos| with the direction between the attribute sets.
 
@@ -127,14 +135,14 @@ def same(targets: Sets, attributes: Sets) -> float:
     words = unit(np.concatenate(targets))
     total = np.zeros(len(words))
     for place, way in enumerate(_directions(attributes)):
-        length = float(np.linalg.norm(way))
+        length = _length(way)
         total += np.abs(words @ way) / length * (length if place else 1.0)
     return float(total.mean())
 
 
 def _signed(targets: Sets, attributes: Sets) -> Floats:
     (way,) = _directions(_two(attributes, "attributes"))
-    return unit(np.concatenate(targets)) @ way / float(np.linalg.norm(way))
+    return unit(np.concatenate(targets)) @ way / _length(way)
 
 
 def same_skew(targets: Sets, attributes: Sets) -> float:
@@ -155,6 +163,8 @@ def direct_bias(targets: Sets, attributes: Sets) -> float:
     """
     one, two = (unit(a) for a in _pairs(attributes, "attributes"))
     apart = np.concatenate([one, two]) - np.tile((one + two) / 2, (2, 1))
+    if not np.abs(apart).max() > ROUNDING:
+        return math.nan
     way = np.linalg.svd(apart, full_matrices=False)[2][0]  # the rows' mean is 0
     return float(np.abs(unit(np.concatenate(targets)) @ way).mean())
 
@@ -213,6 +223,8 @@ def over_words(
     ideal, where that is `tested`: a value that a fair model would scatter around, not a limit. No
     bound lies beyond `within`.
     """
+    if not math.isfinite(value):
+        raise DataError("the sets are alike, so that the statistic is 0 / 0; give other words.")
     once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
     parts = [(jackknife([w]), len(w) - 1) for w in once if len(w) > 1]
     noise = sum(v**2 / df for v, df in parts)
