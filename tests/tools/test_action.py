@@ -12,7 +12,7 @@ import yaml
 from conftest import ROOT
 
 SCRIPT = ROOT / "tools" / "action.sh"
-INPUTS = {"UNMASK_MEASURES": "pll", "UNMASK_SETS": "bundled-pairs"}
+INPUTS = {"UNMASK_MEASURES": "aul", "UNMASK_SETS": "bundled-pairs"}
 
 
 def act(folder, **inputs):
@@ -31,6 +31,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fresh")
 
 
+@pytest.mark.slow
 def test_the_script_leaves_with_the_status_of_the_gate(folder):
     (folder / "wide.toml").write_text("[[rule]]\nat_most = 49\nby = 'score'\ntrust = 'any'\n")
     (folder / "open.toml").write_text("[[rule]]\nat_most = 49\nconcern = 'occupation'\n")
