@@ -604,6 +604,7 @@ def test_a_grid_that_cannot_run_is_one_sentence(tmp_path, how, said):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_oracle_tier_from_the_command_line_and_again(tmp_path):
     how = ("--tier", "oracle", "--kind", "masked", "--theta", "0,1", "--rho", "1")
     how += (

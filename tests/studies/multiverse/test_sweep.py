@@ -199,6 +199,7 @@ def test_joint_tests_see_what_all_share():
     assert joint_words(specs) < 0.05
 
 
+@pytest.mark.slow
 def test_preference_sweep_and_study(tmp_path):
     data = bundled_pairs()
     some = Dataset(data.name, data.shape, data.items[::7], data.cluster)

@@ -201,6 +201,7 @@ def test_candidates_of_equally_many_subtokens_are_as_many_as_printed(shared, fam
     assert kaneko2022_tables._equal_lengths(result) == stated
 
 
+@pytest.mark.slow
 def test_a_model_of_the_paper_has_two_rows_in_print(shared):
     """Published and measured: the paper's own model is shown beside its printed row."""
     shared("stereoset/dev_intrasentence.json")
