@@ -102,7 +102,7 @@ def test_saved_and_loaded_they_are_the_same_and_every_format_has_them(family, tm
     for one, two in zip(results, again, strict=True):
         assert two.overall.value == pytest.approx(one.overall.value)
         assert two.compared == one.compared
-        assert len(two.items_by_influence(3)) == 3
+        assert len(two.items_by_influence(2)) == 2
     for name, made in formats.FORMATS.items():
         assert made(again), name
     page = report(again, tmp_path / "page.html").read_text()

@@ -120,7 +120,7 @@ def _statistic(
             without.setdefault(labels[place], named)
     beside = {
         name: _over_words(measure, other, sets, targets, chosen[0], resampling)[0]
-        for name, other in measure.beside.items()
+        for name, other in (measure.beside if len(chosen[0]) == 2 else {}).items()
     }
     overall = next(iter(estimates.values()))
     categories = estimates if first and len(estimates) > 1 else {}

@@ -65,6 +65,11 @@ def score_file(
     scores, given = _chosen(path, dataset) if choices else read_scores(path, dataset)
     frame = _frame(dataset, scores, name or path.stem)
     _check_found(frame, dataset, scores, path)
+    if measure is None and not {STEREOTYPE, ANTISTEREOTYPE} <= {*dataset.items[0].texts}:
+        raise DataError(
+            f"{data!r} has no pairs ({dataset.shape}), so that scores alone say nothing of a "
+            "preference; name the measure whose scores they are with -x."
+        )
     if measure is not None and (row := _row(measure, dataset)).compare != "preference":
         return _valued(path, dataset, frame, row, given, resampling, least)
     result = _result(
@@ -133,7 +138,7 @@ def _row(name: str, data: Dataset) -> Likelihood:
             f"{name!r} cannot be made of a score for each sentence of {data.name!r} "
             f"({data.shape}); leave it out for a preference, or take 'lmb' or 'gest' for pairs."
         )
-    if row.compare not in ("preference", *VALUED):
+    if row.prior or row.compare not in ("preference", *VALUED):
         raise NotApplicable(f"{name!r} needs priors, which a file of scores has not.")
     return row
 

@@ -52,7 +52,7 @@ def fills(
         design_of(facts, "mean"),
         ideal=0.0,
         tested=False,
-        within=POSITIVE,
+        within=(0.0, 1.0) if measure.variant_of else POSITIVE,
         resampling=resampling,
     )
     return Valued(overall, "mean", values, pd.Series(found.pulls, facts.index), judged=False)
@@ -154,7 +154,7 @@ def questions(
             axis=0,
         ),
     }
-    extras = {"eta": over_items(count, design, ideal=0.0, **usual)}
+    extras = {"eta": over_items(count, design, ideal=0.0, **{**usual, "within": (0.0, 1.0)})}
     for name, some in errors.items():
         mean = STATISTICS["mean"](np.asarray(some, float), facts)
         extras[name] = over_items(mean, design, ideal=0.0, **usual)

@@ -192,6 +192,14 @@ def changed_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     return _from(sentence, changed) if before > len(shared) - before else []
 
 
+def changed_without_start(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """As `changed_left_to_right`, in the sentence without a start token."""
+    content = sentence.content
+    ids = tuple(sentence.ids[i] for i in content)
+    at = tuple(content.index(i) for q in changed_left_to_right(sentence, codec) for i in q.at)
+    return [RowQueries(ids, at, tuple(ids[i] for i in at), LATER)] if at and at[0] > 0 else []
+
+
 # ---------------------------------------------------------------- a sentence after its context
 
 
@@ -301,6 +309,15 @@ def causal_joint(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     x, a = sentence.roles["target"], sentence.roles["attribute"]
     stop = a[-1] + 1 if x[0] < a[0] else x[-1] + 1
     return _from(sentence, range(x[0], stop))
+
+
+def causal_joint_first(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """As `causal_joint` where the target comes first; nothing where it is last.
+
+    There no prior can be asked for, and without one the frequency of the target would count.
+    """
+    first = sentence.roles["target"][0] < sentence.roles["attribute"][0]
+    return causal_joint(sentence, codec) if first else []
 
 
 def causal_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:

@@ -48,7 +48,7 @@ CBS = Likelihood(
     plans={
         "masked": plans.target_at_once,
         "permutation": plans.target_at_once,
-        "causal": plans.causal_joint,
+        "causal": plans.causal_joint_first,
     },
     prior={
         "masked": plans.target_at_once_alone,
@@ -59,6 +59,8 @@ CBS = Likelihood(
     shapes=("groups",),
     compare="spread",
     needs=("target", "attribute"),
+    nothing_causal="the group stands behind the attribute, where a causal model can be asked for "
+    "no prior",
     accuracy=False,
     cite=("ahn2021",),
     criticism="A variance is never 0, so that a fair model has no value to be tested against: "
@@ -97,9 +99,11 @@ GEST = Likelihood(
 GEST_PIKULIAK2024 = variant(
     GEST,
     "pikuliak2024",
+    plans={**GEST.plans, "causal": plans.changed_without_start},
     unit=math.log(10),
     deviation="Logarithms are to base 10 and are raised to base e, so that g_s is nearer to 1 than "
-    "the ratio of probabilities that it is read as: its 2.3rd root.",
+    "the ratio of probabilities that it is read as: its 2.3rd root. A causal model reads no start "
+    "token. The release compares two sentences place by place, not by their alignment.",
 )
 CO_OCCURRENCE = Likelihood(
     name="co-occurrence",

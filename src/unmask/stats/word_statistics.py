@@ -171,6 +171,8 @@ def direct_bias(targets: Sets, attributes: Sets) -> float:
 
 def generalised_weat(targets: Sets, attributes: Sets) -> float:
     """Swinger et al. (2019): sum over i of (mean X_i - mean X) . (mean A_i - mean A)."""
+    if len(targets) < 2:
+        raise DataError("generalised WEAT needs two sets of targets at least; here is one.")
     if len(targets) != len(attributes):
         raise DataError(
             f"generalised WEAT needs as many target sets as attribute sets; here are "

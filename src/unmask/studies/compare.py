@@ -38,6 +38,7 @@ from unmask.studies.paired_items import (
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
 
 SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
+NONE = "no margin is known in that unit; leave it out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
             other, title = next(iter(has.items()))
             raise DataError(
                 f"a margin of {value:g} {unit} makes no sense for {title}, which is in {other}; "
-                f"give one in {other}, such as {SUCH_AS[other]}."
+                + (f"give one in {other}, such as {SUCH_AS[other]}." if other in SUCH_AS else NONE)
             )
     return {u: allowed.of("odds") if u == "odds" else v for u, v in by_unit.items()}
 

@@ -149,9 +149,9 @@ def read_gendered_nouns(path: Path, *others: Path, name: str = "disco-nouns") ->
 
 _WOMEN = re.compile(
     r"(wom[ae]n|girls?|ess(es)?|ladies|lady|mothers?|mom(my|mies)?s?|mum(my|mies)?s?|sisters?|"
-    r"daughters?|wi(fe|ves)|aunts?|nieces?|queens?|brides?|heroines?|females?|her|hers|herself|"
-    r"she|nuns?|widows?|gals?|madams?|ma'?ams?|duchess(es)?|maids?|ettes?|trix|bitch(es)?|"
-    r"goddess(es)?|witch(es)?|matriarchs?|mistress(es)?|ballerinas?|mrs\.?|ms\.?)$",
+    r"daughters?|wi(fe|ves)|nieces?|queens?|\bbrides?|heroines?|females?|widows?|ettes?|trix|"
+    r"\b(her|hers|herself|she|aunts?|nuns?|gals?|lass(es)?|maids?|mrs\.?|ms\.?|spinsters?|"
+    r"fiancees?|masseuses?|chicks?|madams?|ma'?ams?|witch(es)?|matriarchs?|ballerinas?))$",
     re.IGNORECASE,
 )
 
@@ -177,8 +177,9 @@ def read_holistic(
     """HolisticBias (Smith et al. 2022), as its likelihood bias uses it.
 
     An item is an axis in a template; its sentences are labelled `DESCRIPTOR|NOUN`. Only phrases of
-    a noun with an ungendered descriptor count. `small` takes the release's small set: 100
-    descriptors drawn with its seed. Descriptors that an axis has twice stand once.
+    a noun with an ungendered descriptor count. `small` draws 100 of these descriptors with the
+    release's seed; the release draws of all, gendered and fixed ones too, so that its set is
+    another. Descriptors that an axis has twice stand once.
     """
     phrases = [
         p
