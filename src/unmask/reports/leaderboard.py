@@ -50,7 +50,8 @@ def leaderboard(results: Any) -> pd.DataFrame:
     shared = [w for w, part in frame.groupby(what, sort=False) if set(part.model) == {*models}]
     if not shared:
         raise DataError(
-            f"{', '.join(models[:3])} have no measure and data in common; run the same for all."
+            f"{', '.join(models[:3])} have no measure with a verdict and data in common; run the "
+            "same for all (indices have no verdict: see 'unmask compare')."
         )
     _check_same_data(results, shared)
     twice = frame.assign(what=what).duplicated(["model", "what"])

@@ -172,7 +172,10 @@ def _lenient(rule: Rule) -> bool:
 def _nothing(every: Sequence[tuple[str, Ruler]], results: Sequence[Result]) -> str:
     """Why there is no ruler to ask."""
     if not every and not any(r.verdicts for r in results):
-        return "the results have no verdicts: an earlier version made them; run again"
+        return (
+            "the results have no verdicts: baselines and indices have none, nor what an earlier "
+            "version made"
+        )
     if not every:
         return "no result is about it"
     if any(r.trust != UNFIT for _, r in every):
