@@ -91,9 +91,7 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
     by_run = [[a for a in every if a.model == name] for name in names]
     followed = list(_followed(by_run))
     if not followed:
-        raise DataError(
-            "the runs share no measure with a verdict; run the same on all."
-        )
+        raise DataError("the runs share no measure with a verdict; run the same on all.")
     scores = pd.DataFrame([r for c, rulers in followed for r in _rows(names, c, rulers)])
     changes: list[Change] = []
     untested = []
