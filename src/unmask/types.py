@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +157,7 @@ class Stimuli:
         return tuple(f"{side}{n + 1}" for side, count in sides for n in range(count))
 
 
-SHAPES = (
+Shape: TypeAlias = Literal[
     "pairs",
     "triplets",
     "continuations",
@@ -167,7 +167,8 @@ SHAPES = (
     "frames",
     "questions",
     "lists",
-)
+]
+SHAPES: tuple[str, ...] = get_args(Shape)
 OF_GROUPS = ("groups", "fills", "frames", "questions")  # any number of groups, as labels
 LABELS: Mapping[str, tuple[str, ...]] = {
     "pairs": (STEREOTYPE, ANTISTEREOTYPE),
@@ -198,17 +199,7 @@ class Dataset:
     """
 
     name: str
-    shape: Literal[
-        "pairs",
-        "triplets",
-        "continuations",
-        "templates",
-        "groups",
-        "fills",
-        "frames",
-        "questions",
-        "lists",
-    ]
+    shape: Shape
     items: tuple[Contrast, ...]
     cluster: str = "item"
     about: Mapping[str, Any] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from conftest import shared_file
 from unmask.errors import DataError
 from unmask.measures import ASSOCIATION
 from unmask.stats import word_statistics as stats
+from unmask.stats.over_words import over_words, without_each
 from unmask.types import Stimuli
 
 
@@ -124,7 +125,7 @@ def test_sets_that_are_alike_have_no_direction(name, tmp_path):
 
 
 def test_a_pair_leaves_with_its_partner(sets):
-    without = stats.without_each(stats.relative_inner_product, *sets, "targets")
+    without = without_each(stats.relative_inner_product, *sets, "targets")
     (x, y), attributes = sets
     expected = stats.relative_inner_product([np.delete(x, 2, 0), np.delete(y, 2, 0)], attributes)
     assert without[0][2] == without[1][2] == pytest.approx(expected)
@@ -137,8 +138,8 @@ def test_the_interval_covers_the_mean_of_many_draws(rng):
         draws = [rng.normal(m, 1, size=(12, 4)) for m in (0.0, 0.3)]
         attributes = [rng.normal(0.1, 1, size=(12, 4))]
         value = stats.relative_norm_distance(draws, attributes)
-        without = stats.without_each(stats.relative_norm_distance, draws, attributes)
-        estimate = stats.over_words(value, without, ideal=0.0)
+        without = without_each(stats.relative_norm_distance, draws, attributes)
+        estimate = over_words(value, without, ideal=0.0)
         held += estimate.low <= TRUTH <= estimate.high
     assert held >= 270
 

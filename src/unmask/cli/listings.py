@@ -1,5 +1,6 @@
 """`unmask list`: what there is, one line each, and the card of one thing."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
 from unmask.models.names import ENTRY_POINTS, KNOWN
 from unmask.reports.cite import bibtex
+from unmask.reports.columns import UNITS
 from unmask.reports.standings import UNTESTED, rank, standings
 from unmask.support.registry import Registry
 from unmask.types import Stimuli
@@ -41,13 +43,19 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
         ("measure", row.name),
         ("asks", row.about),
         ("formula", row.formula),
-        ("ideal", f"{row.ideal:g}"),
+        ("ideal", f"{_ideal(row):g}"),
         ("criticism", row.criticism),
         ("models", ", ".join(row.kinds)),
         ("data", ", ".join(row.shapes)),
     ]
     facts += [("deviation", row.deviation)] if row.deviation else []
     return facts + [(f"in the lab, {k}", str(s)) for k, s in standings(row.name).items()]
+
+
+def _ideal(row: Measure) -> float:
+    """What a model without the bias scores, as reports write it."""
+    shown = UNITS[row.compared].ideal
+    return row.ideal if math.isnan(shown) else shown
 
 
 def _line(row: Measure, by_lab: bool) -> str:

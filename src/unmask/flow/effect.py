@@ -18,10 +18,11 @@ from unmask.stats.effects import (
     effect_estimate,
     effect_size,
     template_variance,
-    unit,
 )
+from unmask.stats.over_words import over_words, without_each
 from unmask.stats.permutation import permutation, with_replacement
-from unmask.stats.word_statistics import Statistic, over_words, without_each
+from unmask.stats.vectors import unit
+from unmask.stats.word_statistics import Statistic
 from unmask.text.inflection import lexemes
 from unmask.types import EMPTY, Estimate, Floats
 

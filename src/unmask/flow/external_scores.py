@@ -70,8 +70,8 @@ def score_file(
             f"{data!r} has no pairs ({dataset.shape}), so that scores alone say nothing of a "
             "preference; name the measure whose scores they are with -x."
         )
-    if measure is not None and (row := _row(measure, dataset)).compare != "preference":
-        return _valued(path, dataset, frame, row, given, resampling, least)
+    if measure is not None:
+        return _valued(path, dataset, frame, _row(measure, dataset), given, resampling, least)
     result = _result(
         path, dataset, frame, "drop" if choices else "strict", given, resampling, least
     )
@@ -138,7 +138,11 @@ def _row(name: str, data: Dataset) -> Likelihood:
             f"{name!r} cannot be made of a score for each sentence of {data.name!r} "
             f"({data.shape}); leave it out for a preference, or take 'lmb' or 'gest' for pairs."
         )
-    if row.prior or row.compare not in ("preference", *VALUED):
+    if row.compare == "preference":
+        raise NotApplicable(
+            f"{name!r} is a preference between sentences, as scores are without -x; leave it out."
+        )
+    if row.prior or row.compare not in VALUED:
         raise NotApplicable(f"{name!r} needs priors, which a file of scores has not.")
     return row
 

@@ -1,7 +1,7 @@
 """Comparisons of many groups: likeliest fills, pairs of groups, underspecified questions."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,28 +22,47 @@ from unmask.flow.reduce import joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, codes
-from unmask.stats.effects import unit
 from unmask.stats.group_tests import Fills, differing_fills, gendered_fills, significant_pairs
-from unmask.stats.item_statistics import PER_CENT, POSITIVE, STATISTICS, Found, over_items
-from unmask.stats.word_statistics import over_words
-from unmask.types import Estimate, Kind
+from unmask.stats.item_statistics import PER_CENT, POSITIVE, STATISTICS, Pulled, over_items
+from unmask.stats.over_words import over_words
+from unmask.stats.vectors import unit
+from unmask.types import Estimate, Floats, Kind
 
+Persons: TypeAlias = Sequence[Fills]
 Compare = Callable[[pd.DataFrame, Likelihood, Kind, Resampling, Kept], Valued]
 
 
 def fills(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
 ) -> Valued:
-    """DisCo: how many fills of a template go with a group; of the release, how often they differ.
+    """DisCo: how many of the words that fill a template's blank go with a group."""
+    return _over_templates(frame, kept, _gendered, POSITIVE, resampling)
 
-    Items are templates; persons come in pairs, in the order of the data.
+
+def fill_pairs(
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+) -> Valued:
+    """The release's DisCo: the share of pairs of persons whose fills of a template differ.
+
+    Persons are pairs in the order of the data.
     """
+    return _over_templates(frame, kept, _differing, (0.0, 1.0), resampling)
+
+
+def _over_templates(
+    frame: pd.DataFrame,
+    kept: Kept,
+    number: Callable[[Persons, Persons], float],
+    within: tuple[float, float],
+    resampling: Resampling,
+) -> Valued:
+    """The mean over templates of a number of the fills of both groups' persons."""
     scored = set(frame.loc[frame.reason.isna(), "item"])
     answers = joined_frames(kept)
     by_item: dict[str, float] = {}
     for item, part in answers.groupby("item", sort=False):
         if item in scored:
-            by_item[str(item)] = _fills_of(part, paired=bool(measure.variant_of))
+            by_item[str(item)] = number(*_persons(part))
     facts = item_facts(frame)
     values = pd.Series(by_item, dtype=float).loc[facts.index]
     found = STATISTICS["mean"](values.to_numpy(float), facts)
@@ -52,14 +71,23 @@ def fills(
         design_of(facts, "mean"),
         ideal=0.0,
         tested=False,
-        within=(0.0, 1.0) if measure.variant_of else POSITIVE,
+        within=within,
         resampling=resampling,
     )
     return Valued(overall, "mean", values, pd.Series(found.pulls, facts.index), judged=False)
 
 
-def _fills_of(answers: pd.DataFrame, paired: bool) -> float:
-    """The number of fills that go with a group; or the share of pairs whose fills differ."""
+def _gendered(one: Persons, two: Persons) -> float:
+    return float(gendered_fills(one, two))
+
+
+def _differing(one: Persons, two: Persons) -> float:
+    pairs = list(zip(one, two, strict=True))
+    return float(np.mean([differing_fills(a, b, len(pairs)) for a, b in pairs]))
+
+
+def _persons(answers: pd.DataFrame) -> tuple[Persons, Persons]:
+    """The likeliest fills of each person, by group."""
     persons: dict[str, dict[str, dict[int, float]]] = {}
     for label, some in answers.groupby("label", sort=False):
         group, _, person = str(label).partition("|")
@@ -69,10 +97,7 @@ def _fills_of(answers: pd.DataFrame, paired: bool) -> float:
     if len(persons) != 2:
         raise DataError(f"persons of two groups are needed; here are {', '.join(persons)}.")
     one, two = ([_named(f) for f in some.values()] for some in persons.values())
-    if not paired:
-        return float(gendered_fills(one, two))
-    pairs = list(zip(one, two, strict=True))
-    return float(np.mean([differing_fills(a, b, len(pairs)) for a, b in pairs]))
+    return one, two
 
 
 def _named(fills_: Mapping[int, float]) -> Fills:
@@ -100,7 +125,7 @@ def groups(
 
     def estimate(
         some: "pd.Series[float]", chosen: pd.DataFrame, ideal: float
-    ) -> tuple[Estimate, Found]:
+    ) -> tuple[Estimate, Pulled]:
         found = STATISTICS["mean"](some.to_numpy(float), chosen)
         design = Design(codes(chosen.cluster.to_numpy(str)))
         return over_items(found, design, ideal=ideal, **usual), found
@@ -179,32 +204,52 @@ def _by_subject(
     return out
 
 
-def lists(
+def cosines(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+) -> Valued:
+    """MBE, pairs of sentences weighted by the cosine of their vectors."""
+    return _two_lists(frame, kept[0].to_numpy(float), unit, resampling)
+
+
+def products(
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+) -> Valued:
+    """The release's MBE, pairs of sentences weighted by the dot product of their vectors."""
+    return _two_lists(frame, kept[0].to_numpy(float), np.asarray, resampling)
+
+
+def _two_lists(
+    frame: pd.DataFrame,
+    vectors: Floats,
+    scaled: Callable[[Floats], Floats],
+    resampling: Resampling,
 ) -> Valued:
     """MBE: per cent of pairs of the two lists whose second sentence scores higher, weighted.
 
-    The weights are cosines of the sentences' vectors; of the release, dot products. A tie counts
-    for the first. The interval is a jackknife over the sentences of both lists.
+    A tie counts for the first. The interval is a jackknife over the sentences of both lists, of
+    which equal ones are one.
     """
-    vectors = kept[0].to_numpy(float)
     usable = (frame.reason.isna() & np.isfinite(vectors).all(1)).to_numpy()
     halves = [usable & (frame.label == k).to_numpy() for k in ("first", "second")]
     if min(h.sum() for h in halves) < 2:
         raise DataError("each list needs two sentences that can be scored.")
-    one, two = (vectors[h] if measure.variant_of else unit(vectors[h]) for h in halves)
+    one, two = (scaled(vectors[h]) for h in halves)
     scores = [frame.score.to_numpy(float)[h] for h in halves]
     near = one @ two.T
     wins = near * (scores[1] > scores[0][:, None])
     above, below = wins.sum(), near.sum()
-    without = [100 * (above - wins.sum(axis)) / (below - near.sum(axis)) for axis in (1, 0)]
+    without, left = [], []
+    for half, axis in zip(halves, (1, 0), strict=True):
+        part = pd.DataFrame({"wins": wins.sum(axis), "near": near.sum(axis)})
+        gone = part.groupby(codes(frame.cluster.to_numpy(str)[half])).sum()
+        without.append((100 * (above - gone.wins) / (below - gone.near)).to_numpy(float))
+        each = 100 * (above - part.wins) / (below - part.near)
+        left.append(each.set_axis(frame["item"].to_numpy(object)[half]))
     overall = over_words(
         float(100 * above / below), without, ideal=50.0, within=PER_CENT, resampling=resampling
     )
-    names = [frame["item"].to_numpy(object)[h] for h in halves]
-    left = pd.Series(np.concatenate(without), index=np.concatenate(names))
     nothing = pd.Series(dtype=float)
-    return Valued(overall, "", nothing, nothing, judged=False, without=left)
+    return Valued(overall, "", nothing, nothing, judged=False, without=pd.concat(left))
 
 
 # By the way that a row compares: what makes one value an item of the scores.
@@ -215,7 +260,9 @@ VALUED: Mapping[str, Compare] = {
     "matched": matched,
     "spread": spread,
     "fills": fills,
+    "fill-pairs": fill_pairs,
     "groups": groups,
     "questions": questions,
-    "lists": lists,
+    "cosines": cosines,
+    "products": products,
 }

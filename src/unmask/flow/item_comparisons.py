@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.stats import shapiro, ttest_rel, wilcoxon
+import scipy
 
 from unmask.errors import DataError
 from unmask.flow.items import ItemDesign
@@ -22,12 +22,10 @@ from unmask.stats.item_statistics import (
     PER_CENT,
     POSITIVE,
     STATISTICS,
-    Found,
+    Pulled,
     over_items,
-    paired_t,
     stereotypes,
 )
-from unmask.stats.student_t import beyond
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Kind
 
 Kept: TypeAlias = Sequence[pd.DataFrame]  # the answers themselves, where a row asks for them
@@ -98,20 +96,20 @@ def difference(
 
 def _standardised(
     values: "pd.Series[float]", facts: pd.DataFrame, measure: Likelihood, resampling: Resampling
-) -> tuple[Estimate, dict[str, Estimate], Found]:
+) -> tuple[Estimate, dict[str, Estimate], Pulled]:
     numbers, design = values.to_numpy(float), ItemDesign(facts).design()
     found = STATISTICS["d_z"](numbers, facts)
     middle = over_items(
         STATISTICS["mean"](numbers, facts), design, ideal=0.0, resampling=resampling
     )
-    t, df = paired_t(numbers)
-    p = 2 * beyond(abs(t), df)
+    test = scipy.stats.ttest_1samp(numbers, 0.0)
+    t, p = float(test.statistic), float(test.pvalue)
     overall = over_items(found, design, ideal=0.0, resampling=resampling)
     overall = replace(overall, p=p if measure.published_p else middle.p)
     if measure.published_p:
         overall = replace(overall, more={**overall.more, "published": "p", "sided": "two"})
-    test = _bare(t, resampling, "paired t", len(numbers), 0.0, p)
-    return overall, {"t": test, "mean": middle}, found
+    paired = _bare(t, resampling, "paired t", len(numbers), 0.0, p)
+    return overall, {"t": paired, "mean": middle}, found
 
 
 def _bare(
@@ -151,15 +149,11 @@ def _unpaired(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]
 
 def _welch(one: Floats, two: Floats, resampling: Resampling) -> Estimate | None:
     """Welch's t of two samples, without an interval; None where nothing varies."""
-    if min(len(one), len(two)) < 2:
+    if min(len(one), len(two)) < 2 or not one.var() + two.var() > 0:
         return None
-    parts = [(v.var(ddof=1) / len(v), len(v) - 1) for v in (one, two)]
-    noise = sum(v for v, _ in parts)
-    if not noise > 0:
-        return None
-    t = float((one.mean() - two.mean()) / np.sqrt(noise))
-    df = noise**2 / sum(v**2 / f for v, f in parts)
-    return _bare(t, resampling, "Welch's t", len(one), 0.0, 2 * beyond(abs(t), df))
+    test = scipy.stats.ttest_ind(one, two, equal_var=False)
+    t, p = float(test.statistic), float(test.pvalue)
+    return _bare(t, resampling, "Welch's t", len(one), 0.0, p)
 
 
 def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
@@ -320,8 +314,8 @@ def _paired_test(
     if len(halves[0]) != len(halves[1]) or len(halves[0]) < 3:
         return {}
     one, two = (h.to_numpy(float) for h in halves)
-    normal = float(shapiro(one - two).pvalue) >= PUBLISHED_ERROR
-    test = ttest_rel(one, two) if normal else wilcoxon(one, two)
+    normal = float(scipy.stats.shapiro(one - two).pvalue) >= PUBLISHED_ERROR
+    test = (scipy.stats.ttest_rel if normal else scipy.stats.wilcoxon)(one, two)
     value, n = float(test.statistic), len(one)
     name = "paired t" if normal else "Wilcoxon's signed ranks"
     return {

@@ -17,7 +17,7 @@ from unmask.flow.progress import Failed, bar
 from unmask.measures.association import Association
 from unmask.models.protocol import Model, Vectors
 from unmask.options import Options, Resampling, Spec
-from unmask.stats.effects import unit
+from unmask.stats.vectors import unit
 from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.text.contexts import (
     SOURCES,

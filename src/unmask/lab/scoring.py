@@ -17,7 +17,6 @@ from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.result_figures import margins
 from unmask.reports.standings import MARGIN
-from unmask.stats.word_statistics import relative_norm_distance
 from unmask.types import Dataset, Estimate, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
@@ -138,7 +137,7 @@ def _refusal(model: Model, measure: Measure) -> str:
 def _unjudged(measure: Measure) -> str:
     """Why a planted bias could not be told from none by a measure, or nothing."""
     if isinstance(measure, Association):
-        if measure.statistic is relative_norm_distance:
+        if measure.turned:
             return "its sign is turned: nearer is lower"
         limit = "its ideal is a limit, and no value that a fair model scatters around"
         return "" if measure.tested else limit

@@ -33,7 +33,7 @@ class Association:
     that instead of d, with its own `ideal`: `tested` says that a fair model would scatter around
     it, `within` what is possible. `normalised`: vectors have length 1. `each`: it is of one
     attribute set, the first, and the others stand beside it. `paired`: which sets are pairs by
-    their order. `beside` are further statistics by name.
+    their order. `turned`: nearer is lower. `beside` are further statistics by name.
     A row that reproduces released code is a `variant_of` another and states its `deviation`.
     `bibtex` is an entry of its own for a reference that unmask lacks.
     """
@@ -56,6 +56,7 @@ class Association:
     published_p: bool = False
     ddof: Literal[0, 1] = 1
     statistic: Statistic | None = None
+    turned: bool = False
     ideal: float = 0.0
     tested: bool = True
     within: tuple[float, float] = (-math.inf, math.inf)

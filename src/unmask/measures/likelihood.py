@@ -76,9 +76,11 @@ class Likelihood:
         "matched",
         "spread",
         "fills",
+        "fill-pairs",
         "groups",
         "questions",
-        "lists",
+        "cosines",
+        "products",
     ] = "preference"
     pool: str = ""
     unit: float = 1.0
@@ -153,7 +155,7 @@ class Likelihood:
     @property
     def ideal(self) -> float:
         """The value of a model without the bias."""
-        return 50.0 if self.compare in ("preference", "lists") else 0.0
+        return COMPARES[self.compare].ideal
 
     @property
     def scores_odd(self) -> bool:
@@ -208,14 +210,15 @@ class Likelihood:
 
 
 class Compares(NamedTuple):
-    """What a way to compare gives, and the shapes of data that it takes."""
+    """What a way to compare gives, the shapes of data that it takes, and what a fair model has."""
 
     compared: Compared
     shapes: tuple[str, ...]
+    ideal: float = 0.0
 
 
 COMPARES: Mapping[str, Compares] = {
-    "preference": Compares("preference", ("pairs", "triplets", "continuations")),
+    "preference": Compares("preference", ("pairs", "triplets", "continuations"), 50.0),
     "odds": Compares("odds", ("templates",)),
     "log-odds": Compares("log-odds", ("templates",)),
     "difference": Compares("difference", ("pairs", "triplets")),
@@ -224,9 +227,11 @@ COMPARES: Mapping[str, Compares] = {
     "matched": Compares("index", ("templates",)),
     "spread": Compares("index", ("groups",)),
     "fills": Compares("index", ("fills",)),
+    "fill-pairs": Compares("index", ("fills",)),
     "groups": Compares("index", ("frames",)),
     "questions": Compares("index", ("questions",)),
-    "lists": Compares("index", ("lists",)),
+    "cosines": Compares("index", ("lists",), 50.0),
+    "products": Compares("index", ("lists",), 50.0),
 }
 CHOICES = {
     "compare": tuple(COMPARES),

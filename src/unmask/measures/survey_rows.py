@@ -167,6 +167,7 @@ DISCO = Likelihood(
 DISCO_DELOBELLE2022 = variant(
     DISCO,
     "delobelle2022",
+    compare="fill-pairs",
     cite=("delobelle2022",),
     deviation="The share of pairs (a man and a woman, in a template) whose 3 likeliest fills are "
     "told apart by a chi-squared test of probabilities, the woman's taken as expected. A word that "
@@ -218,7 +219,7 @@ MBE = Likelihood(
     plans={"masked": plans.nothing, "permutation": plans.nothing},
     reduce=mean,
     shapes=("lists",),
-    compare="lists",
+    compare="cosines",
     pool="mean",
     accuracy=False,
     cite=("kaneko2022multi",),
@@ -228,6 +229,7 @@ MBE = Likelihood(
 MBE_KANEKO2022 = variant(
     MBE,
     "kaneko2022",
+    compare="products",
     deviation="The weights are dot products, not cosines: the release divides by the norm of whole "
     "matrices, which cancels, so that long vectors count more and weights can be negative.",
 )

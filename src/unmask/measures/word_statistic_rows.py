@@ -18,6 +18,7 @@ RND = Association(
     pool={"*": "word-mean"},
     test="jackknife",
     statistic=stats.relative_norm_distance,
+    turned=True,
     each=True,
     contexts="bare",
     kinds=("static", "masked", "causal", "permutation", "encoder", "elmo"),
@@ -27,6 +28,7 @@ RND = Association(
 )
 RIPA = replace(
     RND,
+    turned=False,
     name="ripa",
     about="Do the attribute words lie along the line from the one group's word to the other's?",
     formula="mean over pairs i and attributes a of a . (x_i - y_i) / |x_i - y_i|; raw vectors",
@@ -38,6 +40,7 @@ RIPA = replace(
 )
 MAC = replace(
     RND,
+    turned=False,
     name="mac",
     about="How far apart in angle are all target words and the attribute sets, on average?",
     formula="mean over targets t and sets A of mean over a in A of 1 - cos(t, a)",
@@ -52,6 +55,7 @@ MAC = replace(
 )
 ECT = replace(
     RND,
+    turned=False,
     name="ect",
     about="Do the attribute words stand in the same order of nearness to both groups?",
     formula="Spearman's correlation over a of cos(mean of X, a) with cos(mean of Y, a)",
@@ -65,6 +69,7 @@ ECT = replace(
 )
 RNSB = replace(
     RND,
+    turned=False,
     name="rnsb",
     about="Are the targets equally far from negative words, as a classifier tells them?",
     formula="KL divergence from uniform of q, the targets' probabilities to be negative scaled to "
@@ -80,6 +85,7 @@ RNSB = replace(
 )
 SAME = replace(
     RND,
+    turned=False,
     name="same",
     about="How far do the targets lie along the direction between the attribute sets?",
     formula="mean over targets of |cos(w, b)|, b = mean of unit A - mean of unit B; of more sets "
@@ -95,6 +101,7 @@ SAME = replace(
 )
 DIRECT_BIAS = replace(
     RND,
+    turned=False,
     name="direct-bias",
     about="How far do neutral words lie along the direction of definitional pairs?",
     formula="mean over targets of |cos(w, g)|, g the first principal component of the pairs' words "
@@ -111,6 +118,7 @@ DIRECT_BIAS = replace(
 )
 GENERALISED_WEAT = replace(
     RND,
+    turned=False,
     name="gweat",
     about="As weat, for any number of groups: is each target set nearer to its own attribute set?",
     formula="sum over i of (mean X_i - mean X) . (mean A_i - mean A), of unit vectors",

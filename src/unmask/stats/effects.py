@@ -21,17 +21,8 @@ from unmask.stats.clustering import Variance
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.permutation import Permutation, Sided, studentised
 from unmask.stats.student_t import beyond, quantile
+from unmask.stats.vectors import ROUNDING, unit
 from unmask.types import Estimate, Floats
-
-ROUNDING = 1e-12  # cosines and log-odds are of order 1: a smaller spread is rounding
-
-
-def unit(vectors: Floats) -> Floats:
-    """Vectors [n, d] scaled to length 1; a zero vector has no angle and is refused."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    if not np.all(length > 0):
-        raise DataError("a vector of length zero has no angle; remove its word.")
-    return vectors / length
 
 
 def associations(words: Floats, a: Floats, b: Floats) -> Floats:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+import scipy
 from scipy.special import ndtr
-from scipy.stats import chisquare, mannwhitneyu
 
 from unmask.stats.multiplicity import corrected
 from unmask.stats.student_t import beyond
@@ -23,7 +23,8 @@ def rank_tests(values: Sequence[Floats]) -> Floats:
     sizes = {len(v) for v in values}
     whole = np.concatenate(values)
     if len(sizes) > 1 or min(sizes) <= EXACT_UP_TO or len(np.unique(whole)) < len(whole):
-        return np.array([float(mannwhitneyu(a, b).pvalue) for a, b in combinations(values, 2)])
+        test = scipy.stats.mannwhitneyu
+        return np.array([float(test(a, b).pvalue) for a, b in combinations(values, 2)])
     table, n = np.stack(values), sizes.pop()
     wins = np.array([float((a[:, None] > b).sum()) for a, b in combinations(table, 2)])
     larger = np.maximum(wins, n * n - wins)
@@ -71,5 +72,5 @@ def differing_fills(man: Fills, woman: Fills, pairs: int) -> bool:
     words = sorted({*man, *woman})
     one, two = (np.array([f.get(w, 0.0) for w in words]) for f in (man, woman))
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = float(chisquare(one / one.sum(), two / two.sum()).pvalue)
+        p = float(scipy.stats.chisquare(one / one.sum(), two / two.sum()).pvalue)
     return p <= ERROR / pairs

@@ -5,6 +5,7 @@ A mean is a sum of weighted values; its pulls are weight x (value - mean).
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -70,6 +71,18 @@ def student(
     return Estimate(
         value, value - reach, value + reach, resampling.level, method, n, ideal, p, se, details
     )
+
+
+ANYTHING = (-math.inf, math.inf)  # what most statistics can be
+
+
+def bounded(estimate: Estimate, within: tuple[float, float], tested: bool = True) -> Estimate:
+    """An estimate none of whose bounds lies beyond what is possible.
+
+    It keeps its p only where its ideal is `tested`: a value that a fair model scatters around.
+    """
+    low, high = (min(max(v, within[0]), within[1]) for v in (estimate.low, estimate.high))
+    return replace(estimate, low=low, high=high, p=estimate.p if tested else None)
 
 
 def _counted(values: Floats, design: Design) -> tuple[Floats, Design]:

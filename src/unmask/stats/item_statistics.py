@@ -6,7 +6,6 @@ on the same items, and what each item does to the score.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,13 +15,13 @@ from numpy.typing import NDArray
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, codes
-from unmask.stats.intervals import DEFAULTS, student
+from unmask.stats.intervals import ANYTHING, DEFAULTS, bounded, student
 from unmask.types import Estimate, Floats
 
 POSITIVE, PER_CENT = (0.0, np.inf), (0.0, 100.0)  # what some statistics can be
 
 
-class Found(NamedTuple):
+class Pulled(NamedTuple):
     """A statistic, how far each item pulls it [n], and the items' weights [n]."""
 
     value: float
@@ -30,32 +29,34 @@ class Found(NamedTuple):
     weight: Floats
 
     @property
-    def negated(self) -> "Found":
+    def negated(self) -> "Pulled":
         """The same with the other sign."""
-        return Found(-self.value, -self.pulls, self.weight)
+        return Pulled(-self.value, -self.pulls, self.weight)
 
 
 # Values [n], and the items' facts: category, cluster, family, side, frame.
-ItemStatistic: TypeAlias = Callable[[Floats, pd.DataFrame], Found]
+ItemStatistic: TypeAlias = Callable[[Floats, pd.DataFrame], Pulled]
 
 
-def mean(values: Floats, facts: pd.DataFrame) -> Found:
+def mean(values: Floats, facts: pd.DataFrame) -> Pulled:
     """The mean over items."""
     middle = float(values.mean())
-    return Found(middle, (values - middle) / len(values), _even(len(values)))
+    return Pulled(middle, (values - middle) / len(values), _even(len(values)))
 
 
-def standardised(values: Floats, facts: pd.DataFrame) -> Found:
+def standardised(values: Floats, facts: pd.DataFrame) -> Pulled:
     """Cohen's d_z: the mean over the standard deviation (ddof 1), as of paired differences."""
-    if len(values) < 2 or not values.std() > 0:
-        raise DataError("all items differ alike, so that the effect size is 0 / 0.")
+    if len(values) < 2:
+        raise DataError("one item has no spread, so that there is no effect size; give more.")
+    if not np.isfinite(values.std()) or not values.std() > 0:
+        raise DataError("all items differ alike, or without bound: the effect size is 0 / 0.")
     middle, spread = float(values.mean()), float(values.std(ddof=1))
     apart = (values - middle) / spread
     pulls = apart - middle / spread * (apart**2 - (apart**2).mean()) / 2
-    return Found(middle / spread, pulls / len(values), _even(len(values)))
+    return Pulled(middle / spread, pulls / len(values), _even(len(values)))
 
 
-def gap_of_sides(values: Floats, facts: pd.DataFrame) -> Found:
+def gap_of_sides(values: Floats, facts: pd.DataFrame) -> Pulled:
     """The mean of one side's stereotypes less that of the other's; stereotypes weigh alike.
 
     The first side in the order of their names counts as the one: `A` before `B`, `men` before
@@ -72,10 +73,10 @@ def gap_of_sides(values: Floats, facts: pd.DataFrame) -> Found:
     weight = 1 / (counts * np.where(first, first.sum(), (~first).sum()))[category]
     sign = np.where(first[category], 1.0, -1.0)
     value = float(means[first].mean() - means[~first].mean())
-    return Found(value, sign * weight * (values - means[category]), weight)
+    return Pulled(value, sign * weight * (values - means[category]), weight)
 
 
-def strongest_lean(values: Floats, facts: pd.DataFrame) -> Found:
+def strongest_lean(values: Floats, facts: pd.DataFrame) -> Pulled:
     """UnQover's mu: the mean over subjects of the largest |gamma| over attributes.
 
     gamma(x, a) is the mean over partners and templates of the comparative score, which counts for
@@ -85,7 +86,7 @@ def strongest_lean(values: Floats, facts: pd.DataFrame) -> Found:
     return _over_frames(values, facts, lambda table: float(table.abs().max(axis=1).mean()))
 
 
-def lean_count(values: Floats, facts: pd.DataFrame) -> Found:
+def lean_count(values: Floats, facts: pd.DataFrame) -> Pulled:
     """UnQover's eta: the mean over subjects and attributes of |mean sign of the score|."""
     return _over_frames(np.sign(values), facts, lambda table: float(table.abs().mean(axis=None)))
 
@@ -97,7 +98,7 @@ def stereotypes(facts: pd.DataFrame) -> NDArray[Any]:
 
 def _over_frames(
     values: Floats, facts: pd.DataFrame, reduce: Callable[[pd.DataFrame], float]
-) -> Found:
+) -> Pulled:
     pair = facts.family.str.split("/", n=1, expand=True)
     rows = pd.DataFrame(
         {
@@ -119,14 +120,14 @@ def _over_frames(
         mine = (facts.frame == frame).to_numpy()
         without = reduce((left["sum"] / left["count"]).unstack())
         pulls[mine] = (value - without) * (len(frames) - 1) / len(frames) / mine.sum()
-    return Found(value, pulls - pulls.mean(), _even(len(values)))
+    return Pulled(value, pulls - pulls.mean(), _even(len(values)))
 
 
 def _even(count: int) -> Floats:
     return np.full(count, 1 / count)
 
 
-def rise(values: Floats, facts: pd.DataFrame) -> Found:
+def rise(values: Floats, facts: pd.DataFrame) -> Pulled:
     """The mean of side B less that of side A; clusters are a sample within their side."""
     first = facts.side.to_numpy(str) == "A"
     if not 0 < first.sum() < len(first):
@@ -134,7 +135,7 @@ def rise(values: Floats, facts: pd.DataFrame) -> Found:
     means = np.where(first, values[first].mean(), values[~first].mean())
     weight = 1 / np.where(first, first.sum(), (~first).sum())
     value = float(values[~first].mean() - values[first].mean())
-    return Found(value, np.where(first, -1.0, 1.0) * weight * (values - means), weight)
+    return Pulled(value, np.where(first, -1.0, 1.0) * weight * (values - means), weight)
 
 
 STATISTICS: Mapping[str, ItemStatistic] = {
@@ -148,12 +149,12 @@ STATISTICS: Mapping[str, ItemStatistic] = {
 
 
 def over_items(
-    found: Found,
+    found: Pulled,
     design: Design,
     *,
     ideal: float | None = None,
     tested: bool = True,
-    within: tuple[float, float] = (-np.inf, np.inf),
+    within: tuple[float, float] = ANYTHING,
     resampling: Resampling = DEFAULTS,
 ) -> Estimate:
     """A statistic with Student's interval over clusters; its p only where the ideal is `tested`.
@@ -164,13 +165,4 @@ def over_items(
     estimate = student(
         found.value, variance, len(found.pulls), design.count, ideal=ideal, resampling=resampling
     )
-    low, high = (float(np.clip(v, *within)) for v in (estimate.low, estimate.high))
-    return replace(estimate, low=low, high=high, p=estimate.p if tested else None)
-
-
-def paired_t(differences: Floats) -> tuple[float, int]:
-    """Student's t of paired differences, which takes them as independent, and its df."""
-    n = len(differences)
-    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
-    t = float(differences.mean() / (spread / np.sqrt(n))) if spread > 0 else float("nan")
-    return t, n - 1
+    return bounded(estimate, within, tested)

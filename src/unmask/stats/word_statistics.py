@@ -1,26 +1,19 @@
 """Statistics over the vectors of words: what is computed of them where it is not an effect size.
 
 Each takes the targets' sets and the attributes' sets, a list of arrays [words, d] each, and gives a
-number. Vectors are raw unless a statistic says otherwise; the interval is that of a jackknife over
-the words of all sets.
+number. Vectors are raw unless a statistic says otherwise. Needs numpy alone, so that the table of
+measures, which names them, loads fast.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
-from scipy.stats import rankdata
 
 from unmask.errors import DataError
-from unmask.options import Resampling
-from unmask.stats.clustering import Variance
-from unmask.stats.effects import ROUNDING, jackknife, unit
-from unmask.stats.intervals import DEFAULTS, student
-from unmask.types import Estimate, Floats
+from unmask.stats.vectors import ROUNDING, unit
+from unmask.types import Floats
 
 Sets: TypeAlias = Sequence[Floats]
 Statistic: TypeAlias = Callable[[Sets, Sets], float]  # targets, attributes
@@ -65,10 +58,16 @@ def coherence(targets: Sets, attributes: Sets) -> float:
     """ECT (Dev and Phillips 2019): Spearman's correlation of cosines with the two means."""
     one, two = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
     words = unit(attributes[0])
-    near = [rankdata((words @ unit(m).T)[:, 0]) for m in (one, two)]
+    near = [_ranks((words @ unit(m).T)[:, 0]) for m in (one, two)]
     if min(float(r.std()) for r in near) == 0:
         return math.nan
     return float(np.corrcoef(near[0], near[1])[0, 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 1 on; equal values share the mean of theirs."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[which])
 
 
 def negative_sentiment(targets: Sets, attributes: Sets) -> float:
@@ -80,32 +79,42 @@ def negative_sentiment(targets: Sets, attributes: Sets) -> float:
     """
     good, bad = _two(attributes, "attributes")
     weights = logistic(np.concatenate([good, bad]), np.repeat([0.0, 1.0], [len(good), len(bad)]))
-    p = expit(np.column_stack([w := np.concatenate(targets), np.ones(len(w))]) @ weights)
+    p = _expit(np.column_stack([w := np.concatenate(targets), np.ones(len(w))]) @ weights)
     q = p / p.sum()
     return float(np.sum(q * np.log(q * len(q))))
+
+
+def _expit(values: Floats) -> Floats:
+    return np.asarray(np.exp(-np.logaddexp(0, -values)))
+
+
+NEWTON_STEPS = 100
 
 
 def logistic(rows: Floats, label: Floats) -> Floats:
     """Weights [d + 1] of a logistic regression with l2 and C = 1, the intercept last.
 
-    The optimum lies in the span of the rows, so that it is looked for there [rows].
+    The optimum lies in the span of the rows, so that Newton's steps are taken there [rows], each
+    halved until the loss falls.
     """
     wide = np.column_stack([rows, np.ones(len(rows))])
     kernel, sign = wide @ wide.T, 2 * label - 1
+    alpha = np.zeros(len(rows))
 
-    def loss(alpha: Floats) -> tuple[float, Floats]:
-        at = kernel @ alpha
-        value = 0.5 * alpha @ at + np.logaddexp(0, -sign * at).sum()
-        return float(value), kernel @ (alpha - sign * expit(-sign * at))
+    def loss(at: Floats) -> float:
+        margin = sign * (kernel @ at)
+        return float(0.5 * at @ kernel @ at + np.logaddexp(0, -margin).sum())
 
-    found = minimize(
-        loss,
-        np.zeros(len(rows)),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 10_000, "ftol": 1e-14, "gtol": 1e-9},
-    )
-    return np.asarray(wide.T @ found.x)
+    for _ in range(NEWTON_STEPS):
+        missed = _expit(-sign * (kernel @ alpha))
+        bend = (missed * (1 - missed))[:, None] * kernel
+        step = np.linalg.solve(np.eye(len(rows)) + bend, sign * missed - alpha)
+        while loss(alpha + step) > loss(alpha) and np.abs(step).max() > ROUNDING:
+            step = step / 2
+        alpha = alpha + step
+        if np.abs(step).max() <= ROUNDING:
+            break
+    return np.asarray(wide.T @ alpha)
 
 
 def _directions(attributes: Sets) -> list[Floats]:
@@ -180,64 +189,3 @@ def generalised_weat(targets: Sets, attributes: Sets) -> float:
         )
     sides = [np.stack([unit(s).mean(0) for s in sets]) for sets in (targets, attributes)]
     return float(np.sum((sides[0] - sides[0].mean(0)) * (sides[1] - sides[1].mean(0))))
-
-
-# ---------------------------------------------------------------- over words
-
-
-def without_each(
-    statistic: Statistic, targets: Sets, attributes: Sets, paired: str = ""
-) -> list[Floats]:
-    """The statistic without each word, by set, targets first.
-
-    `paired` says which sets are pairs by their order (`targets` or `attributes`): a word then goes
-    with its partner. A set of one word has no value without it.
-    """
-    every, split = [*targets, *attributes], len(targets)
-    pairs = {"targets": range(split), "attributes": range(split, len(every))}.get(paired, range(0))
-    out: list[Floats] = []
-    for place, words in enumerate(every):
-        if place in pairs and place > pairs[0]:
-            out.append(out[pairs[0]])
-            continue
-        values = np.full(len(words), math.nan)
-        for k in range(len(words) if len(words) > 1 else 0):
-            gone = pairs if place in pairs else (place,)
-            left = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(every)]
-            values[k] = statistic(left[:split], left[split:])
-        out.append(values)
-    return out
-
-
-def over_words(
-    value: float,
-    without: Sequence[Floats],
-    *,
-    ideal: float,
-    tested: bool = True,
-    within: tuple[float, float] = (-math.inf, math.inf),
-    paired: range = range(0),
-    resampling: Resampling = DEFAULTS,
-) -> Estimate:
-    """A statistic with its interval over words, from its values without each of them, by set.
-
-    `paired` are the places of sets whose words are pairs, which count once. The p is against the
-    ideal, where that is `tested`: a value that a fair model would scatter around, not a limit. No
-    bound lies beyond `within`.
-    """
-    if not math.isfinite(value):
-        raise DataError("the sets are alike, so that the statistic is 0 / 0; give other words.")
-    once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
-    parts = [(jackknife([w]), len(w) - 1) for w in once if len(w) > 1]
-    noise = sum(v**2 / df for v, df in parts)
-    total = sum(v for v, _ in parts)
-    variance = Variance(total, total**2 / noise if noise > 0 else 0.0)
-    n = sum(map(len, without))
-    estimate = student(
-        value, variance, n, n, ideal=ideal, resampling=resampling, method="jackknife over words"
-    )
-    more = {k: v for k, v in estimate.more.items() if k != "clusters"}
-    more["words"] = [len(w) for w in without]
-    low, high = (float(np.clip(v, *within)) for v in (estimate.low, estimate.high))
-    p = estimate.p if tested else None
-    return replace(estimate, low=low, high=high, more=more, p=p)

@@ -13,7 +13,7 @@ from unmask.stats import log_odds
 from unmask.stats.clustering import Design
 from unmask.stats.effects import Words, by_words
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.item_statistics import STATISTICS, Found, over_items
+from unmask.stats.item_statistics import STATISTICS, Pulled, over_items
 from unmask.text.inflection import lexemes
 from unmask.types import Estimate, Floats, Result
 
@@ -106,7 +106,7 @@ class OfItems:
     """A statistic of items that two runs share: the items' values, their facts, and itself."""
 
     values: Floats
-    found: Found
+    found: Pulled
     design: Design
 
 
@@ -135,7 +135,7 @@ def statistic_difference(
 ) -> Estimate:
     """The second run's statistic less the first's, paired by items, over clusters."""
     one, two = before.found, after.found
-    apart = Found(two.value - one.value, two.pulls - one.pulls, two.weight)
+    apart = Pulled(two.value - one.value, two.pulls - one.pulls, two.weight)
     estimate = over_items(apart, after.design, ideal=0.0, resampling=resampling)
     return replace(estimate, p=1.0) if estimate.p is None and apart.value == 0 else estimate
 

@@ -23,7 +23,7 @@ from unmask.reports.columns import UNITS
 from unmask.reports.results import gather
 from unmask.stats.comparison import PairedAnswers, effect_difference
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.item_statistics import Found
+from unmask.stats.item_statistics import Pulled
 from unmask.stats.preference import preferred
 from unmask.studies.concern_differences import key, weight_of
 from unmask.studies.paired_items import (
@@ -269,7 +269,7 @@ class _Statistics:
         some = [self.runs[k].found for k in runs]
         value = float(np.mean([f.value for f in some]))
         pulls = np.mean([f.pulls for f in some], axis=0)
-        return replace(self.runs[runs[0]], found=Found(value, pulls, some[0].weight))
+        return replace(self.runs[runs[0]], found=Pulled(value, pulls, some[0].weight))
 
 
 class _Effects:

@@ -1,0 +1,71 @@
+"""The interval of a statistic of word sets: a jackknife over the words of all of them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from unmask.errors import DataError
+from unmask.options import Resampling
+from unmask.stats.clustering import Variance
+from unmask.stats.effects import jackknife
+from unmask.stats.intervals import ANYTHING, DEFAULTS, bounded, student
+from unmask.stats.word_statistics import Sets, Statistic
+from unmask.types import Estimate, Floats
+
+
+def without_each(
+    statistic: Statistic, targets: Sets, attributes: Sets, paired: str = ""
+) -> list[Floats]:
+    """The statistic without each word, by set, targets first.
+
+    `paired` says which sets are pairs by their order (`targets` or `attributes`): a word then goes
+    with its partner. A set of one word has no value without it.
+    """
+    every, split = [*targets, *attributes], len(targets)
+    pairs = {"targets": range(split), "attributes": range(split, len(every))}.get(paired, range(0))
+    out: list[Floats] = []
+    for place, words in enumerate(every):
+        if place in pairs and place > pairs[0]:
+            out.append(out[pairs[0]])
+            continue
+        values = np.full(len(words), math.nan)
+        for k in range(len(words) if len(words) > 1 else 0):
+            gone = pairs if place in pairs else (place,)
+            left = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(every)]
+            values[k] = statistic(left[:split], left[split:])
+        out.append(values)
+    return out
+
+
+def over_words(
+    value: float,
+    without: Sequence[Floats],
+    *,
+    ideal: float,
+    tested: bool = True,
+    within: tuple[float, float] = ANYTHING,
+    paired: range = range(0),
+    resampling: Resampling = DEFAULTS,
+) -> Estimate:
+    """A statistic with its interval over words, from its values without each of them, by set.
+
+    `paired` are the places of sets whose words are pairs, which count once. The p is against the
+    ideal, where that is `tested`: a value that a fair model would scatter around, not a limit. No
+    bound lies beyond `within`.
+    """
+    if not math.isfinite(value):
+        raise DataError("the sets are alike, so that the statistic is 0 / 0; give other words.")
+    once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
+    parts = [(jackknife([w]), len(w) - 1) for w in once if len(w) > 1]
+    noise = sum(v**2 / df for v, df in parts)
+    total = sum(v for v, _ in parts)
+    variance = Variance(total, total**2 / noise if noise > 0 else 0.0)
+    n = sum(map(len, without))
+    estimate = student(
+        value, variance, n, n, ideal=ideal, resampling=resampling, method="jackknife over words"
+    )
+    more = {k: v for k, v in estimate.more.items() if k != "clusters"}
+    more["words"] = [len(w) for w in without]
+    return bounded(replace(estimate, more=more), within, tested)
