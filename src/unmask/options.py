@@ -219,6 +219,7 @@ ABOUT: Mapping[str, str] = {
     "store": "An open answer cache to use, for programs that hold one.",
     "plans": "Plans that models with one tokenizer share, for programs that hold some.",
     "progress": "True for a bar, or a function progress(what, done, total).",
+    "decided": "A function of each result as it comes; its verdict follows at the end.",
 }
 
 
@@ -256,6 +257,7 @@ class Options:
     store: Any = None
     plans: Any = None
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
+    decided: Callable[[Any], None] = lambda result: None
 
     def __post_init__(self) -> None:
         _ = self.resampling
@@ -299,6 +301,8 @@ class Options:
             _one_of("keep", name, KEEP)
         if not callable(self.progress):
             raise UnmaskError("progress is not a function; give progress(model, done, total).")
+        if not callable(self.decided):
+            raise UnmaskError("decided is not a function; give decided(result).")
 
     @property
     def least(self) -> Threshold:
@@ -347,6 +351,7 @@ class OptionArguments(TypedDict, total=False):
     store: Any
     plans: Any
     progress: Callable[[str, int, int], None] | bool | None
+    decided: Callable[[Any], None]
 
 
 def checked_names(given: Iterable[str]) -> None:

@@ -167,6 +167,16 @@ class Readings:
         return self.sum(values) / np.where(size > 0, size, np.nan)
 
 
+def readings(out: Floats, rows: int) -> Readings:
+    """Answers [3, questions] as readings; those that are not numbers are refused."""
+    if not np.isfinite(out[0]).all():
+        raise ModelError(
+            "the model gives probabilities that are not numbers; its weights or its dtype "
+            "are broken, try --dtype float32."
+        )
+    return Readings(out[0], out[1].astype(bool), out[2], rows)
+
+
 def check_readings(readings: Readings, count: int) -> None:
     """Refuse answers that are not one log-probability, hit and attention for each query."""
     shapes = {np.shape(v) for v in (readings.logp, readings.hit, readings.attention)}

@@ -9,7 +9,8 @@ import pytest
 
 from conftest import ROOT, SHARED
 
-BENCHMARKS = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if p.stem != "sizes")
+HELPERS = ("sizes", "recorded")
+BENCHMARKS = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if p.stem not in HELPERS)
 # Minutes, or another commit: in `make test-all`.
 LONG = ("likelihood", "lab", "side_by_side", "cluster")
 TOOLS = sorted(p.relative_to(ROOT) for p in (ROOT / "tools").rglob("*.py"))

@@ -142,7 +142,8 @@ def test_commands(tmp_path):
     status, out, err = invoke("run", *asked, "-o", tmp_path / "r")
     assert status == 0, err
     assert "p run" in out
-    assert out.count("weat-7") == 2
+    assert out.count("on weat-7: d ") == 2  # as they come
+    assert out.count("weat-7") == 4
     assert len(unmask.load(tmp_path / "r")) == 4
 
 

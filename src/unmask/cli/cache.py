@@ -1,4 +1,4 @@
-"""The commands `cache`: the answers of models that are kept."""
+"""The commands `cache`: what is kept for later runs."""
 
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,17 @@ from unmask.cli.options import made_console
 if TYPE_CHECKING:
     from unmask.models import answer_cache as answers
     from unmask.support import paths
+    from unmask.support import sealed_files as sealed
 else:
     answers = lazy("unmask.models.answer_cache")
     paths = lazy("unmask.support.paths")
+    sealed = lazy("unmask.support.sealed_files")
 
 console = made_console()
-app = typer.Typer(help="Answers of models that are kept for later runs.", no_args_is_help=True)
+app = typer.Typer(
+    help="What is kept for later runs: answers of models, facts about them, plans.",
+    no_args_is_help=True,
+)
 MEGABYTE = 1e6
 
 
@@ -32,9 +37,14 @@ def info() -> None:
         f"{count} rows, {size / MEGABYTE:.1f} MB of at most {answers.limit() / MEGABYTE:.0f} MB"
     )
     console.print(escape(f"{path}: {summary} (UNMASK_CACHE_SIZE)"), soft_wrap=True)
+    for name, what in sealed.KEPT.items():
+        number, size = sealed.held(name)
+        line = f"{paths.cache_folder() / name}: {number} {what}, {size / MEGABYTE:.1f} MB"
+        console.print(escape(line), soft_wrap=True)
 
 
 @app.command()
 def clear() -> None:
-    """Forget all answers; models' answers are asked for again."""
-    console.print(f"{answers.clear() / MEGABYTE:.1f} MB removed")
+    """Forget all answers, models and plans; they are asked for and made again."""
+    size = answers.clear() + sum(sealed.removed(name) for name in sealed.KEPT)
+    console.print(f"{size / MEGABYTE:.1f} MB removed")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from unmask import api, measures, options, types
     from unmask.cli import terminal
     from unmask.reports import answer, files, results
+    from unmask.reports.figures import drawing
     from unmask.studies import study_file
     from unmask.studies.gate import check, formats, rules
 else:
@@ -32,6 +33,7 @@ else:
     answer = lazy("unmask.reports.answer")
     files = lazy("unmask.reports.files")
     results = lazy("unmask.reports.results")
+    drawing = lazy("unmask.reports.figures.drawing")
     study_file = lazy("unmask.studies.study_file")
     check = lazy("unmask.studies.gate.check")
     formats = lazy("unmask.studies.gate.formats")
@@ -112,7 +114,9 @@ def run(
         chosen = study.options
         keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
-            measured = api.run(*names, **chosen, progress=progress)
+            drawing.made_ready()
+            told = terminal.decided(console, quiet or in_json)
+            measured = api.run(*names, **chosen, progress=progress, decided=told)
         every = answer.answers(measured)
         decided = None
         if chosen_rules is not None:

@@ -44,6 +44,24 @@ def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: view.update(bar, completed=done, total=total or None)
 
 
+def decided(console: Console, silent: bool) -> Callable[[Result], None]:
+    """What shows each result as it comes, before the whole is judged; nothing where `silent`."""
+    names: set[str] = set()
+
+    def show(result: Result) -> None:
+        if result.model not in names:
+            names.add(result.model)
+            text = f"{result.model}, as the scores come; the verdicts follow when all are there"
+            console.print(escape(text), style="dim", highlight=False)
+        unit, estimate = UNITS[result.compared], result.overall
+        bounds = f"[{unit.text(estimate.low)}, {unit.text(estimate.high)}]"
+        interval = "" if missing(estimate.low) else f" {bounds}"
+        line = f"  {result.title}: {unit.head} {unit.text(estimate.value)}{interval}"
+        console.print(escape(line), style="dim", highlight=False)
+
+    return (lambda result: None) if silent else show
+
+
 def print_results(
     console: Console,
     results: Results,

@@ -22,14 +22,16 @@ from unmask.models.answer_cache import opened
 from unmask.models.fast.allocator import keep_freed_memory
 from unmask.models.names import offered
 from unmask.models.protocol import Abilities, Model
+from unmask.models.remembered import known, remember, remembered
 from unmask.options import Options, Spec, named
 from unmask.stats.verdict import corrected_verdicts
 from unmask.support.registry import unknown
 from unmask.text import contexts
-from unmask.types import Kind, Result
+from unmask.types import Dataset, Kind, Result
 
 DEFAULT_OPTIONS = Options()
 MODELS_AT_A_TIME = 16  # models that a cluster runs at a time
+CONTEXTS = 4  # sentences for a word, about
 CHOICES = ("pool", "layer", "contexts", "samples")  # of a spec, where its measure takes them
 
 
@@ -133,29 +135,44 @@ def _done(
     model: str | int, specs: Mapping[int, Spec], options: Options, failed: Failed, among: int
 ) -> dict[int, Result]:
     """The results of one model; where it fails, that is reported, and costs no other model."""
+    own: Model | None = None
+    try:
+        if isinstance(model, str):
+            own = loaded(model, options, among)
+            specs = {i: replace(s, model=own) for i, s in specs.items()}
+    except (ModelError, NotApplicable) as error:
+        for spec in specs.values():
+            failed(spec, error)
+        return {}
+    try:
+        results: dict[int, Result] = {}
+        for part in _parted(_fitting(specs, failed)):
+            results |= _of_part(part, options, failed)
+        return results
+    finally:
+        if own is not None and not offered(model):
+            own.close()
+
+
+def _of_part(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:
+    """The results of specs that are asked together; what comes before a failure is kept."""
     results: dict[int, Result] = {}
     reported: set[int] = set()
-    own: Model | None = None
 
     def tell(spec: Spec, error: UnmaskError) -> None:
         failed(spec, error)
         reported.add(id(spec))
 
+    first = specs[min(specs)]
+    of_words = isinstance(first.measure, Association)
+    loop = run_association.run if of_words else run_likelihood.run
     try:
-        if isinstance(model, str):
-            own = loaded(model, options, among)
-            specs = {i: replace(s, model=own) for i, s in specs.items()}
-        for part, loop in zip(
-            _parted(specs), (run_likelihood.run, run_association.run), strict=True
-        ):
-            if part := _fitting(part, tell):  # what it gives before it fails is kept
-                results.update(loop(part[min(part)].model, part, options, tell))
+        for place, result in loop(first.model, specs, options, tell):
+            results[place] = result
+            options.decided(result)
     except (ModelError, NotApplicable) as error:
         for spec in (s for i, s in specs.items() if i not in results and id(s) not in reported):
             failed(spec, error)
-    finally:
-        if own is not None and not offered(model):
-            own.close()
     return results
 
 
@@ -171,10 +188,26 @@ def _fitting(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:
     return kept
 
 
-def _parted(specs: Mapping[int, Spec]) -> tuple[dict[int, Spec], dict[int, Spec]]:
-    """Specs of likelihood measures, and of association measures."""
-    asked = {i: s for i, s in specs.items() if isinstance(s.measure, Association)}
-    return {i: s for i, s in specs.items() if i not in asked}, asked
+def _parted(specs: Mapping[int, Spec]) -> list[dict[int, Spec]]:
+    """Specs that are asked together, those of few sentences first, so that some results come soon.
+
+    On a CPU likelihood measures by the shape of their data, whose sets share rows; a GPU is given
+    all of them at once. Association measures by themselves.
+    """
+    parts: dict[object, dict[int, Spec]] = {}
+    for place, spec in specs.items():
+        of_words = isinstance(spec.measure, Association)
+        shape = "" if run_likelihood.on_gpu(spec.model) else getattr(spec.data, "shape", "")
+        parts.setdefault((of_words, "" if of_words else shape), {})[place] = spec
+    return sorted(parts.values(), key=lambda part: sum(map(_sentences, part.values())))
+
+
+def _sentences(spec: Spec) -> int:
+    """How many sentences a spec has, about."""
+    if isinstance(spec.data, Dataset):
+        return sum(len(item.texts) for item in spec.data.items)
+    stimuli = spec.data.stimuli
+    return CONTEXTS * sum(map(len, (*stimuli.targets.values(), *stimuli.attributes.values())))
 
 
 def resolved(spec: Spec) -> Spec:
@@ -217,6 +250,8 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
 
     A cluster is shared `among` that many models.
     """
+    if (model := remembered(str(name), options)) is not None:
+        return model
     task = f"loading {name}"
     options.progress(task, 0, 0)
     try:
@@ -229,9 +264,10 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
 
             settings |= {"address": options.address, "workers": options.workers, "among": among}
             return load_remote(str(name), **settings)
-        return load_any(
-            str(name), **settings, bits=options.load, fast=options.fast, progress=options.progress
-        )
+        settings |= {"bits": options.load, "fast": options.fast, "progress": options.progress}
+        own = load_any(str(name), **settings)
+        remember(own, str(name), options)
+        return own
     finally:
         options.progress(task, 1, 0)
 
@@ -250,6 +286,8 @@ def kind(model: str | Path | Model) -> Kind:
             )
         return model.kind
     keep_freed_memory()
+    if (facts := known(str(model))) is not None:
+        return facts.kind
     from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
 
     return kind_named(str(model))

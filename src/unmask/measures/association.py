@@ -83,6 +83,9 @@ class Association:
                 raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")
         if (self.samples > 0) != (self.test == "random-effects"):
             raise UnmaskError(f"{self.name!r}: samples go with random effects, and only with them.")
+        pair = isinstance(self.within, tuple) and len(self.within) == 2
+        if not pair or not all(isinstance(v, int | float) for v in self.within):
+            raise UnmaskError(f"{self.name!r}: within is the least and the largest value, a pair.")
         if (self.statistic is not None) != (self.test == "jackknife"):
             raise UnmaskError(
                 f"{self.name!r}: a statistic goes with the jackknife, and only with it."

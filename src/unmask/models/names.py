@@ -1,8 +1,11 @@
 """Models known by name: those of the papers, and the bundled one. Any hub name works."""
 
+from pathlib import Path
+
 from unmask.support.plugins import EntryPoints
 
 BUNDLED = "bundled"
+BUNDLED_FOLDER = Path(__file__).parent / "bundled_model"
 ENTRY_POINTS = EntryPoints("unmask.models")
 
 

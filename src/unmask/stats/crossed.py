@@ -26,6 +26,7 @@ ASSUMED_FRAMES = 0.05
 FRAMES_WEIGH = 4.0
 MIN_CELL = 4  # items of a cell that has a mean of its own
 HALVINGS = 40  # of an interval in which a root is looked for
+DENSE = 100_000  # numbers of a table that is written out
 MOST_ERRORS = 1e9  # standard errors beyond which p is 0
 
 
@@ -99,8 +100,15 @@ class Crossed:
 
 def _by_cell(weight: Floats, cells: Codes, units: Codes) -> Floats:
     """Over pairs of items of one unit, the products of their weights, summed by their cells."""
-    table = _crossed(units, cells, weight)
-    return np.asarray((table.T @ table).toarray() - np.diag(np.bincount(cells, weights=weight**2)))
+    width, height = int(cells.max()) + 1, int(units.max()) + 1
+    if width * height <= DENSE:  # a table of its own is faster than one that leaves out zeros
+        flat = np.bincount(units * width + cells, weights=weight, minlength=width * height)
+        dense = flat.reshape(height, width)
+        product = dense.T @ dense
+    else:
+        table = _crossed(units, cells, weight)
+        product = (table.T @ table).toarray()
+    return np.asarray(product - np.diag(np.bincount(cells, weights=weight**2)))
 
 
 def _crossed(rows: Codes, columns: Codes, weight: Floats) -> Any:

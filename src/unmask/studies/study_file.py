@@ -14,7 +14,9 @@ from unmask.support.registry import unknown
 NAME = "study.toml"
 LISTS = ("models", "measures", "data")
 # What only a program can give has no place in a file.
-OPTIONS = tuple(f.name for f in fields(Options) if f.name not in ("store", "plans", "progress"))
+OPTIONS = tuple(
+    f.name for f in fields(Options) if f.name not in ("store", "plans", "progress", "decided")
+)
 
 
 @dataclass(frozen=True, slots=True)

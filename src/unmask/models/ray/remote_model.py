@@ -12,12 +12,12 @@ from unmask.models.batches import Budget, Progress
 from unmask.models.protocol import Abilities
 from unmask.models.ray.connect import started
 from unmask.models.ray.workers import Workers
+from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.files import without_weights
-from unmask.models.transformers.logprobs import readings
 from unmask.models.transformers.tokenizer import TokenizerCodec
-from unmask.models.transformers.vectors import Batch, TransformerVectors, network_abilities
+from unmask.models.transformers.vectors import network_abilities
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows, masking_rule
-from unmask.queries import Query, Readings, RowQueries, row_queries_of
+from unmask.queries import Query, Readings, RowQueries, readings, row_queries_of
 from unmask.types import Floats, Kind
 
 
@@ -126,17 +126,17 @@ class Remote:
         budget: Budget | None = None,
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
-    ) -> TransformerVectors:
+    ) -> SentenceVectors:
         """The embedding engine; its batches run on workers."""
         name = salt(self.provenance, "vectors")
         known = VectorAnswers(store, name) if store is not None else None
         chosen = -1 if layer is None else layer
 
-        def elsewhere(parts: Sequence[Batch]) -> Iterator[Floats]:
+        def compute(parts: Sequence[Batch]) -> Iterator[Floats]:
             return self.workers.map("pooled", [(self.precision, *part) for part in parts])
 
-        settings = (budget or Budget(), known, progress, elsewhere)
-        return TransformerVectors(None, self.codec, self.limit, chosen, *settings)
+        settings = (self.limit, chosen, budget or Budget(), known, progress)
+        return SentenceVectors(compute, self.codec, *settings)
 
 
 def load_remote(

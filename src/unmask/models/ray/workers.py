@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from unmask.errors import ModelError, UnmaskError
 from unmask.models.transformers.model import load
+from unmask.models.transformers.vectors import pooled
 
 JOBS_AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
 CPUS_A_WORKER = 2  # of a worker without a GPU, where a node has as many
@@ -61,7 +62,8 @@ class Worker:
 
     def pooled(self, dtype: str, rows: Any, asked: Any) -> Any:
         """The vectors of one batch."""
-        return self._model(dtype).vectors().pooled(rows, asked)
+        model = self._model(dtype)
+        return pooled(model.net, model.codec, rows, asked)
 
 
 class Workers:

@@ -15,7 +15,7 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.names import BUNDLED, ENTRY_POINTS, KNOWN
+from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS, KNOWN
 from unmask.models.transformers import hub
 from unmask.support.registry import unknown
 from unmask.types import Kind
@@ -132,9 +132,7 @@ def source_of(name: str) -> tuple[str, dict[str, Any]]:
     if not name.strip():
         raise ModelError("the name of a model is empty; give a hub name, a folder or 'bundled'.")
     if name == BUNDLED:
-        return str(Path(__file__).parents[1] / "bundled_model"), options | {
-            "local_files_only": True
-        }
+        return str(BUNDLED_FOLDER), options | {"local_files_only": True}
     path = Path(name)
     if path.suffix == ".gguf":
         if not path.is_file():

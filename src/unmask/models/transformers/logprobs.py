@@ -29,7 +29,15 @@ from unmask.models.transformers.hooks import (
 )
 from unmask.models.transformers.weights import device_of, running
 from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows
-from unmask.queries import Ints, Query, Readings, RowQueries, ranges, row_queries_of
+from unmask.queries import (
+    Ints,
+    Query,
+    Readings,
+    RowQueries,
+    ranges,
+    readings,
+    row_queries_of,
+)
 from unmask.types import Floats
 
 
@@ -118,16 +126,6 @@ def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
     np.concatenate([a.reshape(-1) for a in arrays], out=buffer.numpy())
     parts = buffer.to(device, non_blocking=True).split(sizes)
     return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
-
-
-def readings(out: Floats, rows: int) -> Readings:
-    """Answers [3, questions] as readings; those that are not numbers are refused."""
-    if not np.isfinite(out[0]).all():
-        raise ModelError(
-            "the model gives probabilities that are not numbers; its weights or its dtype "
-            "are broken, try --dtype float32."
-        )
-    return Readings(out[0], out[1].astype(bool), out[2], rows)
 
 
 # ---------------------------------------------------------------- other readings than log p

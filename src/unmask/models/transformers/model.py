@@ -2,7 +2,7 @@
 
 import copy
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from unmask.models.fast.cpu_layout import lay_out
 from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.paths import fast_paths
 from unmask.models.protocol import Abilities
+from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.files import (
     SPREAD,
     attempt,
@@ -29,7 +30,7 @@ from unmask.models.transformers.files import (
 from unmask.models.transformers.logprobs import READINGS, Engine
 from unmask.models.transformers.next_sentence import NextSentence
 from unmask.models.transformers.tokenizer import TokenizerCodec, describe
-from unmask.models.transformers.vectors import TransformerVectors, network_abilities
+from unmask.models.transformers.vectors import network_abilities, pooled
 from unmask.models.transformers.weights import (
     check_complete,
     checked_hash,
@@ -39,7 +40,7 @@ from unmask.models.transformers.weights import (
     unused_weights,
 )
 from unmask.models.unique_rows import masking_rule
-from unmask.types import Kind
+from unmask.types import Floats, Kind
 
 OWN_VOCABULARY = 0.8  # of the network's rows, which are padded in some; fewer is another model's
 _AUTO = {
@@ -109,14 +110,17 @@ class TransformerModel:
         budget: Budget | None = None,
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
-    ) -> TransformerVectors:
+    ) -> SentenceVectors:
         """The embedding engine; without a layer, the last."""
         chosen = -1 if layer is None else layer
         kept = store if self.cacheable else None
         known = VectorAnswers(kept, salt(self.provenance, "vectors")) if kept is not None else None
-        return TransformerVectors(
-            self.net, self.codec, self.limit, chosen, budget or Budget(), known, progress
+        return SentenceVectors(
+            self._pooled, self.codec, self.limit, chosen, budget or Budget(), known, progress
         )
+
+    def _pooled(self, parts: Sequence[Batch]) -> Iterator[Floats]:
+        return (pooled(self.net, self.codec, *part) for part in parts)
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on the model's device."""

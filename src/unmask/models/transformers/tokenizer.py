@@ -119,11 +119,17 @@ class TokenizerCodec:
 
     def pieces(self, word: str) -> tuple[int, ...]:
         """The ids of a word on its own."""
-        return tuple(self.tokenizer(word, add_special_tokens=False)["input_ids"])
+        backend = self.tokenizer.backend_tokenizer
+        backend.no_truncation()
+        backend.no_padding()
+        return tuple(backend.encode(word, add_special_tokens=False).ids)
 
     def token(self, word: str) -> int:
         """The id of the token spelt exactly so, or the unknown token's."""
-        return int(self.tokenizer.convert_tokens_to_ids(word))
+        found = self.tokenizer.backend_tokenizer.token_to_id(word)
+        if found is None and self.unknown is None:
+            return int(self.tokenizer.convert_tokens_to_ids(word))
+        return int(found if found is not None else self.unknown)  # type: ignore[arg-type]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids."""
@@ -131,7 +137,7 @@ class TokenizerCodec:
 
     def spelt(self, ids: Iterable[int]) -> list[str]:
         """Each token as the vocabulary spells it."""
-        return [str(t) for t in self.tokenizer.convert_ids_to_tokens(list(ids))]
+        return [str(self.tokenizer.backend_tokenizer.id_to_token(int(i))) for i in ids]
 
     @property
     def mask(self) -> str:

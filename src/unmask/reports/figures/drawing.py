@@ -6,7 +6,9 @@ says what it is in its `aria-label`, which a screen reader reads and the page sh
 
 import colorsys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -72,6 +74,17 @@ class Figure:
     numbers: pd.DataFrame
     note: str = ""
     legend: tuple[str, ...] = field(default=())
+
+
+def made_ready() -> None:
+    """Start what draws figures, which takes most of a second, while other work goes on."""
+    with suppress(ImportError):
+        import vl_convert
+
+        Thread(target=vl_convert.vegalite_to_svg, args=(_NOTHING,)).start()
+
+
+_NOTHING = {"data": {"values": []}, "mark": "point"}
 
 
 def drawn(figure: Figure, form: str = "svg") -> bytes:

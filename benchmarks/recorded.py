@@ -1,0 +1,48 @@
+"""How a benchmark says what it measured: a line to read, and a row for RESULTS.md.
+
+Rows go to the file that BENCHMARKS names, one JSON object each, with the command, the machine, the
+commit and the date; `all.py` makes the tables of them.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+
+def machine():
+    """What it runs on, in words."""
+    if "torch" in sys.modules:
+        import torch
+
+        if torch.cuda.is_available():
+            return f"{torch.cuda.get_device_name()}, {os.cpu_count()} CPU cores"
+    return f"{os.cpu_count()} {platform.machine()} CPU cores"
+
+
+def record(table, facts):
+    """Print some facts, and keep them as a row of a table."""
+    print("; ".join(f"{k} {v}" for k, v in facts.items()), flush=True)
+    if not os.environ.get("BENCHMARKS"):
+        return
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    script, *options = sys.argv
+    command = " ".join([f"benchmarks/{Path(script).name}", *options])
+    row = {
+        "table": table,
+        "command": command,
+        "machine": machine(),
+        "commit": commit,
+        "date": date.today().isoformat(),
+        "facts": facts,
+    }
+    with open(os.environ["BENCHMARKS"], "a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")

@@ -1,0 +1,295 @@
+"""A model that was loaded before: its answers are looked up, and it is loaded only for others.
+
+What is known of a model (its kind, its hashes, its tokenizer) is kept under a digest of all its
+files and of the code that reads them. A run that finds every answer in the cache so needs neither
+torch nor transformers, whose import takes longer than all the rest.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+
+from unmask.models.answer_cache import Answers, Store, VectorAnswers, answers_of, salt
+from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS
+from unmask.models.protocol import Abilities
+from unmask.models.sentence_vectors import Batch, SentenceVectors
+from unmask.models.transformers.tokenizer import TokenizerCodec
+from unmask.models.unique_rows import MaskingRule, find_unique_rows, masking_rule
+from unmask.options import Options
+from unmask.queries import LogProbs, Query, Readings, RowQueries, readings, row_queries_of
+from unmask.support import sealed_files
+from unmask.support.paths import cache_folder
+from unmask.types import Floats, Kind
+
+READ = {".json", ".safetensors", ".txt", ".model", ".jinja"}  # files that decide what a model is
+MOST_BYTES = 4 * 2**30  # of a model's files: to read larger ones takes as long as to load them
+MOST_KEPT = 2**28  # bytes of facts
+TOKENS = ("unk", "cls", "sep", "mask", "pad", "bos", "eos")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a model: all that a run asks of one whose answers are there.
+
+    `tokens` has the special tokens by name with their ids, `backend` the tokenizer as its library
+    writes it.
+    """
+
+    kind: Kind
+    family: str
+    vocabulary: int
+    abilities: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    specials: Sequence[int]
+    tokens: Mapping[str, tuple[str, int]]
+    backend: str
+
+
+@cache
+def _digest_of(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
+    """A digest of the files of a folder; `stamps` tell whether one was touched in this process."""
+    digest = hashlib.sha256(sealed_files.code_digest().encode())
+    here = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"))  # which decide the device
+    digest.update(repr((here, [(name, size) for name, size, _ in stamps])).encode())
+    for name, _, _ in stamps:
+        if Path(name).suffix in READ:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _path_of(name: str) -> Path | None:
+    """Where a model's facts are kept; None for one that is not in a folder of this machine."""
+    folder = BUNDLED_FOLDER if name == BUNDLED else Path(name)
+    try:
+        if name in ENTRY_POINTS or not (folder / "config.json").is_file():
+            return None
+        stats = sorted((p.name, p.stat()) for p in folder.iterdir() if p.is_file())
+        if sum(s.st_size for _, s in stats) > MOST_BYTES:
+            return None
+        stamps = tuple((name, s.st_size, s.st_mtime_ns) for name, s in stats)
+        return cache_folder() / sealed_files.MODELS / f"{_digest_of(folder, stamps)}.json"
+    except OSError:
+        return None
+
+
+def _usual(options: Options) -> bool:
+    """Whether a model is loaded here and as usual, with its answers kept."""
+    here = options.engine == "local" and options.device in (None, "cpu")
+    return (
+        here
+        and options.cache
+        and options.fast
+        and (options.dtype, options.load)
+        == (
+            "float32",
+            None,
+        )
+    )
+
+
+def known(name: str) -> Facts | None:
+    """What is known of a model of this name, whose files are what they were."""
+    path = _path_of(name)
+    content = sealed_files.read(path) if path is not None else None
+    return None if content is None else Facts(**json.loads(content))
+
+
+def remembered(name: str, options: Options) -> "RememberedModel | None":
+    """A model that was loaded before, if it was, and is wanted as it was."""
+    facts = known(name) if _usual(options) else None
+    return None if facts is None else RememberedModel(name, facts, options)
+
+
+def remember(model: Any, name: str, options: Options) -> None:
+    """Keep what a later run needs to know of a network that was loaded."""
+    path = _path_of(name) if _usual(options) and getattr(model, "cacheable", False) else None
+    if path is None or str(model.provenance["device"]) != "cpu":
+        return
+    tokenizer = model.codec.tokenizer
+    named = [(k, getattr(tokenizer, f"{k}_token_id", None)) for k in TOKENS]
+    facts = Facts(
+        model.kind,
+        model.family,
+        int(model.net.config.vocab_size),
+        asdict(model.abilities),
+        dict(model.provenance),
+        [int(i) for i in tokenizer.all_special_ids],
+        {k: (str(getattr(tokenizer, f"{k}_token")), int(i)) for k, i in named if i is not None},
+        tokenizer.backend_tokenizer.to_str(),
+    )
+    sealed_files.write(path, json.dumps(asdict(facts)).encode())
+    sealed_files.trimmed(sealed_files.MODELS, MOST_KEPT)
+
+
+class KeptTokenizer:
+    """A tokenizer from its library's own text; what it does not know, the whole one is asked."""
+
+    is_fast = True
+
+    def __init__(self, name: str, facts: Facts) -> None:
+        self._name = name
+        self.backend_tokenizer = tokenizers.Tokenizer.from_str(facts.backend)
+        self.all_special_ids = list(facts.specials)
+        for kind in TOKENS:
+            text, number = facts.tokens.get(kind, (None, None))
+            setattr(self, f"{kind}_token", text)
+            setattr(self, f"{kind}_token_id", number)
+
+    @cached_property
+    def _whole(self) -> Any:
+        from unmask.models.transformers.files import without_weights
+
+        return without_weights(self._name).tokenizer()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return getattr(self._whole, attribute)
+
+    def __call__(self, *texts: Any, **options: Any) -> Any:
+        """Encode as the whole tokenizer does."""
+        return self._whole(*texts, **options)
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+
+@dataclass(frozen=True)
+class RememberedModel:
+    """A model by its facts, which keeps the contract; the network itself is loaded when needed."""
+
+    name: str
+    facts: Facts
+    options: Options
+
+    @property
+    def kind(self) -> Kind:
+        """Which measures apply."""
+        return self.facts.kind
+
+    @property
+    def family(self) -> str:
+        """The architecture's short name."""
+        return self.facts.family
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What it is, for the record."""
+        return self.facts.provenance
+
+    @cached_property
+    def abilities(self) -> Abilities:
+        """What it can do."""
+        values: dict[str, Any] = dict(self.facts.abilities)
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return Abilities(**values)
+
+    @cached_property
+    def codec(self) -> TokenizerCodec:
+        """Its tokenizer."""
+        return TokenizerCodec(KeptTokenizer(self.name, self.facts), self.kind, self.name)
+
+    @cached_property
+    def whole(self) -> Any:
+        """The model itself, loaded."""
+        from unmask.models.transformers.model import load
+
+        return load(self.name, device=self.options.device)
+
+    def budget(self, tokens: int | str) -> Budget:
+        """What one forward pass may hold: on a CPU."""
+        return budget_for(tokens, None)
+
+    def engine(
+        self,
+        stream: str = "own",
+        *,
+        budget: Budget | None = None,
+        store: Store | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> LogProbs:
+        """The likelihood engine: answers that are known, else the model's own."""
+        known = answers_of(store, self.provenance, stream)
+        own = Later(self, stream, {"budget": budget, "store": store, "progress": progress})
+        if known is None or stream == "next":
+            return own
+        show = masking_rule(self.kind, stream, self.codec)
+        return Recalled(own, show, self.facts.vocabulary, budget or Budget(), known, progress)
+
+    def vectors(
+        self,
+        *,
+        layer: int | None = None,
+        budget: Budget | None = None,
+        store: Store | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> SentenceVectors:
+        """The embedding engine: vectors that are known, else the model's own."""
+        known = VectorAnswers(store, salt(self.provenance, "vectors")) if store else None
+        chosen = -1 if layer is None else layer
+        settings = (self.abilities.limit, chosen, budget or Budget(), known, progress)
+        return SentenceVectors(self._computed, self.codec, *settings)
+
+    def _computed(self, parts: Sequence[Batch]) -> Iterator[Floats]:
+        return iter(self.whole.vectors().compute(parts))
+
+    def finer(self) -> list[Any]:
+        """None: it is in float32."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The engine of a model that is loaded when it is asked."""
+
+    model: RememberedModel
+    stream: str
+    settings: Mapping[str, Any]
+
+    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
+        """Answer all questions."""
+        engine = self.model.whole.engine(self.stream, **self.settings)
+        answers: Readings = engine.ask(asks, attention)
+        return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Questions whose answers are all known; those that hold an unknown one go to `own`.
+
+    The batches are those that the network would be given, so that all or none of one is known.
+    """
+
+    own: LogProbs
+    show: MaskingRule
+    vocabulary: int
+    budget: Budget
+    answers: Answers
+    progress: Progress = field(default=lambda rows, total: None)
+
+    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
+        """Answer all questions, in their order."""
+        asked = find_unique_rows(row_queries_of(asks), attention, self.show)
+        out = np.full((3, len(asked.gold)), np.nan)
+        for weighted in (True, False):
+            for group in asked.batches(self.budget, self.vocabulary, weighted):
+                if (found := self.answers.recall(asked, group, weighted)) is None:
+                    return self.own.ask(asks, attention)  # type: ignore[arg-type]
+                out[:, asked.of(group)] = found
+        self.progress(0, asked.count)
+        self.progress(asked.count, asked.count)
+        return readings(out, asked.count)

@@ -1,0 +1,124 @@
+"""Words in sentences to vectors: which rows a network is shown, and what is known of them.
+
+Each distinct sentence goes through the model once, for all poolings and all tests of a run. Needs
+no network: whoever has one computes the batches that are not known yet.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from unmask.errors import DataError
+from unmask.models.answer_cache import VectorAnswers
+from unmask.models.batches import Budget, Progress, batches
+from unmask.models.transformers.encodings import ENCODE
+from unmask.models.transformers.tokenizer import TokenizerCodec
+from unmask.queries import Encoded
+from unmask.text.contexts import Mention, Wanted
+from unmask.types import Floats
+
+Asked: TypeAlias = tuple[int, tuple[int, ...], int]  # number, places, layer
+Batch: TypeAlias = tuple[list[tuple[int, ...]], list[list[Asked]]]  # rows, what is asked of each
+Compute: TypeAlias = Callable[[Sequence[Batch]], Iterator[Floats]]  # the vectors of some batches
+
+
+def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
+    """The places whose states a pooling averages; `row.roles["word"]` are the word's pieces."""
+    content, word = row.content, row.roles["word"]
+    if pool == "cls":
+        return (row.ids.index(cls) if cls in row.ids else 0,)
+    one: Mapping[str, tuple[int, ...]] = {
+        "first": (0,),
+        "last": content[-1:],
+        "mean": content,
+        "mean-all": tuple(range(len(row.ids))),
+        "word-mean": word,
+        "word-first": word[:1],
+        "word-last": word[-1:],
+        "after-word": (word[0] + 1,) if word else (),
+    }
+    return one[pool]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceVectors:
+    """Embeds with a network that `compute` asks; `layer` counts from the embeddings or the end.
+
+    The embeddings are layer 0, the last layer is -1.
+    """
+
+    compute: Compute
+    codec: TokenizerCodec
+    limit: int
+    layer: int = -1
+    budget: Budget = Budget()
+    known: VectorAnswers | None = None
+    progress: Progress = lambda rows, total: None
+
+    def has(self, words: Iterable[str]) -> set[str]:
+        """The words that the model has, in pieces: those that are not unknown altogether."""
+        unknown = self.codec.unknown
+        return {w for w in words if not all(p == unknown for p in self.codec.pieces(w))}
+
+    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+        """A vector for each wanted [n, d]; NaN where the sentence is longer than the limit."""
+        rows: dict[tuple[int, ...], int] = {}
+        asked: list[list[Asked]] = []
+        cls = self.codec.tokenizer.cls_token_id
+        known: dict[tuple[str, Mention], Encoded] = {}
+        for number, want in enumerate(wanted):
+            key = (want.encode, want.mention)
+            if key not in known:
+                known[key] = ENCODE[want.encode](self.codec, want.mention)
+            row = known[key]
+            if len(row.ids) > self.limit:
+                continue
+            places = places_for(want.pool, row, cls)
+            if not places and want.encode == "guo2021":
+                continue  # the release has no vector where it does not find the piece
+            if not places:
+                raise DataError(
+                    f"no token of {want.mention.text!r} belongs to the word at "
+                    f"{want.mention.span}; the tokenizer drops it."
+                )
+            index = rows.setdefault(row.ids, len(rows))
+            if index == len(asked):
+                asked.append([])
+            layer = self.layer if want.layer is None else want.layer
+            asked[index].append((number, places, layer))
+        return self._run(list(rows), asked, len(wanted))
+
+    def _run(self, rows: list[tuple[int, ...]], asked: list[list[Asked]], n: int) -> Floats:
+        out = np.full((n, 1), np.nan)
+        lengths = [len(r) for r in rows]
+        groups = batches(lengths, [1] * len(rows), self.budget, 1)
+        parts = [([rows[i] for i in g], [asked[i] for i in g]) for g in groups]
+        for group, pooled in zip(groups, self._answered(parts), strict=True):
+            if out.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
+                out = np.full((n, pooled.shape[1]), np.nan)
+            out[[number for i in group for number, _, _ in asked[i]]] = pooled
+            self.progress(len(group), len(rows))
+        return out
+
+    def _answered(self, parts: Sequence[Batch]) -> Iterator[Floats]:
+        """The vectors of each batch: of an earlier run where all are known, else computed."""
+        keys = [self._keys(part) for part in parts]
+        recalled = [self.known.recall(k) if self.known else None for k in keys]
+        missing = [p for p, known in zip(parts, recalled, strict=True) if known is None]
+        new = self.compute(missing) if missing else iter(())
+        for known, own in zip(recalled, keys, strict=True):
+            vectors = next(new) if known is None else known
+            if known is None and self.known:
+                self.known.note(own, vectors)
+            yield vectors
+
+    def _keys(self, part: Batch) -> list[Any]:
+        if self.known is None:
+            return []
+        return [
+            self.known.key(row, places, layer)
+            for row, questions in zip(*part, strict=True)
+            for _, places, layer in questions
+        ]

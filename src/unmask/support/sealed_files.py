@@ -1,0 +1,88 @@
+"""Small files that are kept for later runs: whole, or not used at all."""
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from unmask.support.paths import cache_folder
+
+# Sorts of files, by the folder that they are in: what `unmask cache` says of them.
+MODELS, PLANS = "models", "plans"
+KEPT = {MODELS: "models that need not be loaded for known answers", PLANS: "plans"}
+SEAL = 16  # bytes of the digest that stands before the content
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
+
+
+@cache
+def code_digest() -> str:
+    """A digest of unmask's own code and of the libraries' versions: another one, another key."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            digest.update(f"{name} {version(name)}".encode())
+    return digest.hexdigest()
+
+
+def held(name: str) -> tuple[int, int]:
+    """How many files of a sort are kept, and their bytes."""
+    sizes = [p.stat().st_size for p in _files(name)]
+    return len(sizes), sum(sizes)
+
+
+def removed(name: str) -> int:
+    """Remove the files of a sort; returns the bytes that they had."""
+    size = held(name)[1]
+    for path in _files(name):
+        path.unlink(missing_ok=True)
+    return size
+
+
+def trimmed(name: str, most: int) -> None:
+    """Let the oldest files of a sort leave until they are within `most` bytes."""
+    with suppress(OSError):
+        by_age = sorted(_files(name), key=lambda p: p.stat().st_mtime)
+        size = sum(p.stat().st_size for p in by_age)
+        for path in by_age:
+            if size <= most:
+                return
+            size -= path.stat().st_size
+            path.unlink(missing_ok=True)
+
+
+def _files(name: str) -> list[Path]:
+    folder = cache_folder() / name
+    return [p for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file with its digest, in one step; a disk that takes none is no error."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_digest(content) + content)
+            os.replace(draft, path)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)
+            raise
+
+
+def read(path: Path) -> bytes | None:
+    """The content of a file; None where there is none, or where it was damaged."""
+    try:
+        whole = path.read_bytes()
+    except OSError:
+        return None
+    content = whole[SEAL:]
+    return content if _digest(content) == whole[:SEAL] else None
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=SEAL).digest()
