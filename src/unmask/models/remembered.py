@@ -41,8 +41,8 @@ TOKENS = ("unk", "cls", "sep", "mask", "pad", "bos", "eos")
 class Facts:
     """What is known of a model: all that a run asks of one whose answers are there.
 
-    `tokens` has the special tokens by name with their ids, `backend` the tokenizer as its library
-    writes it.
+    `prefixes`: rows that begin alike are asked together. `tokens` has the special tokens by name
+    with their ids, `backend` the tokenizer as its library writes it.
     """
 
     kind: Kind
@@ -51,6 +51,7 @@ class Facts:
     abilities: Mapping[str, Any]
     provenance: Mapping[str, Any]
     specials: Sequence[int]
+    prefixes: bool
     tokens: Mapping[str, tuple[str, int]]
     backend: str
 
@@ -125,6 +126,7 @@ def remember(model: Any, name: str, options: Options) -> None:
         asdict(model.abilities),
         dict(model.provenance),
         [int(i) for i in tokenizer.all_special_ids],
+        bool(model.engine().fast.prefixes) if model.abilities.streams else False,
         {k: (str(getattr(tokenizer, f"{k}_token")), int(i)) for k, i in named if i is not None},
         tokenizer.backend_tokenizer.to_str(),
     )
@@ -225,7 +227,8 @@ class RememberedModel:
         if known is None or stream == "next":
             return own
         show = masking_rule(self.kind, stream, self.codec)
-        return Recalled(own, show, self.facts.vocabulary, budget or Budget(), known, progress)
+        settings = (self.facts.vocabulary, self.facts.prefixes, budget or Budget(), known, progress)
+        return Recalled(own, show, *settings)
 
     def vectors(
         self,
@@ -277,6 +280,7 @@ class Recalled:
     own: LogProbs
     show: MaskingRule
     vocabulary: int
+    prefixes: bool
     budget: Budget
     answers: Answers
     progress: Progress = field(default=lambda rows, total: None)
@@ -284,6 +288,7 @@ class Recalled:
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions, in their order."""
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
+        asked = asked.in_trees() if self.prefixes else asked
         out = np.full((3, len(asked.gold)), np.nan)
         for weighted in (True, False):
             for group in asked.batches(self.budget, self.vocabulary, weighted):

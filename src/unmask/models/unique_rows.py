@@ -6,7 +6,7 @@ one flat buffer that input tensors are filled from by index.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from unmask.errors import NotApplicable
 from unmask.models.batches import Budget, batches
+from unmask.models.prefix_trees import TreeNumbers, tree_numbers
 from unmask.queries import EACH, LATER, Hidden, Ints, RowQueries, ranges, sums
 from unmask.types import Kind
 
+WORTH = 0.9  # of the tokens may be left for trees to be worth it
 FEW_ROWS = 200  # rows that are found the same one by one as fast as together
 
 
@@ -81,6 +83,7 @@ class UniqueRows:
     `hidden` the places that are shut off in each, where that is not written in the tokens. A slot
     is a place of a row that is asked about: those of row r are `slots[r]` to `slots[r + 1]`, at
     `places`. Question i asks for `gold[i]` at slot `slot[i]`; `order` sorts questions by slot.
+    `trees`, where there are some: rows that begin alike are in one batch.
     """
 
     tokens: Ints
@@ -93,6 +96,7 @@ class UniqueRows:
     gold: Ints
     order: Ints
     first: Ints  # row -> its first question in `order`; one more than rows
+    trees: TreeNumbers | None = None
 
     @property
     def lengths(self) -> Ints:
@@ -111,9 +115,24 @@ class UniqueRows:
     def batches(self, budget: Budget, vocabulary: int, weighted: bool) -> Iterator[Ints]:
         """Batches of row numbers: those that need attention weights, or the rest."""
         chosen = np.flatnonzero(self.attended == weighted)
+        if self.trees is not None and not weighted:
+            alone = self.trees.alone[chosen]
+            yield from self._by_tree(self.trees, chosen[~alone], budget, vocabulary)
+            chosen = chosen[alone]
         places = np.diff(self.slots)[chosen]
         for group in batches(self.lengths[chosen], places, budget, vocabulary):
             yield chosen[group]
+
+    def _by_tree(
+        self, trees: TreeNumbers, chosen: Ints, budget: Budget, vocabulary: int
+    ) -> Iterator[Ints]:
+        """Batches of whole trees, as row numbers."""
+        present, which = np.unique(trees.number[chosen], return_inverse=True)
+        places = np.bincount(which, weights=np.diff(self.slots)[chosen]).astype(np.int64)
+        order, counts = np.argsort(which, kind="stable"), np.bincount(which)
+        starts = np.cumsum(counts) - counts
+        for group in batches(trees.sizes[present], places, budget, vocabulary):
+            yield chosen[order[ranges(starts[group], counts[group])]]
 
     def part(self, group: Ints) -> "UniqueRows":
         """The questions about some rows alone; its question i is number `of(group)[i]` here."""
@@ -132,7 +151,14 @@ class UniqueRows:
             gold=self.gold[numbers],
             order=np.arange(len(numbers)),
             first=np.concatenate([[0], np.cumsum(asked)]),
+            trees=None if self.trees is None else self.trees.of(group),
         )
+
+    def in_trees(self) -> "UniqueRows":
+        """The same, with rows that begin alike in one tree; as it is where few do."""
+        numbers = tree_numbers(self.tokens, self.starts)
+        few = numbers.sizes.sum() > WORTH * self.lengths.sum()
+        return self if few else replace(self, trees=numbers)
 
 
 def find_unique_rows(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn import functional
 from torch.nn.modules import module as _hooks
 
 Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
@@ -166,7 +166,10 @@ def _context(
     own: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
 ) -> torch.Tensor:
     """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
-    attended = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=own.scaling)
+    attention = (
+        functional.scaled_dot_product_attention
+    )  # which short rows have in a form of their own
+    attended = attention(query, key, value, attn_mask=mask, scale=own.scaling)
     return attended.transpose(1, 2).flatten(2)
 
 

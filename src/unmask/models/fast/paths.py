@@ -6,9 +6,10 @@ Every path gives the numbers of the plain one, within rounding; `tests/models` h
 from dataclasses import dataclass, field
 from typing import Any
 
-from unmask.models.fast.direct_layers import Encoder, encoder_of
+from unmask.models.fast.direct_layers import Encoder, encoder_of, untouched
 from unmask.models.fast.fp32_split import SplitProducts, split_products
 from unmask.models.fast.pass_queue import PassQueue
+from unmask.models.fast.short_attention import ShortAttention, short_attention
 from unmask.models.transformers.weights import device_of
 
 PASSES_AHEAD = (
@@ -22,13 +23,27 @@ class FastPaths:
 
     `encoder`: its layers are called directly. `split`: its float32 products are made from halves.
     `queue`: passes that are under way at a time. `gathers`: the head, and where it is known how,
-    all behind the last attention, sees only the places that are asked about.
+    all behind the last attention, sees only the places that are asked about. `attention`: short
+    rows share its tiles. `prefixes`: what rows begin with is computed once for all of them.
     """
 
     encoder: Encoder | None = None
     split: SplitProducts = field(default_factory=lambda: SplitProducts(()))
     queue: PassQueue = field(default_factory=lambda: PassQueue(1))
     gathers: bool = False
+    attention: ShortAttention = field(default_factory=ShortAttention)
+    prefixes: bool = False
+
+
+# Families whose attention takes what each token sees, and places that are not in a row.
+READ_TREES = frozenset({"gpt2", "llama", "opt", "mistral", "qwen2", "qwen3", "gpt_neox", "phi"})
+
+
+def reads_trees(net: Any) -> bool:
+    """Whether a causal network, as transformers made it, can be shown rows as trees."""
+    made = type(net).__module__.startswith("transformers.models.") and untouched(net)
+    usual = net.config._attn_implementation == "sdpa"
+    return made and usual and net.config.model_type in READ_TREES
 
 
 def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
@@ -36,4 +51,5 @@ def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
     if not enabled:
         return FastPaths()
     queue = PassQueue(PASSES_AHEAD if device_of(net).type == "cuda" else 1)
-    return FastPaths(encoder_of(net), split_products(net, precision), queue, True)
+    split = split_products(net, precision)
+    return FastPaths(encoder_of(net), split, queue, True, short_attention(net), reads_trees(net))

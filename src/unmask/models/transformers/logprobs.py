@@ -7,7 +7,7 @@ GPU works on one batch the next one is made ready.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from unmask.models.batches import Budget, Progress
 from unmask.models.fast.direct_layers import Asked
 from unmask.models.fast.pass_queue import Passes, Started
 from unmask.models.fast.paths import FastPaths
+from unmask.models.prefix_trees import grown, padded_rows
 from unmask.models.transformers.hooks import (
     attention_received,
     attention_weights,
@@ -78,7 +79,7 @@ class Pass:
     `ids` and `real` [rows, width]; `row` and `at` [slots] say where the head reads, `nth` the
     number of a slot within its row; `index` and `gold` [questions] which slot and which token;
     `questions` are their numbers. `each` is the number of slots of a row where all have as many,
-    else 0.
+    else 0. Of trees there are also the `places` of tokens in their sentences, and what each `sees`.
     """
 
     rows: Ints
@@ -92,6 +93,40 @@ class Pass:
     nth: torch.Tensor
     index: torch.Tensor
     gold: torch.Tensor
+    places: torch.Tensor | None = None
+    sees: torch.Tensor | None = None
+
+
+def prepare_trees(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
+    """The tensors of a batch whose rows are in trees; a place that they share is one slot."""
+    assert asked.trees is not None
+    lengths = asked.lengths[group]
+    tokens = asked.tokens[ranges(asked.starts[group], lengths)]
+    rows = padded_rows(tokens, np.concatenate([[0], np.cumsum(lengths)]))
+    trees = grown(rows, lengths, asked.trees.number[group], pad)
+    counts = asked.slots[group + 1] - asked.slots[group]
+    row = np.repeat(np.arange(len(group)), counts)
+    node = trees.node[row, asked.places[ranges(asked.slots[group], counts)]]
+    width = trees.ids.shape[1]
+    where, slot = np.unique(trees.tree[row] * width + node, return_inverse=True)
+    numbers = asked.of(group)
+    before = np.cumsum(counts) - counts
+    shift = np.repeat(before - asked.slots[group], asked.first[group + 1] - asked.first[group])
+    arrays = (
+        trees.ids,
+        np.ones_like(trees.ids),
+        where // width,
+        where % width,
+        np.zeros(len(where), np.int64),
+        slot[asked.slot[numbers] + shift],
+        asked.gold[numbers],
+        trees.places,
+    )
+    *sent, places = _sent(arrays, device)
+    sees = torch.from_numpy(trees.sees)[:, None]
+    sees = sees.pin_memory() if device.type == "cuda" else sees
+    sees = sees.to(device, non_blocking=True)
+    return replace(Pass(group, numbers, True, 0, *sent), places=places, sees=sees)
 
 
 def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
@@ -196,6 +231,7 @@ class Engine:
         A GPU has a few batches before it, so that it need not wait for Python.
         """
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
+        asked = asked.in_trees() if self.fast.prefixes else asked
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
         finish = self.fast.queue.add(self._passes(asked, out))
@@ -230,11 +266,14 @@ class Engine:
         self, asked: UniqueRows, group: Ints, weighted: bool
     ) -> Iterator[tuple[Pass, "Answer"]]:
         """A batch on its way; one that the memory does not hold goes in halves."""
-        batch = prepare(asked, group, self.pad, device_of(self.net))
+        in_trees = asked.trees is not None and not weighted and not asked.trees.alone[group].all()
+        fill = prepare_trees if in_trees else prepare
+        batch = fill(asked, group, self.pad, device_of(self.net))
         try:
             with (
                 matmul_precision(self.precision),
                 self.fast.split.used(),
+                self.fast.attention.used(),
                 attention_weights(self.net, weighted),
             ):
                 answer = Answer.of(self._answer(asked, batch, weighted))
@@ -292,10 +331,8 @@ class Engine:
         with running(self.net), self._gathered(batch, picked):
             out = self.net(
                 input_ids=batch.ids,
-                # Without padding there is nothing to shut off, and attention is faster.
-                attention_mask=padding_mask(self.net, batch.real, self.fast.gathers)
-                if batch.padded
-                else None,
+                attention_mask=self._mask(batch),
+                **({} if batch.places is None else {"position_ids": batch.places}),
                 **self.segments(batch.ids),
                 **(self._permutation(asked, batch) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
@@ -310,6 +347,13 @@ class Engine:
         if not weighted:
             return out.logits[0], torch.full_like(batch.row, torch.nan, dtype=torch.float64)
         return out.logits[0], attention_received(out.attentions, batch.real)[batch.row, batch.at]
+
+    def _mask(self, batch: Pass) -> torch.Tensor | None:
+        """What places do not see, where that is not usual for the network."""
+        if batch.sees is not None:
+            return batch.sees
+        # Without padding there is nothing to shut off, and attention is faster.
+        return padding_mask(self.net, batch.real, self.fast.gathers) if batch.padded else None
 
     def _gathered(self, batch: Pass, picked: bool) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""

@@ -1,0 +1,88 @@
+"""Attention within short rows, on a GPU in half precision.
+
+A sentence has about sixteen tokens, and the usual kernels work on tiles of 64 by 128: most of a
+tile is empty. Here several rows share one tile, each seeing itself alone. All families whose
+attention is torch's `scaled_dot_product_attention` have it while a pass is under way; what it does
+not fit (long rows, float32, odd sizes) goes the usual way.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+LONGEST = 64  # tokens of a row that fits into a tile
+SIZES = (16, 32, 64, 128)  # of a head
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def fits(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> bool:
+    """Whether attention [rows, heads, places, size] is of short rows that see themselves."""
+    rows, heads, width, size = query.shape
+    if not query.is_cuda or query.dtype not in HALVES or not 0 < width <= LONGEST:
+        return False
+    if size not in SIZES or key.shape[2] != width or key.shape[0] != rows or heads % key.shape[1]:
+        return False
+    if mask is None:
+        return True
+    shapes = zip(mask.shape, (rows, 1, width, width), strict=False)
+    return mask.dtype == torch.bool and mask.dim() == 4 and all(a in (1, b) for a, b in shapes)
+
+
+def attended(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """As torch's function of this meaning: [rows, heads, places, size]."""
+    if dropout_p or query.dim() != 4 or not fits(query, key, attn_mask):
+        usual: torch.Tensor = _USUAL(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+        return usual
+    from unmask.models.fast import short_attention_triton
+
+    by = query.shape[-1] ** -0.5 if scale is None else scale
+    found: torch.Tensor = short_attention_triton.attended(
+        query, key, value, attn_mask, is_causal, by
+    )
+    return found
+
+
+_USUAL: Any = functional.scaled_dot_product_attention
+
+
+@dataclass(frozen=True, slots=True)
+class ShortAttention:
+    """Whether a network's short rows share tiles."""
+
+    able: bool = False
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Let attention within short rows be done here."""
+        if not self.able:
+            yield
+            return
+        before = functional.scaled_dot_product_attention
+        functional.scaled_dot_product_attention = attended
+        try:
+            yield
+        finally:
+            functional.scaled_dot_product_attention = before
+
+
+def short_attention(net: Any) -> ShortAttention:
+    """What a network can have of it: on a GPU, where Triton is, in half precision."""
+    weights = next(net.parameters())
+    triton = weights.is_cuda and find_spec("triton") is not None
+    return ShortAttention(triton and weights.dtype in HALVES)

@@ -1,0 +1,95 @@
+"""The GPU code of `short_attention`, in Triton: several rows in one tile."""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+TILE = 64  # places that are looked at together
+
+
+@triton.jit
+def _attended(
+    query,
+    key,
+    value,
+    mask,
+    out,
+    rows,
+    width,
+    together,
+    scale,
+    group,
+    q_row,
+    q_head,
+    q_place,
+    k_row,
+    k_head,
+    k_place,
+    v_row,
+    v_head,
+    v_place,
+    m_row,
+    m_from,
+    m_to,
+    o_row,
+    o_head,
+    o_place,
+    causal: tl.constexpr,
+    masked: tl.constexpr,
+    size: tl.constexpr,
+    tile: tl.constexpr,
+) -> None:
+    head = tl.program_id(1)
+    shared = head // group  # heads may have keys and values in common
+    at = tl.arange(0, tile)
+    nth, place = at // width, at % width
+    row = (tl.program_id(0) * together + nth).to(tl.int64)
+    real = (nth < together) & (row < rows)
+    column = tl.arange(0, size)[None, :]
+    inside = real[:, None] & (column < size)
+    q_at = (row * q_row + head * q_head + place * q_place)[:, None] + column
+    k_at = (row * k_row + shared * k_head + place * k_place)[:, None] + column
+    v_at = (row * v_row + shared * v_head + place * v_place)[:, None] + column
+    o_at = (row * o_row + head * o_head + place * o_place)[:, None] + column
+    q = tl.load(query + q_at, mask=inside, other=0.0)
+    k = tl.load(key + k_at, mask=inside, other=0.0)
+    sees = (nth[:, None] == nth[None, :]) & real[:, None] & real[None, :]
+    if causal:
+        sees = sees & (place[None, :] <= place[:, None])
+    if masked:
+        m_at = (row * m_row + place * m_from)[:, None] + (place * m_to)[None, :]
+        sees = sees & (tl.load(mask + m_at, mask=sees, other=0) != 0)
+    score = tl.where(sees, tl.dot(q, tl.trans(k)) * scale, float("-inf"))
+    most = tl.max(score, 1)
+    most = tl.where(most == float("-inf"), 0.0, most)  # what sees nothing is no number else
+    weight = tl.exp(score - most[:, None])
+    total = tl.sum(weight, 1)
+    v = tl.load(value + v_at, mask=inside, other=0.0)
+    found = tl.dot(weight.to(v.dtype), v) / tl.where(total > 0, total, 1.0)[:, None]
+    tl.store(out + o_at, found.to(v.dtype), mask=inside)
+
+
+def attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
+    """As `short_attention.attended`; the heads of a place lie side by side in what comes out."""
+    rows, heads, width, size = query.shape
+    query, key, value = (x if x.stride(3) == 1 else x.contiguous() for x in (query, key, value))
+    out = torch.empty(rows, width, heads, size, dtype=query.dtype, device=query.device)
+    out = out.transpose(1, 2)
+    together, given, steps = TILE // width, query, (0, 0, 0)
+    if mask is not None:
+        given = mask.view(torch.uint8).expand(rows, 1, width, width)
+        steps = (given.stride(0), given.stride(2), given.stride(3))
+    strides = [x.stride()[:3] for x in (query, key, value)]
+    with torch.cuda.device(query.device):  # of several GPUs, Triton takes the current one
+        _attended[(triton.cdiv(rows, together), heads)](
+            *(query, key, value, given, out),
+            *(rows, width, together, scale, heads // key.shape[1]),
+            *(step for three in strides for step in three),
+            *steps,
+            *out.stride()[:3],
+            *(causal, mask is not None, size, TILE),
+            num_warps=4,
+        )
+    return out

@@ -1,0 +1,123 @@
+"""Rows that begin alike, as trees: a causal network reads what they have in common once.
+
+The sentences of an item are mostly the same up to one word. Their rows, put into alphabetical
+order, make a tree: each row adds the tokens behind what it shares with the row before. A tree is
+one row to the network, in which a token stands at the place that it has in its sentence and sees
+its own beginning alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmask.queries import Ints, ranges
+
+LEAST_SHARED = 0.25  # of a row's tokens, to be put into the tree of the row before
+LARGEST = 64  # tokens of a tree: each sees a share of it only, and is compared with all
+
+
+def padded_rows(tokens: Ints, starts: Ints) -> Ints:
+    """Rows [rows, width], filled up with -1."""
+    lengths = np.diff(starts)
+    out = np.full((len(lengths), int(lengths.max(initial=0))), -1, np.int64)
+    out[np.arange(out.shape[1]) < lengths[:, None]] = tokens
+    return out
+
+
+def shared_beginnings(rows: Ints) -> Ints:
+    """How many tokens each row [rows, width] has in common with the row before; 0 for the first."""
+    same = (rows[1:] == rows[:-1]) & (rows[1:] >= 0)
+    return np.concatenate([[0], np.cumprod(same, axis=1).sum(1)]).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNumbers:
+    """The `number` of the tree that each row is in [rows], and the `sizes` of trees in tokens."""
+
+    number: Ints
+    sizes: Ints
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Rows that have their tree for themselves."""
+        return np.asarray(np.bincount(self.number)[self.number] == 1)
+
+    def of(self, rows: Ints) -> "TreeNumbers":
+        """Those of some rows."""
+        return TreeNumbers(self.number[rows], self.sizes)
+
+
+def tree_numbers(tokens: Ints, starts: Ints) -> TreeNumbers:
+    """Rows, one behind the other, in trees."""
+    table = padded_rows(tokens, starts)
+    order = np.lexsort(table.T[::-1]) if table.size else np.arange(len(table))
+    lengths = np.diff(starts)[order]
+    shared = shared_beginnings(table[order])
+    number = np.zeros(len(order), np.int64)
+    sizes: list[int] = []
+    close = shared >= np.maximum(LEAST_SHARED * lengths, 1)
+    steps = zip(close.tolist(), shared.tolist(), lengths.tolist(), strict=True)
+    for place, (joins, common, length) in enumerate(steps):
+        if joins and sizes and sizes[-1] + length - common <= LARGEST:
+            sizes[-1] += length - common
+        else:
+            sizes.append(length)
+        number[place] = len(sizes) - 1
+    out = np.empty(len(order), np.int64)
+    out[order] = number
+    return TreeNumbers(out, np.array(sizes, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Some rows as trees: what a network is shown.
+
+    `ids` and `places` [trees, width]: tokens, and where each stands in its sentence; `sees`
+    [trees, width, width]: which others a token sees. `tree` [rows] is the tree of each row, `node`
+    [rows, longest] where each of its tokens is in there.
+    """
+
+    ids: Ints
+    places: Ints
+    sees: NDArray[np.bool_]
+    tree: Ints
+    node: Ints
+
+
+def grown(rows: Ints, lengths: Ints, number: Ints, pad: int) -> Trees:
+    """The trees of some rows [rows, width], which have the tree's `number`s."""
+    order = np.lexsort((*rows.T[::-1], number))
+    table, sizes, of = rows[order], lengths[order], number[order]
+    first = np.concatenate([[True], of[1:] != of[:-1]])
+    shared = np.where(first, 0, np.minimum(shared_beginnings(table), sizes))
+    tree = np.cumsum(first) - 1
+    new = sizes - shared
+    ends = np.cumsum(new)
+    base = ends - new - (ends - new)[first][tree]  # new tokens of the tree before this row
+    node = _nodes(table.shape[1], shared, base)
+    width = int((base + new).max(initial=0))
+    count = int(tree[-1]) + 1 if len(tree) else 0
+    ids, places = np.full((count, width), pad, np.int64), np.zeros((count, width), np.int64)
+    row, place = np.repeat(np.arange(len(table)), new), ranges(shared, new)
+    at = (tree[row], node[row, place])
+    ids[at], places[at] = table[row, place], place
+    sees = np.zeros((count, width, width), bool)
+    sees[:, np.arange(width), np.arange(width)] = True  # what is padding sees itself
+    path = np.repeat(np.arange(len(row)), place + 1)
+    before = ranges(np.zeros(len(row), np.int64), place + 1)
+    sees[tree[row][path], node[row, place][path], node[row[path], before]] = True
+    back = np.argsort(order)
+    return Trees(ids, places, sees, tree[back], node[back])
+
+
+def _nodes(width: int, shared: Ints, base: Ints) -> Ints:
+    """Where each token of a row is in its tree [rows, width].
+
+    The row that has brought it there is the last one, up to its own, that shares less than that
+    place with the row before it.
+    """
+    place = np.arange(width)
+    brought = np.where(place >= shared[:, None], np.arange(len(shared))[:, None], -1)
+    owner = np.maximum.accumulate(brought, axis=0)
+    return np.asarray(base[owner] + place - shared[owner])
