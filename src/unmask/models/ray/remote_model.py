@@ -30,6 +30,7 @@ class RemoteEngine:
     stream: str
     show: MaskingRule
     vocabulary: int
+    prefixes: bool
     budget: Budget
     answers: Answers | None
     progress: Progress
@@ -40,6 +41,7 @@ class RemoteEngine:
             answers: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
             return answers
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
+        asked = asked.in_trees() if self.prefixes else asked
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
         left = [job for job in self._groups(asked) if not self._recalled(asked, *job, out)]
@@ -79,6 +81,7 @@ class Remote:
     provenance: Mapping[str, Any]
     limit: int
     remarks: tuple[str, ...] = ()
+    prefixes: bool = False  # rows that begin alike are asked together
 
     @property
     def family(self) -> str:
@@ -116,7 +119,7 @@ class Remote:
         show = MaskingRule() if stream == "next" else masking_rule(self.kind, stream, self.codec)
         answers = answers_of(store, self.provenance, stream)
         size = int(self.config.get_text_config().vocab_size)
-        fields = (self.workers, self.precision, stream, show, size)
+        fields = (self.workers, self.precision, stream, show, size, self.prefixes)
         return RemoteEngine(*fields, budget or Budget(), answers, progress)
 
     def vectors(

@@ -41,7 +41,8 @@ class Worker:
         """What the driver needs to know of the model."""
         model = self._model(dtype)
         facts = {"provenance": dict(model.provenance), "limit": model.limit}
-        return facts | {"remarks": model.abilities.remarks}
+        trees = bool(model.abilities.streams) and model.engine().fast.prefixes
+        return facts | {"remarks": model.abilities.remarks, "prefixes": trees}
 
     def budget(self, dtype: str, tokens: int | str) -> Any:
         """What one forward pass may hold here."""
