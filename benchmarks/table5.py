@@ -24,6 +24,7 @@ from sizes import SMALL
 from unmask.data import catalogue
 from unmask.flow import evaluate as flow
 from unmask.flow import results, run_likelihood
+from unmask.flow.planning import Planner
 from unmask.models.transformers.model import wrap
 from unmask.options import Options, Spec
 
@@ -73,11 +74,16 @@ def parts(model, options):
 
         return call
 
-    before = run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, results.result
-    run_likelihood._planned = wrapped("planning", before[0])
-    run_likelihood.begin = wrapped("sending", before[1])
-    run_likelihood._reduced = wrapped("waiting", before[2])
-    results.result = wrapped("statistics", before[3])
+    timed_functions = (
+        (Planner, "of", "planning"),
+        (Planner, "keep", "keeping"),
+        (run_likelihood, "begin", "sending"),
+        (run_likelihood, "_reduced", "waiting"),
+        (results, "result", "statistics"),
+    )
+    before = [getattr(owner, function) for owner, function, _ in timed_functions]
+    for (owner, function, name), own in zip(timed_functions, before, strict=True):
+        setattr(owner, function, wrapped(name, own))
     try:
         with timed(times, "whole"):
             with timed(times, "reading"):
@@ -86,9 +92,8 @@ def parts(model, options):
             specs = [Spec(model, m, d) for d in sets for m in MEASURES]
             found = flow.evaluate(specs, options)
     finally:
-        run_likelihood._planned, run_likelihood.begin, run_likelihood._reduced, results.result = (
-            before
-        )
+        for (owner, function, _), own in zip(timed_functions, before, strict=True):
+            setattr(owner, function, own)
     return times, found
 
 

@@ -217,6 +217,27 @@ class PipelinedLogProbs(LogProbs, Protocol):
         ...
 
 
+@runtime_checkable
+class RowLogProbs(LogProbs, Protocol):
+    """An engine that is shown distinct rows, which may have been found before.
+
+    `shows` tells engines apart that find other rows of the same questions.
+    """
+
+    @property
+    def shows(self) -> str:
+        """What decides its rows, beside the questions."""
+        ...
+
+    def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> Any:
+        """The distinct rows of some questions."""
+        ...
+
+    def begin_rows(self, rows: Any) -> Callable[[], Readings]:
+        """Send the questions about some rows off; what is returned waits for the answers."""
+        ...
+
+
 class Codec(Protocol):
     """What plans may ask of a tokenizer."""
 

@@ -7,7 +7,7 @@ import pytest
 import unmask
 from conftest import tiny
 from unmask.errors import ModelError
-from unmask.flow import run_likelihood
+from unmask.flow import planning
 from unmask.flow.evaluate import evaluate, loaded
 from unmask.options import Options
 
@@ -41,8 +41,8 @@ def test_what_a_model_cannot_do_is_told_once_and_costs_no_other(tmp_path):
 
 def test_models_of_one_tokenizer_share_their_plans(monkeypatch):
     made = []
-    real = run_likelihood.plan
-    monkeypatch.setattr(run_likelihood, "plan", lambda *a: made.append(a[0].name) or real(*a))
+    real = planning.plan
+    monkeypatch.setattr(planning, "plan", lambda *a: made.append(a[0].name) or real(*a))
     first = tiny("bert")
     second = replace(first, name="second")
     other = tiny("roberta")

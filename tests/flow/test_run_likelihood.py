@@ -42,11 +42,11 @@ def test_slices_hold_every_item_once(first):
     sets = [Dataset(str(n), "triplets", items[:n]) for n in (3, 4, 50, 2)]
     found = list(plan.slices(sets, 30, first))
     if first is None:
-        assert [d.name for d, _ in found[0]] == ["3", "4", "50"]
+        assert [d.name for d, _, _ in found[0]] == ["3", "4", "50"]
     for data in sets:
-        mine = [i for part in found for whole, p in part if whole is data for i in p.items]
+        mine = [i for part in found for whole, p, _ in part if whole is data for i in p.items]
         assert tuple(mine) == data.items
-    sizes = [sum(len(i.texts) for _, p in part for i in p.items) for part in found]
+    sizes = [sum(len(i.texts) for _, p, _ in part for i in p.items) for part in found]
     assert max(sizes) <= 30
     assert first is None or sizes[0] <= max(first, 3)
 

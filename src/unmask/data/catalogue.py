@@ -17,6 +17,7 @@ from unmask.data.cards import Card, release_files, seat_files, sentence_sets, wo
 from unmask.data.check.file import problems
 from unmask.data.clusters import clustered
 from unmask.data.fetch import locate
+from unmask.data.kept import kept
 from unmask.data.readers.lists import read_lists
 from unmask.data.readers.own_columns import understood
 from unmask.data.readers.pairs import pairs_of, read_pairs
@@ -136,9 +137,22 @@ def resolve(
         return _offered(name)
     base, _, control = name.partition(":")
     with gc_paused():
-        flagged = defects.flagged(sentences(base, encoding, cluster))
+        flagged = _flagged(base, encoding, cluster)
     sets: list[Data] = [controls.controlled(flagged, control) if control else flagged]
     return sets + ([defects.without_flagged(flagged)] if exclude_flagged else [])
+
+
+def _flagged(name: str, encoding: str | None, cluster: str | None) -> Dataset:
+    """A sentence set with its visible defects; a published one as it was read before."""
+
+    def made() -> Dataset:
+        return defects.flagged(sentences(name, encoding, cluster))
+
+    own = sentence_sets().get(name)
+    if own is None or own.packaged or own.beside:
+        return made()
+    places = [locate(one) for one in (own, *own.needs)]
+    return kept(f"{name} {places!r}", [path for path, _ in places], made)
 
 
 def _rows(data: Any, cluster: str | None) -> Dataset:

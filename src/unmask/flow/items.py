@@ -105,7 +105,21 @@ def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:
 
 def data_facts(data: Any) -> dict[str, Any]:
     """Where the data of a result come from, and what tells them from others of the same name."""
-    return {k: v for k, v in data.about.items() if k != "notes"} | {"digest": _digest(data)}
+    return {k: v for k, v in data.about.items() if k != "notes"} | {"digest": _known_digest(data)}
+
+
+_DIGESTS: dict[int, tuple[Any, str]] = {}  # by identity of the items, which are kept with it
+MOST_DIGESTS = 32
+
+
+def _known_digest(data: Any) -> str:
+    """The digest, made once for the results of all measures."""
+    content = data.items if isinstance(data, Dataset) else data.stimuli
+    if id(content) not in _DIGESTS:
+        while len(_DIGESTS) >= MOST_DIGESTS:
+            _DIGESTS.pop(next(iter(_DIGESTS)), None)
+        _DIGESTS[id(content)] = (content, _digest(data))
+    return _DIGESTS[id(content)][1]
 
 
 def _digest(data: Any) -> str:

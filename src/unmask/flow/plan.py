@@ -1,7 +1,9 @@
 """Items to questions: what a measure asks of a model about each sentence of a data set."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +26,9 @@ class Planned:
 
     Sentences stand in the order of the items and of their labels. `values[s]` and `priors[s]` say
     how many questions of the value, and then of the prior, are sentence s's; an item that cannot
-    be asked has none, and a reason. `read` has the sentences in tokens.
+    be asked has none, and a reason. `unknown` of `content` tokens are not known to the tokenizer.
+    `found` gives the questions as arrays, where they are wanted; a plan that was made before has no
+    `asks`.
     """
 
     measure: Likelihood
@@ -33,7 +37,14 @@ class Planned:
     values: Ints
     priors: Ints
     reasons: dict[str, str]
-    read: Read
+    unknown: int
+    content: int
+    found: Callable[[], "Questions"]
+
+    @property
+    def questions(self) -> "Questions":
+        """The questions of all asks, as arrays."""
+        return self.found()
 
     @property
     def count(self) -> int:
@@ -52,18 +63,51 @@ class Planned:
         return [q for ask in self.asks for q in ask.queries]
 
 
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The questions of a plan, in their order: place, gold token, and its characters [n, 2].
+
+    The characters are -1 where the question is about another row than the sentence itself.
+    """
+
+    at: Ints
+    gold: Ints
+    spans: Ints
+
+
+def _questions(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Questions:
+    every = sum(len(a.at) for a in asks)
+    at = np.fromiter(chain.from_iterable(a.at for a in asks), np.int64, every)
+    gold = np.fromiter(chain.from_iterable(a.gold for a in asks), np.int64, every)
+    return Questions(at, gold, _spans(asks, counts, read))
+
+
+def _spans(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Ints:
+    """The characters of every question's token, in the order of the questions [n, 2]."""
+    out: list[tuple[int, int]] = []
+    rest = iter(asks)
+    sentences = (e for by_label in read.sentences for e in by_label.values())
+    for sentence, count in zip(sentences, counts.tolist(), strict=True):
+        while count > 0:
+            ask = next(rest)
+            own = sentence.offsets and ask.row == sentence.ids
+            out += [sentence.offsets[i] if own else (-1, -1) for i in ask.at]
+            count -= len(ask.at)
+    return np.array(out, np.int64).reshape(-1, 2)
+
+
 GROWTH = 4  # a slice may be so much larger than the one before
 
 
 def slices(
     sets: Iterable[Dataset], size: int, first: int | None = None
-) -> Iterator[list[tuple[Dataset, Dataset]]]:
-    """Parts of some data sets, each with the whole it is of, about `size` sentences at a time.
+) -> Iterator[list[tuple[Dataset, Dataset, int]]]:
+    """Parts of some data sets, about `size` sentences at a time: the whole, the part, its place.
 
     Sets that follow each other stay together, so that the rows they share are run once, until a
     slice is full: memory does not grow with the data. With a smaller `first` they grow to it.
     """
-    part: list[tuple[Dataset, Dataset]] = []
+    part: list[tuple[Dataset, Dataset, int]] = []
     full = room = size if first is None else first
     for data in sets:
         each, start = len(data.items[0].texts), 0
@@ -74,7 +118,7 @@ def slices(
                 part, room = [], full
             some = data.items[start : start + max(room // each, 1)]
             whole = len(some) == len(data.items)
-            part.append((data, data if whole else replace(data, items=some)))
+            part.append((data, data if whole else replace(data, items=some), start))
             start, room = start + len(some), room - len(some) * each
     if part:
         yield part
@@ -121,7 +165,9 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
         counts += asked
     _check_fit(measure, every)
     values, priors = np.array(counts, np.int64).T
-    return Planned(measure, data, asks, values, priors, reasons, tokens)
+    found = partial(_questions, asks, values + priors, tokens)
+    known = (tokens.unknown, tokens.tokens, found)
+    return Planned(measure, data, asks, values, priors, reasons, *known)
 
 
 def _put(

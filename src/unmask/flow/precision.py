@@ -41,7 +41,7 @@ def checked(
     rungs = model.finer()
     if not rungs:  # there is no finer one to hold it against
         return dict(scored)
-    quiet = replace(options, dtype="float32", plans=None)
+    quiet = replace(options, dtype="float32", plans=None, cache=False)
     drawn = [_drawn(g.data, options.seed) for g in counted]
     exact = answered(rungs[-1], _parts(counted, drawn), quiet, {})
     now, unsure = dict(scored), [np.ones_like(d) for d in drawn]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,8 @@ def reduced(
         reasons=planned.reasons,
         queries=planned.count,
         rows=readings.rows,
-        unknown=planned.read.unknown,
-        content=planned.read.tokens,
+        unknown=planned.unknown,
+        content=planned.content,
         kept=(tokens(planned, readings, model.codec),)
         if "tokens" in keep or measure.answers
         else (),
@@ -164,15 +164,14 @@ def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
     chosen = ranges(planned.starts, values)
     names = [(item.id, label) for item in planned.data.items for label in item.texts]
     items, labels = (np.repeat(np.array(k, object), values) for k in zip(*names, strict=True))
-    at = np.fromiter(chain.from_iterable(a.at for a in planned.asks), np.int64)
-    gold = np.fromiter(chain.from_iterable(a.gold for a in planned.asks), np.int64)[chosen]
-    spans = np.array(_spans(planned), np.int64).reshape(-1, 2)[chosen]
+    questions = planned.questions
+    gold, spans = questions.gold[chosen], questions.spans[chosen]
     known, which = np.unique(gold, return_inverse=True)
     return pd.DataFrame(
         {
             "item": items,
             "label": labels,
-            "place": at[chosen],
+            "place": questions.at[chosen],
             "token": np.array([*codec.spelt(known.tolist()), ""], object)[which],
             "start": spans[:, 0],
             "end": spans[:, 1],
@@ -182,18 +181,3 @@ def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
             "attention": readings.attention[chosen],
         }
     )
-
-
-def _spans(planned: Planned) -> list[tuple[int, int]]:
-    """The characters of every question's token, in the order of the questions."""
-    out: list[tuple[int, int]] = []
-    asks = iter(planned.asks)
-    counts = (planned.values + planned.priors).tolist()
-    sentences = (e for by_label in planned.read.sentences for e in by_label.values())
-    for sentence, count in zip(sentences, counts, strict=True):
-        while count > 0:
-            ask = next(asks)
-            own = sentence.offsets and ask.row == sentence.ids
-            out += [sentence.offsets[i] if own else (-1, -1) for i in ask.at]
-            count -= len(ask.at)
-    return out

@@ -5,16 +5,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
+import pandas as pd
+
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import precision, reduce, results
 from unmask.flow.items import about_sentences
-from unmask.flow.plan import Cache, Planned, arranged, plan, slices
+from unmask.flow.plan import Planned, arranged, slices
+from unmask.flow.planning import Part, Planner
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.reduce import Scored
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
-from unmask.queries import Ints, LogProbs, PipelinedLogProbs, Readings, RowQueries, check_readings
+from unmask.queries import (
+    Ints,
+    LogProbs,
+    PipelinedLogProbs,
+    Readings,
+    RowLogProbs,
+    RowQueries,
+    check_readings,
+)
 from unmask.support.gc_pause import gc_paused
 from unmask.types import Dataset, Result
 
@@ -65,21 +76,40 @@ def run(
     """
     wrong: dict[int, UnmaskError] = {}
     groups = _grouped(model, specs)
-    scored = answered(model, groups, options, wrong)
+    about: dict[int, pd.DataFrame] = {}
+    for scored, tend in _scored(model, groups, options, wrong):
+        for place in (p for p in specs if p in scored and p not in wrong):
+            spec = specs[place]
+            try:
+                if id(spec.data) not in about:
+                    about[id(spec.data)] = about_sentences(spec.data)
+                known = about[id(spec.data)]
+                with gc_paused():
+                    result = results.result(model, spec, scored[place], options, known)
+                yield place, result
+            except (DataError, NotApplicable) as error:
+                failed(spec, error)
+            tend()
+    for place, error_of_place in wrong.items():
+        failed(specs[place], error_of_place)
+
+
+def _scored(
+    model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+) -> Iterator[tuple[dict[int, Scored], Callable[[], None]]]:
+    """Scores by the place of the spec, a data set at a time, with what keeps a device at work.
+
+    Those of a reduced precision are checked first, and come together.
+    """
     if options.recheck and model.abilities.precision not in precision.FULL:
-        scored = precision.checked(model, groups, scored, options, answered)
-    sets = {id(g.data): g.data for g in groups}
-    about = {key: about_sentences(data) for key, data in sets.items()}
-    for place, spec in specs.items():
-        try:
-            if place in wrong:
-                raise wrong[place]
-            known = about[id(spec.data)]
-            with gc_paused():
-                result = results.result(model, spec, scored[place], options, known)
-            yield place, result
-        except (DataError, NotApplicable) as error:
-            failed(spec, error)
+        scored = answered(model, groups, options, wrong)
+        yield precision.checked(model, groups, scored, options, answered), _nothing
+    else:
+        yield from _by_data(model, groups, options, wrong)
+
+
+def _nothing() -> None:
+    """Nothing is at work."""
 
 
 def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
@@ -95,21 +125,33 @@ def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
 def answered(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
-    """The scores of every sentence, by the place of the spec; `wrong` has what failed on the way.
+    """The scores of every sentence, by the place of the spec; `wrong` has what failed."""
+    out: dict[int, Scored] = {}
+    for scored, _ in _by_data(model, groups, options, wrong):
+        out |= scored
+    return {p: v for p, v in out.items() if p not in wrong}
+
+
+def _by_data(
+    model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
+) -> Iterator[tuple[dict[int, Scored], Callable[[], None]]]:
+    """Scores a data set at a time.
 
     Slice after slice is planned and asked; on a GPU some are planned while others are on their
     way, long items first: rows of one length are then in one slice, and need no padding.
     """
     if not groups:
-        return {}
+        return
     if not on_gpu(model):
-        return _answered(model, groups, options, wrong, CPU_PACE)
+        yield from _answered(model, groups, options, wrong, CPU_PACE)
+        return
     with gc_paused():  # a GPU would have to wait for it
-        order = {id(g.data): _arranged(g.data, options.plans) for g in groups}
+        sets = {id(g.data): g.data for g in groups}
+        order = {key: _arranged(data, options.plans) for key, data in sets.items()}
         moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
-        scored = _answered(model, moved, options, wrong, GPU_PACE)
-    places = {p: order[id(g.data)] for g in groups for p in g.places if p in scored}
-    return {p: reduce.put_back(scored[p], *places[p]) for p in places}
+        places = {p: order[id(g.data)] for g in groups for p in g.places}
+        for scored, tend in _answered(model, moved, options, wrong, GPU_PACE):
+            yield {p: reduce.put_back(v, *places[p]) for p, v in scored.items()}, tend
 
 
 def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Ints]:
@@ -126,36 +168,51 @@ def _answered(
     options: Options,
     wrong: dict[int, UnmaskError],
     pace: Pace,
-) -> dict[int, Scored]:
+) -> Iterator[tuple[dict[int, Scored], Callable[[], None]]]:
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
     answering = engines(model, groups, options, meter, wrong)
     parts: dict[int, list[Scored]] = {place: [] for g in groups for place in g.places}
-    waiting: deque[tuple[list[tuple[Group, Planned]], Finish]] = deque()
-    pipelined = pace.waiting > 0
-    tend = [engine.tend for engine in _pipelined(answering) if pipelined]
+    waiting: deque[tuple[list[tuple[Group, Planned]], set[int], Finish]] = deque()
+    tends = [engine.tend for engine in _pipelined(answering) if pace.waiting > 0]
+    planner = Planner(model, answering, options, tends)
+
+    def tend() -> None:
+        for go_on in tends:
+            go_on()
+
+    def taken() -> dict[int, Scored]:
+        planned, ended, finish = waiting.popleft()
+        _reduced(model, planned, finish, parts, options, wrong)
+        over = [(g, p) for g in groups for p in g.places if id(g.data) in ended and p not in wrong]
+        return {p: _joined(parts.pop(p), answering[g.measure.stream]) for g, p in over}
+
     for some in slices(sets, pace.size, pace.first):
+        asked = _parts(groups, some, wrong)
         with gc_paused():
-            planned = _planned(model, groups, some, wrong, options.plans, tend)
-        meter.planned(sum(len(i.texts) for _, part in some for i in part.items))
-        begun = begin(answering, [p for _, p in planned], [g.attention for g, _ in planned])
-        waiting.append((planned, begun))
+            sliced = planner.of([part for _, part in asked])
+        planned = []
+        for (group, _), made in zip(asked, sliced.plans, strict=True):
+            if isinstance(made, Planned):
+                planned.append((group, made))
+            else:
+                wrong |= dict.fromkeys(group.places, made)
+        meter.planned(sum(len(i.texts) for _, part, _ in some for i in part.items))
+        plans, attention = [p for _, p in planned], [g.attention for g, _ in planned]
+        begun, rows = begin(answering, plans, attention, sliced.rows)
+        planner.keep(sliced, rows)
+        ended = {id(d) for d, part, at in some if at + len(part.items) == len(d.items)}
+        waiting.append((planned, ended, begun))
         if len(waiting) > pace.waiting:
-            _reduced(model, *waiting.popleft(), parts, options, wrong)
+            yield taken(), tend
     while waiting:
-        _reduced(model, *waiting.popleft(), parts, options, wrong)
+        yield taken(), tend
     meter.done()
-    products = {
-        p: engine.products if isinstance(engine, PipelinedLogProbs) else ""
-        for g in groups
-        for engine in (answering.get(g.measure.stream),)
-        for p in g.places
-    }
-    return {
-        place: replace(reduce.joined(scored), products=products[place])
-        for place, scored in parts.items()
-        if place not in wrong
-    }
+
+
+def _joined(parts: Sequence[Scored], engine: LogProbs) -> Scored:
+    products = engine.products if isinstance(engine, PipelinedLogProbs) else ""
+    return replace(reduce.joined(parts), products=products)
 
 
 def _pipelined(engines: Mapping[str, LogProbs]) -> list[PipelinedLogProbs]:
@@ -168,40 +225,18 @@ def on_gpu(model: Model) -> bool:
     return model.abilities.pipelined
 
 
-def _planned(
-    model: Model,
+def _parts(
     groups: Sequence[Group],
-    parts: Iterable[tuple[Dataset, Dataset]],
-    wrong: dict[int, UnmaskError],
-    plans: dict[Any, Any] | None,
-    tend: Sequence[Callable[[], None]] = (),
-) -> list[tuple[Group, Planned]]:
-    """The plans of a slice; a group whose plan fails is left out from there on.
-
-    Models of one tokenizer share `plans`, where they are given, but for those of large data sets:
-    memory does not grow with them. `tend` keeps a device at work meanwhile.
-    """
-    cache: Cache = {}
-    tokenizer = (model.provenance.get("tokenizer") or {}).get("hash")
-    alike = (tokenizer, model.kind, model.family, model.abilities.limit)
-    out = []
-    for whole, part in parts:
-        for group in groups:
-            if group.data is not whole or group.places.keys() <= wrong.keys():
-                continue
-            here = (id(whole), part.items[0].id, len(part.items))
-            key = (*alike, *here, *group.measure.asks(model.kind))
-            small = len(whole.items) * len(whole.items[0].texts) <= CPU_PACE.size
-            shared = plans if plans is not None and tokenizer and small else {}
-            try:
-                if key not in shared:
-                    shared[key] = plan(model, group.measure, part, cache), whole
-                out.append((group, shared[key][0]))
-            except (DataError, NotApplicable) as error:
-                wrong |= dict.fromkeys(group.places, error)
-            for go_on in tend:
-                go_on()
-    return out
+    some: Iterable[tuple[Dataset, Dataset, int]],
+    wrong: Mapping[int, UnmaskError],
+) -> list[tuple[Group, Part]]:
+    """What is to be planned of a slice; a group whose plan has failed is left out."""
+    return [
+        (group, Part(group.measure, group.attention, whole, part, at))
+        for whole, part, at in some
+        for group in groups
+        if group.data is whole and not group.places.keys() <= wrong.keys()
+    ]
 
 
 def _reduced(
@@ -247,15 +282,29 @@ def engines(
 
 
 def begin(
-    engines: Mapping[str, LogProbs], planned: Sequence[Planned], attention: Sequence[bool]
-) -> Finish:
-    """Send the questions of all measures off together, so that each distinct row is run once."""
-    sent = []
+    engines: Mapping[str, LogProbs],
+    planned: Sequence[Planned],
+    attention: Sequence[bool],
+    known: Mapping[str, Any] | None = None,
+) -> tuple[Finish, dict[str, Any]]:
+    """Send the questions of all measures off together, so that each distinct row is run once.
+
+    Gives what waits for the answers, and the rows by stream; those that are `known` are not looked
+    for.
+    """
+    sent, rows = [], dict(known or {})
     for stream in sorted({p.measure.stream for p in planned}):
         chosen = [i for i, p in enumerate(planned) if p.measure.stream == stream]
-        asks = [a for i in chosen for a in planned[i].asks]
-        wanted = [attention[i] for i in chosen for _ in planned[i].asks]
-        sent.append((chosen, _sent(engines[stream], asks, wanted)))
+        engine = engines[stream]
+        if stream not in rows:
+            asks = [a for i in chosen for a in planned[i].asks]
+            wanted = [attention[i] for i in chosen for _ in planned[i].asks]
+            if isinstance(engine, RowLogProbs):
+                rows[stream] = engine.rows(asks, wanted)
+        if isinstance(engine, RowLogProbs):
+            sent.append((chosen, engine.begin_rows(rows[stream])))
+        else:
+            sent.append((chosen, _sent(engine, asks, wanted)))
 
     def finish() -> list[Readings]:
         out: dict[int, Readings] = {}
@@ -267,7 +316,7 @@ def begin(
                 start += planned[i].count
         return [out[i] for i in range(len(planned))]
 
-    return finish
+    return finish, rows
 
 
 def _sent(
@@ -282,4 +331,4 @@ def _sent(
 
 def ask(engines: Mapping[str, LogProbs], planned: Sequence[Planned]) -> list[Readings]:
     """Answer the questions of all measures together."""
-    return begin(engines, planned, [p.measure.attention for p in planned])()
+    return begin(engines, planned, [p.measure.attention for p in planned])[0]()

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS
 from unmask.models.protocol import Abilities
 from unmask.models.sentence_vectors import Batch, SentenceVectors
 from unmask.models.transformers.tokenizer import TokenizerCodec
-from unmask.models.unique_rows import MaskingRule, find_unique_rows, masking_rule
+from unmask.models.unique_rows import MaskingRule, UniqueRows, find_unique_rows, masking_rule
 from unmask.options import Options
 from unmask.queries import LogProbs, Query, Readings, RowQueries, readings, row_queries_of
 from unmask.support import sealed_files
@@ -265,9 +265,16 @@ class Later:
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions."""
-        engine = self.model.whole.engine(self.stream, **self.settings)
-        answers: Readings = engine.ask(asks, attention)
+        answers: Readings = self._engine().ask(asks, attention)
         return answers
+
+    def begin_rows(self, rows: UniqueRows) -> Callable[[], Readings]:
+        """Send the questions about some rows off."""
+        finish: Callable[[], Readings] = self._engine().begin_rows(rows)
+        return finish
+
+    def _engine(self) -> Any:
+        return self.model.whole.engine(self.stream, **self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +284,7 @@ class Recalled:
     The batches are those that the network would be given, so that all or none of one is known.
     """
 
-    own: LogProbs
+    own: Later
     show: MaskingRule
     vocabulary: int
     prefixes: bool
@@ -287,14 +294,27 @@ class Recalled:
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions, in their order."""
-        asked = find_unique_rows(row_queries_of(asks), attention, self.show)
-        asked = asked.in_trees() if self.prefixes else asked
+        return self.begin_rows(self.rows(row_queries_of(asks), attention))()
+
+    @property
+    def shows(self) -> str:
+        """What decides its rows, beside the questions: what decides those of the model itself."""
+        rule = (self.show.mask, self.show.shift, self.show.apart)
+        return repr((*rule, self.prefixes))
+
+    def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> UniqueRows:
+        """The distinct rows of some questions."""
+        found = find_unique_rows(asks, attention, self.show)
+        return found.in_trees() if self.prefixes else found
+
+    def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
+        """Look all answers up; where one is missing, the model itself is asked."""
         out = np.full((3, len(asked.gold)), np.nan)
         for weighted in (True, False):
             for group in asked.batches(self.budget, self.vocabulary, weighted):
                 if (found := self.answers.recall(asked, group, weighted)) is None:
-                    return self.own.ask(asks, attention)  # type: ignore[arg-type]
+                    return self.own.begin_rows(asked)
                 out[:, asked.of(group)] = found
         self.progress(0, asked.count)
         self.progress(asked.count, asked.count)
-        return readings(out, asked.count)
+        return lambda: readings(out, asked.count)

@@ -11,8 +11,12 @@ from pathlib import Path
 from unmask.support.paths import cache_folder
 
 # Sorts of files, by the folder that they are in: what `unmask cache` says of them.
-MODELS, PLANS = "models", "plans"
-KEPT = {MODELS: "models that need not be loaded for known answers", PLANS: "plans"}
+MODELS, DATA, PLANS = "models", "read", "plans"
+KEPT = {
+    MODELS: "models that need not be loaded for known answers",
+    DATA: "data sets as they were read",
+    PLANS: "plans: what is asked of a tokenizer's models about some data",
+}
 SEAL = 16  # bytes of the digest that stands before the content
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 

@@ -230,8 +230,21 @@ class Engine:
 
         A GPU has a few batches before it, so that it need not wait for Python.
         """
-        asked = find_unique_rows(row_queries_of(asks), attention, self.show)
-        asked = asked.in_trees() if self.fast.prefixes else asked
+        return self.begin_rows(self.rows(row_queries_of(asks), attention))
+
+    @property
+    def shows(self) -> str:
+        """What decides its rows, beside the questions."""
+        rule = (self.show.mask, self.show.shift, self.show.apart)
+        return repr((*rule, self.fast.prefixes))
+
+    def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> UniqueRows:
+        """The distinct rows of some questions."""
+        found = find_unique_rows(asks, attention, self.show)
+        return found.in_trees() if self.fast.prefixes else found
+
+    def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
+        """Send the questions about some rows off, behind those sent before."""
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
         finish = self.fast.queue.add(self._passes(asked, out))

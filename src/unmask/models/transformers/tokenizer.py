@@ -31,7 +31,7 @@ class TokenizerCodec:
         unknown = tokenizer.unk_token_id
         self.unknown = None if unknown is None else int(unknown)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
-        self._start = _start_token(tokenizer) if kind == "causal" else None
+        self.start = _start_token(tokenizer) if kind == "causal" else None
 
     def encode(self, string: str) -> Encoded:
         """Ids with specials."""
@@ -65,8 +65,8 @@ class TokenizerCodec:
         ids, special = one.ids, one.special_tokens_mask
         words = [-1 if w is None else w for w in one.word_ids]
         offsets = one.offsets
-        if start and self._start is not None and (not ids or ids[0] != self._start):
-            ids, offsets = [self._start, *ids], [(0, 0), *offsets]
+        if start and self.start is not None and (not ids or ids[0] != self.start):
+            ids, offsets = [self.start, *ids], [(0, 0), *offsets]
             special, words = [1, *special], [-1, *words]
         specials = frozenset([i for i, s in enumerate(special) if s])
         roles: dict[str, tuple[int, ...]] = {}

@@ -1,0 +1,161 @@
+"""Plans that were made before: what is asked about some data, and the distinct rows of it.
+
+A plan hangs on the tokenizer, on the sentences, on the measures and on our code: all of them are in
+its key, so that no plan is older than what it was made from. It is kept as arrays in a sealed file.
+"""
+
+import hashlib
+import json
+import marshal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmask.flow.plan import Planned, Questions
+from unmask.measures import MEASURES
+from unmask.measures.likelihood import Likelihood
+from unmask.models.prefix_trees import TreeNumbers
+from unmask.models.protocol import Model
+from unmask.models.unique_rows import UniqueRows
+from unmask.support import sealed_files
+from unmask.support.paths import cache_folder
+from unmask.types import Dataset
+
+MOST_KEPT = 2**29  # bytes of plans
+FEWEST = 200  # sentences of a plan that takes longer to make than to read
+Arrays = dict[str, NDArray[Any]]
+ROWS = ("tokens", "starts", "attended", "places", "slots", "slot", "gold", "order", "first")
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlan:
+    """The plans of a slice of the data, one for each group of measures, and the rows by stream."""
+
+    plans: tuple[Planned, ...]
+    rows: Mapping[str, UniqueRows]
+
+
+def content_digest(data: Dataset) -> bytes:
+    """A digest of all that plans read of a data set, in its order."""
+    items = [
+        (
+            item.id,
+            [(k, t.string, list(t.spans.items())) for k, t in item.texts.items()],
+            str(item.meta.get("direction")),
+            str(item.meta.get("context")),
+        )
+        for item in data.items
+    ]
+    # The first version of the format has no references, which differ between processes.
+    return hashlib.blake2b(marshal.dumps(items, 0), digest_size=16).digest()
+
+
+def key_of(model: Model, measures: Sequence[Likelihood]) -> str | None:
+    """What decides the plans of a model's measures, beside the data; None where that is not known.
+
+    A user's own row may do anything, and a tokenizer without a hash be any.
+    """
+    tokenizer = (model.provenance.get("tokenizer") or {}).get("hash")
+    if not tokenizer or any(MEASURES.get(m.name) != m for m in measures):
+        return None
+    codec: Any = model.codec
+    specials = (codec.unknown, sorted(codec.reserved), codec.start, codec.tokenizer.mask_token)
+    facts = (tokenizer, specials, model.kind, model.family, model.abilities.limit)
+    return repr((sealed_files.code_digest(), facts, [m.name for m in measures]))
+
+
+def kept(key: str, data: Sequence[Dataset], measures: Sequence[Likelihood]) -> SlicePlan | None:
+    """The plan under a key, for the parts of the data and the measures that it was made for."""
+    path = _path(key)
+    content = sealed_files.read(path)
+    if content is None:
+        return None
+    size = int.from_bytes(content[:8], "little")
+    head = json.loads(content[8 : 8 + size])
+    arrays = _arrays(head["arrays"], memoryview(content)[8 + size :])
+    plans = [
+        _planned(facts, {k: arrays[f"{n}/{k}"] for k in facts["has"]}, part, measure)
+        for n, (facts, part, measure) in enumerate(zip(head["plans"], data, measures, strict=True))
+    ]
+    return SlicePlan(tuple(plans), {s: _rows(arrays, s) for s in head["streams"]})
+
+
+def keep(key: str, made: SlicePlan, tokens: bool) -> None:
+    """Keep a plan; with what belongs to each token, where `tokens` are kept of a run."""
+    if sum(len(p.values) for p in made.plans) < FEWEST:
+        return
+    arrays: Arrays = {}
+    plans = []
+    for n, plan in enumerate(made.plans):
+        own: Arrays = {"values": plan.values, "priors": plan.priors}
+        if tokens or plan.measure.answers:
+            found = plan.questions
+            own |= {"at": found.at, "gold": found.gold, "spans": found.spans}
+        arrays |= {f"{n}/{k}": v for k, v in own.items()}
+        facts = {"reasons": plan.reasons, "unknown": plan.unknown, "content": plan.content}
+        plans.append({**facts, "has": list(own)})
+    for stream, rows in made.rows.items():
+        arrays |= {f"{stream}/{k}": getattr(rows, k) for k in ROWS}
+        if rows.hidden is not None:
+            flat = [place for places in rows.hidden for place in places]
+            arrays[f"{stream}/hidden"] = np.array(flat, np.int64)
+            arrays[f"{stream}/hides"] = np.array([len(p) for p in rows.hidden], np.int64)
+        if rows.trees is not None:
+            arrays[f"{stream}/tree"] = rows.trees.number
+            arrays[f"{stream}/sizes"] = rows.trees.sizes
+    arrays = {k: _small(v) for k, v in arrays.items()}
+    shapes = [(k, v.dtype.str, v.shape) for k, v in arrays.items()]
+    head = json.dumps({"arrays": shapes, "plans": plans, "streams": list(made.rows)}).encode()
+    body = b"".join(v.tobytes() for v in arrays.values())
+    sealed_files.write(_path(key), len(head).to_bytes(8, "little") + head + body)
+    sealed_files.trimmed(sealed_files.PLANS, MOST_KEPT)
+
+
+def _path(key: str) -> Any:
+    name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+    return cache_folder() / sealed_files.PLANS / name
+
+
+def _small(values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers in 32 bits, where they fit."""
+    fits = values.dtype == np.int64 and (not values.size or np.abs(values).max() < 2**31)
+    return np.ascontiguousarray(values, np.int32 if fits else values.dtype)
+
+
+def _arrays(shapes: Sequence[tuple[str, str, list[int]]], body: memoryview) -> Arrays:
+    out: Arrays = {}
+    start = 0
+    for name, kind, shape in shapes:
+        dtype, count = np.dtype(kind), int(np.prod(shape))
+        values = np.frombuffer(body, dtype, count, start).reshape(shape)
+        out[name] = values.astype(np.int64) if dtype == np.int32 else values
+        start += count * dtype.itemsize
+    return out
+
+
+def _planned(
+    facts: Mapping[str, Any], arrays: Arrays, part: Dataset, measure: Likelihood
+) -> Planned:
+    numbers = (arrays["values"], arrays["priors"], facts["reasons"])
+    known = (facts["unknown"], facts["content"])
+
+    def found() -> Questions:
+        return Questions(arrays["at"], arrays["gold"], arrays["spans"])
+
+    return Planned(measure, part, [], *numbers, *known, found)
+
+
+def _rows(arrays: Arrays, stream: str) -> UniqueRows:
+    own: dict[str, Any] = {k: arrays[f"{stream}/{k}"] for k in ROWS}
+    rows = UniqueRows(hidden=None, **own)
+    if f"{stream}/hidden" in arrays:
+        ends = np.cumsum(arrays[f"{stream}/hides"])[:-1]
+        parts = np.split(arrays[f"{stream}/hidden"], ends)
+        rows = replace(rows, hidden=[tuple(p.tolist()) for p in parts])
+    if f"{stream}/tree" in arrays:
+        trees = TreeNumbers(arrays[f"{stream}/tree"], arrays[f"{stream}/sizes"])
+        rows = replace(rows, trees=trees)
+    return rows

@@ -1,0 +1,82 @@
+"""Tests of data/kept: what was read before is what would be read now."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from unmask.data import catalogue, kept
+from unmask.data.packaged import bundled_pairs
+from unmask.support import sealed_files
+from unmask.types import Contrast, Dataset, Text
+
+DATA = os.environ.get("UNMASK_DATA", "")
+real = pytest.mark.skipif(not DATA, reason="needs UNMASK_DATA")
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "source.csv"
+    path.write_text("some")
+    return path
+
+
+class Reader:
+    """Makes a data set, and counts how often."""
+
+    def __init__(self, data):
+        self.data, self.times = data, 0
+
+    def __call__(self):
+        self.times += 1
+        return self.data
+
+
+def test_a_data_set_is_read_once(source):
+    make = Reader(bundled_pairs())
+    first, again = (kept.kept("pairs", [source], make) for _ in range(2))
+    assert make.times == 1
+    assert first == again
+    assert [repr(i) for i in first.items] == [repr(i) for i in again.items]
+
+
+def test_another_file_name_or_code_is_another_data_set(source, monkeypatch):
+    make = Reader(bundled_pairs())
+    kept.kept("pairs", [source], make)
+    kept.kept("others", [source], make)
+    source.write_text("same")
+    kept.kept("pairs", [source], make)
+    monkeypatch.setattr(sealed_files, "code_digest", lambda: "another")
+    kept.kept("pairs", [source], make)
+    assert make.times == 4
+
+
+def test_a_damaged_file_is_read_anew(source):
+    make = Reader(bundled_pairs())
+    kept.kept("pairs", [source], make)
+    (path,) = (source.parent / "cache" / sealed_files.DATA).iterdir()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    kept.kept("pairs", [source], make)
+    kept.kept("pairs", [source], make)
+    assert make.times == 2
+
+
+def test_what_is_no_plain_value_is_not_kept(source):
+    item = Contrast("1", {"stereotype": Text("a"), "antistereotype": Text("b")}, "", "1")
+    odd = Contrast("2", item.texts, "", "2", meta={"path": Path("x")})
+    make = Reader(Dataset("odd", "pairs", (item, odd)))
+    assert kept.kept("odd", [source], make) == kept.kept("odd", [source], make)
+    assert make.times == 2
+
+
+@real
+@pytest.mark.parametrize("name", ["crows-pairs", "stereoset", "winobias-type1"])
+def test_published_sets_are_the_same_again(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNMASK_CACHE", str(tmp_path))
+    first, again = (catalogue.resolve(name)[0] for _ in range(2))
+    assert first == again
+    assert repr(first) == repr(again)
+    assert sealed_files.held(sealed_files.DATA)[0] == 1
