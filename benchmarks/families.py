@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -128,7 +129,8 @@ def network(family, dtype, device):
     tokens = {f"{k}_token_id": getattr(tokenizer, f"{k}_token_id") for k in ("pad", "bos", "eos")}
     if SMALL and "embedding_size" in more:
         more = {"embedding_size": width}
-    settings = own | more | {"vocab_size": max(vocabulary, len(tokenizer))} | tokens
+    room = -(-len(tokenizer) // 64) * 64 if name == "Llama" else len(tokenizer)
+    settings = own | more | {"vocab_size": max(vocabulary, room)} | tokens
     config = getattr(transformers, f"{name}Config")(**settings)
     torch.manual_seed(0)
     with torch.device(device):
@@ -142,17 +144,24 @@ def network(family, dtype, device):
 
 def run(model):
     """Seconds from data sets to results, and what was shown to the network."""
-    seen, before = Counter(), logprobs.prepare
+    seen, before = Counter(), (logprobs.prepare, logprobs.prepare_trees)
 
-    def prepare(asked, group, pad, device):
-        batch = before(asked, group, pad, device)
-        seen["tokens"] += int(asked.lengths[group].sum())
-        seen["padded"] += batch.ids.numel()
-        seen["slots"] += len(batch.row)
-        seen["passes"] += 1
-        return batch
+    def counted(fill):
+        def prepare(asked, group, pad, device):
+            batch = fill(asked, group, pad, device)
+            trees = batch.sees is not None
+            here = np.unique(asked.trees.number[group]) if trees else group
+            sizes = asked.trees.sizes if trees else asked.lengths
+            seen["written"] += int(asked.lengths[group].sum())
+            seen["tokens"] += int(sizes[here].sum())
+            seen["padded"] += batch.ids.numel()
+            seen["slots"] += len(batch.row)
+            seen["passes"] += 1
+            return batch
 
-    logprobs.prepare = prepare
+        return prepare
+
+    logprobs.prepare, logprobs.prepare_trees = map(counted, before)
     start = time.perf_counter()
     try:
         sets = [catalogue.resolve(d)[0] for d in DATA]
@@ -160,7 +169,7 @@ def run(model):
         specs = [Spec(model, m, d) for d in sets for m in MEASURES[model.kind]]
         flow.evaluate(specs, Options(recheck=False), lambda spec, error: None)
     finally:
-        logprobs.prepare = before
+        logprobs.prepare, logprobs.prepare_trees = before
     return time.perf_counter() - start, seen
 
 
@@ -225,7 +234,8 @@ def main():
             "family": family,
             "seconds": round(seconds, 2),
             "padding, %": round(100 * (seen["padded"] / max(seen["tokens"], 1) - 1), 1),
-            "tokens, millions": round(seen["tokens"] / 1e6, 2),
+            "tokens, millions": round(seen["written"] / 1e6, 2),
+            "shared, %": round(100 * (1 - seen["tokens"] / max(seen["written"], 1)), 1),
             "passes": seen["passes"],
             "bound, s": round(arithmetic(model, seen) / rate, 2),
         }

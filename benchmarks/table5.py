@@ -3,13 +3,15 @@
     python benchmarks/table5.py [base|large|tiny] [float32|tf32|bfloat16 ...]
 
 CrowS-Pairs and StereoSet (UNMASK_DATA), CPS, SSS, AUL and AULA, on a network of BERT's shape with
-random weights and its real tokenizer. From data sets to results, after loading; each part's share
-of the time, and on a GPU the share in which it computes: the time of its kernels, over that of a
-run without a profiler. On a GPU the middle one of five runs.
+random weights and its real tokenizer. From data sets to results, after loading, where plans are to
+be made and where they are kept from an earlier run; each part's time, and on a GPU the share in
+which it computes: the time of its kernels, over that of a run without a profiler. On a GPU the
+middle one of five runs.
 """
 
 import os
 import sys
+import tempfile
 import time
 import warnings
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ import torch
 import transformers
 from torch.profiler import ProfilerActivity, profile
 
+from recorded import record
 from sizes import SMALL
 from unmask.data import catalogue
 from unmask.flow import evaluate as flow
@@ -27,6 +30,7 @@ from unmask.flow import results, run_likelihood
 from unmask.flow.planning import Planner
 from unmask.models.transformers.model import wrap
 from unmask.options import Options, Spec
+from unmask.support import sealed_files
 
 SHAPES = {
     "tiny": (1, 16, 1, 32),
@@ -63,9 +67,12 @@ def timed(times, name):
     times[name] = times.get(name, 0) + time.perf_counter() - start
 
 
-def parts(model, options):
-    """The time of planning, asking and scoring, and of the whole."""
+def parts(model, options, cold=False):
+    """The time of planning, asking and scoring, and of the whole; `cold`: nothing is kept."""
     times = {}
+    if cold:
+        for sort in sealed_files.KEPT:
+            sealed_files.removed(sort)
 
     def wrapped(name, function):
         def call(*args, **more):
@@ -111,17 +118,6 @@ def computing(model, options):
     return sum(e.self_device_time_total for e in kernels) / 1e6
 
 
-def shares(seconds, wholes):
-    """The share in which the GPU computes, in the middle run and in the slowest and fastest."""
-    if seconds is None:
-        return ""
-    low, middle, high = (100 * seconds / wholes[i] for i in (-1, len(wholes) // 2, 0))
-    return (
-        f"; {len(wholes)} runs of {wholes[0]:.2f} to {wholes[-1]:.2f} s; GPU computes "
-        f"{seconds:.2f} s, {middle:.0f} % ({low:.0f} to {high:.0f})"
-    )
-
-
 def preferences(found):
     wins = [r.items.pivot(index="item", columns="label", values="score") for r in found]
     return [(w.stereotype > w.antistereotype).to_numpy() for w in wins]
@@ -131,12 +127,12 @@ def main():
     if "UNMASK_DATA" not in os.environ:
         print("skipped: UNMASK_DATA names no folder with CrowS-Pairs, StereoSet and a tokenizer")
         return
+    os.environ["UNMASK_CACHE"] = tempfile.mkdtemp()
     given = [a for a in sys.argv[1:] if "=" not in a]
     tokens = {a.split("=")[0]: int(a.split("=")[1]) for a in sys.argv[1:] if "=" in a}
     size, dtypes = (given or ["tiny" if SMALL else "base"])[0], given[1:] or ["float32"]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    machine = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
-    plain = Options(**tokens, recheck=False)
+    plain = Options(**tokens, recheck=False, cache=True)
     rounds = ROUNDS if device == "cuda" else 1
     reference, full = None, network(size, "float32", device)
     # Its weights before they were rounded.
@@ -144,20 +140,28 @@ def main():
     type(full).finer = lambda self: rungs[-1:] if self.precision == "tf32" else rungs
     for dtype in dtypes:
         model = full if dtype == "float32" else network(size, dtype, device)
+        model = replace(model, cacheable=False)  # plans are kept, answers are not
         parts(model, plain) if device == "cuda" else None  # kernels are chosen once
-        runs = sorted((parts(model, plain) for _ in range(rounds)), key=lambda r: r[0]["whole"])
-        times, found = runs[rounds // 2]
-        share = shares(computing(model, plain), [r[0]["whole"] for r in runs])
-        rows = found[0].settings["rows"]
-        said = ", ".join(f"{k} {v:.2f} s" for k, v in times.items())
-        print(f"{machine}, {size}, {dtype}: {said}; {rows} rows{share}", flush=True)
+        seconds = computing(model, plain)
+        for cold in (True, False):
+            runs = [parts(model, plain, cold) for _ in range(rounds)]
+            runs.sort(key=lambda r: r[0]["whole"])
+            times, found = runs[rounds // 2]
+            wholes = [r[0]["whole"] for r in runs]
+            facts = {"size": size, "dtype": dtype, "plans": "made" if cold else "kept"}
+            facts |= {f"{k}, s": round(v, 2) for k, v in times.items()}
+            facts |= {"runs, s": f"{wholes[0]:.2f} to {wholes[-1]:.2f}"}
+            if seconds is not None:
+                facts |= {"kernels, s": round(seconds, 2)}
+                facts |= {"kernels, %": round(100 * seconds / times["whole"])}
+            record("table5", facts)
         prefers = preferences(found)
         if dtype == "float32":
             reference = prefers
         if dtype == "float32" or reference is None:
             continue
         flips = sum(int((a != b).sum()) for a, b in zip(reference, prefers, strict=True))
-        times, found = parts(model, Options(**tokens))
+        times, found = parts(model, Options(**tokens, cache=True))
         left = sum(int((a != b).sum()) for a, b in zip(reference, preferences(found), strict=True))
         again = sum(r.settings["recheck"]["again"] for r in found)
         print(

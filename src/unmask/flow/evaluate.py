@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +15,7 @@ from unmask.data import catalogue
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError, UnmaskWarning
 from unmask.flow import run_association, run_likelihood
 from unmask.flow.fit import check_fit, fitting
+from unmask.flow.load_ahead import Ahead, loading_ahead
 from unmask.flow.progress import Failed, refuse
 from unmask.flow.run_family import judged_as_one
 from unmask.flow.sequential import evaluate_until, stops_early
@@ -78,8 +80,10 @@ def evaluate(
             (model, {i: ready[i] for i in places}, options, failed, among)
             for model, places in by_model.items()
         ]
-        for part in pool.map(_done, *zip(*jobs, strict=True)) if pool else starmap(_done, jobs):
-            by_place |= part
+        with loading_ahead(options, [m for m in by_model if isinstance(m, str)], loaded) as ahead:
+            done = partial(_done, ahead=ahead)
+            for part in pool.map(done, *zip(*jobs, strict=True)) if pool else starmap(done, jobs):
+                by_place |= part
     results = corrected_verdicts([by_place[i] for i in sorted(by_place)], options.least)
     if options.family == "run":
         results = judged_as_one(results, options.least, options.resampling)
@@ -132,14 +136,20 @@ def _placed(
 
 
 def _done(
-    model: str | int, specs: Mapping[int, Spec], options: Options, failed: Failed, among: int
+    model: str | int,
+    specs: Mapping[int, Spec],
+    options: Options,
+    failed: Failed,
+    among: int,
+    ahead: Ahead,
 ) -> dict[int, Result]:
     """The results of one model; where it fails, that is reported, and costs no other model."""
     own: Model | None = None
     try:
         if isinstance(model, str):
-            own = loaded(model, options, among)
+            own = ahead.taken(model) or loaded(model, options, among)
             specs = {i: replace(s, model=own) for i, s in specs.items()}
+            ahead.begin(model, own)
     except (ModelError, NotApplicable) as error:
         for spec in specs.values():
             failed(spec, error)

@@ -31,19 +31,24 @@ class Budget:
 
 
 GPU_TOKENS = 65_536  # padded tokens that keep a large GPU busy
-GPU_FULL_SPEED = 16_384
+GPU_FULL_SPEED = 16_384  # tokens, of a network of up to LARGE weights
+LARGE, LEAST_FULL_SPEED = 400_000_000, 2_048
 BYTES_A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 
-def budget_for(tokens: int | str, free: int | None) -> Budget:
-    """The budget of a device with `free` bytes (None: a CPU); a number fixes the tokens."""
+def budget_for(tokens: int | str, free: int | None, weights: int = 0) -> Budget:
+    """The budget of a device with `free` bytes (None: a CPU); a number fixes the tokens.
+
+    A network of more `weights` is at full speed with fewer tokens, and pads less with them.
+    """
     usual = Budget()
     if free is None:
         return usual if isinstance(tokens, str) else Budget(tokens)
     room = max(usual.logits, free // 32)  # logits in float32, and their sums, in an eighth
     if isinstance(tokens, str):
         tokens = max(usual.tokens, min(GPU_TOKENS, free // (2 * BYTES_A_TOKEN)))
-    return Budget(tokens, room, GPU_FULL_SPEED, 1.0)
+    enough = GPU_FULL_SPEED * LARGE // max(weights, LARGE)
+    return Budget(tokens, room, max(enough, LEAST_FULL_SPEED), 1.0)
 
 
 def batches(

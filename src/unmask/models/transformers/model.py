@@ -126,7 +126,7 @@ class TransformerModel:
         """What one forward pass may hold on the model's device."""
         device = device_of(self.net)
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
-        return budget_for(tokens, free)
+        return budget_for(tokens, free, int(self.provenance.get("parameters", 0)))
 
     def engine(
         self,

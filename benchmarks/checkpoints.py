@@ -1,0 +1,76 @@
+"""Many checkpoints of one architecture in one command: what does each cost beyond its kernels?
+
+    python benchmarks/checkpoints.py [checkpoints] [base|small] [float32|bfloat16]
+
+Networks of BERT's shape with random weights, each saved to a folder of its own; CrowS-Pairs
+(UNMASK_DATA) with CPS, SSS, AUL and AULA, `unmask.run` on all folders. The kernels are those of one
+model, by the GPU's own profiler.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import unmask
+from recorded import record
+from sizes import SMALL
+from table5 import MEASURES, SHAPES, network
+
+
+def saved(folder, count, size):
+    """Folders of models that differ in their weights."""
+    model = network(size, "float32", "cpu")
+    places = []
+    for n in range(count):
+        place = Path(folder) / f"checkpoint-{n}"
+        with torch.no_grad():
+            for weights in model.net.parameters():
+                weights.mul_(1.01)
+        model.net.save_pretrained(place)
+        model.codec.tokenizer.save_pretrained(place)
+        places.append(str(place))
+    return places
+
+
+def kernels(place, **options):
+    """Seconds of kernels of one checkpoint."""
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
+        unmask.run([place], MEASURES, ["crows-pairs"], **options)
+        torch.cuda.synchronize()
+    copies = ("Memcpy", "Memset")
+    events = [e for e in seen.key_averages() if not e.key.startswith(copies)]
+    return sum(e.self_device_time_total for e in events) / 1e6
+
+
+def main():
+    if "UNMASK_DATA" not in os.environ:
+        print("skipped: UNMASK_DATA names no folder with CrowS-Pairs and a tokenizer")
+        return
+    given = sys.argv[1:]
+    count = int(given[0]) if given else 2 if SMALL else 50
+    size = given[1] if len(given) > 1 else "tiny" if SMALL else "base"
+    dtype = given[2] if len(given) > 2 else "float32"
+    assert size in SHAPES
+    options = {"dtype": dtype, "recheck": False, "cache": True}
+    options |= {"limit": 6} if SMALL else {}
+    os.environ["UNMASK_CACHE"] = tempfile.mkdtemp()
+    with tempfile.TemporaryDirectory() as folder:
+        places = saved(folder, count, size)
+        unmask.run(places[:1], MEASURES, ["crows-pairs"], **options)  # kernels are chosen once
+        own = kernels(places[0], **options) if torch.cuda.is_available() else float("nan")
+        start = time.perf_counter()
+        results = unmask.run(places, MEASURES, ["crows-pairs"], **options)
+        seconds = (time.perf_counter() - start) / count
+    assert len(results) == count * len(MEASURES)
+    facts = {"checkpoints": count, "size": size, "dtype": dtype}
+    facts |= {"seconds each": round(seconds, 2), "kernels, s": round(own, 2)}
+    record("checkpoints", facts | {"beyond kernels, s": round(seconds - own, 2)})
+
+
+if __name__ == "__main__":
+    main()
