@@ -1,6 +1,6 @@
 """Twelve families on a GPU: how long, how much of it is kernels, and what the kernels do.
 
-    python benchmarks/families.py [FAMILY ...] [dtype=bfloat16] [kernels]
+    python benchmarks/families.py [FAMILY ...] [dtype=bfloat16] [kernels] [once]
 
 CrowS-Pairs and StereoSet (UNMASK_DATA) on networks of the families' usual shapes with random
 weights: CPS, SSS, AUL and AULA, or LL and CPS of causal models. From data sets to results,
@@ -69,7 +69,7 @@ FAMILIES = {
     "llama-7b": ("causal", "Llama", 32000, 32, 4096, 32, 11008, {}),
 }
 TINY = (240, 1, 16, 2, 32)
-ROUNDS = 1 if SMALL else 3
+ROUNDS = 1 if SMALL or "once" in sys.argv else 3
 SORTS = {
     "matrix products": r"gemm|cutlass|xmma|nvjet|cublas|splitK|gemv",
     "attention": r"flash|fmha|mem_eff|attention|softmax",
@@ -138,7 +138,7 @@ def network(family, dtype, device):
             transformers,
             f"{name}For{head}" if "LM" in head and head != "LMHeadModel" else f"{name}{head}",
         )(config)
-    net = net.to(getattr(torch, dtype)).eval()
+    net = net.to(device, getattr(torch, dtype)).eval()  # some weights are made elsewhere
     return replace(wrap(net, tokenizer, kind, family), precision=dtype)
 
 
@@ -167,7 +167,7 @@ def run(model):
         sets = [catalogue.resolve(d)[0] for d in DATA]
         sets = [catalogue.limited(d, 4) for d in sets] if SMALL else sets
         specs = [Spec(model, m, d) for d in sets for m in MEASURES[model.kind]]
-        flow.evaluate(specs, Options(recheck=False), lambda spec, error: None)
+        flow.evaluate(specs, Options(recheck=False))
     finally:
         logprobs.prepare, logprobs.prepare_trees = before
     return time.perf_counter() - start, seen

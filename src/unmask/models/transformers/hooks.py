@@ -54,6 +54,21 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor, fast: bool = True) ->
             handle.remove()
 
 
+@contextmanager
+def own_precision(net: Any) -> Iterator[None]:
+    """Let XLNet's positions be in its own precision: transformers makes them in float32 alone."""
+    base, dtype = net.base_model, next(net.parameters()).dtype
+    made = getattr(base, "relative_positional_encoding", None)
+    if made is None or dtype == torch.float32:
+        yield
+        return
+    base.relative_positional_encoding = lambda *args, **more: made(*args, **more).to(dtype)
+    try:
+        yield
+    finally:
+        vars(base).pop("relative_positional_encoding", None)
+
+
 def _last_attention(net: Any) -> list[Any]:
     """The attention of the last layer, where each place is on its own behind it."""
     layers = getattr(getattr(net.base_model, "encoder", None), "layer", ())

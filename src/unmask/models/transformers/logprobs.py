@@ -26,6 +26,7 @@ from unmask.models.transformers.hooks import (
     attention_weights,
     matmul_precision,
     only_at,
+    own_precision,
     padding_mask,
 )
 from unmask.models.transformers.weights import device_of, running
@@ -341,7 +342,7 @@ class Engine:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
         picked = asked.hidden is not None
-        with running(self.net), self._gathered(batch, picked):
+        with running(self.net), own_precision(self.net), self._gathered(batch, picked):
             out = self.net(
                 input_ids=batch.ids,
                 attention_mask=self._mask(batch),

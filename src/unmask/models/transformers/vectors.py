@@ -7,6 +7,7 @@ import torch
 from unmask.models.batches import padded
 from unmask.models.protocol import STREAMS, Abilities
 from unmask.models.sentence_vectors import Asked
+from unmask.models.transformers.hooks import own_precision
 from unmask.models.transformers.tokenizer import TokenizerCodec
 from unmask.models.transformers.weights import device_of, running
 from unmask.options import POOLS
@@ -42,7 +43,7 @@ def pooled(
     ids, real = map(torch.from_numpy, padded(rows, codec.pad_id))
     device = device_of(net)
     wanted = {layer for questions in asked for _, _, layer in questions}
-    with running(net):
+    with running(net), own_precision(net):
         out = net.base_model(
             input_ids=ids.to(device),
             attention_mask=real.to(device),
