@@ -30,8 +30,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)  # SIZE=--small for a quick look
-	for file in $(filter-out benchmarks/sizes.py,$(wildcard benchmarks/*.py)); do \
-		echo "== $$file" && $(BIN)/python $$file $(SIZE) || exit 1; done
+	$(BIN)/python benchmarks/all.py $(SIZE)
 
 mutants: $(READY)  # breaks stats, measures and flow on purpose: which changes do the tests notice?
 	$(BIN)/python tools/mutants.py

@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from recorded import record
 from sizes import SMALL
 from unmask.api import evaluate_specs
 from unmask.data.catalogue import limited
@@ -46,11 +47,9 @@ def main():
                 found = evaluate_specs(specs, Options(store=store))
             whole = time.perf_counter() - start
             size = sum(f.stat().st_size for f in Path(folder).iterdir()) / 2**20
-            print(
-                f"{name} cache: {whole:.1f} s, {spent:.2f} s ({100 * spent / whole:.1f} %) in the "
-                f"cache; {found[0].settings['rows']} rows, {size:.1f} MiB",
-                flush=True,
-            )
+            facts = {"cache": name, "whole, s": round(whole, 1), "in the cache, s": round(spent, 2)}
+            facts |= {"share, %": round(100 * spent / whole, 1)}
+            record("cache", facts | {"rows": found[0].settings["rows"], "MiB": round(size, 1)})
 
 
 if __name__ == "__main__":

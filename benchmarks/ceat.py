@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+from recorded import record
 from sizes import SMALL
 from unmask.stats.ceat import ceat_samples, draw_indices, random_effects
 from unmask.stats.permutation import sampled_moments
@@ -54,10 +55,9 @@ def ceat(samples, contexts, sub):
         e, _ = plain_sample(*chosen)
         assert abs(e - found.effects[i]) < 1e-3, (e, found.effects[i])
     slow = (time.perf_counter() - start) / sub * samples
-    print(
-        f"CEAT, N = {samples}: plain loop {slow:.0f} s (from {sub} samples), unmask {fast:.2f} s, "
-        f"{slow / fast:.0f} times faster, {memory:.2f} GiB beside the vectors"
-    )
+    facts = {"what": f"CEAT, N = {samples}", "plain loop, s": round(slow, 2)}
+    facts |= {"unmask, s": round(fast, 3), "times": round(slow / fast)}
+    record("ceat", facts | {"GiB beside the vectors": round(memory, 2)})
 
 
 def permutation(draws, sub):
@@ -72,10 +72,8 @@ def permutation(draws, sub):
         shuffle(deck)
         hits += sum(deck[:25]) >= observed
     slow = (time.perf_counter() - start) / sub * draws
-    print(
-        f"Permutation, {draws} draws of 25 from 50: plain loop {slow:.2f} s, unmask {fast:.3f} s, "
-        f"{slow / fast:.0f} times faster"
-    )
+    facts = {"what": f"permutation, {draws} draws of 25 from 50", "plain loop, s": round(slow, 2)}
+    record("ceat", facts | {"unmask, s": round(fast, 3), "times": round(slow / fast)})
 
 
 if __name__ == "__main__":

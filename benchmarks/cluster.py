@@ -11,6 +11,7 @@ import time
 
 import torch
 
+from recorded import record
 from sizes import SMALL, needs
 from unmask.data import catalogue
 from unmask.flow.evaluate import evaluate
@@ -42,11 +43,11 @@ def main(items: int) -> None:
         model = load_remote("bundled", **there) if count else load("bundled")
         timed(model, data)
         took[count] = statistics.median(timed(model, data) for _ in range(ROUNDS))
-        print(f"{count or 'no'} workers: {took[count]:.2f} s")
         if count:
             model.close()
-    print(f"one worker over two: {took[1] / took[2]:.2f}")
-    print(f"this process over one worker: {took[0] / took[1]:.2f}")
+    facts = {f"{count or 'no'} workers, s": round(took[count], 2) for count in took}
+    facts |= {"one over two": round(took[1] / took[2], 2)}
+    record("cluster", facts | {"this process over one": round(took[0] / took[1], 2)})
 
 
 if __name__ == "__main__":

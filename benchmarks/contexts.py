@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from recorded import record
 from sizes import SMALL
 from unmask.corpus.harvest import harvest, plan_for
 from unmask.data.packaged import bundled_pairs
@@ -88,10 +89,9 @@ def main():
         start = time.perf_counter()
         done = plain(path, [w.lower() for w in plan.stimuli], size // 15)
         slow = done / (time.perf_counter() - start) / 1e6
-        print(
-            f"{len(plan.stimuli)} of {len(every)} stimuli: plain loop {slow:.1f} MB/s, unmask "
-            f"{ours:.1f} MB/s on one core, {ours / slow:.0f} times faster"
-        )
+        facts = {"stimuli": f"{len(plan.stimuli)} of {len(every)}"}
+        facts |= {"plain loop, MB/s": round(slow, 1), "unmask on one core, MB/s": round(ours, 1)}
+        record("contexts", facts | {"times": round(ours / slow)})
         if "--gigabyte" in sys.argv:
             big = Path(folder) / "big.jsonl"
             with big.open("wb") as file:
@@ -100,7 +100,8 @@ def main():
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             harvest(big, plan)
             grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-            print(f"{big.stat().st_size / 1e9:.2f} GB read: memory grew by {grown:.0f} MiB")
+            facts = {"GB read": round(big.stat().st_size / 1e9, 2)}
+            record("contexts", facts | {"memory, MiB": round(grown)})
 
 
 if __name__ == "__main__":

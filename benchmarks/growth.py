@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+from recorded import record
 from sizes import SMALL
 
 WORDS = 2000
@@ -77,11 +78,9 @@ def one(count):
     options = Options(progress=lambda *_: told.append(time.perf_counter()))
     evaluate_specs([Spec(model, "aul", data)], options)
     took = time.perf_counter() - start
-    print(
-        f"{count:7} sentences: {took:6.1f} s, {1000 * took / count:.2f} s for 1,000; "
-        f"memory +{peak() - held:.0f} MiB; first progress after {told[0] - start:.2f} s",
-        flush=True,
-    )
+    facts = {"sentences": count, "seconds": round(took, 1)}
+    facts |= {"for 1,000, s": round(1000 * took / count, 2), "memory, MiB": round(peak() - held)}
+    record("growth", facts | {"first progress, s": round(told[0] - start, 2)})
 
 
 def main():

@@ -11,6 +11,7 @@ import time
 
 import torch
 
+from recorded import record
 from sizes import SMALL
 from unmask.lab import nets
 from unmask.lab.language import corpus
@@ -52,11 +53,9 @@ def main() -> None:
     for kind in ("masked", "causal"):
         together = seconds(plants, texts, how, kind)
         apart = sum(seconds([p], [t], how, kind) for p, t in zip(plants, texts, strict=True))
-        print(
-            f"{kind}: {count} models at once {together:.1f} s, one by one {apart:.1f} s: "
-            f"{apart / together:.2f} times"
-        )
-    print(f"matrix rate {rate() / 1e9:.0f} GFLOP/s")
+        facts = {"kind": kind, "models": count, "at once, s": round(together, 1)}
+        facts |= {"one by one, s": round(apart, 1), "times": round(apart / together, 2)}
+        record("lab", facts | {"matrix rate, GFLOP/s": round(rate() / 1e9)})
 
 
 if __name__ == "__main__":

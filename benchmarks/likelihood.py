@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 import transformers
 
+from recorded import record
 from sizes import SMALL
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
@@ -122,12 +123,10 @@ def compare(model, data):
         model.net.set_attn_implementation("sdpa")
         fast, planned = timed(ours, model, data, names)
         share = useful_operations(model, planned) / fast / rate
-        print(
-            f"{model.name:16} {'+'.join(names):18} papers' way {slow:7.1f} s   "
-            f"unmask {fast:6.2f} s   {slow / fast:5.1f} times faster   "
-            f"{100 * share:3.0f} % of {rate / 1e9:.0f} GFLOP/s",
-            flush=True,
-        )
+        facts = {"model": model.name, "measures": "+".join(names), "papers' way, s": round(slow, 1)}
+        facts |= {"unmask, s": round(fast, 2), "times": round(slow / fast, 1)}
+        facts |= {"of the matrix rate, %": round(100 * share)}
+        record("likelihood", facts | {"matrix rate, GFLOP/s": round(rate / 1e9)})
 
 
 def main():

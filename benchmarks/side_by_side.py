@@ -3,7 +3,8 @@
     python benchmarks/side_by_side.py COMMIT [rounds]
 
 A git worktree of the commit is run with the same Python, in turns with this one: with the answer
-cache (empty at first), without it, and again from the cache. Medians, and their ratios.
+cache (empty at first), without it, and again from the cache. Medians, their ratios, and how long it
+took until the first line.
 """
 
 import os
@@ -14,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from recorded import record
 from sizes import SMALL
 
 ROOT = Path(__file__).parents[1]
@@ -21,20 +23,30 @@ FEWER = ["-x", "aul", "-d", "bundled-pairs", "--limit", "4"] if SMALL else []
 
 
 def seconds(source, out, *options, **environment):
-    start = time.perf_counter()
-    subprocess.run(
+    """Seconds of a run, and until its first line."""
+    start, first = time.perf_counter(), None
+    with subprocess.Popen(
         [sys.executable, "-m", "unmask", "run", "--out", str(out), *FEWER, *options],
-        check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(source), **environment},
-    )
-    return time.perf_counter() - start
+    ) as running:
+        for _ in running.stdout:
+            first = first or time.perf_counter() - start
+    assert running.returncode == 0
+    return time.perf_counter() - start, first
 
 
 def main():
     commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1 if SMALL else 3
     times = {"then": [], "now, no cache": [], "now, empty cache": [], "now, from the cache": []}
+    first = {}
+
+    def noted(name, took):
+        times[name].append(took[0])
+        first[name] = took[1]
+
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         tree = place / "tree"
@@ -48,18 +60,17 @@ def main():
             for n in range(rounds):
                 cache = {"UNMASK_CACHE": str(place / f"cache-{n}")}
                 src, out = ROOT / "src", [place / f"{n}-{k}" for k in range(4)]
-                times["then"].append(seconds(tree / "src", out[0]))
-                times["now, no cache"].append(seconds(src, out[1], "--no-cache"))
-                times["now, empty cache"].append(seconds(src, out[2], **cache))
-                times["now, from the cache"].append(seconds(src, out[3], **cache))
+                other = {"UNMASK_CACHE": str(place / f"other-{n}")}
+                noted("then", seconds(tree / "src", out[0], **other))
+                noted("now, no cache", seconds(src, out[1], "--no-cache"))
+                noted("now, empty cache", seconds(src, out[2], **cache))
+                noted("now, from the cache", seconds(src, out[3], **cache))
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT)
     middle = {k: statistics.median(v) for k, v in times.items()}
     for name, value in middle.items():
-        ratio = value / middle["then"]
-        print(f"{name:20} {value:7.1f} s   {ratio:.2f} of {commit}   {times[name]}")
-    cost = middle["now, empty cache"] / middle["now, no cache"] - 1
-    print(f"the cache costs {100 * cost:.1f} %")
+        facts = {"run": name, "seconds": round(value, 1), "first score, s": round(first[name], 1)}
+        record("side_by_side", facts | {f"of {commit}": round(value / middle["then"], 2)})
 
 
 if __name__ == "__main__":

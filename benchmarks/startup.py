@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from recorded import record
 from sizes import SMALL
 
 ROUNDS = 1 if SMALL else 15
@@ -27,7 +28,8 @@ def main():
         theirs.append(seconds("-c", "import typer, rich"))
         ours.append(seconds("-m", "unmask", "--help"))
     a, b = statistics.median(ours), statistics.median(theirs)
-    print(f"unmask --help {a:.3f} s, import of typer and rich {b:.3f} s: ratio {a / b:.2f}")
+    facts = {"unmask --help, s": round(a, 3), "import of typer and rich, s": round(b, 3)}
+    record("startup", facts | {"ratio": round(a / b, 2)})
     code = f"import sys, unmask; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     print(f"import unmask loads of the heavy packages: {done.stdout.strip()}")

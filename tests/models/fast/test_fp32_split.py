@@ -14,7 +14,7 @@ import torch
 import unmask
 from conftest import KINDS, tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import plan, reduce, run_likelihood
+from unmask.flow import plan, planning, reduce, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.models.fast import fp32_split, paths
 from unmask.models.fast.pass_queue import PassQueue, Started
@@ -145,8 +145,8 @@ def test_models_share_plans_at_the_pace_of_a_gpu(monkeypatch):
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
     monkeypatch.setattr(run_likelihood, "GPU_PACE", run_likelihood.Pace(16, 4, 2))
     made = []
-    original = run_likelihood.plan
-    monkeypatch.setattr(run_likelihood, "plan", lambda *a: made.append(a) or original(*a))
+    original = planning.plan
+    monkeypatch.setattr(planning, "plan", lambda *a: made.append(a) or original(*a))
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     one, two = (replace(tiny("bert"), name=name) for name in "ab")
     how = Options(cache=False)

@@ -1,0 +1,109 @@
+"""All benchmarks in one command; RESULTS.md is written from what they measure.
+
+    python benchmarks/all.py [--small] [NAME ...]
+    python benchmarks/all.py --write [ROWS.jsonl ...]
+
+Rows are kept in results.jsonl, the newest of each table, machine and command; a run elsewhere (on a
+GPU) gives a file of rows, which `--write` takes in.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from sizes import SMALL
+
+HERE = Path(__file__).parent
+KEPT, PAGE = HERE / "results.jsonl", HERE / "RESULTS.md"
+NOT_MEASURED = ("all", "sizes", "recorded")
+# Table: its title, and the command as it is measured on a whole machine.
+TABLES = {
+    "table5": "Table 5 of kaneko2022 for one model, from data sets to results, after loading",
+    "families": "Twelve families, CrowS-Pairs and StereoSet",
+    "checkpoints": "Many checkpoints of one architecture",
+    "side_by_side": "The default run, beside an earlier commit",
+    "peers": "Beside what a user would pick instead",
+    "likelihood": "Beside the papers' way, and the machine's own matrix rate",
+    "startup": "The command's own start",
+    "cache": "What the answer cache costs",
+    "growth": "How cost grows",
+    "ceat": "CEAT and permutation tests",
+    "contexts": "Reading a corpus",
+    "cluster": "A cluster",
+    "lab": "The lab: models with stacked weights",
+}
+HEAD = """# What was measured
+
+Written by `python benchmarks/all.py` from the rows that the benchmarks recorded; NOTES.md says what
+they mean, what was tried, and which aims are not met.
+"""
+
+
+def measure(names):
+    """Run benchmarks; their rows."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            file = Path(folder) / name
+            print(f"== {name}", flush=True)
+            command = [sys.executable, str(HERE / f"{name}.py"), *(["--small"] if SMALL else [])]
+            subprocess.run(command, check=True, env={**os.environ, "BENCHMARKS": str(file)})
+            rows += read(file)
+    return rows
+
+
+def read(path):
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    return [json.loads(line) for line in lines]
+
+
+def newest(rows):
+    """Rows without those that the same command on the same machine has measured anew."""
+    runs = {}
+    for row in rows:
+        key = (row["table"], row["machine"], row["command"])
+        stamp = (row["date"], row["commit"])
+        if runs.get(key, (None,))[0] != stamp:
+            runs[key] = (stamp, [])
+        runs[key][1].append(row)
+    return [row for _, some in runs.values() for row in some]
+
+
+def page(rows):
+    """The tables of all rows."""
+    parts = [HEAD]
+    for table, title in TABLES.items():
+        mine = [r for r in rows if r["table"] == table]
+        runs = {}
+        for row in mine:
+            key = (row["command"], row["machine"], row["date"], row["commit"])
+            runs.setdefault(key, []).append(row["facts"])
+        parts += [f"\n## {title}\n"] if runs else []
+        for (command, machine, day, commit), facts in runs.items():
+            heads = list(dict.fromkeys(k for f in facts for k in f))
+            parts.append(f"\n`python {command}`; {machine}; {day}, commit {commit}\n\n")
+            parts.append(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
+            parts += [f"| {' | '.join(str(f.get(k, '')) for k in heads)} |\n" for f in facts]
+    return "".join(parts)
+
+
+def main():
+    given = [a for a in sys.argv[1:] if a != "--write"]
+    if "--write" in sys.argv:
+        rows = [row for path in given for row in read(Path(path))]
+    else:
+        every = sorted(p.stem for p in HERE.glob("*.py") if p.stem not in NOT_MEASURED)
+        rows = measure(given or every)
+    if SMALL:  # sizes that show only that it runs
+        print(page(rows))
+        return
+    kept = newest(read(KEPT) + rows)
+    KEPT.write_text("".join(json.dumps(row) + "\n" for row in kept), "utf-8")
+    PAGE.write_text(page(kept), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
