@@ -4,7 +4,7 @@
 
 minicons 0.3.39 (PLL of a masked and of a causal model), lm-evaluation-harness (its `hf` backend on
 the requests that its `crows_pairs_english` makes), a plain loop with sorted batches of 64, and WEFE
-(WEAT on GloVe with 1,000 permutations, once), as far as they are installed. Masked: the bundled model;
+(WEAT on GloVe, 1,000 permutations, once), as far as they are installed. Masked: the bundled model;
 causal: a GPT-2 of six layers with random weights. Each runs in a process of its own, in turns; what
 is done but once (loading, the first few sentences) is not counted. A tool with batches has the best
 of three sizes. The sentences are CrowS-Pairs' where UNMASK_DATA has them, else the package's own.

@@ -13,6 +13,7 @@ from unmask.flow.evaluate import kind, loaded
 from unmask.models import remembered as remembering
 from unmask.models.answer_cache import salt
 from unmask.models.remembered import RememberedModel, known, remembered
+from unmask.models.transformers.model import TransformerModel
 from unmask.options import Options
 from unmask.support import sealed_files
 
@@ -77,6 +78,16 @@ def test_it_knows_what_the_model_itself_says(folder):
         whole.codec.mask_id,
         whole.codec.pad_id,
     )
+
+
+def test_its_network_can_be_asked_for(folder):
+    """Where time is measured, loading must not be part of it."""
+    loaded(str(folder), KEPT)
+    model = loaded(str(folder), KEPT)
+    assert isinstance(model, RememberedModel)
+    assert isinstance(remembering.whole(model), TransformerModel)
+    own = tiny("bert")
+    assert remembering.whole(own) is own
 
 
 @pytest.mark.parametrize(

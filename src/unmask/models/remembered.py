@@ -101,6 +101,8 @@ def _usual(options: Options) -> bool:
 
 def known(name: str) -> Facts | None:
     """What is known of a model of this name, whose files are what they were."""
+    if not sealed_files.held(sealed_files.MODELS)[0]:
+        return None  # before files are read for nothing
     path = _path_of(name)
     content = sealed_files.read(path) if path is not None else None
     return None if content is None else Facts(**json.loads(content))
@@ -114,8 +116,10 @@ def remembered(name: str, options: Options) -> "RememberedModel | None":
 
 def remember(model: Any, name: str, options: Options) -> None:
     """Keep what a later run needs to know of a network that was loaded."""
-    path = _path_of(name) if _usual(options) and getattr(model, "cacheable", False) else None
-    if path is None or str(model.provenance["device"]) != "cpu":
+    able = _usual(options) and getattr(model, "cacheable", False)
+    if not able or str(model.provenance["device"]) != "cpu":
+        return
+    if (path := _path_of(name)) is None:
         return
     tokenizer = model.codec.tokenizer
     named = [(k, getattr(tokenizer, f"{k}_token_id", None)) for k in TOKENS]
@@ -253,6 +257,11 @@ class RememberedModel:
 
     def close(self) -> None:
         """Nothing is held but memory."""
+
+
+def whole(model: Any) -> Any:
+    """A model with its network loaded, where it is one that was not yet."""
+    return model.whole if isinstance(model, RememberedModel) else model
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from unmask.errors import DataError, UnmaskError
 from unmask.flow.evaluate import evaluate
 from unmask.measures import ASSOCIATION
 from unmask.models.protocol import Model
+from unmask.models.remembered import whole
 from unmask.options import Options, Spec
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
@@ -228,6 +229,7 @@ def _timed(
     model: Model, tests: Sequence[str], options: Options, samples: int
 ) -> list[dict[str, Any]]:
     """Seconds of each method on some tests: the model's, and the rest; loading left out."""
+    model = whole(model)
     out = []
     for test in tests:
         words = stimuli()[MAIN[test]]
