@@ -72,7 +72,7 @@ TINY = (240, 1, 16, 2, 32)
 ROUNDS = 1 if SMALL or "once" in sys.argv else 3
 SORTS = {
     "matrix products": r"gemm|cutlass|xmma|nvjet|cublas|splitK|gemv",
-    "attention": r"flash|fmha|mem_eff|attention|softmax",
+    "attention": r"flash|fmha|mem_eff|attention|attended|softmax",
 }
 
 

@@ -1,6 +1,6 @@
 """Beside what a user would pick instead: the same sentences and weights, and the same numbers.
 
-    python benchmarks/peers.py [sentences]
+    python benchmarks/peers.py [sentences] [masked] [causal] [weat]
 
 minicons 0.3.39 (PLL of a masked and of a causal model), lm-evaluation-harness (its `hf` backend on
 the requests that its `crows_pairs_english` makes), a plain loop with sorted batches of 64, and WEFE
@@ -278,7 +278,9 @@ def main():
     plain = dict(os.environ)  # loading a model sets how torch keeps memory, for its own process
     import unmask
 
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 4 if SMALL else 300
+    given = sys.argv[1:]
+    chosen = {"masked", "causal", "weat"} & {*given} or {"masked", "causal", "weat"}
+    count = next((int(a) for a in given if a.isdigit()), 4 if SMALL else 200)
     there = {n for n in TOOLS if n not in PACKAGES or find_spec(PACKAGES[n])}
     for name in sorted(TOOLS.keys() - there):
         print(f"left out: {name} is not installed")
@@ -287,6 +289,8 @@ def main():
     with tempfile.TemporaryDirectory() as causal:
         save_causal(causal)
         for kind, folder in (("masked", str(bundled)), ("causal", causal)):
+            if kind not in chosen:
+                continue
             jobs = {"unmask": {"tool": "unmask", "folder": folder, "kind": kind, "count": count}}
             for tool in ("minicons", "lm-eval", "a plain loop"):
                 if tool not in there or (tool == "lm-eval" and kind == "masked"):
@@ -296,7 +300,7 @@ def main():
                     jobs[f"{tool}, {size} at a time"] = {"tool": tool, **given}
             compared(f"{kind}, {len(strings)} sentences, {DEVICE}", jobs, plain)
     vectors = Path(os.environ.get("UNMASK_DATA", "none")) / "vectors/glove840b_weat_subset.txt"
-    if vectors.is_file() and "WEFE" in there:
+    if "weat" in chosen and vectors.is_file() and "WEFE" in there:
         given = {"vectors": str(vectors), "tests": ["weat-6", "weat-7", "weat-8"]}
         jobs = {"unmask": {"tool": "unmask's WEAT", **given}, "WEFE": {"tool": "WEFE", **given}}
         compared(f"WEAT, 3 tests, {ITERATIONS} permutations", jobs, plain, 1)
