@@ -1,6 +1,6 @@
 """Beside what a user would pick instead: the same sentences and weights, and the same numbers.
 
-    python benchmarks/peers.py [sentences] [masked] [causal] [weat]
+    python benchmarks/peers.py [sentences] [masked] [causal] [weat] [once]
 
 minicons 0.3.39 (PLL of a masked and of a causal model), lm-evaluation-harness (its `hf` backend on
 the requests that its `crows_pairs_english` makes), a plain loop with sorted batches of 64, and WEFE
@@ -24,7 +24,7 @@ from recorded import record
 from sizes import SMALL
 
 SIZES = (8,) if SMALL else (1, 8, 32)
-ROUNDS = 1 if SMALL else 2
+ROUNDS = 1 if SMALL or "once" in sys.argv else 2
 ITERATIONS = 20 if SMALL else 1_000
 DEVICE = "cuda" if os.environ.get("PEERS_DEVICE") == "cuda" else "cpu"
 
