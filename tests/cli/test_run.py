@@ -212,3 +212,17 @@ def test_public_names_are_exactly_all():
 def test_low_accuracy_is_said():
     result = evaluate(tiny("bert"), "pll", "bundled-pairs")
     assert "means little" in result.notes[0]
+
+
+@pytest.mark.parametrize("given", [("-x", "aul"), ("-x", "ll")])
+def test_the_command_itself_leaves_with_its_status_and_all_it_said(given, tmp_path):
+    """A process of its own, which does not take torch apart at the end."""
+    command = [sys.executable, "-m", "unmask", "run", *given, "-d", "bundled-pairs"]
+    options = ["--limit", "4", "--no-cache", "-o", str(tmp_path / "run")]
+    done = subprocess.run([*command, *options], capture_output=True, text=True)
+    if given[1] == "aul":
+        assert done.returncode == 0
+        assert done.stdout.rstrip().endswith("report.html")
+    else:  # a masked model has no left-to-right likelihood
+        assert done.returncode == 2
+        assert done.stderr.startswith("unmask:")

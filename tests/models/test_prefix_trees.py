@@ -96,7 +96,7 @@ def test_every_family_answers_the_same_with_fewer_tokens(family, measure):
 
     answers = {}
     for trees in (True, False):
-        one = replace(engine, fast=replace(engine.fast, prefixes=trees))
+        one = replace(engine, show=replace(engine.show, trees=trees))
         handle = model.net.register_forward_hook(count, with_kwargs=True)
         answers[trees] = one.ask(*questions)
         handle.remove()
@@ -123,7 +123,7 @@ def test_a_part_of_the_rows_has_the_answers_of_the_whole():
     """What a worker is sent: trees go with their rows."""
     model = tiny("gpt2")
     engine, (questions, attention) = model.engine(), asked(model, "ll")
-    rows = find_unique_rows(questions, attention, engine.show).in_trees()
+    rows = find_unique_rows(questions, attention, engine.show)
     assert rows.trees is not None
     whole = engine.ask(questions, attention).logp
     seen = []

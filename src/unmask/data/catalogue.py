@@ -145,14 +145,14 @@ def resolve(
 def _flagged(name: str, encoding: str | None, cluster: str | None) -> Dataset:
     """A sentence set with its visible defects; a published one as it was read before."""
 
-    def made() -> Dataset:
+    def read() -> Dataset:
         return defects.flagged(sentences(name, encoding, cluster))
 
     own = sentence_sets().get(name)
     if own is None or own.packaged or own.beside:
-        return made()
+        return read()
     places = [locate(one) for one in (own, *own.needs)]
-    return kept(f"{name} {places!r}", [path for path, _ in places], made)
+    return kept(f"{name} {places!r}", [path for path, _ in places], read)
 
 
 def _rows(data: Any, cluster: str | None) -> Dataset:

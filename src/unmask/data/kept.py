@@ -8,6 +8,7 @@ import hashlib
 import marshal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ FACTS = ("id", "category", "cluster", "meta", "family", "side", "frame")
 ITEM = tuple(getattr(Contrast, k).__set__ for k in (*FACTS, "texts"))
 
 
-def kept(name: str, files: Sequence[Path], made: Callable[[], Dataset]) -> Dataset:
-    """The data set that some files hold, as it was `made` before under this name, or made now."""
+def kept(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
+    """The data set that some files hold, as it was read under this name before, or is now."""
     digest = hashlib.sha256(f"{sealed_files.code_digest()} {sys.version} {name}".encode())
     for path in files:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -30,12 +31,10 @@ def kept(name: str, files: Sequence[Path], made: Callable[[], Dataset]) -> Datas
     content = sealed_files.read(path)
     if content is not None:
         return _unpacked(marshal.loads(content))
-    dataset = made()
-    try:
+    dataset = read()
+    with suppress(ValueError):  # what is known of an item is not a plain value: it is read anew
         sealed_files.write(path, marshal.dumps(_packed(dataset)))
         sealed_files.trimmed(sealed_files.DATA, MOST_KEPT)
-    except ValueError:  # what is known of an item is no plain value: it is read each time
-        return dataset
     return dataset
 
 

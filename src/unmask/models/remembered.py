@@ -230,9 +230,8 @@ class RememberedModel:
         own = Later(self, stream, {"budget": budget, "store": store, "progress": progress})
         if known is None or stream == "next":
             return own
-        show = masking_rule(self.kind, stream, self.codec)
-        settings = (self.facts.vocabulary, self.facts.prefixes, budget or Budget(), known, progress)
-        return Recalled(own, show, *settings)
+        show = masking_rule(self.kind, stream, self.codec, self.facts.prefixes)
+        return Recalled(own, show, self.facts.vocabulary, budget or Budget(), known, progress)
 
     def vectors(
         self,
@@ -296,7 +295,6 @@ class Recalled:
     own: Later
     show: MaskingRule
     vocabulary: int
-    prefixes: bool
     budget: Budget
     answers: Answers
     progress: Progress = field(default=lambda rows, total: None)
@@ -308,13 +306,11 @@ class Recalled:
     @property
     def shows(self) -> str:
         """What decides its rows, beside the questions: what decides those of the model itself."""
-        rule = (self.show.mask, self.show.shift, self.show.apart)
-        return repr((*rule, self.prefixes))
+        return self.show.decides
 
     def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> UniqueRows:
         """The distinct rows of some questions."""
-        found = find_unique_rows(asks, attention, self.show)
-        return found.in_trees() if self.prefixes else found
+        return find_unique_rows(asks, attention, self.show)
 
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
         """Look all answers up; where one is missing, the model itself is asked."""

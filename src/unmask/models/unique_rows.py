@@ -29,14 +29,20 @@ class MaskingRule:
 
     `mask`: the token written at hidden places, if any. `shift`: how far before the asked place
     the state stands that answers. `apart`: rows with other hidden places are other rows even if
-    their tokens are the same (XLNet's `perm_mask`). `check` refuses an ask that the kind cannot
-    answer.
+    their tokens are the same (XLNet's `perm_mask`). `trees`: rows that begin alike are shown
+    together. `check` refuses an ask that the kind cannot answer.
     """
 
     mask: int | None = None
     shift: int = 0
     apart: bool = False
+    trees: bool = False
     check: Callable[[RowQueries], None] = lambda ask: None
+
+    @property
+    def decides(self) -> str:
+        """All that decides the rows of some asks, in words."""
+        return repr((self.mask, self.shift, self.apart, self.trees))
 
 
 def masked_rule(mask: int) -> MaskingRule:
@@ -44,7 +50,7 @@ def masked_rule(mask: int) -> MaskingRule:
     return MaskingRule(mask=mask)
 
 
-def causal_rule() -> MaskingRule:
+def causal_rule(trees: bool = False) -> MaskingRule:
     """Left to right only: everything from the asked place on is hidden, nothing else."""
 
     def check(ask: RowQueries) -> None:
@@ -58,7 +64,7 @@ def causal_rule() -> MaskingRule:
                 "use 'll', 'cat' or 'lpbs' with it."
             )
 
-    return MaskingRule(shift=1, check=check)
+    return MaskingRule(shift=1, trees=trees, check=check)
 
 
 def permutation_rule() -> MaskingRule:
@@ -66,10 +72,10 @@ def permutation_rule() -> MaskingRule:
     return MaskingRule(apart=True)
 
 
-def masking_rule(kind: Kind, stream: str, codec: Any) -> MaskingRule:
-    """How a kind of model is shown rows under a stream."""
+def masking_rule(kind: Kind, stream: str, codec: Any, trees: bool = False) -> MaskingRule:
+    """How a kind of model is shown rows under a stream; `trees`, where a causal one reads them."""
     if kind == "causal":
-        return causal_rule()
+        return causal_rule(trees)
     if kind == "permutation" and stream not in ("written", "untyped"):
         return permutation_rule()
     return masked_rule(codec.mask_id)
@@ -185,7 +191,7 @@ def find_unique_rows(
     unique, slot = np.unique(row * width + (at - show.shift), return_inverse=True)
     order = np.argsort(slot, kind="stable")
     edges = np.arange(len(kept) + 1)
-    return UniqueRows(
+    rows = UniqueRows(
         tokens=tokens[ranges(starts[kept], lengths)],
         starts=np.concatenate([[0], np.cumsum(lengths)]),
         hidden=hiding.places(code[kept]) if show.apart else None,
@@ -197,6 +203,7 @@ def find_unique_rows(
         order=order,
         first=np.searchsorted(row[order], edges),
     )
+    return rows.in_trees() if show.trees else rows
 
 
 class _Hiding:

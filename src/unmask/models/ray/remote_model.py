@@ -30,7 +30,6 @@ class RemoteEngine:
     stream: str
     show: MaskingRule
     vocabulary: int
-    prefixes: bool
     budget: Budget
     answers: Answers | None
     progress: Progress
@@ -41,7 +40,6 @@ class RemoteEngine:
             answers: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
             return answers
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
-        asked = asked.in_trees() if self.prefixes else asked
         out = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
         left = [job for job in self._groups(asked) if not self._recalled(asked, *job, out)]
@@ -116,10 +114,11 @@ class Remote:
         progress: Progress = lambda rows, total: None,
     ) -> RemoteEngine:
         """The likelihood engine."""
-        show = MaskingRule() if stream == "next" else masking_rule(self.kind, stream, self.codec)
+        known = (self.kind, stream, self.codec, self.prefixes)
+        show = MaskingRule() if stream == "next" else masking_rule(*known)
         answers = answers_of(store, self.provenance, stream)
         size = int(self.config.get_text_config().vocab_size)
-        fields = (self.workers, self.precision, stream, show, size, self.prefixes)
+        fields = (self.workers, self.precision, stream, show, size)
         return RemoteEngine(*fields, budget or Budget(), answers, progress)
 
     def vectors(

@@ -236,13 +236,11 @@ class Engine:
     @property
     def shows(self) -> str:
         """What decides its rows, beside the questions."""
-        rule = (self.show.mask, self.show.shift, self.show.apart)
-        return repr((*rule, self.fast.prefixes))
+        return self.show.decides
 
     def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> UniqueRows:
         """The distinct rows of some questions."""
-        found = find_unique_rows(asks, attention, self.show)
-        return found.in_trees() if self.fast.prefixes else found
+        return find_unique_rows(asks, attention, self.show)
 
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
         """Send the questions about some rows off, behind those sent before."""

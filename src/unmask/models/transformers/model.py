@@ -143,7 +143,8 @@ class TransformerModel:
         if stream == "next":
             head = next_sentence_net(self)
             return NextSentence(head, self.codec.pad_id, budget or Budget(), progress)
-        show = masking_rule(self.kind, stream, self.codec)
+        fast = fast_paths(self.net, self.precision, self.fast)
+        show = masking_rule(self.kind, stream, self.codec, fast.prefixes)
         answers = answers_of(store if self.cacheable else None, self.provenance, stream)
         segments = _untyped if stream == "untyped" else self.codec.segments
         return Engine(
@@ -155,7 +156,7 @@ class TransformerModel:
             progress=progress,
             segments=segments,
             precision=self.precision,
-            fast=fast_paths(self.net, self.precision, self.fast),
+            fast=fast,
             reading=stream if stream in READINGS else "logp",
         )
 

@@ -1,0 +1,49 @@
+"""Tests of flow/load_ahead: the next model is on its way while this one is asked."""
+
+import threading
+
+import pytest
+
+from conftest import tiny
+from unmask.errors import ModelError
+from unmask.flow import load_ahead
+from unmask.flow.load_ahead import loading_ahead
+from unmask.options import Options
+
+NAMES = ["a", "b", "broken"]
+
+
+@pytest.fixture
+def room(monkeypatch):
+    monkeypatch.setattr(load_ahead, "_room", lambda model: True)
+
+
+def load(name, options):
+    if name == "broken":
+        raise ModelError("it is broken")
+    return name, threading.current_thread() is threading.main_thread()
+
+
+def test_the_next_model_is_loaded_beside_and_taken_once(room):
+    with loading_ahead(Options(), NAMES, load) as ahead:
+        assert ahead.taken("a") is None  # nothing is on its way yet
+        ahead.begin("a", tiny("bert"))
+        assert ahead.taken("b") == ("b", False)
+        assert ahead.taken("b") is None
+        ahead.begin("b", tiny("bert"))
+        with pytest.raises(ModelError, match="broken"):
+            ahead.taken("broken")
+        ahead.begin("broken", tiny("bert"))  # there is none behind it
+
+
+@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"engine": "ray"}, {"load": "8bit"}])
+def test_other_ways_to_load_wait_their_turn(options, room):
+    with loading_ahead(Options(**options), NAMES, load) as ahead:
+        ahead.begin("a", tiny("bert"))
+        assert ahead.taken("b") is None
+
+
+def test_a_cpu_has_no_time_for_it():
+    with loading_ahead(Options(), NAMES, load) as ahead:
+        ahead.begin("a", tiny("bert"))
+        assert ahead.taken("b") is None
