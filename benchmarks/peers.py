@@ -23,10 +23,10 @@ from pathlib import Path
 from recorded import record
 from sizes import SMALL
 
-SIZES = (8,) if SMALL else (1, 8, 32)
 ROUNDS = 1 if SMALL or "once" in sys.argv else 2
 ITERATIONS = 20 if SMALL else 1_000
 DEVICE = "cuda" if os.environ.get("PEERS_DEVICE") == "cuda" else "cpu"
+SIZES = (8,) if SMALL else (1, 8, 32) if DEVICE == "cpu" else (8, 32, 128)
 
 
 # ---------------------------------------------------------------- what is measured
@@ -87,7 +87,8 @@ def unmask_scores(folder, kind, count):
 
     def scores(some):
         planned = plan.plan(model, measure, Dataset("some", "pairs", some))
-        readings = run_likelihood.ask({"own": model.engine()}, [planned])[0]
+        engine = model.engine(budget=model.budget("auto"))
+        readings = run_likelihood.ask({"own": engine}, [planned])[0]
         ends = np.cumsum(planned.values)
         return [readings.logp[b - n : b].sum() for b, n in zip(ends, planned.values, strict=True)]
 

@@ -110,7 +110,7 @@ def test_importing_changes_nothing_outside():
     code = (
         "import os, sys; before = dict(os.environ); import unmask; from unmask import Options; "
         "assert dict(os.environ) == before; assert 'torch' not in sys.modules; "
-        "from unmask.flow.evaluate import kind; kind('bundled'); "
+        "from unmask.flow.loading import kind; kind('bundled'); "
         "assert os.environ['MIMALLOC_PURGE_DELAY'] == '1000'"
     )
     clean = {k: v for k, v in os.environ.items() if k != "MIMALLOC_PURGE_DELAY"}

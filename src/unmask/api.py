@@ -12,9 +12,10 @@ from rich.console import Console
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
-from unmask.flow.evaluate import CHOICES, kind
+from unmask.flow.evaluate import CHOICES
 from unmask.flow.evaluate import evaluate as evaluate_specs
 from unmask.flow.fit import takes
+from unmask.flow.loading import kind
 from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
 from unmask.models.protocol import Model
 from unmask.options import OptionArguments, Options, Spec, checked_names

@@ -64,7 +64,7 @@ def test_results_say_what_made_them(done):
 
 def test_all_names_are_looked_up_before_a_model_works(monkeypatch):
     seen = []
-    monkeypatch.setattr("unmask.flow.evaluate.loaded", lambda *a: seen.append(a))
+    monkeypatch.setattr("unmask.flow.loading.loaded", lambda *a: seen.append(a))
     for names in (["bundled", "bundeld"], ["bundled", "./nowhere"], ["bundled", "no.txt"]):
         with pytest.raises(unmask.ModelError):
             unmask.run(names, "aul")

@@ -8,7 +8,8 @@ import unmask
 from conftest import tiny
 from unmask.errors import ModelError
 from unmask.flow import planning
-from unmask.flow.evaluate import evaluate, loaded
+from unmask.flow.evaluate import evaluate
+from unmask.flow.loading import loaded
 from unmask.options import Options
 
 

@@ -1,7 +1,7 @@
 """Tests of flow/progress."""
 
 from conftest import tiny
-from unmask.flow.evaluate import loaded
+from unmask.flow.loading import loaded
 from unmask.flow.progress import Meter
 from unmask.options import Options
 

@@ -9,7 +9,7 @@ import pytest
 
 import unmask
 from conftest import tiny
-from unmask.flow.evaluate import kind, loaded
+from unmask.flow.loading import kind, loaded
 from unmask.models import remembered as remembering
 from unmask.models.answer_cache import salt
 from unmask.models.remembered import RememberedModel, known, remembered

@@ -12,13 +12,13 @@ from unmask.cli.study_options import named_models, study_options
 
 if TYPE_CHECKING:
     from unmask.cli import terminal
-    from unmask.flow import evaluate
+    from unmask.flow import loading
     from unmask.reports import files
     from unmask.reports.html import study_page
     from unmask.studies import reliability as study
 else:
     terminal = lazy("unmask.cli.terminal")
-    evaluate = lazy("unmask.flow.evaluate")
+    loading = lazy("unmask.flow.loading")
     files = lazy("unmask.reports.files")
     study_page = lazy("unmask.reports.html.study_page")
     study = lazy("unmask.studies.reliability")
@@ -58,7 +58,7 @@ def reliability(
         keeps = interrupts.answering(cache, models=names)
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)
-            loaded = [evaluate.loaded(m, chosen) for m in names]
+            loaded = [loading.loaded(m, chosen) for m in names]
             written, apart = study.reliability(
                 loaded, chosen, measures=measures, data=data, calibration=calibrate
             )

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import webbrowser
 
     from unmask import measures as rows
-    from unmask.flow import evaluate
+    from unmask.flow import loading
     from unmask.serve import pair, site
 else:
     webbrowser = lazy("webbrowser")
     rows = lazy("unmask.measures")
-    evaluate = lazy("unmask.flow.evaluate")
+    loading = lazy("unmask.flow.loading")
     pair = lazy("unmask.serve.pair")
     site = lazy("unmask.serve.site")
 
@@ -44,7 +44,7 @@ def serve(
     for folder in folders or ():
         if not (folder / "results.json").is_file():
             raise UnmaskError(f"{str(folder)!r} holds no results; give folders that 'run' wrote.")
-    evaluate.kind(model)  # a name that is none is refused now
+    loading.kind(model)  # a name that is none is refused now
     if not 0 <= port <= 65535:
         raise UnmaskError(f"--port is {port}; give a number from 0 to 65535.")
     listed = folders or sorted(shared.RESULTS.glob("*"), reverse=True)

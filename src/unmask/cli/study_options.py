@@ -10,9 +10,9 @@ from unmask.cli.options import split, token_budget
 
 if TYPE_CHECKING:
     from unmask import options
-    from unmask.flow import evaluate
+    from unmask.flow import loading
 else:
-    evaluate = lazy("unmask.flow.evaluate")
+    loading = lazy("unmask.flow.loading")
     options = lazy("unmask.options")
 
 # Parameters of a study's command that are fields of `Options`.
@@ -31,5 +31,5 @@ def study_options(
 def named_models(option: Sequence[str] | None, given: Sequence[str] | None) -> list[str]:
     """The models of a command, as an option or behind it; each is looked for at once."""
     names = split([*(option or ()), *(given or ())] or None, ("bundled",))
-    evaluate.look_up(names)
+    loading.look_up(names)
     return names

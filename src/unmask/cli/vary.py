@@ -13,13 +13,13 @@ from unmask.errors import UnmaskError
 
 if TYPE_CHECKING:
     from unmask.cli import terminal
-    from unmask.flow import evaluate
+    from unmask.flow import loading
     from unmask.reports import files
     from unmask.reports.html import study_page
     from unmask.studies.multiverse import sweep
 else:
     terminal = lazy("unmask.cli.terminal")
-    evaluate = lazy("unmask.flow.evaluate")
+    loading = lazy("unmask.flow.loading")
     files = lazy("unmask.reports.files")
     study_page = lazy("unmask.reports.html.study_page")
     sweep = lazy("unmask.studies.multiverse.sweep")
@@ -57,7 +57,7 @@ def vary(
         with keeps, terminal.bars(console) as progress:
             chosen = study_options(context, progress)
             concepts, sets = shared.split(concept, ("c6",)), shared.split(data, ("bundled-pairs",))
-            loaded = evaluate.loaded(name, chosen)
+            loaded = loading.loaded(name, chosen)
             study = sweep.study(loaded, chosen, concepts=concepts, data=sets, store=contexts)
         study_page.write(study, folder)
     for remark in study.remarks:

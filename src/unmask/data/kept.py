@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.support import sealed_files
+from unmask.support.gc_pause import gc_paused
 from unmask.support.paths import cache_folder
 from unmask.types import Contrast, Dataset, Text
 
@@ -30,7 +31,8 @@ def kept(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Datas
     path = cache_folder() / sealed_files.DATA / digest.hexdigest()
     content = sealed_files.read(path)
     if content is not None:
-        return _unpacked(marshal.loads(content))
+        with gc_paused():
+            return _unpacked(marshal.loads(content))
     dataset = read()
     with suppress(ValueError):  # what is known of an item is not a plain value: it is read anew
         sealed_files.write(path, marshal.dumps(_packed(dataset)))

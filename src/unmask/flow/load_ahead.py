@@ -34,6 +34,11 @@ class Ahead:
             after = self.names[place]
             self.waiting[after] = self.pool.submit(self.load, after, self.options)
 
+    @property
+    def on_the_way(self) -> bool:
+        """Whether a GPU will have another model to work on."""
+        return bool(self.waiting)
+
     def taken(self, name: str) -> Model | None:
         """The model, waited for, if it is on its way; what went wrong with it is raised."""
         return self.waiting.pop(name).result() if name in self.waiting else None

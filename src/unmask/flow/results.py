@@ -262,12 +262,15 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
 
 def accuracy_of(items: pd.DataFrame, resampling: Resampling) -> Estimate | None:
     """Token prediction accuracy in per cent, over clusters, from an items table."""
-    by = items.groupby("item", sort=False)
-    tries, hits = (by[k].sum().to_numpy(float) for k in ("tokens", "hits"))
+    which = pd.factorize(items["item"].to_numpy(object))[0]
+    counts = (np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
+    tries, hits = (np.bincount(which, weights=count).astype(float) for count in counts)
     some = tries > 0
     if not some.any():
         return None
-    return ratio(hits[some], tries[some], by.cluster.first().to_numpy()[some], resampling)
+    first = np.unique(which, return_index=True)[1]
+    clusters = items["cluster"].to_numpy(object)[first]
+    return ratio(hits[some], tries[some], clusters[some], resampling)
 
 
 def _preferences(

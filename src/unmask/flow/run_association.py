@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,7 @@ from unmask.errors import DataError, NotApplicable
 from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
 from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
+from unmask.flow.steps import Step
 from unmask.measures.association import Association
 from unmask.models.protocol import Model, Vectors
 from unmask.options import Options, Resampling, Spec
@@ -69,7 +71,7 @@ class Asked:
 
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Iterator[tuple[int, Result]]:
+) -> Iterator[Step]:
     """Results of association measures, by the place of their spec; sentences are shared.
 
     What cannot be prepared or scored is reported to `failed`, and the rest goes on.
@@ -90,10 +92,7 @@ def run(
         return
     embedded = embed_all(engine, list(asked.values()))
     for (place, one), vectors in zip(asked.items(), embedded, strict=True):
-        try:
-            yield place, score(model, specs[place], one, vectors, options)
-        except DataError as error:
-            failed(specs[place], error)
+        yield Step({place: partial(score, model, specs[place], one, vectors, options)})
 
 
 def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:

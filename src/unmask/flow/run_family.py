@@ -6,7 +6,7 @@ Westfall and Young (1993), which uses that measures on the same items go togethe
 runs is anything called biased where nothing is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,17 +29,23 @@ class Test:
 
 
 def judged_as_one(
-    results: Sequence[Result], matters: Threshold, resampling: Resampling, shares: int = 1
+    results: Sequence[Result],
+    matters: Threshold,
+    resampling: Resampling,
+    shares: int = 1,
+    pulls: Sequence[Mapping[str, Pulls]] | None = None,
 ) -> list[Result]:
     """Results whose verdicts hold for the run as a whole, for each model apart.
 
     The corrected p stands as `p_run` in the details of the estimate that is judged, and `tests`
-    says of how many it is one. The error rate is one of so many `shares`.
+    says of how many it is one. The error rate is one of so many `shares`. `pulls` [results] are
+    what moves them, where that is known.
     """
+    pulls = [pulls_of(r) if r.verdicts else {} for r in results] if pulls is None else pulls
     out = list(results)
     models = {r.model: [i for i, s in enumerate(results) if s.model == r.model] for r in results}
     for places in models.values():
-        tests = [t for i in places for t in _tests(i, results[i])]
+        tests = [t for i in places for t in _tests(i, results[i], pulls[i])]
         p = family_wise([t.p for t in tests], [t.pulls for t in tests], resampling)
         p = np.minimum(1.0, shares * p)
         for test, value in zip(tests, p.tolist(), strict=True):
@@ -61,9 +67,8 @@ def _judged(result: Result, category: str, p: float, tests: int, matters: Thresh
     return replace(result, overall=estimate, verdicts=verdicts)
 
 
-def _tests(place: int, result: Result) -> list[Test]:
+def _tests(place: int, result: Result, pulls: Mapping[str, Pulls]) -> list[Test]:
     """The tests behind the verdicts of a result; a baseline has none."""
-    pulls = pulls_of(result) if result.verdicts else {}
     tests = []
     for category in result.verdicts:
         p = own_p(judged(result, category)[1])

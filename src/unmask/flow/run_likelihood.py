@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -14,6 +15,7 @@ from unmask.flow.plan import Planned, arranged, slices
 from unmask.flow.planning import Part, Planner
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.reduce import Scored
+from unmask.flow.steps import Step, nothing
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
@@ -68,7 +70,7 @@ class Group:
 
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Iterator[tuple[int, Result]]:
+) -> Iterator[Step]:
     """Results of likelihood measures, by the place of their spec.
 
     Measures that ask the same of the same data share one plan, and all share their rows. What
@@ -77,39 +79,42 @@ def run(
     wrong: dict[int, UnmaskError] = {}
     groups = _grouped(model, specs)
     about: dict[int, pd.DataFrame] = {}
-    for scored, tend in _scored(model, groups, options, wrong):
-        for place in (p for p in specs if p in scored and p not in wrong):
-            spec = specs[place]
-            try:
-                if id(spec.data) not in about:
-                    about[id(spec.data)] = about_sentences(spec.data)
-                known = about[id(spec.data)]
-                with gc_paused():
-                    result = results.result(model, spec, scored[place], options, known)
-                yield place, result
-            except (DataError, NotApplicable) as error:
-                failed(spec, error)
-            tend()
+
+    def made(place: int, scored: Scored) -> Result:
+        data = specs[place].data
+        if id(data) not in about:
+            about[id(data)] = about_sentences(data)
+        with gc_paused():
+            return results.result(model, specs[place], scored, options, about[id(data)])
+
+    for answers in _scored(model, groups, options, wrong):
+        ready = [p for p in specs if p in answers.scored and p not in wrong]
+        makers = {p: partial(made, p, answers.scored[p]) for p in ready}
+        yield Step(makers, answers.tend, answers.busy)
     for place, error_of_place in wrong.items():
         failed(specs[place], error_of_place)
 
 
+class Answers(NamedTuple):
+    """Scores by the place of their spec; `tend` and `busy` as in a `Step`."""
+
+    scored: dict[int, Scored]
+    tend: Callable[[], None] = nothing
+    busy: bool = False
+
+
 def _scored(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
-) -> Iterator[tuple[dict[int, Scored], Callable[[], None]]]:
+) -> Iterator[Answers]:
     """Scores by the place of the spec, a data set at a time, with what keeps a device at work.
 
     Those of a reduced precision are checked first, and come together.
     """
     if options.recheck and model.abilities.precision not in precision.FULL:
         scored = answered(model, groups, options, wrong)
-        yield precision.checked(model, groups, scored, options, answered), _nothing
+        yield Answers(precision.checked(model, groups, scored, options, answered))
     else:
         yield from _by_data(model, groups, options, wrong)
-
-
-def _nothing() -> None:
-    """Nothing is at work."""
 
 
 def _grouped(model: Model, specs: Mapping[int, Spec]) -> list[Group]:
@@ -127,14 +132,14 @@ def answered(
 ) -> dict[int, Scored]:
     """The scores of every sentence, by the place of the spec; `wrong` has what failed."""
     out: dict[int, Scored] = {}
-    for scored, _ in _by_data(model, groups, options, wrong):
-        out |= scored
+    for answers in _by_data(model, groups, options, wrong):
+        out |= answers.scored
     return {p: v for p, v in out.items() if p not in wrong}
 
 
 def _by_data(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
-) -> Iterator[tuple[dict[int, Scored], Callable[[], None]]]:
+) -> Iterator[Answers]:
     """Scores a data set at a time.
 
     Slice after slice is planned and asked; on a GPU some are planned while others are on their
@@ -150,8 +155,9 @@ def _by_data(
         order = {key: _arranged(data, options.plans) for key, data in sets.items()}
         moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
         places = {p: order[id(g.data)] for g in groups for p in g.places}
-        for scored, tend in _answered(model, moved, options, wrong, GPU_PACE):
-            yield {p: reduce.put_back(v, *places[p]) for p, v in scored.items()}, tend
+        for answers in _answered(model, moved, options, wrong, GPU_PACE):
+            back = {p: reduce.put_back(v, *places[p]) for p, v in answers.scored.items()}
+            yield answers._replace(scored=back)
 
 
 def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Ints]:
@@ -168,7 +174,7 @@ def _answered(
     options: Options,
     wrong: dict[int, UnmaskError],
     pace: Pace,
-) -> Iterator[tuple[dict[int, Scored], Callable[[], None]]]:
+) -> Iterator[Answers]:
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
     answering = engines(model, groups, options, meter, wrong)
@@ -204,9 +210,9 @@ def _answered(
         ended = {id(d) for d, part, at in some if at + len(part.items) == len(d.items)}
         waiting.append((planned, ended, begun))
         if len(waiting) > pace.waiting:
-            yield taken(), tend
+            yield Answers(taken(), tend, busy=len(waiting) > 0)
     while waiting:
-        yield taken(), tend
+        yield Answers(taken(), tend, busy=len(waiting) > 0)
     meter.done()
 
 

@@ -32,7 +32,7 @@ class Budget:
 
 GPU_TOKENS = 65_536  # padded tokens that keep a large GPU busy
 GPU_FULL_SPEED = 16_384  # tokens, of a network of up to LARGE weights
-LARGE, LEAST_FULL_SPEED = 1_000_000_000, 2_048
+LARGE, LEAST_FULL_SPEED = 300_000_000, 2_048
 BYTES_A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from unmask import api
 from unmask.errors import DataError
-from unmask.flow.evaluate import loaded
+from unmask.flow.loading import loaded
 from unmask.models.protocol import Model
 from unmask.options import Options, named
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result

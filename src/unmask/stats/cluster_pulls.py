@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from unmask.stats import log_odds
 from unmask.stats.clustering import codes
@@ -40,29 +41,46 @@ def _of_statistic(result: Result) -> dict[str, Pulls]:
 
 def _of_items(result: Result) -> dict[str, Pulls]:
     """Of a preference: answers less the mean of their cell, weighted, by cluster of the data."""
-    frame = result.items[result.items.reason.isna()]
-    pro, anti = (frame[frame.label == k].set_index("item") for k in (STEREOTYPE, ANTISTEREOTYPE))
-    wins = preferred(pro.score.to_numpy(), anti.score.loc[pro.index].to_numpy(), "half")
-    facts = pro[list(FACTS)].fillna("").astype(str)
-    facts = facts.assign(cluster=result.data.split(":")[0] + "/" + facts.cluster)
+    frame = result.items
+    label, kept = frame["label"].to_numpy(object), frame["reason"].isna().to_numpy()
+    pro, anti = (np.flatnonzero(kept & (label == k)) for k in (STEREOTYPE, ANTISTEREOTYPE))
+    item, score = frame["item"].to_numpy(object), frame["score"].to_numpy(float)
+    if not np.array_equal(item[pro], item[anti]):
+        anti = anti[pd.Index(item[anti]).get_indexer(item[pro])]
+    wins = preferred(score[pro], score[anti], "half")
+    facts = {k: _strings(frame[k].to_numpy(object)[pro]) for k in FACTS}
+    of_data = result.data.split(":")[0] + "/"
+    facts["cluster"] = [of_data + name for name in facts["cluster"]]
     return stereotype_pulls(facts, wins, list(result.verdicts))
 
 
+def _strings(values: NDArray[Any]) -> list[str]:
+    """Values as strings, those that are missing as an empty one."""
+    missing = pd.isna(values)
+    return ["" if none else str(v) for v, none in zip(values.tolist(), missing, strict=True)]
+
+
 def stereotype_pulls(
-    facts: pd.DataFrame, wins: Floats, categories: Sequence[str]
+    facts: Mapping[str, Sequence[str]], wins: Floats, categories: Sequence[str]
 ) -> dict[str, Pulls]:
-    """How far each cluster moves the stereotype of each category, and of the whole ("")."""
-    clusters = facts.cluster.to_numpy(str)
-    sided = bool((facts.side != "").all())
-    family, side = (facts.family, facts.side) if sided else (facts.category, facts.category)
-    family_codes, side_codes = codes(family.to_numpy(str)), codes(side.to_numpy(str))
-    cell = codes(family_codes * (side_codes.max() + 1) + side_codes)
+    """How far each cluster moves the stereotype of each category, and of the whole ("").
+
+    `facts` has for each item [n] its category, cluster, family and side.
+    """
+    names, cluster = np.unique(np.asarray(facts["cluster"]), return_inverse=True)
+    sided = all(facts["side"])
+    family = codes(facts["family"] if sided else facts["category"])
+    side = codes(facts["side"] if sided else facts["category"])
+    cell = codes(family * (side.max() + 1) + side)
     apart = wins - (np.bincount(cell, weights=wins) / np.bincount(cell))[cell]
+    category = np.asarray(facts["category"])
     out: dict[str, Pulls] = {}
     for name in categories:
-        chosen = np.ones(len(facts), bool) if name == "" else (facts.category == name).to_numpy()
-        weight = even_sides(codes(family_codes[chosen]), codes(side_codes[chosen]))
-        out[name] = _summed(clusters[chosen], weight * apart[chosen])
+        chosen = np.ones(len(wins), bool) if name == "" else category == name
+        weight = even_sides(codes(family[chosen]), codes(side[chosen]))
+        totals = np.bincount(cluster[chosen], weights=weight * apart[chosen])
+        there = np.unique(cluster[chosen])
+        out[name] = dict(zip(names[there].tolist(), totals[there].tolist(), strict=True))
     return out
 
 

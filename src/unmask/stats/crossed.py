@@ -301,7 +301,11 @@ class _Moments:
 
     def _table(self, units: Codes) -> Any:
         """Items of each unit in each cell."""
-        return _crossed(units, self.cells, np.ones(len(units)))
+        width, height = len(self.sizes), int(units.max()) + 1
+        if width * height > DENSE:
+            return _crossed(units, self.cells, np.ones(len(units)))
+        flat = np.bincount(units * width + self.cells, minlength=width * height)
+        return flat.reshape(height, width).astype(float)
 
     def correlations(self) -> list[float]:
         """The correlation of two items of one unit, for each kind; none is below 0."""
@@ -327,7 +331,7 @@ class _Moments:
     def _trace(self, k: int, value: Floats) -> float:
         """tr(Z' P diag(value of the cell) P Z)."""
         table = self.tables[k]
-        squares = np.asarray(table.multiply(table).sum(axis=0)).ravel()
+        squares = np.asarray(_times(table, table).sum(axis=0)).ravel()
         return float(self.sizes @ value - squares @ (value / self.sizes))
 
     def _alone(self, value: Floats) -> float:
@@ -351,8 +355,8 @@ class _Moments:
         width = int(self.units[m].max()) + 1
         both, where = np.unique(self.units[k] * width + self.units[m], return_inverse=True)
         direct = np.bincount(where, weights=root[self.cells])
-        through = one[both // width].multiply(two[both % width]) @ scale
-        inner = (one.T @ one).multiply((two.T @ two).T)
+        through = _times(one[both // width], two[both % width]) @ scale
+        inner = _times(one.T @ one, (two.T @ two).T)
         around = scale @ (inner @ scale)  # tr(D A D B) for diagonal D and symmetric A, B
         return float(direct @ direct - 2 * direct @ np.asarray(through).ravel() + around)
 
@@ -370,6 +374,13 @@ class _Moments:
         )
 
 
+def _times(one: Any, two: Any) -> Any:
+    """The products of the numbers of two tables, as they stand; a sparse one has its own way."""
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return one * two
+    return (coo_array(one) if isinstance(one, np.ndarray) else one).multiply(two)
+
+
 def _freedom(spread: Floats, strata: Codes) -> float:
     """Of a sum of squares about the means of strata, of values with these variances [units]."""
     once, twice, thrice = (np.bincount(strata, weights=spread**k) for k in (1, 2, 3))
@@ -385,8 +396,9 @@ def even_sides(families: Codes, sides: Codes, clusters: Codes | None = None) -> 
     With `clusters` a family weighs as many of them as it has, and they weigh alike in their side.
     """
     cell = codes(families * (int(sides.max()) + 1) + sides)
-    pairs = np.unique(np.column_stack([families, cell]), axis=0)
-    count = np.bincount(pairs[:, 0]).astype(float)
+    family_of = np.zeros(int(cell.max()) + 1, np.int64)
+    family_of[cell] = families
+    count = np.bincount(family_of).astype(float)  # sides of each family
     own = np.ones(len(cell))
     if clusters is not None:  # an item is as much as its cluster has of it in this side
         both = codes(cell * (int(clusters.max()) + 1) + clusters)

@@ -114,6 +114,7 @@ class _World:
     def verdicts(self, rng: np.random.Generator, size: float, matters: Threshold) -> Floats:
         """One run: whether anything is biased, and the shares of whole scores and categories."""
         groups = ["", *sorted(set(self.category))]
+        facts = {str(k): self.facts[k].tolist() for k in self.facts}
         estimates, pulls = [], []
         common = self._latent(rng, self.seen[0])
         for seen in self.seen:
@@ -121,7 +122,7 @@ class _World:
             z = np.sqrt(self.alike) * common + np.sqrt(1 - self.alike) * own
             wins = (z < ndtri(self._shares(seen, size))[self.cell]).astype(float)
             model = self._preferences(wins)
-            by_cluster = stereotype_pulls(self.facts, wins, groups)
+            by_cluster = stereotype_pulls(facts, wins, groups)
             for name in groups:
                 chosen = np.ones(len(wins), bool) if name == "" else self.category == name
                 estimates.append(model.judged(chosen))

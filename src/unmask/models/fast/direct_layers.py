@@ -17,6 +17,8 @@ import torch
 from torch.nn import functional
 from torch.nn.modules import module as _hooks
 
+from unmask.models.fast.sum_norm import normed_sum
+
 Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
 
 # Families with layers like BERT's: behind attention, each place is on its own.
@@ -191,7 +193,14 @@ def _last(layer: Any, states: torch.Tensor, asked: Asked) -> torch.Tensor:
 def _behind(layer: Any, context: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
     """What a layer does behind its attention, where each place is on its own."""
     output = layer.attention.output
-    states = output.LayerNorm(output.dense(context) + states)
+    states = _normed(output.LayerNorm, output.dense(context), states)
     inner = layer.intermediate.intermediate_act_fn(layer.intermediate.dense(states))
-    done: torch.Tensor = layer.output.LayerNorm(layer.output.dense(inner) + states)
-    return done
+    return _normed(layer.output.LayerNorm, layer.output.dense(inner), states)
+
+
+def _normed(norm: Any, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+    """The norm of a sum, in one kernel where the norm is torch's own and nothing hangs on it."""
+    if type(norm) is torch.nn.LayerNorm and untouched(norm):
+        return normed_sum(norm, one, two)
+    plain: torch.Tensor = norm(one + two)
+    return plain

@@ -7,7 +7,7 @@ from typing import Any
 
 from unmask.data.packaged import published
 from unmask.errors import ModelError
-from unmask.flow.evaluate import loaded, look_up
+from unmask.flow.loading import loaded, look_up
 from unmask.models.protocol import Model
 from unmask.reports.html.study_page import Study, write
 from unmask.reports.results import save

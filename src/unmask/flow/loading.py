@@ -1,0 +1,68 @@
+"""Models by their names: of which kind they are, and loaded when their turn comes."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+from unmask.errors import ModelError
+from unmask.models.fast.allocator import keep_freed_memory
+from unmask.models.protocol import Abilities, Model
+from unmask.models.remembered import known, remember, remembered
+from unmask.options import Options, named
+from unmask.support.registry import unknown
+from unmask.types import Kind
+
+
+def loaded(name: str, options: Options, among: int = 1) -> Model:
+    """A model by its name, in the precision and on the device of the options, with progress.
+
+    A cluster is shared `among` that many models.
+    """
+    if (model := remembered(str(name), options)) is not None:
+        return model
+    task = f"loading {name}"
+    options.progress(task, 0, 0)
+    try:
+        keep_freed_memory()
+        from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
+
+        settings: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
+        if options.engine == "ray" and form_of(str(name)) == "network":
+            from unmask.models.ray.remote_model import load_remote  # so is Ray
+
+            settings |= {"address": options.address, "workers": options.workers, "among": among}
+            return load_remote(str(name), **settings)
+        settings |= {"bits": options.load, "fast": options.fast, "progress": options.progress}
+        own = load_any(str(name), **settings)
+        remember(own, str(name), options)
+        return own
+    finally:
+        options.progress(task, 1, 0)
+
+
+def kind(model: str | Path | Model) -> Kind:
+    """The kind of a model, loaded or given by its name; a name that is none is an error."""
+    if not isinstance(model, str | Path):
+        if not isinstance(getattr(model, "abilities", None), Abilities):
+            raise ModelError(
+                f"{model!r:.40} is not a model; give a name, a loaded model, or a network with its "
+                "tokenizer: (network, tokenizer)."
+            )
+        if model.kind not in get_args(Kind):
+            raise ModelError(
+                f"{named(model)!r}: {unknown('kind', str(model.kind), get_args(Kind))}"
+            )
+        return model.kind
+    keep_freed_memory()
+    if (facts := known(str(model))) is not None:
+        return facts.kind
+    from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
+
+    return kind_named(str(model))
+
+
+def look_up(models: Iterable[Any]) -> None:
+    """Refuse a name that is not a model's: before another model has worked for hours."""
+    for model in models:
+        if isinstance(model, str):
+            kind(model)
