@@ -47,3 +47,26 @@ def test_a_cpu_has_no_time_for_it():
     with loading_ahead(Options(), NAMES, load) as ahead:
         ahead.begin("a", tiny("bert"))
         assert ahead.taken("b") is None
+
+
+def test_it_waits_until_the_device_has_work(room, monkeypatch):
+    monkeypatch.setattr(load_ahead, "MOST_PATIENCE", 60)
+    seen = []
+    loads = threading.Event()
+
+    def noted(name, options):
+        seen.append(name)
+        loads.set()
+        return name
+
+    with loading_ahead(Options(), NAMES, noted) as ahead:
+        ahead.begin("a", tiny("bert"))
+        assert ahead.on_the_way
+        assert not loads.wait(0.1)
+        ahead.at_work.set()
+        assert loads.wait(10)
+        assert ahead.taken("b") == "b"
+        assert not ahead.on_the_way
+        ahead.begin("b", tiny("bert"))  # and no one says that it is at work
+        assert ahead.taken("broken") == "broken"
+    assert seen == ["b", "broken"]

@@ -75,7 +75,8 @@ class ItemDesign:
     """
 
     def __init__(self, facts: Mapping[str, Any] | pd.DataFrame) -> None:
-        names = {k: np.array([*facts[k]], str) for k in ("cluster", *DESIGN_COLUMNS)}
+        columns = ("cluster", *DESIGN_COLUMNS)
+        names = {k: np.array([str(v) for v in facts[k]], object) for k in columns}
         self.sided, self.framed = names["side"] != "", names["frame"] != ""
         self.cluster, self.family, side, self.frame = (codes(v) for v in names.values())
         self.cell = self.family * (side.max() + 1) + side

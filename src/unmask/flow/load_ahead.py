@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from unmask.models.protocol import Model
@@ -15,6 +16,7 @@ from unmask.options import Options
 
 ROOM = 4  # models of this size that have to fit into what is free
 FULL = ("float32", "tf32")
+MOST_PATIENCE = 0.5  # seconds until a model is loaded though this one seems not to be at work
 
 
 @dataclass(slots=True)
@@ -26,13 +28,20 @@ class Ahead:
     load: Callable[[str, Options], Model]
     pool: ThreadPoolExecutor | None
     waiting: dict[str, "Future[Model]"] = field(default_factory=dict)
+    at_work: Event = field(default_factory=Event)
 
     def begin(self, name: str, model: Model) -> None:
         """Begin to load the model behind `name`, which is there now, where that does no harm."""
         place = self.names.index(name) + 1
         if self.pool is not None and place < len(self.names) and _room(model):
             after = self.names[place]
-            self.waiting[after] = self.pool.submit(self.load, after, self.options)
+            self.at_work.clear()
+            self.waiting[after] = self.pool.submit(self._load, after)
+
+    def _load(self, name: str) -> Model:
+        """Load a model once the device has work: both need Python, and it should not wait."""
+        self.at_work.wait(MOST_PATIENCE)
+        return self.load(name, self.options)
 
     @property
     def on_the_way(self) -> bool:
@@ -41,6 +50,7 @@ class Ahead:
 
     def taken(self, name: str) -> Model | None:
         """The model, waited for, if it is on its way; what went wrong with it is raised."""
+        self.at_work.set()
         return self.waiting.pop(name).result() if name in self.waiting else None
 
 
@@ -61,8 +71,10 @@ def loading_ahead(
     """What loads models ahead, in the order of their names; a cluster loads its own."""
     wanted = options.engine == "local" and options.dtype in FULL and len(names) > 1
     pool = ThreadPoolExecutor(1) if wanted and options.load is None else None
+    ahead = Ahead(options, names, load, pool)
     try:
-        yield Ahead(options, names, load, pool)
+        yield ahead
     finally:
+        ahead.at_work.set()
         if pool is not None:
             pool.shutdown(cancel_futures=True)

@@ -100,19 +100,21 @@ GROWTH = 4  # a slice may be so much larger than the one before
 
 
 def slices(
-    sets: Iterable[Dataset], size: int, first: int | None = None
+    sets: Iterable[Dataset], size: int, first: int | None = None, alone: int | None = None
 ) -> Iterator[list[tuple[Dataset, Dataset, int]]]:
     """Parts of some data sets, about `size` sentences at a time: the whole, the part, its place.
 
     Sets that follow each other stay together, so that the rows they share are run once, until a
-    slice is full: memory does not grow with the data. With a smaller `first` they grow to it.
+    slice is full: memory does not grow with the data. With a smaller `first` they grow to it. A set
+    of more than `alone` sentences has slices to itself: it is answered before the next is.
     """
     part: list[tuple[Dataset, Dataset, int]] = []
     full = room = size if first is None else first
     for data in sets:
         each, start = len(data.items[0].texts), 0
+        long = alone is not None and len(data.items) * each > alone
         while start < len(data.items):
-            if part and room < each:
+            if part and (room < each or (long and start == 0)):
                 yield part
                 full = min(GROWTH * full, size)
                 part, room = [], full
@@ -120,6 +122,7 @@ def slices(
             whole = len(some) == len(data.items)
             part.append((data, data if whole else replace(data, items=some), start))
             start, room = start + len(some), room - len(some) * each
+        room = 0 if long else room
     if part:
         yield part
 

@@ -262,7 +262,7 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
 
 def accuracy_of(items: pd.DataFrame, resampling: Resampling) -> Estimate | None:
     """Token prediction accuracy in per cent, over clusters, from an items table."""
-    which = pd.factorize(items["item"].to_numpy(object))[0]
+    which = pd.factorize(items["item"])[0]
     counts = (np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
     tries, hits = (np.bincount(which, weights=count).astype(float) for count in counts)
     some = tries > 0
@@ -317,7 +317,7 @@ def preferences(
         ties=ties,
         macro=macro,
         sides=Sides(facts["family"].tolist(), facts["side"].tolist()),
-        cells=codes(facts["category"].astype(str)),
+        cells=codes(facts["category"]),
         probabilities=probabilities,
         resampling=resampling,
     )
@@ -344,8 +344,9 @@ def _judged_together(
 def _table(which: Ints, labels: NDArray[Any], scores: Floats) -> dict[str, Floats]:
     """Scores by label [items]; `unrelated` only if every item has one: lms is of whole items."""
     out = {}
-    for label in sorted(set(labels)):
-        mine = labels == label
+    number, names = pd.factorize(labels, sort=True)
+    for n, label in enumerate(names):
+        mine = number == n
         out[label] = np.full(int(which.max()) + 1, np.nan)
         out[label][which[mine]] = scores[mine]
         if label == UNRELATED and mine.sum() < len(out[label]):

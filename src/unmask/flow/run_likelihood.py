@@ -35,16 +35,21 @@ Finish: TypeAlias = Callable[[], list[Readings]]
 
 
 class Pace(NamedTuple):
-    """Sentences that are planned at a time, and at first; slices that may wait for answers."""
+    """Sentences that are planned at a time, and at first; slices that may wait for answers.
+
+    A data set of more than `alone` sentences has slices to itself.
+    """
 
     size: int
     first: int
     waiting: int
+    alone: int | None = None
 
 
 CPU_PACE = Pace(16_384, 16_384, 0)
-# Fewer, and very few at first: while a GPU works on some, the next are made ready.
-GPU_PACE = Pace(4_096, 256, 2)
+# Fewer, and very few at first: while a GPU works on some, the next are made ready, and statistics
+# of one data set are made while it works on the next.
+GPU_PACE = Pace(4_096, 256, 2, 1_024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,7 @@ def _answered(
         over = [(g, p) for g in groups for p in g.places if id(g.data) in ended and p not in wrong]
         return {p: _joined(parts.pop(p), answering[g.measure.stream]) for g, p in over}
 
-    for some in slices(sets, pace.size, pace.first):
+    for some in slices(sets, pace.size, pace.first, pace.alone):
         asked = _parts(groups, some, wrong)
         with gc_paused():
             sliced = planner.of([part for _, part in asked])

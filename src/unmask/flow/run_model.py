@@ -74,18 +74,19 @@ def run(job: Job, gathered: Gathered, ahead: Ahead) -> None:
         return
     try:
         for part in _parted(fitting_specs(specs, job.failed)):
-            _run_part(part, job, gathered, later=ahead.on_the_way)
+            _run_part(part, job, gathered, ahead)
     finally:
         if own is not None and not offered(job.model):
             gathered.waiting.append(own.close) if gathered.waiting else own.close()
 
 
-def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, later: bool) -> None:
+def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ahead) -> None:
     """The results of specs that are asked together; what comes before a failure is kept.
 
-    `later`: what is left to do once the device is idle may wait for the next model.
+    Where a GPU goes on to another model, what is left to do once it is idle waits for that.
     """
     settled: set[int] = set()
+    later = ahead.on_the_way
 
     def tell(spec: Spec, error: UnmaskError) -> None:
         job.failed(spec, error)
@@ -101,6 +102,7 @@ def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, later: bo
         job.options.decided(result)
 
     def each(step: Step) -> None:
+        ahead.at_work.set()
         gathered.catch_up(step.tend)
         for place, make in step.makers.items():
             settled.add(id(specs[place]))

@@ -31,15 +31,28 @@ class Budget:
 
 
 GPU_TOKENS = 65_536  # padded tokens that keep a large GPU busy
-GPU_FULL_SPEED = 16_384  # tokens, of a network of up to LARGE weights
-LARGE, LEAST_FULL_SPEED = 300_000_000, 2_048
+GPU_FULL_SPEED = 16_384  # tokens of a pass, where nothing is known of the network
+FEWEST, MOST = 2_048, 32_768  # tokens of a pass at full speed, of any network
+# A layer is launched in half a millisecond: in tokens times weights, what a GPU does meanwhile in
+# half precision and half as much again. Other precisions take so many times as long.
+LAUNCHED = 2.25e11
+LONGER = {"float32": 1.3, "float64": 16.0, "tf32": 2.0}  # float32 is launched in many parts
 BYTES_A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 
-def budget_for(tokens: int | str, free: int | None, weights: int = 0) -> Budget:
+def full_speed(weights: int, layers: int, precision: str) -> int:
+    """Tokens of a pass in which a GPU is at work for longer than Python takes to launch it.
+
+    A network of more weights needs fewer, and pads less with them.
+    """
+    wanted = LAUNCHED * layers / (max(weights, 1) * LONGER.get(precision, 1.0))
+    return int(min(max(wanted, FEWEST), MOST))
+
+
+def budget_for(tokens: int | str, free: int | None, enough: int = GPU_FULL_SPEED) -> Budget:
     """The budget of a device with `free` bytes (None: a CPU); a number fixes the tokens.
 
-    A network of more `weights` is at full speed with fewer tokens, and pads less with them.
+    A pass of `enough` tokens keeps a GPU busy.
     """
     usual = Budget()
     if free is None:
@@ -47,8 +60,7 @@ def budget_for(tokens: int | str, free: int | None, weights: int = 0) -> Budget:
     room = max(usual.logits, free // 32)  # logits in float32, and their sums, in an eighth
     if isinstance(tokens, str):
         tokens = max(usual.tokens, min(GPU_TOKENS, free // (2 * BYTES_A_TOKEN)))
-    enough = GPU_FULL_SPEED * LARGE // max(weights, LARGE)
-    return Budget(tokens, room, max(enough, LEAST_FULL_SPEED), 1.0)
+    return Budget(tokens, room, enough, 1.0)
 
 
 def batches(

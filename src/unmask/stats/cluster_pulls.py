@@ -42,13 +42,16 @@ def _of_statistic(result: Result) -> dict[str, Pulls]:
 def _of_items(result: Result) -> dict[str, Pulls]:
     """Of a preference: answers less the mean of their cell, weighted, by cluster of the data."""
     frame = result.items
-    label, kept = frame["label"].to_numpy(object), frame["reason"].isna().to_numpy()
-    pro, anti = (np.flatnonzero(kept & (label == k)) for k in (STEREOTYPE, ANTISTEREOTYPE))
-    item, score = frame["item"].to_numpy(object), frame["score"].to_numpy(float)
+    kept = frame["reason"].isna().to_numpy()
+    label, item = frame["label"], pd.factorize(frame["item"])[0]
+    pro, anti = (
+        np.flatnonzero(kept & (label == k).to_numpy(bool)) for k in (STEREOTYPE, ANTISTEREOTYPE)
+    )
     if not np.array_equal(item[pro], item[anti]):
         anti = anti[pd.Index(item[anti]).get_indexer(item[pro])]
+    score = frame["score"].to_numpy(float)
     wins = preferred(score[pro], score[anti], "half")
-    facts = {k: _strings(frame[k].to_numpy(object)[pro]) for k in FACTS}
+    facts = {k: _strings(frame[k].to_numpy(object)[pro]) for k in FACTS if k != "frame"}
     of_data = result.data.split(":")[0] + "/"
     facts["cluster"] = [of_data + name for name in facts["cluster"]]
     return stereotype_pulls(facts, wins, list(result.verdicts))
@@ -57,7 +60,10 @@ def _of_items(result: Result) -> dict[str, Pulls]:
 def _strings(values: NDArray[Any]) -> list[str]:
     """Values as strings, those that are missing as an empty one."""
     missing = pd.isna(values)
-    return ["" if none else str(v) for v, none in zip(values.tolist(), missing, strict=True)]
+    if missing.any():
+        values = np.where(missing, "", values)
+    strings = values.tolist()
+    return strings if all(type(v) is str for v in strings) else [str(v) for v in strings]
 
 
 def stereotype_pulls(
@@ -67,13 +73,13 @@ def stereotype_pulls(
 
     `facts` has for each item [n] its category, cluster, family and side.
     """
-    names, cluster = np.unique(np.asarray(facts["cluster"]), return_inverse=True)
+    cluster, names = pd.factorize(np.asarray(facts["cluster"], object), sort=True)
     sided = all(facts["side"])
-    family = codes(facts["family"] if sided else facts["category"])
-    side = codes(facts["side"] if sided else facts["category"])
+    category = np.asarray(facts["category"], object)
+    family = codes(np.asarray(facts["family"], object) if sided else category)
+    side = codes(np.asarray(facts["side"], object) if sided else category)
     cell = codes(family * (side.max() + 1) + side)
     apart = wins - (np.bincount(cell, weights=wins) / np.bincount(cell))[cell]
-    category = np.asarray(facts["category"])
     out: dict[str, Pulls] = {}
     for name in categories:
         chosen = np.ones(len(wins), bool) if name == "" else category == name

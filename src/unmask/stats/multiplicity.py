@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtri
 
 from unmask.options import Resampling
 from unmask.types import Estimate, Floats
@@ -49,13 +49,12 @@ def family_wise(
     if not len(raw):
         return raw
     order = np.argsort(raw, kind="stable")
-    rows = moved_alike(pulls)
+    rows, far = moved_alike(pulls)[order], -ndtri(raw[order] / 2)  # |z| that has such a p
     rng, hits, draws = np.random.default_rng(resampling.seed), np.zeros(len(raw)), 0
     while draws < resampling.draws:
-        errors = rows[order] @ rng.normal(size=(len(raw), DRAWS_AT_A_TIME))
-        drawn = 2 * ndtr(-np.abs(errors))
-        smallest = np.minimum.accumulate(drawn[::-1])[::-1]
-        hits += np.count_nonzero(smallest <= raw[order][:, None], axis=1)
+        errors = np.abs(rows @ rng.normal(size=(len(raw), DRAWS_AT_A_TIME)))
+        largest = np.maximum.accumulate(errors[::-1])[::-1]
+        hits += np.count_nonzero(largest >= far[:, None], axis=1)
         draws += DRAWS_AT_A_TIME
     out = np.empty(len(raw))
     out[order] = np.maximum.accumulate(np.maximum((hits + 1) / (draws + 1), raw[order]))

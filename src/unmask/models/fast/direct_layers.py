@@ -10,13 +10,15 @@ about. Python takes seven tenths as long to call the layers so, and a GPU waits 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import torch
 from torch.nn import functional
 from torch.nn.modules import module as _hooks
 
+from unmask.models.fast.fp32_split import SplitProducts
+from unmask.models.fast.one_product import OneProduct
 from unmask.models.fast.sum_norm import normed_sum
 
 Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
@@ -54,6 +56,7 @@ class Encoder:
     module: Any
     home: Any
     family: str
+    one_product: OneProduct = field(default_factory=OneProduct)
 
     @property
     def as_made(self) -> bool:
@@ -87,7 +90,7 @@ class Encoder:
         from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
         def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
-            states_at_slots = called(self.module.layer, states, asked)
+            states_at_slots = called(self.module.layer, states, asked, self.one_product)
             return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=states_at_slots)  # type: ignore[arg-type]
 
         self.module.forward = forward
@@ -97,8 +100,11 @@ class Encoder:
             vars(self.module).pop("forward", None)
 
 
-def encoder_of(net: Any) -> Encoder | None:
-    """The encoder whose layers can be called directly, or None: only as transformers made it."""
+def encoder_of(net: Any, split: SplitProducts | None = None) -> Encoder | None:
+    """The encoder whose layers can be called directly, or None: only as transformers made it.
+
+    `split` says which of its layers multiply in parts.
+    """
     encoder = getattr(net.base_model, "encoder", None)
     layers: Any = getattr(encoder, "layer", ())
     if net.config.model_type not in LIKE_BERT or not len(layers):
@@ -108,7 +114,8 @@ def encoder_of(net: Any) -> Encoder | None:
     kind = type(layers[0])
     if not kind.__module__.startswith("transformers.models."):
         return None
-    candidate = Encoder(encoder, sys.modules[kind.__module__], kind.__name__.removesuffix("Layer"))
+    home, family = sys.modules[kind.__module__], kind.__name__.removesuffix("Layer")
+    candidate = Encoder(encoder, home, family, OneProduct(split) if split else OneProduct())
     return candidate if candidate.as_made else None
 
 
@@ -124,21 +131,20 @@ def untouched(module: Any) -> bool:
     return idle and type(module).forward.__module__.startswith(("transformers.", "torch."))
 
 
-def called(layers: Sequence[Any], states: torch.Tensor, asked: Asked) -> torch.Tensor:
+def called(
+    layers: Sequence[Any], states: torch.Tensor, asked: Asked, one_product: OneProduct
+) -> torch.Tensor:
     """The states [rows, width, d] behind all layers, at the slots: [1, slots, d]."""
     *before, last = layers
     for number, layer in enumerate(before):
         own = layer.attention.self
-        project = _by_token(states, asked.ids) if number == 0 else None
-        project = project or _all(states)
-        query, key, value = (_heads(own, project(p)) for p in (own.query, own.key, own.value))
+        three = (own.query, own.key, own.value)
+        by_token = _by_token(states, asked.ids) if number == 0 else None
+        projected = one_product.of(three, states) if by_token is None else map(by_token, three)
+        query, key, value = (_heads(own, p) for p in projected)
         context = _context(own, query, key, value, asked.mask)
         states = _behind(layer, context, states)
     return _last(last, states, asked).unsqueeze(0)
-
-
-def _all(states: torch.Tensor) -> Projected:
-    return lambda module: module(states)
 
 
 def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:

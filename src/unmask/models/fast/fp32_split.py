@@ -136,14 +136,15 @@ class SplitProducts:
         try:
             matmul.allow_fp16_reduced_precision_reduction = False  # sums are float32's
             for layer in self.layers:
-                layer.forward = partial(self._forward, layer)
+                layer.forward = partial(self.forward, layer)
             yield
         finally:
             matmul.allow_fp16_reduced_precision_reduction = before
             for layer in self.layers:
                 vars(layer).pop("forward", None)
 
-    def _forward(self, layer: Any, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, layer: Any, x: torch.Tensor) -> torch.Tensor:
+        """What a layer makes of x, in parts where that is worth it."""
         if x.dtype != torch.float32 or x.numel() < MIN_ROWS * x.shape[-1]:
             out: torch.Tensor = type(layer).forward(layer, x)
             return out

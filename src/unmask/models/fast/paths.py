@@ -52,4 +52,5 @@ def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
         return FastPaths()
     queue = PassQueue(PASSES_AHEAD if device_of(net).type == "cuda" else 1)
     split = split_products(net, precision)
-    return FastPaths(encoder_of(net), split, queue, True, short_attention(net), reads_trees(net))
+    encoder = encoder_of(net, split)
+    return FastPaths(encoder, split, queue, True, short_attention(net), reads_trees(net))

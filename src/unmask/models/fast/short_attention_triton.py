@@ -7,9 +7,11 @@ import triton
 import triton.language as tl
 
 TILE = 64  # places that are looked at together
+# Numbers that differ from pass to pass: else each sort of them would be compiled for itself.
+VARIED = ["rows", "width", "together", "group", "m_row", "m_from", "m_to"]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=VARIED)
 def _attended(
     query,
     key,

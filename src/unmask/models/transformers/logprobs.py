@@ -387,8 +387,11 @@ class Engine:
         rows, width = batch.ids.shape
         like = {"dtype": next(self.net.parameters()).dtype, "device": batch.ids.device}
         shut = torch.zeros(rows, width, width, **like)
-        for i, r in enumerate(batch.rows.tolist()):
-            shut[i, :, list(asked.hidden[r])] = 1.0
+        hidden = [asked.hidden[r] for r in batch.rows.tolist()]
+        whose = np.repeat(np.arange(rows), [len(some) for some in hidden])
+        where = np.array([place for some in hidden for place in some], np.int64)
+        row, place = _sent((whose, where), batch.ids.device)
+        shut[row, :, place] = 1.0
         most = int(batch.nth.max()) + 1
         wanted = torch.zeros(rows, most, width, **like)
         wanted[batch.row, batch.nth, batch.at] = 1.0

@@ -12,7 +12,7 @@ from transformers.models.auto import modeling_auto
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.answer_cache import Store, VectorAnswers, answers_of, salt
-from unmask.models.batches import Budget, Progress, budget_for
+from unmask.models.batches import Budget, Progress, budget_for, full_speed
 from unmask.models.fast.cpu_layout import lay_out
 from unmask.models.fast.direct_layers import untouched
 from unmask.models.fast.paths import fast_paths
@@ -126,7 +126,11 @@ class TransformerModel:
         """What one forward pass may hold on the model's device."""
         device = device_of(self.net)
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
-        return budget_for(tokens, free, int(self.provenance.get("parameters", 0)))
+        weights, layers = (
+            int(self.provenance.get("parameters", 0)),
+            int(self.net.config.num_hidden_layers),
+        )
+        return budget_for(tokens, free, full_speed(weights, layers, self.precision))
 
     def engine(
         self,
