@@ -41,7 +41,8 @@ class Ahead:
     def _load(self, name: str) -> Model:
         """Load a model once the device has work: both need Python, and it should not wait."""
         self.at_work.wait(MOST_PATIENCE)
-        return self.load(name, self.options)
+        with _beside():
+            return self.load(name, self.options)
 
     @property
     def on_the_way(self) -> bool:
@@ -62,6 +63,20 @@ def _room(model: Model) -> bool:
 
     weights = 4 * int(model.provenance.get("parameters") or 0)
     return bool(weights and ROOM * weights < torch.cuda.mem_get_info()[0])
+
+
+@contextmanager
+def _beside() -> Iterator[None]:
+    """Weights travel to a GPU beside its work, and not in line with it."""
+    import torch
+
+    if not torch.cuda.is_available():
+        yield
+        return
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        yield
+    stream.synchronize()
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def _spans(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Ints:
     return np.array(out, np.int64).reshape(-1, 2)
 
 
-GROWTH = 4  # a slice may be so much larger than the one before
+GROWTH = 8  # a slice may be so much larger than the one before
 
 
 def slices(

@@ -49,7 +49,7 @@ class Pace(NamedTuple):
 CPU_PACE = Pace(16_384, 16_384, 0)
 # Fewer, and very few at first: while a GPU works on some, the next are made ready, and statistics
 # of one data set are made while it works on the next.
-GPU_PACE = Pace(4_096, 256, 2, 1_024)
+GPU_PACE = Pace(8_192, 384, 2, 1_024)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def close(found, layers, states, within):
 
 @pytest.fixture
 def as_a_gpu(monkeypatch):
-    monkeypatch.setattr(one_product, "plain", lambda layer: type(layer) is torch.nn.Linear)
+    monkeypatch.setattr(one_product, "able", lambda states: states.numel() > 200)
 
 
 @torch.inference_mode()
@@ -73,9 +73,22 @@ def test_few_rows_are_done_one_by_one(as_a_gpu):
     assert not product.made
 
 
-def test_plain_layers_are_on_a_gpu_and_have_no_hooks():
+@torch.inference_mode()
+def test_a_cpu_does_them_one_by_one():
+    layers, states = made()
+    product = OneProduct()
+    close(product.of(layers, states), layers, states, 1e-6)
+    assert not product.made
+
+
+def test_plain_layers_have_a_bias_and_no_hooks():
     layers, _ = made()
-    assert not plain(layers[0])
+    assert all(map(plain, layers))
+    layers[0].register_forward_hook(lambda *a: None)
+    layers[1].register_forward_pre_hook(lambda *a: None)
+    assert not any(map(plain, layers[:2]))
+    assert not plain(torch.nn.Linear(4, 4, bias=False))
+    assert not plain(torch.nn.Bilinear(4, 4, 4))
 
 
 @on_gpu
@@ -83,10 +96,5 @@ def test_plain_layers_are_on_a_gpu_and_have_no_hooks():
 def test_on_a_gpu():
     layers, states = made("cuda", torch.bfloat16)
     product = OneProduct()
-    assert all(map(plain, layers))
     close(product.of(layers, states), layers, states, 3e-2)
     assert product.made
-    handle = layers[0].register_forward_hook(lambda *a: None)
-    assert not plain(layers[0])
-    handle.remove()
-    assert not plain(torch.nn.Linear(4, 4, bias=False).cuda())

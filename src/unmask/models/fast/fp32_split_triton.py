@@ -6,6 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+from unmask.models.fast.current_device import current
+
 BLOCK = 4096  # columns of a row that are looked at together
 TILE = (8, 512)
 
@@ -58,7 +60,7 @@ def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
     back = torch.empty(rows, dtype=torch.float32, device=x.device)
     block = min(triton.next_power_of_2(columns), BLOCK)
     width = columns // chunks
-    with torch.cuda.device(x.device):  # of several GPUs, Triton takes the current one
+    with current(x.device):
         _split[(rows,)](x, out, back, columns, x.stride(0), width, top, weight, block, num_warps=4)
     return out, back
 
@@ -69,6 +71,6 @@ def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:
     height, width = TILE
     grid = (triton.cdiv(rows, height), triton.cdiv(columns, width))
     given, biased = (right, False) if bias is None else (bias, True)
-    with torch.cuda.device(raw.device):
+    with current(raw.device):
         _join[grid](raw, left, right, given, rows, columns, biased, height, width)
     return raw

@@ -19,14 +19,15 @@ Product: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
 
 
 def plain(layer: Any) -> bool:
-    """Whether a layer is torch's own, on a GPU, with nothing hung onto it."""
-    return (
-        type(layer) is torch.nn.Linear
-        and layer.bias is not None
-        and layer.weight.is_cuda
-        and not layer._forward_hooks
-        and not layer._forward_pre_hooks
-    )
+    """Whether a layer is torch's own, with a bias, and nothing hung onto it."""
+    if type(layer) is not torch.nn.Linear or layer._forward_hooks or layer._forward_pre_hooks:
+        return False
+    return layer._parameters["bias"] is not None
+
+
+def able(states: torch.Tensor) -> bool:
+    """Whether it is worth it: on a GPU, for more than a few places."""
+    return states.is_cuda and states.numel() >= MIN_ROWS * states.shape[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +35,23 @@ class OneProduct:
     """Layers put together, at first use; `split` says which of them multiply in parts."""
 
     split: SplitProducts = field(default_factory=lambda: SplitProducts(()))
-    made: dict[int, Product] = field(default_factory=dict)
+    made: dict[int, tuple[Product, list[int]]] = field(default_factory=dict)
 
     def of(self, layers: Sequence[Any], states: torch.Tensor) -> Sequence[torch.Tensor]:
         """What each layer makes of the states [..., d]."""
-        few = states.numel() < MIN_ROWS * states.shape[-1]
-        if few or not all(map(plain, layers)) or not self._alike(layers):
+        if not able(states) or not all(map(plain, layers)) or not self._alike(layers):
             return [layer(states) for layer in layers]
         if id(layers[0]) not in self.made:
-            self.made[id(layers[0])] = self._made(layers)
-        return self.made[id(layers[0])](states).split([len(m.weight) for m in layers], -1)
+            self.made[id(layers[0])] = self._made(layers), [len(m.weight) for m in layers]
+        product, sizes = self.made[id(layers[0])]
+        return product(states).split(sizes, -1)
 
     def _alike(self, layers: Sequence[Any]) -> bool:
         """Whether all multiply in parts, or none does, nor otherwise than their class."""
         ways = [vars(layer).get("forward") for layer in layers]
-        in_parts = [getattr(way, "func", None) == self.split.forward for way in ways]
-        return all(in_parts) or not any(ways)
+        if not any(ways):
+            return True
+        return all(getattr(way, "func", None) == self.split.forward for way in ways)
 
     def _made(self, layers: Sequence[Any]) -> Product:
         weight, bias = (torch.cat([getattr(m, k).detach() for m in layers]) for k in _PARTS)

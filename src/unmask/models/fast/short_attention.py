@@ -9,6 +9,7 @@ not fit (long rows, float32, odd sizes) goes the usual way.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,7 +26,8 @@ def fits(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> b
     rows, heads, width, size = query.shape
     if not query.is_cuda or query.dtype not in HALVES or not 0 < width <= LONGEST:
         return False
-    if size not in SIZES or key.shape[2] != width or key.shape[0] != rows or heads % key.shape[1]:
+    key_rows, kept, key_width, _ = key.shape
+    if size not in SIZES or key_width != width or key_rows != rows or heads % kept:
         return False
     if mask is None:
         return True
@@ -49,13 +51,17 @@ def attended(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
         return usual
+    by = query.shape[-1] ** -0.5 if scale is None else scale
+    found: torch.Tensor = _on_gpu()(query, key, value, attn_mask, is_causal, by)
+    return found
+
+
+@cache
+def _on_gpu() -> Any:
+    """The GPU code: Triton is there where CUDA is."""
     from unmask.models.fast import short_attention_triton
 
-    by = query.shape[-1] ** -0.5 if scale is None else scale
-    found: torch.Tensor = short_attention_triton.attended(
-        query, key, value, attn_mask, is_causal, by
-    )
-    return found
+    return short_attention_triton.attended
 
 
 _USUAL: Any = functional.scaled_dot_product_attention

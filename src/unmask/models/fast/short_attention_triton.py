@@ -6,6 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+from unmask.models.fast.current_device import current
+
 TILE = 64  # places that are looked at together
 # Numbers that differ from pass to pass: else each sort of them would be compiled for itself.
 VARIED = ["rows", "width", "together", "group", "m_row", "m_from", "m_to"]
@@ -84,7 +86,7 @@ def attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: f
         given = mask.view(torch.uint8).expand(rows, 1, width, width)
         steps = (given.stride(0), given.stride(2), given.stride(3))
     strides = [x.stride()[:3] for x in (query, key, value)]
-    with torch.cuda.device(query.device):  # of several GPUs, Triton takes the current one
+    with current(query.device):
         _attended[(triton.cdiv(rows, together), heads)](
             *(query, key, value, given, out),
             *(rows, width, together, scale, heads // key.shape[1]),

@@ -3,6 +3,7 @@
 Both are bound by memory: apart they read and write the states five times, together three times.
 """
 
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -35,7 +36,13 @@ def normed_sum(norm: torch.nn.LayerNorm, one: torch.Tensor, two: torch.Tensor) -
     if not fits(norm, one, two):
         plain: torch.Tensor = norm(one + two)
         return plain
+    found: torch.Tensor = _on_gpu()(norm, one, two)
+    return found
+
+
+@cache
+def _on_gpu() -> Any:
+    """The GPU code."""
     from unmask.models.fast import sum_norm_triton
 
-    found: torch.Tensor = sum_norm_triton.normed_sum(norm, one, two)
-    return found
+    return sum_norm_triton.normed_sum

@@ -6,6 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+from unmask.models.fast.current_device import current
+
 
 @triton.jit
 def _normed_sum(one, two, weight, bias, out, width, eps, block: tl.constexpr) -> None:
@@ -29,7 +31,7 @@ def normed_sum(norm: Any, one: Any, two: Any) -> Any:
     out, width = torch.empty_like(one), one.shape[-1]
     if not one.numel():
         return out
-    with torch.cuda.device(one.device):  # of several GPUs, Triton takes the current one
+    with current(one.device):
         _normed_sum[(one.numel() // width,)](
             *(one, two, norm.weight, norm.bias, out, width, norm.eps),
             block=triton.next_power_of_2(width),
