@@ -3,12 +3,13 @@
     python benchmarks/all.py [--small] [NAME ...]
     python benchmarks/all.py --write [ROWS.jsonl ...]
 
-Rows are kept in results.jsonl, the newest of each table, machine and command; a run elsewhere (on a
-GPU) gives a file of rows, which `--write` takes in.
+Rows are kept in results.jsonl, of each thing that was measured on a machine the newest; a run
+elsewhere (on a GPU) gives a file of rows, which `--write` takes in.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -61,15 +62,21 @@ def read(path):
 
 
 def newest(rows):
-    """Rows without those that the same command on the same machine has measured anew."""
-    runs = {}
+    """Rows without those of which the same thing was measured anew on the same machine."""
+    kept = {}
     for row in rows:
-        key = (row["table"], row["machine"], row["command"])
-        stamp = (row["date"], row["commit"])
-        if runs.get(key, (None,))[0] != stamp:
-            runs[key] = (stamp, [])
-        runs[key][1].append(row)
-    return [row for _, some in runs.values() for row in some]
+        thing = (row["table"], row["machine"], *subject(row["facts"]))
+        run = (row["command"], row["date"], row["commit"])
+        if kept.get(thing, (None,))[0] != run:
+            kept[thing] = (run, [])
+        kept[thing][1].append(row)
+    return [row for _, some in kept.values() for row in some]
+
+
+def subject(facts):
+    """What was measured: facts in words; those with a unit, and numbers, are what came of it."""
+    words = ((k, v) for k, v in facts.items() if isinstance(v, str) and ", " not in k)
+    return tuple((k, re.sub(r"\b\d+\b", "", v)) for k, v in words if not v[:1].isdigit())
 
 
 def page(rows):
@@ -77,17 +84,25 @@ def page(rows):
     parts = [HEAD]
     for table, title in TABLES.items():
         mine = [r for r in rows if r["table"] == table]
-        runs = {}
-        for row in mine:
-            key = (row["command"], row["machine"], row["date"], row["commit"])
-            runs.setdefault(key, []).append(row["facts"])
-        parts += [f"\n## {title}\n"] if runs else []
-        for (command, machine, day, commit), facts in runs.items():
-            heads = list(dict.fromkeys(k for f in facts for k in f))
-            parts.append(f"\n`python {command}`; {machine}; {day}, commit {commit}\n\n")
-            parts.append(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
-            parts += [f"| {' | '.join(str(f.get(k, '')) for k in heads)} |\n" for f in facts]
+        parts += [f"\n## {title}\n"] if mine else []
+        for machine in dict.fromkeys(r["machine"] for r in mine):
+            parts += shown(machine, [r for r in mine if r["machine"] == machine])
     return "".join(parts)
+
+
+def shown(machine, rows):
+    """A table, and below it the runs that its rows are from, by their number."""
+    heads = list(dict.fromkeys(k for r in rows for k in r["facts"]))
+    yield f"\n{machine}:\n\n| {' | '.join([*heads, 'run'])} |\n|{'---|' * (len(heads) + 1)}\n"
+    runs = {}
+    for row in rows:
+        told = f"`python {row['command']}`, {row['date']}, commit {row['commit']}"
+        cells = [
+            *(str(row["facts"].get(k, "")) for k in heads),
+            runs.setdefault(told, len(runs) + 1),
+        ]
+        yield f"| {' | '.join(map(str, cells))} |\n"
+    yield "\n" + "".join(f"{number}. {told}\n" for told, number in runs.items())
 
 
 def main():

@@ -41,7 +41,7 @@ def test_all_of_them_in_one_command_make_a_page(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     page = done.stdout[done.stdout.index("# What was measured") :]
     assert "## The command's own start" in page
-    assert "`python benchmarks/ceat.py`; " in page
+    assert "1. `python benchmarks/ceat.py`, " in page
     assert page.count("|---|") >= 2
 
 
@@ -51,15 +51,22 @@ def test_a_row_that_is_measured_anew_takes_the_place_of_the_old_one(monkeypatch)
     every = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(every)
 
-    def row(value, day, machine="here"):
+    def row(value, day, machine="here", **facts):
         known = {"table": "ceat", "command": "benchmarks/ceat.py", "machine": machine}
-        return {**known, "commit": "c", "date": day, "facts": {"times": value}}
+        return {**known, "commit": "c", "date": day, "facts": {**facts, "times": value}}
 
     rows = [row(1, "d1"), row(2, "d1"), row(7, "d1", "there"), row(3, "d2"), row(4, "d2")]
     assert [r["facts"]["times"] for r in every.newest(rows)] == [3, 4, 7]
     page = every.page(every.newest(rows))
-    assert "| times |\n|---|\n| 3 |\n| 4 |" in page
-    assert "`python benchmarks/ceat.py`; there; d1, commit c" in page
+    assert "here:\n\n| times | run |\n|---|---|\n| 3 | 1 |\n| 4 | 1 |" in page
+    assert "there:\n\n| times | run |\n|---|---|\n| 7 | 1 |" in page
+    assert "1. `python benchmarks/ceat.py`, d1, commit c" in page
+    # Of things with names each is kept; a size within a name is not what it is.
+    first = [row(1, "d1", what="masked, 20 items"), row(2, "d1", what="causal, 20 items")]
+    rows = [*first, row(3, "d2", what="masked, 600 items")]
+    assert [r["facts"]["times"] for r in every.newest(rows)] == [3, 2]
+    of_runs = every.page(every.newest(rows))
+    assert "| masked, 600 items | 3 | 1 |\n| causal, 20 items | 2 | 2 |" in of_runs
 
 
 @pytest.mark.parametrize("path", TOOLS, ids=str)
