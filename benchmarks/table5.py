@@ -34,6 +34,7 @@ from unmask.support import sealed_files
 
 SHAPES = {
     "tiny": (1, 16, 1, 32),
+    "small": (4, 256, 4, 1024),
     "base": (12, 768, 12, 3072),
     "large": (24, 1024, 16, 4096),
 }
