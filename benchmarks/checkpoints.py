@@ -23,7 +23,6 @@ from recorded import record
 from sizes import SMALL, needs
 from table5 import MEASURES, SHAPES, network
 
-
 RAY_ITEMS = 60  # of CrowS-Pairs
 
 
