@@ -36,6 +36,7 @@ TABLES = {
     "cluster": "A cluster",
     "lab": "The lab: models with stacked weights",
 }
+SIZE = re.compile(r"(?<![\w.-])\d+(?![\w.-])")  # a number by itself
 HEAD = """# What was measured
 
 Written by `python benchmarks/all.py` from the rows that the benchmarks recorded; NOTES.md says what
@@ -65,7 +66,8 @@ def newest(rows):
     """Rows without those of which the same thing was measured anew on the same machine."""
     kept = {}
     for row in rows:
-        thing = (row["table"], row["machine"], *subject(row["facts"]))
+        words = subject(row["facts"]) or (row["command"],)
+        thing = (row["table"], row["machine"], *words)
         run = (row["command"], row["date"], row["commit"])
         if kept.get(thing, (None,))[0] != run:
             kept[thing] = (run, [])
@@ -74,9 +76,12 @@ def newest(rows):
 
 
 def subject(facts):
-    """What was measured: facts in words; those with a unit, and numbers, are what came of it."""
+    """What was measured: facts in words; those with a unit, and numbers, are what came of it.
+
+    A size within words is not what it is: `200 sentences` are measured anew by `600 sentences`.
+    """
     words = ((k, v) for k, v in facts.items() if isinstance(v, str) and ", " not in k)
-    return tuple((k, re.sub(r"\b\d+\b", "", v)) for k, v in words if not v[:1].isdigit())
+    return tuple((k, SIZE.sub("", v)) for k, v in words if not v[:1].isdigit())
 
 
 def page(rows):

@@ -236,6 +236,7 @@ def main():
         seconds, seen = runs[len(runs) // 2]
         facts = {
             "family": family,
+            "dtype": dtype,
             "seconds": round(seconds, 2),
             "padding, %": round(100 * (seen["padded"] / max(seen["tokens"], 1) - 1), 1),
             "tokens, millions": round(seen["written"] / 1e6, 2),

@@ -65,6 +65,10 @@ def test_a_row_that_is_measured_anew_takes_the_place_of_the_old_one(monkeypatch)
     first = [row(1, "d1", what="masked, 20 items"), row(2, "d1", what="causal, 20 items")]
     rows = [*first, row(3, "d2", what="masked, 600 items")]
     assert [r["facts"]["times"] for r in every.newest(rows)] == [3, 2]
+    first, second = row(1, "d1", family="opt-2.7b"), row(2, "d1", family="opt-6.7b")
+    assert every.newest([first, second]) == [first, second]
+    of_sizes = [{**row(n, "d1"), "command": f"benchmarks/growth.py {n}"} for n in (1, 2)]
+    assert every.newest(of_sizes) == of_sizes
     of_runs = every.page(every.newest(rows))
     assert "| masked, 600 items | 3 | 1 |\n| causal, 20 items | 2 | 2 |" in of_runs
 

@@ -111,3 +111,50 @@ def test_what_waits_is_done_in_its_order_and_the_device_is_tended():
     assert done == [1, "tended", 2, "tended"]
     gathered.catch_up()
     assert done == [1, "tended", 2, "tended"]
+
+
+def test_what_a_caller_raises_is_raised_and_blamed_on_no_one(folders, device, monkeypatch):
+    own, failed = results.result, []
+
+    def result(model, spec, *more):
+        if Path(model.name).name == "a":
+            raise ModelError("it is gone")
+        return own(model, spec, *more)
+
+    def tell(spec, error):
+        failed.append(spec.model.name)
+        raise error
+
+    monkeypatch.setattr(results, "result", result)
+    with pytest.raises(ModelError, match="it is gone"):
+        found(folders, tell)
+    assert failed == [folders[0]]
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, RuntimeError])
+def test_what_was_answered_is_told_though_the_run_is_ended(folders, device, monkeypatch, reason):
+    own, seen = Engine.begin_rows, []
+
+    def begin_rows(self, rows):
+        if Path(self.net.config._name_or_path).name == "b":
+            raise reason
+        return own(self, rows)
+
+    monkeypatch.setattr(Engine, "begin_rows", begin_rows)
+    with pytest.raises(reason):
+        found(folders, decided=lambda r: seen.append(Path(r.model).name))
+    assert seen == ["a"] * len(SETS) * len(MEASURES)
+
+
+def test_a_pass_that_fails_while_others_wait_is_its_own_models(folders, device, monkeypatch):
+    own, failed = Engine._answer, []
+
+    def answer(self, asked, batch, weighted):
+        if Path(self.net.config._name_or_path).name == "b":
+            raise ModelError("its network is broken")
+        return own(self, asked, batch, weighted)
+
+    monkeypatch.setattr(Engine, "_answer", answer)
+    rest = found(folders, lambda spec, error: failed.append(spec.model.name))
+    assert {*failed} == {folders[1]}
+    assert [r.model for r in rest] == [m for m in folders[::2] for _ in range(4)]

@@ -80,9 +80,11 @@ def evaluate(
         loading_ahead(options, names, loaded) as ahead,
     ):
         run = partial(run_model.run, gathered=gathered, ahead=ahead)
-        for _ in pool.map(run, jobs) if pool else map(run, jobs):
-            pass
-    gathered.catch_up()
+        try:
+            for _ in pool.map(run, jobs) if pool else map(run, jobs):
+                pass
+        finally:  # whatever ends it, what was answered is told
+            gathered.catch_up()
     places = sorted(gathered.results)
     results = corrected_verdicts([gathered.results[i] for i in places], options.least)
     if options.family == "run":

@@ -29,6 +29,7 @@ class Ahead:
     pool: ThreadPoolExecutor | None
     waiting: dict[str, "Future[Model]"] = field(default_factory=dict)
     at_work: Event = field(default_factory=Event)
+    stream: Any = None
 
     def begin(self, name: str, model: Model) -> None:
         """Begin to load the model behind `name`, which is there now, where that does no harm."""
@@ -41,8 +42,24 @@ class Ahead:
     def _load(self, name: str) -> Model:
         """Load a model once the device has work: both need Python, and it should not wait."""
         self.at_work.wait(MOST_PATIENCE)
-        with _beside():
+        with self._beside():
             return self.load(name, self.options)
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Weights travel to a GPU beside its work, and not in line with it.
+
+        On one stream for all: memory is given out again on the stream that it was taken on.
+        """
+        import torch
+
+        if not torch.cuda.is_available():
+            yield
+            return
+        self.stream = self.stream or torch.cuda.Stream()
+        with torch.cuda.stream(self.stream):
+            yield
+        self.stream.synchronize()
 
     @property
     def on_the_way(self) -> bool:
@@ -63,20 +80,6 @@ def _room(model: Model) -> bool:
 
     weights = 4 * int(model.provenance.get("parameters") or 0)
     return bool(weights and ROOM * weights < torch.cuda.mem_get_info()[0])
-
-
-@contextmanager
-def _beside() -> Iterator[None]:
-    """Weights travel to a GPU beside its work, and not in line with it."""
-    import torch
-
-    if not torch.cuda.is_available():
-        yield
-        return
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        yield
-    stream.synchronize()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -54,9 +55,13 @@ class Gathered:
 
     def catch_up(self, tend: Callable[[], None] = nothing) -> None:
         """Do what waits; `tend` keeps a device at work meanwhile."""
-        while self.waiting:
-            self.waiting.popleft()()
-            tend()
+        try:
+            while self.waiting:
+                self.waiting.popleft()()
+                tend()
+        except BaseException:
+            self.waiting.clear()  # the run ends
+            raise
 
 
 def run(job: Job, gathered: Gathered, ahead: Ahead) -> None:
@@ -103,24 +108,35 @@ def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ah
 
     def each(step: Step) -> None:
         ahead.at_work.set()
-        gathered.catch_up(step.tend)
+        gathered.catch_up(partial(_tended, step))
         for place, make in step.makers.items():
             settled.add(id(specs[place]))
             if later and not step.busy:
                 gathered.waiting.append(partial(take, place, make))
             else:
                 take(place, make)
-                step.tend()
+                _tended(step)
 
     first = specs[min(specs)]
     of_words = isinstance(first.measure, Association)
     loop = run_association.run if of_words else run_likelihood.run
-    try:
-        for step in loop(first.model, specs, job.options, tell):
-            each(step)
-    except (ModelError, NotApplicable) as error:
-        for spec in (s for s in specs.values() if id(s) not in settled):
-            job.failed(spec, error)
+    steps = loop(first.model, specs, job.options, tell)
+    while True:
+        try:
+            step = next(steps, None)
+        except (ModelError, NotApplicable) as error:
+            for spec in (s for s in specs.values() if id(s) not in settled):
+                job.failed(spec, error)
+            return
+        if step is None:
+            return
+        each(step)
+
+
+def _tended(step: Step) -> None:
+    """Let the device go on; what goes wrong there is told again when its answers are asked for."""
+    with suppress(ModelError, NotApplicable):
+        step.tend()
 
 
 def fitting_specs(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:

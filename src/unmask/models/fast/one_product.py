@@ -16,13 +16,15 @@ from torch.nn import functional
 from unmask.models.fast.fp32_split import MIN_ROWS, SplitProducts, Weight
 
 Product: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
+_PARTS = ("weight", "bias")
 
 
 def plain(layer: Any) -> bool:
     """Whether a layer is torch's own, with a bias, and nothing hung onto it."""
     if type(layer) is not torch.nn.Linear or layer._forward_hooks or layer._forward_pre_hooks:
         return False
-    return layer._parameters["bias"] is not None
+    weight, bias = (layer._parameters.get(name) for name in _PARTS)
+    return type(weight) is type(bias) is torch.nn.Parameter  # quantised ones are of other types
 
 
 def able(states: torch.Tensor) -> bool:
@@ -58,6 +60,3 @@ class OneProduct:
         if "forward" in vars(layers[0]):
             return Weight.of(SimpleNamespace(weight=weight, bias=bias))
         return partial(functional.linear, weight=weight, bias=bias)
-
-
-_PARTS = ("weight", "bias")

@@ -21,8 +21,9 @@ def fits(norm: Any, one: torch.Tensor, two: torch.Tensor) -> bool:
         TRITON
         and one.is_cuda
         and one.dtype in HALVES
-        and two.dtype == norm.weight.dtype == one.dtype
+        and norm.weight is not None
         and norm.bias is not None
+        and two.dtype == norm.weight.dtype == one.dtype
         and norm.normalized_shape == (one.shape[-1],)
         and one.shape == two.shape
         and one.shape[-1] <= WIDEST
