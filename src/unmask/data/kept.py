@@ -52,7 +52,7 @@ def _packed(data: Dataset) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings as dicts; all else as it is: what is no plain value the writer refuses."""
+    """Mappings as dicts; all else as it is: the writer refuses what is not a plain value."""
     return dict(value) if hasattr(value, "keys") else value
 
 

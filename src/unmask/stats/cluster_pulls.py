@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from unmask.errors import DataError
 from unmask.stats import log_odds
 from unmask.stats.clustering import codes
 from unmask.stats.crossed import even_sides
@@ -15,7 +16,8 @@ from unmask.stats.preference import preferred
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
 
 Pulls: TypeAlias = Mapping[str, float]  # by cluster or word
-FACTS = ("category", "cluster", "family", "side", "frame")
+OF_PAIRS = ("category", "cluster", "family", "side")
+FACTS = (*OF_PAIRS, "frame")
 
 
 def pulls_of(result: Result) -> dict[str, Pulls]:
@@ -48,10 +50,13 @@ def _of_items(result: Result) -> dict[str, Pulls]:
         np.flatnonzero(kept & (label == k).to_numpy(bool)) for k in (STEREOTYPE, ANTISTEREOTYPE)
     )
     if not np.array_equal(item[pro], item[anti]):
-        anti = anti[pd.Index(item[anti]).get_indexer(item[pro])]
+        partner = pd.Index(item[anti]).get_indexer(item[pro])
+        if (partner < 0).any():
+            raise DataError(f"an item of {result.data!r} has no antistereotype; score both.")
+        anti = anti[partner]
     score = frame["score"].to_numpy(float)
     wins = preferred(score[pro], score[anti], "half")
-    facts = {k: _strings(frame[k].to_numpy(object)[pro]) for k in FACTS if k != "frame"}
+    facts = {k: _strings(frame[k].to_numpy(object)[pro]) for k in OF_PAIRS}
     of_data = result.data.split(":")[0] + "/"
     facts["cluster"] = [of_data + name for name in facts["cluster"]]
     return stereotype_pulls(facts, wins, list(result.verdicts))

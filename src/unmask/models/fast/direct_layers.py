@@ -174,9 +174,8 @@ def _context(
     own: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
 ) -> torch.Tensor:
     """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
-    attention = (
-        functional.scaled_dot_product_attention
-    )  # which short rows have in a form of their own
+    # By its name in torch, where short rows have a form of their own while a pass is under way.
+    attention = functional.scaled_dot_product_attention
     attended = attention(query, key, value, attn_mask=mask, scale=own.scaling)
     return attended.transpose(1, 2).flatten(2)
 

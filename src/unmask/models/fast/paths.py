@@ -13,9 +13,8 @@ from unmask.models.fast.short_attention import ShortAttention, short_attention
 from unmask.models.fast.tanh_gelu import TanhGelu, tanh_gelu
 from unmask.models.transformers.weights import device_of
 
-PASSES_AHEAD = (
-    8  # batches that a GPU has before it; more launches than a thousand would have to wait
-)
+# Batches that a GPU has before it; more launches than a thousand would have to wait.
+PASSES_AHEAD = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,8 @@ class TransformerModel:
         """What one forward pass may hold on the model's device."""
         device = device_of(self.net)
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
-        weights, layers = (
-            int(self.provenance.get("parameters", 0)),
-            int(self.net.config.num_hidden_layers),
-        )
+        weights = int(self.provenance.get("parameters", 0))
+        layers = int(self.net.config.num_hidden_layers)
         return budget_for(tokens, free, full_speed(weights, layers, self.precision))
 
     def engine(
