@@ -216,6 +216,10 @@ class PipelinedLogProbs(LogProbs, Protocol):
         """Let the device go on; called now and then in longer work between questions."""
         ...
 
+    def start_all(self) -> None:
+        """Start all that was sent off: what is left is to wait for the answers."""
+        ...
+
 
 @runtime_checkable
 class RowLogProbs(LogProbs, Protocol):

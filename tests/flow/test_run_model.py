@@ -10,7 +10,9 @@ from unmask.errors import ModelError
 from unmask.flow import load_ahead, results, run_likelihood
 from unmask.flow.evaluate import evaluate
 from unmask.flow.run_model import Gathered
-from unmask.models.transformers.logprobs import Engine
+from unmask.models.fast import paths
+from unmask.models.fast.pass_queue import PassQueue
+from unmask.models.transformers.logprobs import Answer, Engine
 from unmask.options import Options, Spec
 from unmask.types import Contrast, Dataset, Text
 
@@ -79,6 +81,41 @@ def test_statistics_are_made_while_the_next_model_is_asked(folders, device, monk
         assert seen.index(f"asked {after}") < last, seen
 
 
+def test_the_next_model_is_asked_before_the_last_answers_of_this_one_are_there(
+    folders, device, monkeypatch
+):
+    seen, begin, fetch = [], Engine.begin_rows, Engine._fetch
+
+    def begin_rows(self, rows):
+        seen.append(f"asked {Path(self.net.config._name_or_path).name}")
+        return begin(self, rows)
+
+    def fetched(self, *more):
+        seen.append(f"answered {Path(self.net.config._name_or_path).name}")
+        return fetch(self, *more)
+
+    monkeypatch.setattr(Engine, "begin_rows", begin_rows)
+    monkeypatch.setattr(Engine, "_fetch", fetched)
+    monkeypatch.setattr(Answer, "done", lambda self: False)  # until it is waited for
+    monkeypatch.setattr(paths, "PassQueue", lambda most: PassQueue(paths.PASSES_AHEAD))
+    found(folders)
+    for name, after in ("ab", "bc"):
+        last = len(seen) - 1 - seen[::-1].index(f"answered {name}")
+        assert seen.index(f"asked {after}") < last, seen
+
+
+def test_no_more_than_one_model_waits(folders, device, monkeypatch):
+    own, most = Gathered.catch_up, []
+
+    def catch_up(self, *more):
+        most.append(len(self.waiting))
+        own(self, *more)
+
+    monkeypatch.setattr(Gathered, "catch_up", catch_up)
+    found(folders)
+    assert max(most) == 2, "its work, and to close it"
+
+
 def test_what_fails_late_is_told_of_its_own_model(folders, device, monkeypatch):
     own = results.result
 
@@ -106,11 +143,11 @@ def test_a_model_that_cannot_be_loaded_costs_no_other(folders, device):
 def test_what_waits_is_done_in_its_order_and_the_device_is_tended():
     done = []
     gathered = Gathered()
-    gathered.waiting.extend([lambda: done.append(1), lambda: done.append(2)])
+    gathered.waiting.extend([(done.append(n) for n in (1, 2)), (done.append(n) for n in (3,))])
     gathered.catch_up(lambda: done.append("tended"))
-    assert done == [1, "tended", 2, "tended"]
+    assert done == [1, "tended", 2, "tended", 3, "tended"]
     gathered.catch_up()
-    assert done == [1, "tended", 2, "tended"]
+    assert len(done) == 6
 
 
 def test_what_a_caller_raises_is_raised_and_blamed_on_no_one(folders, device, monkeypatch):

@@ -14,9 +14,9 @@ from typing import Any
 from unmask.models.protocol import Model
 from unmask.options import Options
 
-ROOM = 4  # models of this size that have to fit into what is free
+ROOM = 6  # models of this size that have to fit into what is free
 FULL = ("float32", "tf32")
-MOST_PATIENCE = 0.5  # seconds until a model is loaded though this one seems not to be at work
+MOST_PATIENCE = 1.0  # seconds until a model is loaded though this one seems not to be at work
 
 
 @dataclass(slots=True)

@@ -216,7 +216,14 @@ def _answered(
         waiting.append((planned, ended, begun))
         if len(waiting) > pace.waiting:
             yield Answers(taken(), tend, busy=len(waiting) > 0)
+        elif len(waiting) == pace.waiting:
+            yield Answers({}, tend, busy=True)  # there is time for other work
     while waiting:
+        if len(waiting) == 1:
+            yield Answers({}, tend, busy=True)
+            for engine in _pipelined(answering):
+                engine.start_all()
+            yield Answers({}, tend)
         yield Answers(taken(), tend, busy=len(waiting) > 0)
     meter.done()
 

@@ -1,7 +1,7 @@
 """The results of one model: loaded, asked part by part, its statistics made when there is time."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,14 +38,14 @@ class Job:
 class Gathered:
     """Results of all models by the place of their spec, with what moves them.
 
-    `waiting` are statistics of a model whose answers are there: they are made while a GPU works on
-    the next model.
+    `waiting` is what is left to do for a model that a GPU has all its passes of: it is done, with
+    a stop behind each result, while the GPU works on the next model.
     """
 
     judged: bool = False  # whether what moves them is needed
     results: dict[int, Result] = field(default_factory=dict)
     pulls: dict[int, Mapping[str, Pulls]] = field(default_factory=dict)
-    waiting: deque[Callable[[], None]] = field(default_factory=deque)
+    waiting: deque[Iterator[None]] = field(default_factory=deque)
 
     def take(self, place: int, result: Result) -> None:
         """Keep a result."""
@@ -57,8 +57,8 @@ class Gathered:
         """Do what waits; `tend` keeps a device at work meanwhile."""
         try:
             while self.waiting:
-                self.waiting.popleft()()
-                tend()
+                for _ in self.waiting.popleft():
+                    tend()
         except BaseException:
             self.waiting.clear()  # the run ends
             raise
@@ -79,19 +79,30 @@ def run(job: Job, gathered: Gathered, ahead: Ahead) -> None:
         return
     try:
         for part in _parted(fitting_specs(specs, job.failed)):
-            _run_part(part, job, gathered, ahead)
+            for _ in (work := _run_part(part, job, gathered, ahead)):
+                if ahead.on_the_way:
+                    gathered.waiting.append(work)
+                    break
     finally:
         if own is not None and not offered(job.model):
-            gathered.waiting.append(own.close) if gathered.waiting else own.close()
+            gathered.waiting.append(_closed(own)) if gathered.waiting else own.close()
 
 
-def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ahead) -> None:
+def _closed(model: Model) -> Iterator[None]:
+    """Close a model when what is before this has been done."""
+    model.close()
+    yield
+
+
+def _run_part(
+    specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ahead
+) -> Iterator[None]:
     """The results of specs that are asked together; what comes before a failure is kept.
 
-    Where a GPU goes on to another model, what is left to do once it is idle waits for that.
+    Stops once the device has all of their passes, and behind each result from there on.
     """
     settled: set[int] = set()
-    later = ahead.on_the_way
+    begun = False  # whether the device has all
 
     def tell(spec: Spec, error: UnmaskError) -> None:
         job.failed(spec, error)
@@ -106,17 +117,6 @@ def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ah
         gathered.take(place, result)
         job.options.decided(result)
 
-    def each(step: Step) -> None:
-        ahead.at_work.set()
-        gathered.catch_up(partial(_tended, step))
-        for place, make in step.makers.items():
-            settled.add(id(specs[place]))
-            if later and not step.busy:
-                gathered.waiting.append(partial(take, place, make))
-            else:
-                take(place, make)
-                _tended(step)
-
     first = specs[min(specs)]
     of_words = isinstance(first.measure, Association)
     loop = run_association.run if of_words else run_likelihood.run
@@ -130,7 +130,18 @@ def _run_part(specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ah
             return
         if step is None:
             return
-        each(step)
+        if not begun:
+            gathered.catch_up(partial(_tended, step))
+            ahead.at_work.set()
+        if not (step.busy or begun):
+            begun = True
+            yield
+        for place, make in step.makers.items():
+            settled.add(id(specs[place]))
+            take(place, make)
+            _tended(step)
+            if begun:
+                yield
 
 
 def _tended(step: Step) -> None:

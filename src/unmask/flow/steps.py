@@ -13,8 +13,8 @@ def nothing() -> None:
 class Step(NamedTuple):
     """Results that can be made now, by the place of their spec.
 
-    `tend` keeps a device at work; call it now and then. `busy` says that it has more to do for the
-    same model.
+    `tend` keeps a device at work; call it now and then. `busy` says that it has more to begin for
+    the same model; where it has not, it can go on with another one before these results are made.
     """
 
     makers: Mapping[int, Callable[[], Result]]

@@ -59,6 +59,13 @@ class PassQueue:
             self._fetch()
         self._start()
 
+    def start_all(self) -> None:
+        """Start all that is in line, as soon as there is room."""
+        self.tend()
+        while self._jobs:
+            self._fetch()
+            self._start()
+
     def _start(self) -> None:
         while self._jobs and len(self._flying) < self.most:
             job = self._jobs[0]

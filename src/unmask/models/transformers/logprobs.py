@@ -258,6 +258,10 @@ class Engine:
         """Let the device go on; to be called now and then in longer work between questions."""
         self.fast.queue.tend()
 
+    def start_all(self) -> None:
+        """Start all that was sent off: what is left is to wait for the answers."""
+        self.fast.queue.start_all()
+
     def _passes(self, asked: UniqueRows, out: Floats) -> Passes:
         """Passes as they are started; what is known already is not asked."""
         vocabulary = int(self.net.config.vocab_size)
