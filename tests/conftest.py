@@ -96,6 +96,17 @@ SMALL = {
 }
 
 
+DISTANCES = {  # of DeBERTa, version 3
+    "relative_attention": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_buckets": 8,
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+    "position_biased_input": False,
+    "type_vocab_size": 0,
+}
+
+
 def make_net(family: str, vocabulary: int, pad: int = 0) -> torch.nn.Module:
     """A tiny random network in float64, with weights large enough that scores differ."""
     torch.manual_seed(5)
@@ -113,6 +124,9 @@ def make_net(family: str, vocabulary: int, pad: int = 0) -> torch.nn.Module:
         ),
         "electra": lambda: transformers.ElectraForMaskedLM(
             transformers.ElectraConfig(**common, **SMALL, embedding_size=16)
+        ),
+        "deberta": lambda: transformers.DebertaV2ForMaskedLM(
+            transformers.DebertaV2Config(**common, **SMALL, **DISTANCES)
         ),
         "modernbert": lambda: transformers.ModernBertForMaskedLM(
             transformers.ModernBertConfig(**common, **SMALL, local_attention=8)
@@ -234,6 +248,7 @@ SORT = {
     "bert": ("wordpiece", "around"),
     "distilbert": ("wordpiece", "around"),
     "electra": ("wordpiece", "around"),
+    "deberta": ("unigram", "around"),
     "modernbert": ("bpe", "around"),
     "roberta": ("bpe", "around"),
     "albert": ("unigram", "around"),

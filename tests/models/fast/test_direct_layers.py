@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from conftest import SMALL, tiny
+from conftest import DISTANCES, SMALL, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
@@ -24,6 +24,14 @@ KIN = {
     "camembert": ("Camembert", {}),
     "electra": ("Electra", {"embedding_size": 16}),
     "ernie": ("Ernie", {}),
+    "deberta-v2": ("DebertaV2", DISTANCES),
+    "deberta, own keys": ("DebertaV2", {**DISTANCES, "share_att_key": False}),
+    "deberta, buckets": ("DebertaV2", {**DISTANCES, "position_buckets": 4}),
+    "deberta, no buckets": ("DebertaV2", {**DISTANCES, "position_buckets": -1}),
+    "deberta, few distances": (
+        "DebertaV2",
+        {**DISTANCES, "max_relative_positions": 3, "position_buckets": -1},
+    ),
 }
 
 
@@ -70,7 +78,8 @@ def test_the_layers_give_what_the_network_gives(family, padded, counts, copies):
     with torch.inference_mode():
         whole = net(input_ids=ids, attention_mask=real).logits[row, at]
         with encoder_of(net).direct(Asked(ids, row, at, mask, each)):
-            found = net(input_ids=ids, attention_mask=mask).logits[0]
+            given = real if family.startswith("deberta") else mask
+            found = net(input_ids=ids, attention_mask=given).logits[0]
     assert found.shape == (len(row), 60)
     assert torch.allclose(found, whole, atol=1e-10)
     assert whole.std(0).max() > 0.01  # places do differ
@@ -169,6 +178,46 @@ def test_a_network_that_was_changed_is_left_alone(what):
     assert encoder_of(net) is not None
     CHANGES[what](net, net.bert.encoder.layer[1])
     assert encoder_of(net) is None
+
+
+DEBERTAS = {
+    "convolution": {"conv_kernel_size": 3},
+    "one way": {"pos_att_type": ["c2p"]},
+    "no distances": {"relative_attention": False},
+}
+
+
+@pytest.mark.parametrize("what", list(DEBERTAS))
+def test_other_sorts_of_deberta_are_left_alone(what):
+    settings = {"vocab_size": 60, "pad_token_id": 1, **SMALL, **DISTANCES, **DEBERTAS[what]}
+    net = transformers.DebertaV2ForMaskedLM(transformers.DebertaV2Config(**settings)).eval()
+    assert encoder_of(net) is None
+
+
+@pytest.mark.parametrize("what", ["hook", "forward", "dropout", "distances", "twice"])
+def test_a_deberta_that_was_changed_is_left_alone(what):
+    net = network("deberta-v2")
+    assert encoder_of(net) is not None
+    layer = net.deberta.encoder.layer[1]
+    if what == "distances":
+        layer.attention.self.pos_dropout.register_forward_hook(scaled)
+    elif what == "twice":
+        net.deberta.z_steps = 2
+    else:
+        CHANGES[what](net, layer)
+    assert encoder_of(net) is None
+
+
+@pytest.mark.parametrize("family", ["bert", "deberta"])
+def test_attention_weights_are_the_networks_own(family):
+    model = tiny(family)
+    data = replace(bundled_pairs(), items=bundled_pairs().items[::20])
+    planned = plan.plan(model, LIKELIHOOD["aula"], data)
+    quick = run_likelihood.ask({"own": model.engine()}, [planned])[0]
+    slow = run_likelihood.ask({"own": replace(model.engine(), fast=FastPaths())}, [planned])[0]
+    assert np.isfinite(quick.attention).all()
+    assert np.allclose(quick.attention, slow.attention, atol=1e-9)
+    assert np.allclose(quick.logp, slow.logp, atol=1e-9)
 
 
 LATER = ["hook", "hook on dropout", "hook before", "forward", "dropout", "self-attention", "output"]
@@ -275,7 +324,7 @@ def test_the_encoder_is_itself_again_also_after_a_failure():
     assert "forward" not in vars(net.bert.encoder)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "electra"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra", "deberta"])
 @pytest.mark.parametrize("measure", ["pll", "aul", "all-masked", "cps"])
 def test_an_engine_asks_the_same_either_way(family, measure, monkeypatch):
     model = tiny(family)

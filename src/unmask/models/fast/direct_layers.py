@@ -1,4 +1,4 @@
-"""The layers of BERT and its kin, called with nothing around them.
+"""The layers of BERT and its kin, and of DeBERTa, called with nothing around them.
 
 Projections, norms and feed-forward parts are the network's own modules, attention is the function
 that they call. Left out is what an answer does not need: the projections of the first layer are
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch.nn import functional
@@ -19,14 +19,18 @@ from torch.nn.modules import module as _hooks
 
 from unmask.models.fast.fp32_split import SplitProducts
 from unmask.models.fast.one_product import OneProduct
+from unmask.models.fast.relative_attention import ByDistance
+from unmask.models.fast.relative_attention import fits as by_distance
 from unmask.models.fast.sum_norm import normed_sum
 
 Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
 
 # Families with layers like BERT's: behind attention, each place is on its own.
 LIKE_BERT = frozenset({"bert", "roberta", "xlm-roberta", "camembert", "electra", "ernie"})
+DEBERTA = "deberta-v2"  # whose version 3 is a network of the same layers
 # What the classes of a layer and of its parts are named, behind the family's name.
 _PARTS = ("Layer", "Attention", "SelfAttention", "SelfOutput", "Intermediate", "Output")
+_OF_DEBERTA = "DisentangledSelfAttention"
 _IDLE = "transformers.utils.output_capturing"
 _OTHERWISE = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
 
@@ -46,6 +50,55 @@ class Asked:
     each: int
 
 
+class Attends(Protocol):
+    """How the layers of a family attend; `some_queries` says that those asked about are enough."""
+
+    @property
+    def some_queries(self) -> bool:
+        """Whether a query can be asked alone."""
+        ...
+
+    def projections(self, own: Any) -> tuple[Any, Any, Any]:
+        """What makes queries, keys and values of states."""
+        ...
+
+    def context(
+        self,
+        own: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByContent:
+    """BERT's attention."""
+
+    some_queries: bool = True
+
+    def projections(self, own: Any) -> tuple[Any, Any, Any]:
+        """What makes queries, keys and values of states."""
+        return own.query, own.key, own.value
+
+    def context(
+        self,
+        own: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
+        # By its name in torch, where short rows have a form of their own while a pass is under way.
+        attention = functional.scaled_dot_product_attention
+        attended = attention(query, key, value, attn_mask=mask, scale=own.scaling)
+        return attended.transpose(1, 2).flatten(2)
+
+
 @dataclass(frozen=True, slots=True)
 class Encoder:
     """An encoder whose layers can be called directly, by one thread at a time.
@@ -56,13 +109,23 @@ class Encoder:
     module: Any
     home: Any
     family: str
+    config: Any
     one_product: OneProduct = field(default_factory=OneProduct)
+    attends: Attends = field(default_factory=ByContent)
+
+    @property
+    def _of_deberta(self) -> bool:
+        return bool(self.config.model_type == DEBERTA)
 
     @property
     def as_made(self) -> bool:
         """Whether its classes alone decide what it does, now: no hooks, patches or training."""
-        config, layers = self.module.config, self.module.layer
-        if config._attn_implementation != "sdpa" or any(getattr(config, k, 0) for k in _OTHERWISE):
+        layers = self.module.layer
+        if not self._of_deberta and self.config._attn_implementation != "sdpa":
+            return False
+        if self._of_deberta and self.module.conv is not None:
+            return False
+        if any(getattr(self.config, k, 0) for k in _OTHERWISE):
             return False
         if _hooks._global_forward_hooks or _hooks._global_forward_pre_hooks or not len(layers):
             return False
@@ -74,15 +137,19 @@ class Encoder:
         own, behind = getattr(attention, "self", None), getattr(attention, "output", None)
         inner, output = getattr(layer, "intermediate", None), getattr(layer, "output", None)
         parts = (layer, attention, own, behind, inner, output)
-        dropouts = (getattr(part, "dropout", None) for part in (own, behind, output))
+        dropouts = [getattr(part, "dropout", None) for part in (own, behind, output)]
+        if self._of_deberta:
+            dropouts.append(getattr(own, "pos_dropout", None))
         return (
             all(self._is(part, name) for part, name in zip(parts, _PARTS, strict=True))
             and all(type(d) is torch.nn.Dropout and untouched(d) for d in dropouts)
             and not getattr(own, "is_causal", False)
+            and (not self._of_deberta or by_distance(own))
         )
 
     def _is(self, module: Any, name: str) -> bool:
-        return type(module) is vars(self.home).get(self.family + name) and untouched(module)
+        named = _OF_DEBERTA if self._of_deberta and name == "SelfAttention" else self.family + name
+        return type(module) is vars(self.home).get(named) and untouched(module)
 
     @contextmanager
     def direct(self, asked: Asked) -> Iterator[None]:
@@ -90,8 +157,10 @@ class Encoder:
         from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
         def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
-            states_at_slots = called(self.module.layer, states, asked, self.one_product)
-            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=states_at_slots)  # type: ignore[arg-type]
+            layers = self.module.layer
+            found: Any = called(layers, states, asked, self.one_product, self.attends)
+            # DeBERTa's model reads the last of all states.
+            return BaseModelOutputWithPastAndCrossAttentions(found, hidden_states=(found,))
 
         self.module.forward = forward
         try:
@@ -107,7 +176,9 @@ def encoder_of(net: Any, split: SplitProducts | None = None) -> Encoder | None:
     """
     encoder = getattr(net.base_model, "encoder", None)
     layers: Any = getattr(encoder, "layer", ())
-    if net.config.model_type not in LIKE_BERT or not len(layers):
+    if net.config.model_type not in LIKE_BERT | {DEBERTA} or not len(layers):
+        return None
+    if getattr(net.base_model, "z_steps", 0) > 1:  # DeBERTa's last layer, several times
         return None
     if any(hasattr(module, "_hf_hook") for module in net.modules()):  # spread over devices
         return None
@@ -115,7 +186,9 @@ def encoder_of(net: Any, split: SplitProducts | None = None) -> Encoder | None:
     if not kind.__module__.startswith("transformers.models."):
         return None
     home, family = sys.modules[kind.__module__], kind.__name__.removesuffix("Layer")
-    candidate = Encoder(encoder, home, family, OneProduct(split) if split else OneProduct())
+    attends: Attends = ByDistance(encoder) if net.config.model_type == DEBERTA else ByContent()
+    one_product = OneProduct(split) if split else OneProduct()
+    candidate = Encoder(encoder, home, family, net.config, one_product, attends)
     return candidate if candidate.as_made else None
 
 
@@ -132,19 +205,23 @@ def untouched(module: Any) -> bool:
 
 
 def called(
-    layers: Sequence[Any], states: torch.Tensor, asked: Asked, one_product: OneProduct
+    layers: Sequence[Any],
+    states: torch.Tensor,
+    asked: Asked,
+    one_product: OneProduct,
+    attends: Attends,
 ) -> torch.Tensor:
     """The states [rows, width, d] behind all layers, at the slots: [1, slots, d]."""
     *before, last = layers
     for number, layer in enumerate(before):
         own = layer.attention.self
-        three = (own.query, own.key, own.value)
+        three = attends.projections(own)
         by_token = _by_token(states, asked.ids) if number == 0 else None
         projected = one_product.of(three, states) if by_token is None else map(by_token, three)
         query, key, value = (_heads(own, p) for p in projected)
-        context = _context(own, query, key, value, asked.mask)
+        context = attends.context(own, query, key, value, asked.mask)
         states = _behind(layer, context, states)
-    return _last(last, states, asked).unsqueeze(0)
+    return _last(last, states, asked, attends).unsqueeze(0)
 
 
 def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
@@ -170,27 +247,18 @@ def _heads(own: Any, states: torch.Tensor) -> torch.Tensor:
     return states.view(*states.shape[:2], -1, own.attention_head_size).transpose(1, 2)
 
 
-def _context(
-    own: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
-) -> torch.Tensor:
-    """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
-    # By its name in torch, where short rows have a form of their own while a pass is under way.
-    attention = functional.scaled_dot_product_attention
-    attended = attention(query, key, value, attn_mask=mask, scale=own.scaling)
-    return attended.transpose(1, 2).flatten(2)
-
-
-def _last(layer: Any, states: torch.Tensor, asked: Asked) -> torch.Tensor:
+def _last(layer: Any, states: torch.Tensor, asked: Asked, attends: Attends) -> torch.Tensor:
     """The last layer, at the slots: [slots, d]."""
     own = layer.attention.self
-    key, value = (_heads(own, project(states)) for project in (own.key, own.value))
+    to_query, *others = attends.projections(own)
+    key, value = (_heads(own, project(states)) for project in others)
     chosen = states[asked.row, asked.at]
-    if asked.each:
-        query = own.query(chosen.view(len(states), asked.each, -1))
-        context = _context(own, _heads(own, query), key, value, asked.mask).flatten(0, 1)
+    if asked.each and attends.some_queries:
+        query = _heads(own, to_query(chosen.view(len(states), asked.each, -1)))
+        context = attends.context(own, query, key, value, asked.mask).flatten(0, 1)
     else:
-        query = own.query(states)
-        everywhere = _context(own, _heads(own, query), key, value, asked.mask)
+        query = _heads(own, to_query(states))
+        everywhere = attends.context(own, query, key, value, asked.mask)
         context = everywhere[asked.row, asked.at]
     return _behind(layer, context, chosen)
 

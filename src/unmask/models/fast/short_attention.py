@@ -19,6 +19,7 @@ from torch.nn import functional
 LONGEST = 64  # tokens of a row that fits into a tile
 SIZES = (16, 32, 64, 128)  # of a head
 HALVES = (torch.float16, torch.bfloat16)
+TRITON = find_spec("triton") is not None
 
 
 def fits(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> bool:
@@ -56,6 +57,28 @@ def attended(
     return found
 
 
+def attended_from(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    shifts: tuple[torch.Tensor, torch.Tensor],
+    mask: torch.Tensor | None,
+    scale: float,
+) -> torch.Tensor:
+    """Attention by scores (query key + both shifts) scale; shifts [rows, heads, from, to].
+
+    `mask` is true where a place is seen, [rows, 1, 1 or from, to].
+    """
+    if TRITON and fits(query, key, mask):
+        found: torch.Tensor = _on_gpu()(query, key, value, mask, False, scale, shifts)
+        return found
+    scores = (shifts[0] + shifts[1]).mul_(scale)
+    if mask is not None:
+        scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
+    usual: torch.Tensor = _USUAL(query, key, value, scores, scale=scale)
+    return usual
+
+
 @cache
 def _on_gpu() -> Any:
     """The GPU code: Triton is there where CUDA is."""
@@ -90,5 +113,4 @@ class ShortAttention:
 def short_attention(net: Any) -> ShortAttention:
     """What a network can have of it: on a GPU, where Triton is, in half precision."""
     weights = next(net.parameters())
-    triton = weights.is_cuda and find_spec("triton") is not None
-    return ShortAttention(triton and weights.dtype in HALVES)
+    return ShortAttention(TRITON and weights.is_cuda and weights.dtype in HALVES)

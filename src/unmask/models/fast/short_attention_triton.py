@@ -11,6 +11,7 @@ from unmask.models.fast.current_device import current
 TILE = 64  # places that are looked at together
 # Numbers that differ from pass to pass: else each sort of them would be compiled for itself.
 VARIED = ["rows", "width", "together", "group", "m_row", "m_from", "m_to"]
+VARIED += [f"{shift}_{step}" for shift in ("one", "two") for step in ("row", "head", "from", "to")]
 
 
 @triton.jit(do_not_specialize=VARIED)
@@ -19,6 +20,8 @@ def _attended(
     key,
     value,
     mask,
+    one,
+    two,
     out,
     rows,
     width,
@@ -37,9 +40,18 @@ def _attended(
     m_row,
     m_from,
     m_to,
+    one_row,
+    one_head,
+    one_from,
+    one_to,
+    two_row,
+    two_head,
+    two_from,
+    two_to,
     o_row,
     o_head,
     o_place,
+    shifted: tl.constexpr,
     causal: tl.constexpr,
     masked: tl.constexpr,
     size: tl.constexpr,
@@ -65,7 +77,13 @@ def _attended(
     if masked:
         m_at = (row * m_row + place * m_from)[:, None] + (place * m_to)[None, :]
         sees = sees & (tl.load(mask + m_at, mask=sees, other=0) != 0)
-    score = tl.where(sees, tl.dot(q, tl.trans(k)) * scale, float("-inf"))
+    score = tl.dot(q, tl.trans(k))
+    if shifted:
+        one_at = (row * one_row + head * one_head + place * one_from)[:, None]
+        two_at = (row * two_row + head * two_head + place * two_from)[:, None]
+        score += tl.load(one + one_at + (place * one_to)[None, :], mask=sees, other=0.0)
+        score += tl.load(two + two_at + (place * two_to)[None, :], mask=sees, other=0.0)
+    score = tl.where(sees, score * scale, float("-inf"))
     most = tl.max(score, 1)
     most = tl.where(most == float("-inf"), 0.0, most)  # what sees nothing is no number else
     weight = tl.exp(score - most[:, None])
@@ -75,8 +93,10 @@ def _attended(
     tl.store(out + o_at, found.to(v.dtype), mask=inside)
 
 
-def attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """As `short_attention.attended`; the heads of a place lie side by side in what comes out."""
+def attended(
+    query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, shifts: Any = None
+) -> Any:
+    """As in `short_attention`; the heads of a place lie side by side in what comes out."""
     rows, heads, width, size = query.shape
     query, key, value = (x if x.stride(3) == 1 else x.contiguous() for x in (query, key, value))
     out = torch.empty(rows, width, heads, size, dtype=query.dtype, device=query.device)
@@ -85,15 +105,17 @@ def attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: f
     if mask is not None:
         given = mask.view(torch.uint8).expand(rows, 1, width, width)
         steps = (given.stride(0), given.stride(2), given.stride(3))
+    one, two = shifts or (query, query)
     strides = [x.stride()[:3] for x in (query, key, value)]
     with current(query.device):
         _attended[(triton.cdiv(rows, together), heads)](
-            *(query, key, value, given, out),
+            *(query, key, value, given, one, two, out),
             *(rows, width, together, scale, heads // key.shape[1]),
             *(step for three in strides for step in three),
             *steps,
+            *(*one.stride(), *two.stride()),
             *out.stride()[:3],
-            *(causal, mask is not None, size, TILE),
+            *(shifts is not None, causal, mask is not None, size, TILE),
             num_warps=4,
         )
     return out

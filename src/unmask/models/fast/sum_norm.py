@@ -4,14 +4,12 @@ Both are bound by memory: apart they read and write the states five times, toget
 """
 
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 
-from unmask.models.fast.short_attention import HALVES
+from unmask.models.fast.short_attention import HALVES, TRITON
 
-TRITON = find_spec("triton") is not None
 WIDEST = 8_192  # numbers of a place that one program holds
 
 

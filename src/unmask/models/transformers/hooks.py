@@ -69,6 +69,20 @@ def own_precision(net: Any) -> Iterator[None]:
         vars(base).pop("relative_positional_encoding", None)
 
 
+@contextmanager
+def no_search_for_padding(net: Any) -> Iterator[None]:
+    """Where no mask is given there is no padding: transformers looks, and waits for a GPU.
+
+    It does so to warn, in GPT-2, DeBERTa and others.
+    """
+    base = net.base_model
+    base.warn_if_padding_and_no_attention_mask = lambda *args, **more: None
+    try:
+        yield
+    finally:
+        vars(base).pop("warn_if_padding_and_no_attention_mask", None)
+
+
 def _last_attention(net: Any) -> list[Any]:
     """The attention of the last layer, where each place is on its own behind it."""
     layers = getattr(getattr(net.base_model, "encoder", None), "layer", ())

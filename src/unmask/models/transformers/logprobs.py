@@ -25,6 +25,7 @@ from unmask.models.transformers.hooks import (
     attention_received,
     attention_weights,
     matmul_precision,
+    no_search_for_padding,
     only_at,
     own_precision,
     padding_mask,
@@ -345,7 +346,12 @@ class Engine:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
         picked = asked.hidden is not None
-        with running(self.net), own_precision(self.net), self._gathered(batch, picked):
+        with (
+            running(self.net),
+            own_precision(self.net),
+            no_search_for_padding(self.net),
+            self._gathered(batch, picked, weighted),
+        ):
             out = self.net(
                 input_ids=batch.ids,
                 attention_mask=self._mask(batch),
@@ -372,10 +378,10 @@ class Engine:
         # Without padding there is nothing to shut off, and attention is faster.
         return padding_mask(self.net, batch.real, self.fast.gathers) if batch.padded else None
 
-    def _gathered(self, batch: Pass, picked: bool) -> AbstractContextManager[None]:
+    def _gathered(self, batch: Pass, picked: bool, weighted: bool) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""
         encoder = self.fast.encoder
-        if encoder is None or not encoder.as_made:
+        if encoder is None or weighted or not encoder.as_made:
             return only_at(
                 self.net, batch.row, batch.nth if picked else batch.at, self.fast.gathers
             )

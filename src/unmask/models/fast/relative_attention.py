@@ -1,0 +1,98 @@
+"""DeBERTa's attention, with the relative positions that a row has.
+
+The score of a place q for a place k is the sum of three products, times a scale: of query and key;
+of the query with a key of the distance q - k; of the key with a query of that distance (He and
+others 2021, their equation 4). transformers makes the second and the third for all 512 distances
+that the network knows, and repeats their keys and queries for each row; a row of 16 places has 31.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from unmask.models.fast.short_attention import attended_from
+
+_BOTH = frozenset({"c2p", "p2c"})
+
+
+def fits(own: Any) -> bool:
+    """Whether an attention module scores by content and by distances, both ways."""
+    return bool(getattr(own, "relative_attention", False)) and {*own.pos_att_type} == _BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class ByDistance:
+    """The attention of an encoder's layers; `known` are keys and queries of distances.
+
+    Those are made at first use, for each layer and number of places.
+    """
+
+    encoder: Any
+    known: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    some_queries: bool = False  # a query has distances of its own: all are asked together
+
+    def projections(self, own: Any) -> tuple[Any, Any, Any]:
+        """What makes queries, keys and values of states."""
+        return own.query_proj, own.key_proj, own.value_proj
+
+    def context(
+        self,
+        own: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
+        width, size = query.shape[2:]
+        if (id(own), width) not in self.known:
+            self.known[id(own), width] = self._distances(own, query)
+        keys, queries = self.known[id(own), width]
+        by_key = skewed(_products(query, keys), width)
+        by_query = skewed(_products(key, queries), width).transpose(2, 3)
+        scale = 1 / float(np.sqrt(np.float32(size * (1 + len(_BOTH)))))  # as transformers rounds it
+        attended = attended_from(query, key, value, (by_key, by_query), mask, scale)
+        return attended.transpose(1, 2).flatten(2)
+
+    def _distances(self, own: Any, query: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and queries of the distances from w - 1 down to 1 - w: [heads, 2 w - 1, size].
+
+        Which of the network's distances each is, transformers says: far ones share theirs.
+        """
+        heads, _, size = query.shape[1:]
+        between = self.encoder.get_rel_pos(query)[0]  # [from, to], of which the distance decides
+        away = torch.cat([between[:, 0].flip(0), between[0, 1:]])
+        span, all_of_them = own.pos_ebd_size, self.encoder.get_rel_embedding()
+        modules = (
+            (own.key_proj, own.query_proj)
+            if own.share_att_key
+            else (own.pos_key_proj, own.pos_query_proj)
+        )
+        found = []
+        for module, which in zip(modules, (away + span, span - away), strict=True):
+            states = all_of_them[which.clamp(0, 2 * span - 1)]
+            found.append(module(states).view(-1, heads, size).transpose(0, 1).contiguous())
+        return found[0], found[1]
+
+
+def _products(states: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
+    """States [rows, heads, places, size] with distances [heads, n, size]: [heads, rows, places, n].
+
+    One product for a head and not one for each row of it.
+    """
+    rows, heads, width, _ = states.shape
+    flat = states.transpose(1, 2).flatten(0, 1).transpose(0, 1)
+    return torch.bmm(flat, distances.transpose(1, 2)).view(heads, rows, width, -1)
+
+
+def skewed(products: torch.Tensor, width: int) -> torch.Tensor:
+    """By distance [heads, rows, places, 2 w - 1] to by place [rows, heads, places, w], as a view.
+
+    Place k of place q is k - q + w - 1 columns from the left: the next row begins a column later.
+    """
+    products = products.contiguous()
+    heads, rows, places, many = products.shape
+    strides = (places * many, rows * places * many, many - 1, 1)
+    return products.as_strided((rows, heads, places, width), strides, width - 1)
