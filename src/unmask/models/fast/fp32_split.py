@@ -135,8 +135,8 @@ class SplitProducts:
         before = matmul.allow_fp16_reduced_precision_reduction
         try:
             matmul.allow_fp16_reduced_precision_reduction = False  # sums are float32's
-            for layer in self.layers:
-                layer.forward = partial(self.forward, layer)
+            for layer in self.layers:  # `setattr` would ask of each whether it is a weight
+                vars(layer)["forward"] = partial(self.forward, layer)
             yield
         finally:
             matmul.allow_fp16_reduced_precision_reduction = before

@@ -8,9 +8,9 @@ from typing import Any
 
 from unmask.models.fast.direct_layers import Encoder, encoder_of, untouched
 from unmask.models.fast.fp32_split import SplitProducts, split_products
+from unmask.models.fast.one_step import OneStep, one_step
 from unmask.models.fast.pass_queue import PassQueue
 from unmask.models.fast.short_attention import ShortAttention, short_attention
-from unmask.models.fast.tanh_gelu import TanhGelu, tanh_gelu
 from unmask.models.transformers.weights import device_of
 
 # Batches that a GPU has before it; more launches than a thousand would have to wait.
@@ -24,8 +24,8 @@ class FastPaths:
     `encoder`: its layers are called directly. `split`: its float32 products are made from halves.
     `queue`: passes that are under way at a time. `gathers`: the head, and where it is known how,
     all behind the last attention, sees only the places that are asked about. `attention`: short
-    rows share its tiles. `prefixes`: what rows begin with is computed once for all of them. `gelu`:
-    it is one step.
+    rows share its tiles. `prefixes`: what rows begin with is computed once for all of them.
+    `steps`: what is written out in many is done in one.
     """
 
     encoder: Encoder | None = None
@@ -34,7 +34,7 @@ class FastPaths:
     gathers: bool = False
     attention: ShortAttention = field(default_factory=ShortAttention)
     prefixes: bool = False
-    gelu: TanhGelu = field(default_factory=TanhGelu)
+    steps: OneStep = field(default_factory=OneStep)
 
 
 # Families whose attention takes what each token sees, and places that are not in a row.
@@ -55,5 +55,5 @@ def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
     queue = PassQueue(PASSES_AHEAD if device_of(net).type == "cuda" else 1)
     split = split_products(net, precision)
     encoder = encoder_of(net, split)
-    short, trees, gelu = short_attention(net), reads_trees(net), tanh_gelu(net)
-    return FastPaths(encoder, split, queue, True, short, trees, gelu)
+    short, trees, steps = short_attention(net), reads_trees(net), one_step(net)
+    return FastPaths(encoder, split, queue, True, short, trees, steps)

@@ -291,7 +291,7 @@ class Engine:
                 matmul_precision(self.precision),
                 self.fast.split.used(),
                 self.fast.attention.used(),
-                self.fast.gelu.used(),
+                self.fast.steps.used(),
                 attention_weights(self.net, weighted),
             ):
                 answer = Answer.of(self._answer(asked, batch, weighted))

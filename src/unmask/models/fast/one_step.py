@@ -1,0 +1,127 @@
+"""What transformers writes out in many steps, in one.
+
+Each step reads and writes all states once more, which is what a GPU then waits for. GELU by a tanh
+has eight of them (GPT-2, ALBERT, BLOOM); on a GPU there are also gated products, norms by the root
+of the mean square and rotary positions (ModernBERT, Llama and its kin). The functions are the same,
+and are rounded once.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import torch
+from torch.nn import functional
+from transformers.activations import GELUActivation, NewGELUActivation, SiLUActivation
+
+from unmask.models.fast.direct_layers import untouched
+from unmask.models.fast.gated import gated
+from unmask.models.fast.rotary import turned
+from unmask.models.transformers.weights import device_of
+
+Forward: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
+ROUGH = "BloomGelu"  # whose constant has eight digits: as good in float32, not in float64
+LIKE_LLAMA = ("llama", "mistral", "qwen2", "qwen3")
+_ROTARY = "apply_rotary_pos_emb"
+_ACTIVATIONS = {SiLUActivation: "silu", torch.nn.SiLU: "silu", GELUActivation: "gelu"}
+
+
+@dataclass(frozen=True, slots=True)
+class OneStep:
+    """Modules of a network with the step that they take; `homes` turn places by `rotary`."""
+
+    forwards: tuple[tuple[Any, Forward], ...] = ()
+    homes: tuple[Any, ...] = ()
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Inside, they do it in one step."""
+        before = [getattr(home, _ROTARY) for home in self.homes]
+        # Not by `setattr`, which asks of each whether it is a weight or a module.
+        for module, step in self.forwards:
+            vars(module)["forward"] = step
+        for home, usual in zip(self.homes, before, strict=True):
+            setattr(home, _ROTARY, partial(turned, usual))
+        try:
+            yield
+        finally:
+            for module, _ in self.forwards:
+                vars(module).pop("forward", None)
+            for home, usual in zip(self.homes, before, strict=True):
+                setattr(home, _ROTARY, usual)
+
+
+def one_step(net: Any) -> OneStep:
+    """What can be done in one step in a network."""
+    forwards: list[tuple[Any, Forward]] = []
+    homes: dict[str, Any] = {}
+    gpu = device_of(net).type == "cuda" and not hasattr(net, "hf_device_map")
+    for module in net.modules():
+        if not untouched(module):
+            continue
+        if (step := _gelu(module) or (_on_gpu(module) if gpu else None)) is not None:
+            forwards.append((module, step))
+        name = type(module).__module__
+        if gpu and _family(module) and type(module).__name__.endswith("Attention"):
+            homes[name] = sys.modules[name]
+    return OneStep(tuple(forwards), tuple(homes.values()))
+
+
+def _gelu(module: Any) -> Forward | None:
+    """GELU by a tanh, where it is written out."""
+    kind = type(module)
+    bloom = kind.__name__ == ROUGH and kind.__module__.startswith("transformers.models.bloom.")
+    if kind is NewGELUActivation or bloom:
+        return partial(_tanh_gelu, module, exact=not bloom)
+    return None
+
+
+def _tanh_gelu(module: Any, x: torch.Tensor, exact: bool) -> torch.Tensor:
+    if x.dtype == torch.float64 and not exact:
+        usual: torch.Tensor = type(module).forward(module, x)
+        return usual
+    return functional.gelu(x, approximate="tanh")
+
+
+def _family(module: Any) -> str:
+    """The family of transformers whose steps are known here, or none."""
+    name = type(module).__module__
+    known = (*LIKE_LLAMA, "modernbert")
+    return next((f for f in known if name == f"transformers.models.{f}.modeling_{f}"), "")
+
+
+def _on_gpu(module: Any) -> Forward | None:
+    """A norm by the root of the mean square, or a gated product."""
+    family, name = _family(module), type(module).__name__
+    if family in LIKE_LLAMA and name.endswith("RMSNorm"):
+        return partial(_rms_norm, module)
+    if not family or not name.endswith("MLP"):
+        return None
+    act = module.act if family == "modernbert" else module.act_fn
+    if type(act) not in _ACTIVATIONS or not untouched(act):
+        return None
+    if type(act) is GELUActivation and act.act is not functional.gelu:
+        return None
+    if family == "modernbert":
+        plain = type(module.drop) is torch.nn.Dropout and untouched(module.drop)
+        return partial(_gated_halves, module, _ACTIVATIONS[type(act)]) if plain else None
+    return partial(_gated_two, module, _ACTIVATIONS[type(act)])
+
+
+def _rms_norm(module: Any, x: torch.Tensor) -> torch.Tensor:
+    return functional.rms_norm(x, module.weight.shape, module.weight, module.variance_epsilon)
+
+
+def _gated_halves(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
+    """ModernBERT's: one product gives what is gated and the gate."""
+    found: torch.Tensor = module.Wo(gated(act, *module.Wi(x).chunk(2, -1)))
+    return found
+
+
+def _gated_two(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
+    """Llama's: two products give them."""
+    found: torch.Tensor = module.down_proj(gated(act, module.gate_proj(x), module.up_proj(x)))
+    return found
