@@ -1,5 +1,6 @@
 """Tests of flow/load_ahead: the next model is on its way while this one is asked."""
 
+import sys
 import threading
 
 import pytest
@@ -41,6 +42,15 @@ def test_other_ways_to_load_wait_their_turn(options, room):
     with loading_ahead(Options(**options), NAMES, load) as ahead:
         ahead.begin("a", tiny("bert"))
         assert ahead.taken("b") is None
+
+
+def test_threads_take_turns_more_often_meanwhile():
+    before = sys.getswitchinterval()
+    with loading_ahead(Options(), NAMES, load):
+        assert sys.getswitchinterval() < before
+    assert sys.getswitchinterval() == before
+    with loading_ahead(Options(), NAMES[:1], load):  # there is nothing to load ahead
+        assert sys.getswitchinterval() == before
 
 
 def test_a_cpu_has_no_time_for_it():

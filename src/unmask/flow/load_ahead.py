@@ -4,6 +4,7 @@ Only in float32 (or tf32): to load in another precision changes what torch makes
 threads. And only where there is room on the device for several.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from unmask.options import Options
 
 ROOM = 6  # models of this size that have to fit into what is free
 FULL = ("float32", "tf32")
+TURN = 1e-4  # seconds after which Python lets the other thread go on, which launches
 MOST_PATIENCE = 1.0  # seconds until a model is loaded though this one seems not to be at work
 
 
@@ -90,9 +92,13 @@ def loading_ahead(
     wanted = options.engine == "local" and options.dtype in FULL and len(names) > 1
     pool = ThreadPoolExecutor(1) if wanted and options.load is None else None
     ahead = Ahead(options, names, load, pool)
+    before = sys.getswitchinterval()
     try:
+        if pool is not None:
+            sys.setswitchinterval(min(before, TURN))
         yield ahead
     finally:
         ahead.at_work.set()
         if pool is not None:
             pool.shutdown(cancel_futures=True)
+        sys.setswitchinterval(before)

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from unmask.models.fast.short_attention import attended_from
 
 _BOTH = frozenset({"c2p", "p2c"})
+ALIGNED = 8  # columns of a product that runs at full speed are a multiple of this
 
 
 def fits(own: Any) -> bool:
@@ -57,9 +59,10 @@ class ByDistance:
         return attended.transpose(1, 2).flatten(2)
 
     def _distances(self, own: Any, query: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and queries of the distances from w - 1 down to 1 - w: [heads, 2 w - 1, size].
+        """Keys and queries of the distances from w - 1 down to 1 - w: [heads, n, size].
 
-        Which of the network's distances each is, transformers says: far ones share theirs.
+        Zeros fill them up. Which of the network's distances each is, transformers says: far ones
+        share theirs.
         """
         heads, _, size = query.shape[1:]
         between = self.encoder.get_rel_pos(query)[0]  # [from, to], of which the distance decides
@@ -72,8 +75,9 @@ class ByDistance:
         )
         found = []
         for module, which in zip(modules, (away + span, span - away), strict=True):
-            states = all_of_them[which.clamp(0, 2 * span - 1)]
-            found.append(module(states).view(-1, heads, size).transpose(0, 1).contiguous())
+            states = module(all_of_them[which.clamp(0, 2 * span - 1)])
+            filled = functional.pad(states, (0, 0, 0, -len(states) % ALIGNED))
+            found.append(filled.view(-1, heads, size).transpose(0, 1).contiguous())
         return found[0], found[1]
 
 
@@ -88,7 +92,7 @@ def _products(states: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
 
 
 def skewed(products: torch.Tensor, width: int) -> torch.Tensor:
-    """By distance [heads, rows, places, 2 w - 1] to by place [rows, heads, places, w], as a view.
+    """By distance [heads, rows, places, n] to by place [rows, heads, places, w], as a view.
 
     Place k of place q is k - q + w - 1 columns from the left: the next row begins a column later.
     """

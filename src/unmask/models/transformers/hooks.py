@@ -1,7 +1,9 @@
 """What is done inside a network: which states its head sees, and the attention it pays."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import torch
@@ -67,6 +69,12 @@ def own_precision(net: Any) -> Iterator[None]:
         yield
     finally:
         vars(base).pop("relative_positional_encoding", None)
+
+
+@cache
+def keeps_nothing(forward: Callable[..., Any]) -> dict[str, bool]:
+    """What tells a network with this `forward` to keep no keys and values: a row is shown once."""
+    return {"use_cache": False} if "use_cache" in signature(forward).parameters else {}
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from unmask.models.prefix_trees import grown, padded_rows
 from unmask.models.transformers.hooks import (
     attention_received,
     attention_weights,
+    keeps_nothing,
     matmul_precision,
     no_search_for_padding,
     only_at,
@@ -359,6 +360,7 @@ class Engine:
                 **self.segments(batch.ids),
                 **(self._permutation(asked, batch) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
+                **keeps_nothing(type(self.net).forward),
                 return_dict=True,  # whatever the config says
             )
             shape = out.logits.shape[:2]
