@@ -1,8 +1,17 @@
-"""Tests of flow/items: the design of items from their columns."""
+"""Tests of flow/items: the design of items from their columns, made once for all results."""
 
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
+import pytest
 
+from conftest import tiny
+from unmask.data.packaged import bundled_pairs
+from unmask.flow import items
+from unmask.flow.evaluate import evaluate
 from unmask.flow.items import designed
+from unmask.options import Options, Spec
 
 
 def facts(**columns):
@@ -28,3 +37,34 @@ def test_sides_are_strata_where_every_item_has_one():
     assert both.strata.tolist() == [0, 1, 2, 3]
     assert designed(facts(cluster=words, family=families, side=["", "2", "1", "2"])).strata is None
     assert both.families.tolist() == [0, 0, 1, 1]
+
+
+def test_measures_of_one_data_set_share_its_layout(monkeypatch):
+    made, own = [], items.Layout.of.__func__
+    monkeypatch.setattr(
+        items.Layout, "of", classmethod(lambda cls, *a: made.append(1) or own(cls, *a))
+    )
+    data = replace(bundled_pairs(), items=bundled_pairs().items[::9])
+    specs = [Spec(tiny("bert"), name, data) for name in ("aul", "pll", "cps")]
+    together = evaluate(specs, Options(cache=False))
+    assert len(made) == 1
+    for spec, found in zip(specs, together, strict=True):
+        (alone,) = evaluate([spec], Options(cache=False))
+        assert found.overall == alone.overall
+        assert found.by_category == alone.by_category
+        assert found.accuracy == alone.accuracy
+        assert list(found.extras) == list(alone.extras)
+        for name, estimate in found.extras.items():  # scores are rounded by what is beside them
+            numbers = [estimate.value, estimate.low, estimate.high]
+            other = alone.extras[name]
+            same = [other.value, other.low, other.high]
+            assert numbers == pytest.approx(same, abs=1e-6, nan_ok=True)
+
+
+def test_what_is_left_out_changes_the_layout():
+    about = items.about_sentences(replace(bundled_pairs(), items=bundled_pairs().items[:6]))
+    every = np.ones(len(about.frame), bool)
+    some = (about.frame["item"] != about.frame["item"].iloc[0]).to_numpy()
+    assert about.layout(every) is about.layout(every.copy())
+    assert len(about.layout(every).cells) == 6
+    assert len(about.layout(some).cells) == 5

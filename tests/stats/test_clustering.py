@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import t
 from statsmodels.regression.linear_model import OLS
 
-from unmask.stats import intervals
+from unmask.stats import clustering, intervals
 from unmask.stats.clustering import Design, codes
 
 
@@ -168,3 +168,29 @@ def test_two_clusters_have_a_variance_and_one_has_none(rng):
     assert found.value == pytest.approx((halves[0] - halves[1]) ** 2)
     assert found.df == 1
     assert np.isnan(Design(np.zeros(6, int)).variance(pulls).value)
+
+
+def test_what_is_known_is_made_once_and_not_without_end(monkeypatch):
+    monkeypatch.setattr(clustering, "MOST_KNOWN", 30)
+    known, made = clustering.Known(), []
+
+    def of(key, size):
+        return known.once(key, size, lambda: made.append(key) or len(made))
+
+    assert [of("a", 10), of("a", 10), of("b", 10), of("c", 10)] == [1, 1, 2, 3]
+    assert of("d", 10) == 4  # there is too much: all others are let go
+    assert of("a", 10) == 5
+    assert (of("large", 31), of("large", 31)) == (6, 7)  # never kept
+    assert len(known.made) <= 3
+
+
+def test_a_choice_of_items_is_made_once_and_is_that_of_a_new_design():
+    rng = np.random.default_rng(3)
+    parts = [clustering.codes(rng.integers(0, 9, 60)) for _ in range(4)]
+    design = clustering.Design(*parts)
+    for _ in range(5):
+        kept = rng.random(60) < 0.5
+        one, two = design.chosen(kept), clustering.Design(*parts).chosen(kept)
+        assert one is design.chosen(kept.copy())
+        for name in ("clusters", "strata", "crossed", "families"):
+            assert np.array_equal(getattr(one, name), getattr(two, name))

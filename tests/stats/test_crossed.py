@@ -232,3 +232,38 @@ def test_many_cells_and_clusters_take_no_minutes():
     fit = crossed.fitted((rng.random(20_000) < 0.5).astype(float), design)
     tables = fit.share(np.full(20_000, 1 / 20_000)).shared
     assert all(t.shape == (len(set(fit.cells.tolist())),) * 2 for t in tables)
+
+
+def test_fits_of_one_design_share_what_they_know_and_nothing_else():
+    """Other answers, other cells and other weights: each as a design of its own has it."""
+    design, side, cell = grid()
+    plain = Design(design.clusters, None, design.crossed, design.families)
+    rng = np.random.default_rng(11)
+    for _ in range(4):
+        values = drawn(rng, design, side, 0.4, 0.3)
+        weight = rng.random(len(side)) * (rng.random(len(side)) < 0.7)
+        weight /= weight.sum()
+        for cells in (None, cell, cell // 2):
+            shared = crossed.fitted(values, plain, cells)
+            alone = Design(plain.clusters, None, plain.crossed, plain.families)
+            other = crossed.fitted(values, alone, cells)
+            one, two = shared.share(weight), other.share(weight)
+            assert one.wilson(0.9) == two.wilson(0.9)
+            assert one.tail(0.5) == two.tail(0.5)
+            assert shared.described(weight, one) == other.described(weight, two)
+            assert shared.variance(weight) == other.variance(weight)
+    assert len(plain.known.made) == 4 * 3
+
+
+def test_the_tail_is_where_the_interval_of_two_sides_meets_the_null():
+    rng, met = np.random.default_rng(5), 0
+    for _ in range(40):
+        design, side, _ = grid(families=1, words=6)
+        values = drawn(rng, design, side, rng.normal(), rng.normal())
+        share = crossed.fitted(values, design).share(np.full(len(side), 1 / len(side)))
+        for null in (0.5, 0.4, 0.6):
+            if share.share != null and (tail := share.tail(null)) > 1e-4:
+                ends = share.wilson(1 - 2 * tail)
+                assert min(abs(end - null) for end in ends) < 1e-9
+                met += 1
+    assert met > 60

@@ -214,3 +214,19 @@ def test_the_test_and_the_interval_of_the_root_mean_square_agree():
         found = sides_.root_mean_square(made)
         assert (found.p <= 0.05) == (found.low > 0)
         assert found.high <= 100
+
+
+def test_several_sides_of_one_design_are_kept_apart():
+    wins, sides, design = age()
+    plain = Design(design.clusters)
+    swapped = sides_.Sides(sides.family, ["old" if s == "young" else "young" for s in sides.side])
+    halves = sides_.Sides(["x"] * 16 + ["y"] * 16, ["a", "b"] * 16)
+    for some in (sides, swapped, halves, sides):
+        expected = by_side(wins, some, Design(design.clusters))
+        assert repr(by_side(wins, some, plain)) == repr(expected)  # some have a NaN
+        part = np.arange(32) % 3 > 0
+        two = sides_.TwoSided(wins, some, plain, fitted(wins, plain))
+        alone = Design(design.clusters)
+        other = sides_.TwoSided(wins, some, alone, fitted(wins, alone))
+        assert repr(two.estimates(part)) == repr(other.estimates(part))
+        assert two.known(part) == some.chosen(part).known

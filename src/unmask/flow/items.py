@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unmask.models.protocol import Model
-from unmask.stats.clustering import Design, codes
-from unmask.types import Dataset
+from unmask.queries import Ints
+from unmask.stats.clustering import Codes, Design, Known, codes
+from unmask.stats.word_preference import Sides
+from unmask.types import UNRELATED, Dataset, Floats
 
 DESIGN_COLUMNS = ("family", "side", "frame")
+DESIGNED = ("cluster", *DESIGN_COLUMNS)
 
 
 def facts(model: str, measure: str, data: str, item: Any, category: Any, cluster: Any) -> Any:
@@ -28,7 +32,84 @@ def facts(model: str, measure: str, data: str, item: Any, category: Any, cluster
     }
 
 
-def about_sentences(data: Dataset) -> pd.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How some rows of an items table make items: all that comparing their scores needs but those.
+
+    `which` [rows] is the item of each row, by the order of their names, and `label` its sort, of
+    `labels`; the others are for items [n]: `facts` by column, and what follows from them.
+    """
+
+    which: Ints
+    label: Ints
+    labels: tuple[str, ...]
+    facts: Mapping[str, NDArray[Any]]
+    design: Design
+    sides: Sides
+    cells: Codes
+    categories: Mapping[str, NDArray[np.bool_]]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, kept: NDArray[np.bool_]) -> "Layout":
+        """The layout of the rows that are kept."""
+        names = np.array([str(item) for item in frame["item"].to_numpy(object)[kept]], object)
+        which, items = pd.factorize(names)
+        order = np.argsort(items.astype(str), kind="stable")  # in the order of their names
+        which = np.argsort(order)[which]
+        first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
+        label, labels = pd.factorize(frame["label"].to_numpy(object)[kept], sort=True)
+        facts = {k: frame[k].to_numpy(object)[first] for k in ("category", *DESIGNED)}
+        category = facts["category"]
+        return cls(
+            which,
+            label,
+            tuple(labels),
+            facts,
+            ItemDesign(facts).design(),
+            Sides(facts["family"].tolist(), facts["side"].tolist()),
+            codes(category),
+            {name: category == name for name in sorted(set(category))},
+        )
+
+    def table(self, scores: Floats) -> dict[str, Floats]:
+        """Scores of rows by label [items]; `unrelated` only if all items have one, for lms."""
+        out = {}
+        for n, label in enumerate(self.labels):
+            mine = self.label == n
+            if label == UNRELATED and mine.sum() < len(self.cells):
+                continue
+            out[label] = np.full(len(self.cells), np.nan)
+            out[label][self.which[mine]] = scores[mine]
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is known of each sentence of a data set, and what was made of it for an earlier result.
+
+    All measures of a data set, and all models, share it.
+    """
+
+    frame: pd.DataFrame
+    made: Known = field(default_factory=Known)
+
+    def layout(self, kept: NDArray[np.bool_]) -> Layout:
+        """The layout of the rows that are kept."""
+        return self.made.once(kept.tobytes(), len(kept), lambda: Layout.of(self.frame, kept))
+
+    @property
+    def clusters(self) -> tuple[Ints, Design]:
+        """The item of each row, and the clusters of the items as they first stand."""
+        return self.made.once("clusters", len(self.frame), lambda: _clusters(self.frame))
+
+
+def _clusters(frame: pd.DataFrame) -> tuple[Ints, Design]:
+    which = pd.factorize(frame["item"])[0]
+    first = np.unique(which, return_index=True)[1]
+    return which, Design(codes(frame["cluster"].to_numpy(object)[first]))
+
+
+def about_sentences(data: Dataset) -> About:
     """What is known of each sentence of a data set before it is scored."""
     items, counts = data.items, [len(item.texts) for item in data.items]
     whose = np.repeat(np.arange(len(items)), counts)
@@ -36,15 +117,14 @@ def about_sentences(data: Dataset) -> pd.DataFrame:
     def of_items(name: str) -> Any:
         return np.array([getattr(item, name) for item in items], object)[whose]
 
-    return pd.DataFrame(
-        {
-            "item": of_items("id"),
-            **{name: of_items(name) for name in ("category", "cluster", *DESIGN_COLUMNS)},
-            "label": [label for item in items for label in item.texts],
-            "sentence": [text.string for item in items for text in item.texts.values()],
-            "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[whose],
-        }
-    )
+    columns = {
+        "item": of_items("id"),
+        **{name: of_items(name) for name in ("category", *DESIGNED)},
+        "label": [label for item in items for label in item.texts],
+        "sentence": [text.string for item in items for text in item.texts.values()],
+        "flags": np.array(["; ".join(i.meta.get("flags", ())) for i in items], object)[whose],
+    }
+    return About(pd.DataFrame(columns))
 
 
 def sentence_rows(
@@ -52,14 +132,14 @@ def sentence_rows(
     measure: str,
     data: Dataset,
     columns: Mapping[str, Any],
-    about: pd.DataFrame | None = None,
+    about: About | None = None,
 ) -> pd.DataFrame:
     """A row for each sentence: what it belongs to, what is known `about` it, and its `columns`.
 
     `columns` has a `score` and a `reason` (None where there is none) for each sentence, and
     whatever else was found.
     """
-    known = about_sentences(data) if about is None else about
+    known = (about_sentences(data) if about is None else about).frame
     belongs = {"model": model, "data": data.name, "measure": measure}
     numbers = {"score": np.asarray(columns["score"], float)}
     numbers |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
@@ -75,8 +155,7 @@ class ItemDesign:
     """
 
     def __init__(self, facts: Mapping[str, Any] | pd.DataFrame) -> None:
-        columns = ("cluster", *DESIGN_COLUMNS)
-        names = {k: np.array([str(v) for v in facts[k]], object) for k in columns}
+        names = {k: np.array([str(v) for v in facts[k]], object) for k in DESIGNED}
         self.sided, self.framed = names["side"] != "", names["frame"] != ""
         self.cluster, self.family, side, self.frame = (codes(v) for v in names.values())
         self.cell = self.family * (side.max() + 1) + side

@@ -5,33 +5,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from unmask.errors import DataError
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
-from unmask.flow.items import DESIGN_COLUMNS, ItemDesign, provenance, sentence_rows
+from unmask.flow.items import About, Layout, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import MARGINS, PROBABILITIES
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
-from unmask.queries import Ints
 from unmask.stats import log_odds
-from unmask.stats.clustering import Variance, codes
+from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, template_variance
 from unmask.stats.intervals import ratio
 from unmask.stats.multiplicity import together
 from unmask.stats.preference import Preferences, Ties
 from unmask.stats.verdict import contradiction, verdicts_of
-from unmask.stats.word_preference import Sides
 from unmask.text.contexts import Mention, Wanted
 from unmask.text.inflection import lexemes
-from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Kind, Result
+from unmask.types import Coverage, Dataset, Estimate, Floats, Kind, Result
 
 LOW_ACCURACY = 10.0  # per cent of the tokens asked for
 MANY_UNKNOWN = 5.0  # per cent of the tokens
-FACTS = ("cluster", *DESIGN_COLUMNS)
 
 
 class Compared(NamedTuple):
@@ -49,7 +45,7 @@ def result(
     spec: Spec,
     scored: Scored,
     options: Options,
-    about: pd.DataFrame | None = None,
+    about: About | None = None,
 ) -> Result:
     """The estimates of a spec and all that explains them; `about` what is known of its data."""
     measure, data, resampling = spec.measure, spec.data, options.resampling
@@ -59,7 +55,7 @@ def result(
     frame = sentence_frame(model, measure, data, scored, about)
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
-    accuracy = accuracy_of(frame, resampling) if measure.accuracy else None
+    accuracy = accuracy_of(frame, resampling, about) if measure.accuracy else None
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
     if measure.compare in VALUED:
         kept = (sentence_vectors(model, data, measure, options),) if measure.pool else scored.kept
@@ -68,8 +64,11 @@ def result(
     else:
         valued = None
         compared = {"odds": _odds, "log-odds": _log_odds, "preference": _preferences}
-        comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
-    unscored = frame[frame.reason.notna()].drop_duplicates("item")
+        given = (about,) if measure.compare == "preference" else ()
+        how = compared[measure.compare]
+        comparison = how(rounded, data, measure, model.kind, resampling, *given)
+    lost = frame.reason.notna().to_numpy()
+    unscored = frame[lost].drop_duplicates("item") if lost.any() else frame.iloc[:0]
     reasons_by_count = unscored.reason.value_counts()
     return Result(
         spec=spec.in_names(),
@@ -219,7 +218,7 @@ def sentence_frame(
     measure: Likelihood,
     data: Dataset,
     scored: Scored,
-    about: pd.DataFrame | None = None,
+    about: About | None = None,
 ) -> pd.DataFrame:
     """One row for each sentence: its score, prior, tokens asked for and tokens hit."""
     columns = {
@@ -232,9 +231,10 @@ def sentence_frame(
     frame = sentence_rows(model.name, measure.name, data, columns, about)
     if measure.empty == "kept":  # published code counts a NaN as lost
         return frame
-    broken = frame.loc[frame.reason.isna() & ~np.isfinite(frame.score), "item"]
-    if len(broken):
-        frame.loc[frame["item"].isin(broken), "reason"] = "a score is not finite"
+    broken = frame.reason.isna().to_numpy() & ~np.isfinite(frame["score"].to_numpy(float))
+    if broken.any():
+        items = frame["item"]
+        frame.loc[items.isin(items[broken]), "reason"] = "a score is not finite"
     return frame
 
 
@@ -260,21 +260,26 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
     return template_variance(one, two, paired=paired)
 
 
-def accuracy_of(items: pd.DataFrame, resampling: Resampling) -> Estimate | None:
+def accuracy_of(
+    items: pd.DataFrame, resampling: Resampling, about: About | None = None
+) -> Estimate | None:
     """Token prediction accuracy in per cent, over clusters, from an items table."""
-    which = pd.factorize(items["item"])[0]
+    which, design = (About(items) if about is None else about).clusters
     counts = (np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
     tries, hits = (np.bincount(which, weights=count).astype(float) for count in counts)
     some = tries > 0
     if not some.any():
         return None
-    first = np.unique(which, return_index=True)[1]
-    clusters = items["cluster"].to_numpy(object)[first]
-    return ratio(hits[some], tries[some], clusters[some], resampling)
+    return ratio(hits[some], tries[some], design.chosen(some), resampling)
 
 
 def _preferences(
-    frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
+    frame: pd.DataFrame,
+    data: Dataset,
+    measure: Likelihood,
+    kind: Kind,
+    resampling: Resampling,
+    about: About | None = None,
 ) -> Compared:
     compared = preferences(
         frame,
@@ -282,6 +287,7 @@ def _preferences(
         macro=measure.average == "macro",
         probabilities=measure.reduce_for(kind) in PROBABILITIES,
         resampling=resampling,
+        about=about,
     )
     if "likelihood_diff" in measure.shows:
         mean = mean_difference(frame, resampling)
@@ -296,36 +302,34 @@ def preferences(
     macro: bool,
     resampling: Resampling,
     probabilities: bool = False,
+    about: About | None = None,
 ) -> Compared:
     """Share of items whose stereotypical sentence scores higher, over all and by category.
 
-    Scores are log-probabilities, or `probabilities`.
+    Scores are log-probabilities, or `probabilities`; `about` is what is known of these rows.
 
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
     """
     kept = frame.reason.isna().to_numpy()
-    items = [str(item) for item in frame["item"].to_numpy(object)[kept]]
-    which, names = pd.factorize(np.array(items, object))
-    order = np.argsort(names.astype(str), kind="stable")  # in the order of their names
-    which = np.argsort(order)[which]
-    first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
-    table = _table(which, frame["label"].to_numpy(object)[kept], frame["score"].to_numpy()[kept])
-    facts = {k: frame[k].to_numpy(object)[first] for k in ("category", *FACTS)}
+    layout = Layout.of(frame, kept) if about is None else about.layout(kept)
+    table = layout.table(frame["score"].to_numpy()[kept])
     model = Preferences(
         table,
-        ItemDesign(facts).design(),
+        layout.design,
         ties=ties,
         macro=macro,
-        sides=Sides(facts["family"].tolist(), facts["side"].tolist()),
-        cells=codes(facts["category"]),
+        sides=layout.sides,
+        cells=layout.cells,
         probabilities=probabilities,
         resampling=resampling,
     )
     extras = model.estimates()
     overall = extras.pop("score")
     categories = {}
-    for name in sorted(set(facts["category"][model.kept])):  # others have nothing but dropped ties
-        in_category = model.estimates(facts["category"] == name)
+    for name, mine in layout.categories.items():
+        if not (mine & model.kept).any():  # it has nothing but dropped ties
+            continue
+        in_category = model.estimates(mine)
         categories[name] = in_category.pop("score")
         extras |= {f"{key}:{name}": value for key, value in in_category.items() if ":" not in key}
     extras |= _judged_together(extras, categories)
@@ -339,19 +343,6 @@ def _judged_together(
     """The categories' stereotypes, where they can be told from the words, as one family."""
     known = {k: extras[f"stereotype:{k}"] for k in categories if f"stereotype:{k}" in extras}
     return {f"stereotype:{k}": v for k, v in together(known).items()}
-
-
-def _table(which: Ints, labels: NDArray[Any], scores: Floats) -> dict[str, Floats]:
-    """Scores by label [items]; `unrelated` only if every item has one: lms is of whole items."""
-    out = {}
-    number, names = pd.factorize(labels, sort=True)
-    for n, label in enumerate(names):
-        mine = number == n
-        out[label] = np.full(int(which.max()) + 1, np.nan)
-        out[label][which[mine]] = scores[mine]
-        if label == UNRELATED and mine.sum() < len(out[label]):
-            del out[label]
-    return out
 
 
 def _halves(data: Dataset, values: Mapping[str, float]) -> dict[str, log_odds.Half]:

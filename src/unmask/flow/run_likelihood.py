@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-import pandas as pd
-
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import precision, reduce, results
-from unmask.flow.items import about_sentences
+from unmask.flow.items import About, about_sentences
 from unmask.flow.plan import Planned, arranged, slices
 from unmask.flow.planning import Part, Planner
 from unmask.flow.progress import Failed, Meter
@@ -83,14 +81,12 @@ def run(
     """
     wrong: dict[int, UnmaskError] = {}
     groups = _grouped(model, specs)
-    about: dict[int, pd.DataFrame] = {}
+    shared: dict[Any, Any] = {} if options.plans is None else options.plans
 
     def made(place: int, scored: Scored) -> Result:
-        data = specs[place].data
-        if id(data) not in about:
-            about[id(data)] = about_sentences(data)
         with gc_paused():
-            return results.result(model, specs[place], scored, options, about[id(data)])
+            about = _about(specs[place].data, shared)
+            return results.result(model, specs[place], scored, options, about)
 
     for answers in _scored(model, groups, options, wrong):
         ready = [p for p in specs if p in answers.scored and p not in wrong]
@@ -163,6 +159,14 @@ def _by_data(
         for answers in _answered(model, moved, options, wrong, GPU_PACE):
             back = {p: reduce.put_back(v, *places[p]) for p, v in answers.scored.items()}
             yield answers._replace(scored=back)
+
+
+def _about(data: Dataset, known: dict[Any, Any]) -> About:
+    """What is known of its sentences; measures and models that share plans share this too."""
+    if (key := ("about", id(data))) not in known:
+        known[key] = (about_sentences(data), data)  # which so keeps its id
+    about: About = known[key][0]
+    return about
 
 
 def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Ints]:

@@ -34,9 +34,10 @@ GPU_TOKENS = 65_536  # padded tokens that keep a large GPU busy
 GPU_FULL_SPEED = 16_384  # tokens of a pass, where nothing is known of the network
 FEWEST, MOST = 2_048, 32_768  # tokens of a pass at full speed, of any network
 # A layer is launched in half a millisecond: in tokens times weights, what a GPU does meanwhile in
-# half precision and half as much again. Other precisions take so many times as long.
+# half precision and half as much again. Other precisions take so many times as long, but float32,
+# which is launched in many parts.
 LAUNCHED = 2.25e11
-LONGER = {"float32": 1.3, "float64": 16.0, "tf32": 2.0}  # float32 is launched in many parts
+LONGER = {"float32": 0.75, "float64": 16.0, "tf32": 2.0}
 BYTES_A_TOKEN = 200_000  # bytes that a token's states may take in a large network
 
 

@@ -68,7 +68,7 @@ def _strings(values: NDArray[Any]) -> list[str]:
     if missing.any():
         values = np.where(missing, "", values)
     strings = values.tolist()
-    return strings if all(type(v) is str for v in strings) else [str(v) for v in strings]
+    return strings if {*map(type, strings)} <= {str} else [str(v) for v in strings]
 
 
 def stereotype_pulls(

@@ -5,9 +5,9 @@ value). The pulls of a cluster are added up before they are squared, so items th
 a writer count as what they are.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,9 @@ from unmask.stats.student_t import quantile
 from unmask.types import Floats
 
 Codes = NDArray[np.int64]
+Made = TypeVar("Made")
 SMALL_TABLE = 1_000  # numbers of which a table is small
+MOST_KNOWN = 1_000_000  # numbers that are kept for a design, times a few
 
 
 def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
@@ -47,18 +49,41 @@ def widest(some: Iterable[Variance]) -> Variance:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is made once and asked for again: of the same items there are many results."""
+
+    made: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, size: int, make: Callable[[], Made]) -> Made:
+        """What is known by a key, or is made now, of `size` items.
+
+        Where there is too much, all is made anew.
+        """
+        if key in self.made:
+            known: Made = self.made[key]
+            return known
+        found = make()
+        if (len(self.made) + 1) * size > MOST_KNOWN:
+            self.made.clear()
+        if size <= MOST_KNOWN:
+            self.made[key] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """Clusters of items [n], the strata they lie in [n], and what they are crossed with [n].
 
     Strata (a family of words and its side) are fixed: other items would have the same. They count
     only if every cluster lies in one of them. `crossed` are templates that many clusters share;
-    they are a sample as well, drawn within `families`.
+    they are a sample as well, drawn within `families`. `known` is what was made of these.
     """
 
     clusters: Codes
     strata: Codes | None = None
     crossed: Codes | None = None
     families: Codes | None = None
+    known: Known = field(default_factory=Known, compare=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -67,6 +92,10 @@ class Design:
 
     def chosen(self, kept: NDArray[np.bool_]) -> "Design":
         """The same for some of the items."""
+        key = ("chosen", kept.tobytes())
+        return self.known.once(key, len(kept), lambda: self._chosen(kept))
+
+    def _chosen(self, kept: NDArray[np.bool_]) -> "Design":
         parts = (self.clusters, self.strata, self.crossed, self.families)
         return Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
 

@@ -8,14 +8,15 @@ of any weighted share, with Satterthwaite's degrees of freedom.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.sparse import coo_array
 
-from unmask.stats.clustering import Codes, Design, Variance, codes, stratum_of
+from unmask.stats.clustering import Codes, Design, Known, Variance, codes, stratum_of
 from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS, wilson
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Floats
@@ -25,9 +26,40 @@ from unmask.types import Floats
 ASSUMED_FRAMES = 0.05
 FRAMES_WEIGH = 4.0
 MIN_CELL = 4  # items of a cell that has a mean of its own
-HALVINGS = 40  # of an interval in which a root is looked for
 DENSE = 100_000  # numbers of a table that is written out
 MOST_ERRORS = 1e9  # standard errors beyond which p is 0
+
+
+class Weighted(NamedTuple):
+    """What weights of items make of cells and units, whatever the answers are.
+
+    `some` are the items that weigh, `which` [some] their cell among those `present` [k]; `sizes`,
+    `by_cell` and `alone` [k] are its items, weight and squared weights; `shared` [k, k] are the
+    products of weights over pairs of one unit, and `counts` the units, of each kind.
+    """
+
+    some: Codes
+    present: Codes
+    which: Codes
+    weight: Floats
+    sizes: Floats
+    by_cell: Floats
+    alone: Floats
+    shared: tuple[Floats, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, weight: Floats, cells: Codes, units: tuple[Codes, ...]) -> "Weighted":
+        """Of weights [n], cells [n] and units [n] of each kind."""
+        some = np.flatnonzero(weight)
+        present, which = np.unique(cells[some], return_inverse=True)
+        weight = weight[some]
+        sizes = np.bincount(which).astype(float)
+        by_cell, alone = (np.bincount(which, weights=w).astype(float) for w in (weight, weight**2))
+        numbers = [codes(u[some]) for u in units]
+        shared = tuple(_by_cell(weight, which, u) for u in numbers)
+        counts = tuple(int(u.max()) + 1 for u in numbers)
+        return cls(some, present, which, weight, sizes, by_cell, np.diag(alone), shared, counts)
 
 
 @dataclass(frozen=True)
@@ -35,7 +67,8 @@ class Crossed:
     """Answers `values` [n], their `cells` [n], and the units that they share: words, then frames.
 
     `correlations` has one for each kind of unit, `df` the degrees of freedom of its estimate;
-    `seen` are those of the data alone, without what is assumed of frames.
+    `seen` are those of the data alone, without what is assumed of frames. `known` is what was made
+    of cells and units before, and may be shared by fits of the same units.
     """
 
     values: Floats
@@ -44,35 +77,43 @@ class Crossed:
     correlations: tuple[float, ...]
     df: tuple[float, ...]
     seen: tuple[float, ...]
+    known: Known = field(default_factory=Known, compare=False, repr=False)
+
+    def weighted(self, weight: Floats) -> Weighted:
+        """What weights [n] make of the cells and units."""
+        key = ("weighted", self._cells_key, weight.tobytes())
+        make = partial(Weighted.of, weight, self.cells, self.units)
+        return self.known.once(key, len(weight), make)
+
+    @cached_property
+    def _cells_key(self) -> bytes:
+        return self.cells.tobytes()
 
     def share(self, weight: Floats) -> "StratifiedShare":
         """The weighted share and its variance; weights [n] add up to 1."""
-        some = np.flatnonzero(weight)
-        present, cells = np.unique(self.cells[some], return_inverse=True)
-        weight = weight[some]
-        sizes = np.bincount(cells).astype(float)
-        by_cell, alone = (np.bincount(cells, weights=w).astype(float) for w in (weight, weight**2))
-        means = np.bincount(cells, weights=weight * self.values[some]) / by_cell
-        shared = [r * _by_cell(weight, cells, codes(u[some])) for r, u in self._kinds]
-        value = math.fsum(weight * self.values[some])
+        given = self.weighted(weight)
+        parts = given.weight * self.values[given.some]
         return StratifiedShare(
-            value,
-            by_cell,
-            means,
-            sizes,
-            np.diag(alone),
-            tuple(shared),
+            math.fsum(parts),
+            given.by_cell,
+            np.bincount(given.which, weights=parts) / given.by_cell,
+            given.sizes,
+            given.alone,
+            tuple(r * s for r, s in zip(self.correlations, given.shared, strict=True)),
             self.df,
-            (self._whole[0][present], self._whole[1][present]),
+            (self._whole[0][given.present], self._whole[1][given.present]),
         )
 
     def variance(self, weight: Floats) -> Variance:
         """The variance of a weighted mean of values other than yes or no; weights add up to 1."""
-        present = np.unique(self.cells[np.flatnonzero(weight)])
+        return self.share(weight).variance(self._spread[self.weighted(weight).present])
+
+    @cached_property
+    def _spread(self) -> Floats:
+        """The variance of a value in every cell, over all items."""
         means, sizes = self._whole
         squares = np.bincount(self.cells, weights=(self.values - means[self.cells]) ** 2)
-        spread = squares / np.maximum(sizes - 1, 1)
-        return self.share(weight).variance(spread[present])
+        return np.asarray(squares / np.maximum(sizes - 1, 1))
 
     @cached_property
     def _whole(self) -> tuple[Floats, Floats]:
@@ -85,17 +126,11 @@ class Crossed:
 
         For both their number, their correlation, and the degrees of freedom of its estimate.
         """
-        some = np.flatnonzero(weight)
-        spread = float(np.diag(share.alone) @ share.spread / np.diag(share.alone).sum())
-        out: dict[str, Any] = {"spread": spread}
-        for name, (r, units), df in zip(("words", "frames"), self._kinds, self.seen, strict=False):
-            count = len(np.unique(units[some]))
-            out[name] = {"count": count, "correlation": r, "df": df}
-        return out
-
-    @property
-    def _kinds(self) -> list[tuple[float, Codes]]:
-        return list(zip(self.correlations, self.units, strict=True))
+        alone = np.diag(share.alone)
+        out: dict[str, Any] = {"spread": float(alone @ share.spread / alone.sum())}
+        counts = self.weighted(weight).counts
+        kinds = zip(("words", "frames"), counts, self.correlations, self.seen, strict=False)
+        return out | {k: {"count": n, "correlation": r, "df": df} for k, n, r, df in kinds}
 
 
 def _by_cell(weight: Floats, cells: Codes, units: Codes) -> Floats:
@@ -176,24 +211,27 @@ class StratifiedShare:
         if len(self.means) != 2:
             scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
             return beyond(abs(self.share - null) / math.sqrt(value * scale), df)
+        return beyond(self._reaches(null), df)
+
+    def _reaches(self, null: float) -> float:
+        """The fewest standard errors whose interval holds a value."""
+        end, sign = (0, 1) if null < self.share else (1, -1)
+
+        def short(errors: float) -> float:
+            return sign * (self._within(errors)[end] - null)
+
         low, high = 0.0, 1.0
-        while high < MOST_ERRORS and not self._holds(null, high):
+        while short(high) > 0:
             low, high = high, 2 * high
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._holds(null, middle) else (middle, high)
-        return beyond(high, df)
+            if high >= MOST_ERRORS:
+                return high
+        return float(brentq(short, low, high, xtol=1e-12)) if short(high) < 0 else high
 
     def detectable(self, null: float, level: float, power: float = 0.8) -> float:
         """The smallest difference from `null` found with this power, were the share `null`."""
         value, df = self.widest
         scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
         return (quantile((1 + level) / 2, df) + quantile(power, df)) * math.sqrt(value * scale)
-
-    def _holds(self, value: float, errors: float) -> bool:
-        """Whether the interval that reaches so many standard errors holds a value."""
-        low, high = self._within(errors)
-        return low <= value <= high
 
     def _within(self, errors: float) -> tuple[float, float]:
         if len(self.means) == 2:
@@ -267,7 +305,8 @@ def fitted(
     if seen < MIN_CLUSTERS:
         assumed = ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS)
         correlations[0] = max(correlations[0], assumed)
-    return Crossed(values, fixed, tuple(units), tuple(correlations), tuple(df), alone)
+    found = (tuple(correlations), tuple(df), alone)
+    return Crossed(values, fixed, tuple(units), *found, design.known)
 
 
 def _large(cells: Codes) -> Codes:

@@ -32,6 +32,18 @@ def weights(clusters: Design, macro: bool = False) -> Floats:
     return 1 / sizes[number] / len(sizes)
 
 
+def weights_of(design: Design, some: NDArray[np.bool_], macro: bool = False) -> tuple[Floats, int]:
+    """The weights [n] of some of the items, the others' 0, and how many clusters those are of."""
+
+    def make() -> tuple[Floats, int]:
+        part = design if some.all() else design.chosen(some)
+        weight = np.zeros(len(some))
+        weight[some] = weights(part, macro)
+        return weight, part.count
+
+    return design.known.once(("weights", macro, some.tobytes()), len(some), make)
+
+
 def mean_estimate(
     values: Floats,
     clusters: Design | Sequence[Any] | NDArray[Any],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design
 from unmask.stats.crossed import fitted
-from unmask.stats.intervals import DEFAULTS, student, weights
+from unmask.stats.intervals import DEFAULTS, student, weights_of
 from unmask.types import Estimate, Floats
 
 FAR = 4.0  # robust standard deviations
@@ -66,14 +66,12 @@ class Margins:
         some = chosen[self.kept]
         if not some.any():
             return None
-        design = self.design if some.all() else self.design.chosen(some)
-        weight = np.zeros(len(some))
-        weight[some] = weights(design, self.macro)
+        weight, clusters = weights_of(self.design, some, self.macro)
         estimate = student(
             float(weight @ self.values),
             self.fit.variance(weight),
             int(some.sum()),
-            design.count,
+            clusters,
             ideal=0.0,
             resampling=resampling,
             method="t, words and frames as samples; margins beyond 4 robust sd drawn in",

@@ -12,7 +12,7 @@ from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Codes, Design, as_design
 from unmask.stats.crossed import fitted
-from unmask.stats.intervals import DEFAULTS, as_percentage, weights
+from unmask.stats.intervals import DEFAULTS, as_percentage, weights_of
 from unmask.stats.margins import Margins, of_scores
 from unmask.stats.word_preference import Sides, TwoSided
 from unmask.types import Estimate, Floats
@@ -64,10 +64,10 @@ class Preferences:
             raise DataError("all items are ties, so that none is left to compute a score from.")
         whole, kept = self.kept.all(), self.kept
         answers, self.kin = self.wins[kept], design if whole else design.chosen(kept)
-        given = None if cells is None else cells[kept]
+        given = cells if cells is None or whole else cells[kept]
         self.fit = fitted(answers, self.kin, given)
         self.sides = None
-        if sides is not None and (some := sides.chosen(kept)).known:
+        if sides is not None and (some := sides if whole else sides.chosen(kept)).known:
             self.sides = TwoSided(answers, some, self.kin, self.fit, macro)
 
     def estimates(self, chosen: NDArray[np.bool_] | None = None) -> dict[str, Estimate]:
@@ -86,7 +86,7 @@ class Preferences:
             out["margin"] = mean
         if "unrelated" in self.scores:
             out |= self._with_filler(chosen)
-        if self.sides is not None and self.sides.sides.chosen(some).known:
+        if self.sides is not None and self.sides.known(some):
             out |= self.sides.estimates(some, self.resampling)
         return out
 
@@ -126,18 +126,16 @@ class Preferences:
     def judged(self, chosen: NDArray[np.bool_]) -> Estimate:
         """The estimate of some items that a verdict is about, and nothing else."""
         some = chosen[self.kept]
-        if self.sides is not None and self.sides.sides.chosen(some).known:
+        if self.sides is not None and self.sides.known(some):
             return self.sides.stereotype(some, self.resampling)
         return self._share(some)
 
     def _share(self, some: NDArray[np.bool_]) -> Estimate:
         """The share of the chosen ones among the items that are no dropped ties."""
-        design = self.kin if some.all() else self.kin.chosen(some)
-        weight = np.zeros(len(some))
-        weight[some] = weights(design, self.macro)
+        weight, clusters = weights_of(self.kin, some, self.macro)
         share = self.fit.share(weight)
         estimate = as_percentage(
-            share, int(some.sum()), design.count, ideal=50.0, resampling=self.resampling
+            share, int(some.sum()), clusters, ideal=50.0, resampling=self.resampling
         )
         shared = self.fit.described(weight, share)
         return replace(estimate, more={**estimate.more, "shared": shared})
@@ -158,26 +156,30 @@ def summarise(
     ).estimates()
 
 
+def _again(design: Design, times: int) -> Design:
+    """A design whose items answer several times."""
+    parts = (design.clusters, design.strata, design.crossed, design.families)
+    return Design(*(None if p is None else np.tile(p, times) for p in parts))  # type: ignore[arg-type]
+
+
 class _Answers:
     """One or more yes-no answers of every item, in one model: those of an item share its word."""
 
     def __init__(self, answers: Sequence[Floats], whole: Preferences) -> None:
         self.whole, self.times = whole, len(answers)
         design, cells = whole.design, whole.cells
-        parts = (design.clusters, design.strata, design.crossed, design.families)
-        again = (None if p is None else np.tile(p, self.times) for p in parts)
+        key, size = ("again", self.times), len(design.clusters)
+        again = design.known.once(key, size, lambda: _again(design, self.times))
         given = None if cells is None else np.tile(cells, self.times)
-        self.fit = fitted(np.concatenate(answers), Design(*again), given)  # type: ignore[arg-type]
+        self.fit = fitted(np.concatenate(answers), again, given)
 
     def estimate(self, chosen: NDArray[np.bool_], ideal: float) -> Estimate:
         """The share of the chosen items' answers."""
-        design = self.whole.design if chosen.all() else self.whole.design.chosen(chosen)
-        weight = np.zeros(len(chosen))
-        weight[chosen] = weights(design, self.whole.macro)
+        weight, clusters = weights_of(self.whole.design, chosen, self.whole.macro)
         return as_percentage(
             self.fit.share(np.tile(weight / self.times, self.times)),
             int(chosen.sum()),
-            design.count,
+            clusters,
             ideal=ideal,
             resampling=self.whole.resampling,
         )

@@ -7,7 +7,7 @@ is the stereotype; their difference is the preference for the word.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtrc, chndtr
 
 from unmask.options import Resampling
-from unmask.stats.clustering import Codes, Design, codes
+from unmask.stats.clustering import Design, Known, Made, codes
 from unmask.stats.crossed import Crossed, even_sides, fitted
 from unmask.stats.intervals import DEFAULTS, as_percentage
 from unmask.types import Estimate, Floats
@@ -44,49 +44,61 @@ class Sides(NamedTuple):
         return all(self.side) and 2 in Counter(f for f, _ in pairs).values()
 
 
-class TwoSided:
-    """The answers of items [n] with sides: as stereotype, and as preference for a word.
+class Part(NamedTuple):
+    """Items [n] whose share is a result: its name, their weights [n], number and clusters.
 
-    The second are the same answers with those of each family's second side turned around: 1 where
-    the word of the first group was preferred. Both are fitted once, over all items. Families and
-    sides are made of items, or of clusters where the score is over those (`macro`).
+    `leads` says that it is the share that prefers the first word of a family, not a stereotype.
     """
 
-    def __init__(
-        self, wins: Floats, sides: Sides, design: Design, fit: Crossed, macro: bool = False
-    ) -> None:
-        self.sides, self.design, self.fit, self.macro = sides, design, fit, macro
+    name: str
+    weight: Floats
+    items: int
+    clusters: int
+    leads: bool = False
+
+
+class Pairing:
+    """Families and sides of items [n] by their numbers, and what follows without their answers.
+
+    `first` is true of the items [n] of each family's first side. Families and sides are made of
+    items, or of clusters where the score is over those (`macro`).
+    """
+
+    def __init__(self, sides: Sides, design: Design, macro: bool) -> None:
+        self.sides, self.design, self.macro, self.made = sides, design, macro, Known()
         self.family, self.side = codes(sides.family), codes(sides.side)
         first = dict(reversed(list(zip(sides.family, sides.side, strict=True))))
-        turned = np.array([first[f] == s for f, s in zip(*sides, strict=True)])
-        self.words = fitted(np.where(turned, wins, 1 - wins), design)
+        self.first = np.array([first[f] == s for f, s in zip(*sides, strict=True)])
 
-    def estimates(self, chosen: Chosen, resampling: Resampling = DEFAULTS) -> dict[str, Estimate]:
-        """What the sides say: `stereotype`, `word_preference`, `side:FAMILY/SIDE`, `sides:FAMILY`.
+    def known(self, chosen: Chosen) -> bool:
+        """Whether the sides of the chosen items are known."""
+        return self._once("known", chosen, lambda: self.sides.chosen(chosen).known)
 
-        `stereotype` is the score with the two sides of every family weighing the same.
-        `sides:FAMILY` is the first side's share less the second's. `word_preference` is the root
-        mean square of those differences over families, the noise taken off: points by which the
-        preference follows the word, whatever the stereotype says.
-        """
-        out = {"stereotype": self.stereotype(chosen, resampling)}
-        gaps: list[Estimate] = []
+    def stereotype(self, chosen: Chosen) -> Part:
+        """The chosen items, the two sides of every family weighing the same."""
+        return self._once("stereotype", chosen, lambda: self._even(chosen, "stereotype"))
+
+    def parts(self, chosen: Chosen) -> list[Part]:
+        """The sides of the chosen items, and their families where both sides are there."""
+        return self._once("parts", chosen, lambda: list(self._parts(chosen)))
+
+    def _once(self, name: str, chosen: Chosen, make: Callable[[], Made]) -> Made:
+        return self.made.once((name, chosen.tobytes()), len(chosen), make)
+
+    def _parts(self, chosen: Chosen) -> Iterator[Part]:
         for family, names in self._families.items():
             member = chosen & (self.family == family)
             present = [n for n in names if (member & (self.side == n)).any()]
             for n in present:
                 half = member & (self.side == n)
-                share = self._share(self.fit, half, half / half.sum(), resampling)
-                out[f"side:{self._named(half)}"] = share
+                yield self._part(f"side:{self._named(half)}", half, half / half.sum())
             if len(present) == len(names) == 2:  # of three sides no two are each other's opposite
-                lead = self._share(self.words, member, self._even(member), resampling)
-                gaps.append(_doubled(lead))
-                out[f"sides:{self.sides.family[int(np.argmax(member))]}"] = gaps[-1]
-        return out | ({"word_preference": root_mean_square(gaps, resampling)} if gaps else {})
+                name = f"sides:{self.sides.family[int(np.argmax(member))]}"
+                yield self._even(member, name)._replace(leads=True)
 
-    def stereotype(self, chosen: Chosen, resampling: Resampling = DEFAULTS) -> Estimate:
-        """The share of the chosen items, the two sides of every family weighing the same."""
-        return self._share(self.fit, chosen, self._even(chosen), resampling)
+    def _part(self, name: str, chosen: Chosen, weight: Floats) -> Part:
+        clusters = len(np.unique(self.design.clusters[chosen]))
+        return Part(name, weight, int(chosen.sum()), clusters)
 
     def _named(self, half: Chosen) -> str:
         one = int(np.argmax(half))
@@ -101,23 +113,61 @@ class TwoSided:
             out.setdefault(family, []).append(side)
         return out
 
-    def _even(self, chosen: Chosen) -> Floats:
+    def _even(self, chosen: Chosen, name: str) -> Part:
         weight = np.zeros(len(chosen))
         clusters = codes(self.design.clusters[chosen]) if self.macro else None
         weight[chosen] = even_sides(codes(self.family[chosen]), codes(self.side[chosen]), clusters)
-        return weight
+        return self._part(name, chosen, weight)
 
-    def _share(
-        self, fit: Crossed, chosen: Chosen, weight: Floats, resampling: Resampling
-    ) -> Estimate:
-        clusters: Codes = self.design.clusters[chosen]
-        return as_percentage(
-            fit.share(weight),
-            int(chosen.sum()),
-            len(np.unique(clusters)),
-            ideal=50.0,
-            resampling=resampling,
-        )
+
+def pairing(sides: Sides, design: Design, macro: bool) -> Pairing:
+    """The pairing of some items' sides, made once for a design."""
+    # It holds the sides, so that their place in memory is no other's.
+    key = ("pairing", macro, id(sides.family), id(sides.side))
+    return design.known.once(key, len(sides.side), lambda: Pairing(sides, design, macro))
+
+
+class TwoSided:
+    """The answers of items [n] with sides: as stereotype, and as preference for a word.
+
+    The second are the same answers with those of each family's second side turned around: 1 where
+    the word of the first group was preferred. Both are fitted once, over all items.
+    """
+
+    def __init__(
+        self, wins: Floats, sides: Sides, design: Design, fit: Crossed, macro: bool = False
+    ) -> None:
+        self.fit, self.pairing = fit, pairing(sides, design, macro)
+        self.words = fitted(np.where(self.pairing.first, wins, 1 - wins), design)
+
+    def known(self, chosen: Chosen) -> bool:
+        """Whether the sides of the chosen items are known."""
+        return self.pairing.known(chosen)
+
+    def estimates(self, chosen: Chosen, resampling: Resampling = DEFAULTS) -> dict[str, Estimate]:
+        """What the sides say: `stereotype`, `word_preference`, `side:FAMILY/SIDE`, `sides:FAMILY`.
+
+        `stereotype` is the score with the two sides of every family weighing the same.
+        `sides:FAMILY` is the first side's share less the second's. `word_preference` is the root
+        mean square of those differences over families, the noise taken off: points by which the
+        preference follows the word, whatever the stereotype says.
+        """
+        out = {"stereotype": self.stereotype(chosen, resampling)}
+        gaps: list[Estimate] = []
+        for part in self.pairing.parts(chosen):
+            share = _share(self.words if part.leads else self.fit, part, resampling)
+            out[part.name] = _doubled(share) if part.leads else share
+            gaps += [out[part.name]] if part.leads else []
+        return out | ({"word_preference": root_mean_square(gaps, resampling)} if gaps else {})
+
+    def stereotype(self, chosen: Chosen, resampling: Resampling = DEFAULTS) -> Estimate:
+        """The share of the chosen items, the two sides of every family weighing the same."""
+        return _share(self.fit, self.pairing.stereotype(chosen), resampling)
+
+
+def _share(fit: Crossed, part: Part, resampling: Resampling) -> Estimate:
+    share = fit.share(part.weight)
+    return as_percentage(share, part.items, part.clusters, ideal=50.0, resampling=resampling)
 
 
 def _doubled(share: Estimate) -> Estimate:
