@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from datetime import date
 from pathlib import Path
 
@@ -21,6 +22,17 @@ def machine():
         if torch.cuda.is_available():
             return f"{torch.cuda.get_device_name()}, {os.cpu_count()} CPU cores"
     return f"{os.cpu_count()} {platform.machine()} CPU cores"
+
+
+def python_ms():
+    """Milliseconds of a fixed loop in Python: machines with the same GPU differ by half in this."""
+    best, table = float("inf"), {}
+    for _ in range(5):
+        start = time.perf_counter()
+        for i in range(200_000):
+            table[i & 255] = i
+        best = min(best, time.perf_counter() - start)
+    return round(1000 * best, 1)
 
 
 def record(table, facts):

@@ -1,5 +1,6 @@
 """Tests of flow/run_model: the statistics of a model wait until a device works on the next."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,41 @@ def test_what_was_answered_is_told_though_the_run_is_ended(folders, device, monk
     with pytest.raises(reason):
         found(folders, decided=lambda r: seen.append(Path(r.model).name))
     assert seen == ["a"] * len(SETS) * len(MEASURES)
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_pass_of_the_next_model_costs_this_one_nothing(folders, device, monkeypatch, reason, nth):
+    """Whichever pass it is in: what was answered is told, and garbage is collected again."""
+    own, seen, passes = Engine._answer, [], []
+
+    def answer(self, asked, batch, weighted):
+        if Path(self.net.config._name_or_path).name == "b":
+            passes.append(1)
+            if len(passes) == nth:
+                raise reason
+        return own(self, asked, batch, weighted)
+
+    monkeypatch.setattr(Engine, "_answer", answer)
+    with pytest.raises(reason):
+        found(folders, decided=lambda r: seen.append(Path(r.model).name), tokens=60)
+    assert len(passes) == nth
+    assert seen == ["a"] * len(SETS) * len(MEASURES)
+    assert gc.isenabled()
+
+
+def test_garbage_is_collected_again_though_a_failure_is_raised(folders, device, monkeypatch):
+    own = Engine._answer
+
+    def answer(self, asked, batch, weighted):
+        if Path(self.net.config._name_or_path).name == "b":
+            raise ModelError("its network is broken")
+        return own(self, asked, batch, weighted)
+
+    monkeypatch.setattr(Engine, "_answer", answer)
+    with pytest.raises(ModelError, match="broken"):
+        found(folders)
+    assert gc.isenabled()
 
 
 def test_a_pass_that_fails_while_others_wait_is_its_own_models(folders, device, monkeypatch):

@@ -184,6 +184,18 @@ def test_what_is_known_is_made_once_and_not_without_end(monkeypatch):
     assert len(known.made) <= 3
 
 
+def test_what_is_known_of_what_is_known_has_the_same_room(monkeypatch):
+    monkeypatch.setattr(clustering, "MOST_KNOWN", 100)
+    root = clustering.Known()
+    for n in range(50):  # each holds things of its own
+        child = root.once(n, 10, lambda: clustering.Known(root))
+        for k in range(4):
+            assert child.once(k, 10, lambda k=k: k) == k
+        assert clustering.Known(child).root is root
+        held = [root, *root.made.values()]
+        assert sum(10 * len(k.made) for k in held) <= root.used <= 100
+
+
 def test_a_choice_of_items_is_made_once_and_is_that_of_a_new_design():
     rng = np.random.default_rng(3)
     parts = [clustering.codes(rng.integers(0, 9, 60)) for _ in range(4)]

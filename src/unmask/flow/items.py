@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,10 @@ class Layout:
     categories: Mapping[str, NDArray[np.bool_]]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, kept: NDArray[np.bool_]) -> "Layout":
-        """The layout of the rows that are kept."""
+    def of(
+        cls, frame: pd.DataFrame, kept: NDArray[np.bool_], known: Known | None = None
+    ) -> "Layout":
+        """The layout of the rows that are kept; what is made of it has its room within `known`."""
         names = np.array([str(item) for item in frame["item"].to_numpy(object)[kept]], object)
         which, items = pd.factorize(names)
         order = np.argsort(items.astype(str), kind="stable")  # in the order of their names
@@ -65,7 +68,7 @@ class Layout:
             label,
             tuple(labels),
             facts,
-            ItemDesign(facts).design(),
+            replace(ItemDesign(facts).design(), known=Known(known)),
             Sides(facts["family"].tolist(), facts["side"].tolist()),
             codes(category),
             {name: category == name for name in sorted(set(category))},
@@ -95,7 +98,8 @@ class About:
 
     def layout(self, kept: NDArray[np.bool_]) -> Layout:
         """The layout of the rows that are kept."""
-        return self.made.once(kept.tobytes(), len(kept), lambda: Layout.of(self.frame, kept))
+        make = partial(Layout.of, self.frame, kept, self.made)
+        return self.made.once(kept.tobytes(), len(kept), make)
 
     @property
     def clusters(self) -> tuple[Ints, Design]:

@@ -1,7 +1,7 @@
 """The association loop: words to contexts to vectors, vectors to effect sizes."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -71,7 +71,7 @@ class Asked:
 
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Iterator[Step]:
+) -> Generator[Step, None, None]:
     """Results of association measures, by the place of their spec; sentences are shared.
 
     What cannot be prepared or scored is reported to `failed`, and the rest goes on.

@@ -1,7 +1,7 @@
 """The likelihood loop: plan, ask, score, a slice of the sentences at a time."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -73,7 +73,7 @@ class Group:
 
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Iterator[Step]:
+) -> Generator[Step, None, None]:
     """Results of likelihood measures, by the place of their spec.
 
     Measures that ask the same of the same data share one plan, and all share their rows. What

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -54,14 +54,18 @@ class Gathered:
             self.pulls[place] = pulls_of(result)
 
     def catch_up(self, tend: Callable[[], None] = nothing) -> None:
-        """Do what waits; `tend` keeps a device at work meanwhile."""
-        try:
-            while self.waiting:
-                for _ in self.waiting.popleft():
+        """Do what waits; `tend` keeps a device at work meanwhile.
+
+        Where that fails, what waits does so still: it is another model's.
+        """
+        while self.waiting:
+            work = self.waiting.popleft()
+            for _ in work:
+                try:
                     tend()
-        except BaseException:
-            self.waiting.clear()  # the run ends
-            raise
+                except BaseException:
+                    self.waiting.appendleft(work)
+                    raise
 
 
 def run(job: Job, gathered: Gathered, ahead: Ahead) -> None:
@@ -120,28 +124,28 @@ def _run_part(
     first = specs[min(specs)]
     of_words = isinstance(first.measure, Association)
     loop = run_association.run if of_words else run_likelihood.run
-    steps = loop(first.model, specs, job.options, tell)
-    while True:
-        try:
-            step = next(steps, None)
-        except (ModelError, NotApplicable) as error:
-            for spec in (s for s in specs.values() if id(s) not in settled):
-                job.failed(spec, error)
-            return
-        if step is None:
-            return
-        if not begun:
-            gathered.catch_up(partial(_tended, step))
-            ahead.at_work.set()
-        if not (step.busy or begun):
-            begun = True
-            yield
-        for place, make in step.makers.items():
-            settled.add(id(specs[place]))
-            take(place, make)
-            _tended(step)
-            if begun:
+    with closing(loop(first.model, specs, job.options, tell)) as steps:
+        while True:
+            try:
+                step = next(steps, None)
+            except (ModelError, NotApplicable) as error:
+                for spec in (s for s in specs.values() if id(s) not in settled):
+                    job.failed(spec, error)
+                return
+            if step is None:
+                return
+            if not begun:
+                gathered.catch_up(partial(_tended, step))
+                ahead.at_work.set()
+            if not (step.busy or begun):
+                begun = True
                 yield
+            for place, make in step.makers.items():
+                settled.add(id(specs[place]))
+                take(place, make)
+                _tended(step)
+                if begun:
+                    yield
 
 
 def _tended(step: Step) -> None:

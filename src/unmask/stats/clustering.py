@@ -6,7 +6,7 @@ a writer count as what they are.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,25 +48,30 @@ def widest(some: Iterable[Variance]) -> Variance:
     return max(some, key=lambda v: quantile(0.975, v.df) ** 2 * v.value)
 
 
-@dataclass(frozen=True, slots=True)
 class Known:
-    """What is made once and asked for again: of the same items there are many results."""
+    """What is made once and asked for again: of the same items there are many results.
 
-    made: dict[Hashable, Any] = field(default_factory=dict)
+    What is made of something known has a part in its room, so that there is a bound for all.
+    """
+
+    def __init__(self, within: "Known | None" = None) -> None:
+        self.root: Known = self if within is None else within.root
+        self.made: dict[Hashable, Any] = {}
+        self.used = 0  # numbers that are kept, of all that share the room: counted in the root
 
     def once(self, key: Hashable, size: int, make: Callable[[], Made]) -> Made:
-        """What is known by a key, or is made now, of `size` items.
-
-        Where there is too much, all is made anew.
-        """
+        """What is known by a key, or is made now, of `size` items; what has no room is not kept."""
         if key in self.made:
             known: Made = self.made[key]
             return known
         found = make()
-        if (len(self.made) + 1) * size > MOST_KNOWN:
+        if self.root.used + size > MOST_KNOWN:  # all is made anew
             self.made.clear()
+            self.root.made.clear()
+            self.root.used = 0
         if size <= MOST_KNOWN:
             self.made[key] = found
+            self.root.used += size
         return found
 
 
@@ -97,7 +102,8 @@ class Design:
 
     def _chosen(self, kept: NDArray[np.bool_]) -> "Design":
         parts = (self.clusters, self.strata, self.crossed, self.families)
-        return Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
+        some = Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
+        return replace(some, known=Known(self.known))
 
     def variance(self, pulls: Floats, weight: Floats | None = None) -> Variance:
         """The variance of a statistic from the pulls [n] of its items, which have weights [n].

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Codes, Design, as_design
+from unmask.stats.clustering import Codes, Design, Known, as_design
 from unmask.stats.crossed import fitted
 from unmask.stats.intervals import DEFAULTS, as_percentage, weights_of
 from unmask.stats.margins import Margins, of_scores
-from unmask.stats.word_preference import Sides, TwoSided
+from unmask.stats.word_preference import Sides, TwoSided, chosen_sides
 from unmask.types import Estimate, Floats
 
 Ties: TypeAlias = Literal["strict", "half", "drop"]
@@ -67,7 +67,8 @@ class Preferences:
         given = cells if cells is None or whole else cells[kept]
         self.fit = fitted(answers, self.kin, given)
         self.sides = None
-        if sides is not None and (some := sides if whole else sides.chosen(kept)).known:
+        some = None if sides is None else sides if whole else chosen_sides(sides, design, kept)
+        if some is not None and some.known:
             self.sides = TwoSided(answers, some, self.kin, self.fit, macro)
 
     def estimates(self, chosen: NDArray[np.bool_] | None = None) -> dict[str, Estimate]:
@@ -159,7 +160,8 @@ def summarise(
 def _again(design: Design, times: int) -> Design:
     """A design whose items answer several times."""
     parts = (design.clusters, design.strata, design.crossed, design.families)
-    return Design(*(None if p is None else np.tile(p, times) for p in parts))  # type: ignore[arg-type]
+    tiled = Design(*(None if p is None else np.tile(p, times) for p in parts))  # type: ignore[arg-type]
+    return replace(tiled, known=Known(design.known))
 
 
 class _Answers:

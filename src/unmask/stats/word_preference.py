@@ -65,7 +65,7 @@ class Pairing:
     """
 
     def __init__(self, sides: Sides, design: Design, macro: bool) -> None:
-        self.sides, self.design, self.macro, self.made = sides, design, macro, Known()
+        self.sides, self.design, self.macro, self.made = sides, design, macro, Known(design.known)
         self.family, self.side = codes(sides.family), codes(sides.side)
         first = dict(reversed(list(zip(sides.family, sides.side, strict=True))))
         self.first = np.array([first[f] == s for f, s in zip(*sides, strict=True)])
@@ -118,6 +118,12 @@ class Pairing:
         clusters = codes(self.design.clusters[chosen]) if self.macro else None
         weight[chosen] = even_sides(codes(self.family[chosen]), codes(self.side[chosen]), clusters)
         return self._part(name, chosen, weight)
+
+
+def chosen_sides(sides: Sides, design: Design, kept: Chosen) -> Sides:
+    """Those of some items, made once for a design."""
+    key = ("sides", id(sides.family), id(sides.side), kept.tobytes())
+    return design.known.once(key, len(kept), lambda: (sides, sides.chosen(kept)))[1]
 
 
 def pairing(sides: Sides, design: Design, macro: bool) -> Pairing:

@@ -259,6 +259,48 @@ def test_what_is_changed_behind_an_engine_counts(what, monkeypatch):
     assert np.abs(found - before).max() > 1e-6
 
 
+@pytest.mark.parametrize("what", ["weights", "hook", "distances", "norm", "nothing"])
+def test_distances_are_made_anew_where_what_they_are_of_has_changed(what):
+    net, ids = network("deberta-v2"), sentences()
+    row, at = slots([1] * 8)
+    encoder, layer = encoder_of(net), net.deberta.encoder.layer[1]
+
+    def both():
+        with torch.inference_mode():
+            whole = net(input_ids=ids).logits[row, at]
+            with encoder.direct(Asked(ids, row, at, None, 1)):
+                return whole, net(input_ids=ids).logits[0]
+
+    assert torch.allclose(*both(), atol=1e-10)
+    before = {**encoder.attends.known}
+    if what == "hook":
+        layer.attention.self.key_proj.register_forward_hook(lambda m, args, out: 1.5 * out)
+    elif what != "nothing":
+        changed = {
+            "weights": layer.attention.self.key_proj.weight,
+            "distances": net.deberta.encoder.rel_embeddings.weight,
+            "norm": net.deberta.encoder.LayerNorm.weight,
+        }[what]
+        with torch.no_grad():
+            changed.mul_(1.5)
+    assert torch.allclose(*both(), atol=1e-10)
+    same = all(encoder.attends.known[k] is v for k, v in before.items())
+    assert same == (what == "nothing")
+
+
+def test_distances_are_kept_once_for_each_layer():
+    net = network("deberta-v2")
+    encoder, row, at = encoder_of(net), *slots([1] * 8)
+    for width in (9, 20, 40, 100, 33):
+        ids = sentences(width=width)
+        with torch.inference_mode():
+            whole = net(input_ids=ids).logits[row, at]
+            with encoder.direct(Asked(ids, row, at, None, 1)):
+                assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
+    kept = encoder.attends.known.values()
+    assert [(d.far, d.keys.shape[1]) for d in kept] == [(128, 264)] * 3
+
+
 def test_modules_put_in_place_of_products_are_called():
     """Adapters, ablations that give a broadcast tensor, heads that were cut out."""
 

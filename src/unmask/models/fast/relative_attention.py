@@ -7,7 +7,8 @@ that the network knows, and repeats their keys and queries for each row; a row o
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from unmask.models.fast.short_attention import attended_from
 
 _BOTH = frozenset({"c2p", "p2c"})
 ALIGNED = 8  # columns of a product that runs at full speed are a multiple of this
+LEAST = 32  # places of a row for which distances are made at least
+_NUMBERS = count()
 
 
 def fits(own: Any) -> bool:
@@ -24,15 +27,31 @@ def fits(own: Any) -> bool:
     return bool(getattr(own, "relative_attention", False)) and {*own.pos_att_type} == _BOTH
 
 
-@dataclass(frozen=True, slots=True)
-class ByDistance:
-    """The attention of an encoder's layers; `known` are keys and queries of distances.
+class Distances(NamedTuple):
+    """Keys and queries of the distances from `far` - 1 down to - `far`: [heads, n, size].
 
-    Those are made at first use, for each layer and number of places.
+    A few zeros are behind them; `made_of` says of which weights they are.
     """
 
+    far: int
+    made_of: tuple[int, ...]
+    keys: torch.Tensor
+    queries: torch.Tensor
+
+    def within(self, width: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Those from `width` - 1 on, as many as a row of that width needs, and a few more."""
+        start = self.far - width
+        end = start + 2 * width - 1
+        end += (start - end) % ALIGNED
+        return self.keys[:, start:end], self.queries[:, start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class ByDistance:
+    """The attention of an encoder's layers; `known` are the distances of each, once made."""
+
     encoder: Any
-    known: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    known: dict[int, Distances] = field(default_factory=dict)
     some_queries: bool = False  # a query has distances of its own: all are asked together
 
     def projections(self, own: Any) -> tuple[Any, Any, Any]:
@@ -49,36 +68,54 @@ class ByDistance:
     ) -> torch.Tensor:
         """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
         width, size = query.shape[2:]
-        if (id(own), width) not in self.known:
-            self.known[id(own), width] = self._distances(own, query)
-        keys, queries = self.known[id(own), width]
+        keys, queries = self._distances(own, query).within(width)
         by_key = skewed(_products(query, keys), width)
         by_query = skewed(_products(key, queries), width).transpose(2, 3)
         scale = 1 / float(np.sqrt(np.float32(size * (1 + len(_BOTH)))))  # as transformers rounds it
         attended = attended_from(query, key, value, (by_key, by_query), mask, scale)
         return attended.transpose(1, 2).flatten(2)
 
-    def _distances(self, own: Any, query: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and queries of the distances from w - 1 down to 1 - w: [heads, n, size].
-
-        Zeros fill them up. Which of the network's distances each is, transformers says: far ones
-        share theirs.
-        """
-        heads, _, size = query.shape[1:]
-        between = self.encoder.get_rel_pos(query)[0]  # [from, to], of which the distance decides
-        away = torch.cat([between[:, 0].flip(0), between[0, 1:]])
-        span, all_of_them = own.pos_ebd_size, self.encoder.get_rel_embedding()
+    def _distances(self, own: Any, query: torch.Tensor) -> Distances:
         modules = (
             (own.key_proj, own.query_proj)
             if own.share_att_key
             else (own.pos_key_proj, own.pos_query_proj)
         )
+        made_of = _made_of(modules, self.encoder)
+        known = self.known.get(id(own))
+        if known is not None and known.far >= query.shape[2] and made_of == known.made_of:
+            return known
+        self.known[id(own)] = found = self._made(own, modules, query, made_of)
+        return found
+
+    def _made(
+        self, own: Any, modules: tuple[Any, Any], query: torch.Tensor, made_of: tuple[int, ...]
+    ) -> Distances:
+        """The distances of a layer, for rows up to a power of two.
+
+        Which of the network's distances each is, transformers says: far ones share theirs.
+        """
+        heads, width, size = query.shape[1:]
+        far = max(LEAST, 1 << (width - 1).bit_length())
+        between = self.encoder.get_rel_pos(query.new_empty(1, far + 1, 1))[0]  # [from, to]
+        away = torch.cat([between[:far, 0].flip(0), between[0, 1:]])
+        span, all_of_them = own.pos_ebd_size, self.encoder.get_rel_embedding()
         found = []
         for module, which in zip(modules, (away + span, span - away), strict=True):
             states = module(all_of_them[which.clamp(0, 2 * span - 1)])
-            filled = functional.pad(states, (0, 0, 0, -len(states) % ALIGNED))
+            filled = functional.pad(states, (0, 0, 0, ALIGNED))
             found.append(filled.view(-1, heads, size).transpose(0, 1).contiguous())
-        return found[0], found[1]
+        return Distances(far, made_of, *found)
+
+
+def _made_of(modules: tuple[Any, Any], encoder: Any) -> tuple[int, ...]:
+    """What tells whether distances would be the same as before; with hooks they never are."""
+    norm = getattr(encoder, "LayerNorm", None)
+    every = [*modules, encoder.rel_embeddings, *([] if norm is None else [norm])]
+    weights = [p for m in every for p in m._parameters.values() if p is not None]
+    hooked = any(m._forward_hooks or m._forward_pre_hooks for m in every)
+    versions = (0 if p.is_inference() else p._version for p in weights)
+    return (*map(id, every), *map(id, weights), *versions, *([next(_NUMBERS)] if hooked else []))
 
 
 def _products(states: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:

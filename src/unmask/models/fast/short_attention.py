@@ -72,7 +72,7 @@ def attended_from(
     if TRITON and fits(query, key, mask):
         found: torch.Tensor = _on_gpu()(query, key, value, mask, False, scale, shifts)
         return found
-    scores = (shifts[0] + shifts[1]).mul_(scale)
+    scores = torch.add(scale * shifts[0], shifts[1], alpha=scale)
     if mask is not None:
         scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
     usual: torch.Tensor = _USUAL(query, key, value, scores, scale=scale)
