@@ -38,13 +38,12 @@ class Layout:
     """How some rows of an items table make items: all that comparing their scores needs but those.
 
     `which` [rows] is the item of each row, by the order of their names, and `label` its sort, of
-    `labels`; the others are for items [n]: `facts` by column, and what follows from them.
+    `labels`; the others are of items [n], or say which of them are of a category.
     """
 
     which: Ints
     label: Ints
     labels: tuple[str, ...]
-    facts: Mapping[str, NDArray[Any]]
     design: Design
     sides: Sides
     cells: Codes
@@ -67,7 +66,6 @@ class Layout:
             which,
             label,
             tuple(labels),
-            facts,
             replace(ItemDesign(facts).design(), known=Known(known)),
             Sides(facts["family"].tolist(), facts["side"].tolist()),
             codes(category),
@@ -104,13 +102,13 @@ class About:
     @property
     def clusters(self) -> tuple[Ints, Design]:
         """The item of each row, and the clusters of the items as they first stand."""
-        return self.made.once("clusters", len(self.frame), lambda: _clusters(self.frame))
+        return self.made.once("clusters", len(self.frame), self._clusters)
 
-
-def _clusters(frame: pd.DataFrame) -> tuple[Ints, Design]:
-    which = pd.factorize(frame["item"])[0]
-    first = np.unique(which, return_index=True)[1]
-    return which, Design(codes(frame["cluster"].to_numpy(object)[first]))
+    def _clusters(self) -> tuple[Ints, Design]:
+        which = pd.factorize(self.frame["item"])[0]
+        first = np.unique(which, return_index=True)[1]
+        names = self.frame["cluster"].to_numpy(object)[first]
+        return which, Design(codes(names), known=Known(self.made))
 
 
 def about_sentences(data: Dataset) -> About:

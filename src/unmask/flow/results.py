@@ -1,6 +1,7 @@
 """Scores to results: the estimates of a measure on a data set, and all that explains them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,10 +64,10 @@ def result(
         comparison, frame = _as_compared(valued), valued_columns(frame, valued)
     else:
         valued = None
-        compared = {"odds": _odds, "log-odds": _log_odds, "preference": _preferences}
-        given = (about,) if measure.compare == "preference" else ()
-        how = compared[measure.compare]
-        comparison = how(rounded, data, measure, model.kind, resampling, *given)
+        prefer = partial(_preferences, about=about)
+        compared: dict[str, Callable[..., Compared]]
+        compared = {"odds": _odds, "log-odds": _log_odds, "preference": prefer}
+        comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
     lost = frame.reason.notna().to_numpy()
     unscored = frame[lost].drop_duplicates("item") if lost.any() else frame.iloc[:0]
     reasons_by_count = unscored.reason.value_counts()

@@ -223,7 +223,7 @@ def clear(path: Path | None = None) -> int:
     return size
 
 
-ROUNDED = 2  # another number where fast paths begin to round otherwise than before
+ROUNDED = 3  # another number where fast paths begin to round otherwise than before
 
 
 def salt(provenance: Mapping[str, Any], stream: str) -> str:

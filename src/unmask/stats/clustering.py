@@ -65,13 +65,14 @@ class Known:
             known: Made = self.made[key]
             return known
         found = make()
+        if size > MOST_KNOWN:
+            return found
         if self.root.used + size > MOST_KNOWN:  # all is made anew
             self.made.clear()
             self.root.made.clear()
             self.root.used = 0
-        if size <= MOST_KNOWN:
-            self.made[key] = found
-            self.root.used += size
+        self.made[key] = found
+        self.root.used += size
         return found
 
 

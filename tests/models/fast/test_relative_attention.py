@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from unmask.models.fast.relative_attention import _products, skewed
-from unmask.models.fast.short_attention import attended_from
+from unmask.models.fast.short_attention import Heads, attended_from
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -40,7 +40,7 @@ def found(states, distances, mask, scale):
     width = query.shape[2]
     by_key = skewed(_products(query, distances[0]), width)
     by_query = skewed(_products(key, distances[1]), width).transpose(2, 3)
-    return attended_from(query, key, value, (by_key, by_query), mask, scale)
+    return attended_from(Heads(query, key, value), (by_key, by_query), mask, scale)
 
 
 @pytest.mark.parametrize("width", [1, 2, 7])

@@ -20,7 +20,7 @@ from torch.nn.modules import module as _hooks
 from unmask.models.fast.fp32_split import SplitProducts
 from unmask.models.fast.one_product import OneProduct
 from unmask.models.fast.relative_attention import ByDistance
-from unmask.models.fast.relative_attention import fits as by_distance
+from unmask.models.fast.short_attention import Heads
 from unmask.models.fast.sum_norm import normed_sum
 
 Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
@@ -28,9 +28,9 @@ Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states
 # Families with layers like BERT's: behind attention, each place is on its own.
 LIKE_BERT = frozenset({"bert", "roberta", "xlm-roberta", "camembert", "electra", "ernie"})
 DEBERTA = "deberta-v2"  # whose version 3 is a network of the same layers
-# What the classes of a layer and of its parts are named, behind the family's name.
-_PARTS = ("Layer", "Attention", "SelfAttention", "SelfOutput", "Intermediate", "Output")
-_OF_DEBERTA = "DisentangledSelfAttention"
+# What the classes of a layer and of its parts are named, behind the family's name; that of the
+# attention itself is not the same in all.
+_PARTS = ("Layer", "Attention", None, "SelfOutput", "Intermediate", "Output")
 _IDLE = "transformers.utils.output_capturing"
 _OTHERWISE = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
 
@@ -58,19 +58,24 @@ class Attends(Protocol):
         """Whether a query can be asked alone."""
         ...
 
+    def named(self, family: str) -> str:
+        """What the class of a family's self-attention is named."""
+        ...
+
+    def fits(self, encoder: Any, config: Any) -> bool:
+        """Whether an encoder attends so."""
+        ...
+
+    def dropouts(self, own: Any) -> tuple[Any, ...]:
+        """What a self-attention drops numbers by, in training."""
+        ...
+
     def projections(self, own: Any) -> tuple[Any, Any, Any]:
         """What makes queries, keys and values of states."""
         ...
 
-    def context(
-        self,
-        own: Any,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        mask: torch.Tensor | None,
-    ) -> torch.Tensor:
-        """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
+    def context(self, own: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
+        """What the places of the query attend to: [rows, places, d]."""
         ...
 
 
@@ -80,22 +85,29 @@ class ByContent:
 
     some_queries: bool = True
 
+    def named(self, family: str) -> str:
+        """What the class of a family's self-attention is named."""
+        return f"{family}SelfAttention"
+
+    def fits(self, encoder: Any, config: Any) -> bool:
+        """Whether an encoder attends so: by torch's function, and both ways."""
+        each = (getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer)
+        causal = any(getattr(own, "is_causal", False) for own in each)
+        return bool(config._attn_implementation == "sdpa") and not causal
+
+    def dropouts(self, own: Any) -> tuple[Any, ...]:
+        """What a self-attention drops numbers by, in training."""
+        return (getattr(own, "dropout", None),)
+
     def projections(self, own: Any) -> tuple[Any, Any, Any]:
         """What makes queries, keys and values of states."""
         return own.query, own.key, own.value
 
-    def context(
-        self,
-        own: Any,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        mask: torch.Tensor | None,
-    ) -> torch.Tensor:
-        """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
+    def context(self, own: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
+        """What the places of the query attend to: [rows, places, d]."""
         # By its name in torch, where short rows have a form of their own while a pass is under way.
         attention = functional.scaled_dot_product_attention
-        attended = attention(query, key, value, attn_mask=mask, scale=own.scaling)
+        attended = attention(*heads, attn_mask=mask, scale=own.scaling)
         return attended.transpose(1, 2).flatten(2)
 
 
@@ -114,22 +126,16 @@ class Encoder:
     attends: Attends = field(default_factory=ByContent)
 
     @property
-    def _of_deberta(self) -> bool:
-        return bool(self.config.model_type == DEBERTA)
-
-    @property
     def as_made(self) -> bool:
         """Whether its classes alone decide what it does, now: no hooks, patches or training."""
         layers = self.module.layer
-        if not self._of_deberta and self.config._attn_implementation != "sdpa":
-            return False
-        if self._of_deberta and self.module.conv is not None:
-            return False
         if any(getattr(self.config, k, 0) for k in _OTHERWISE):
+            return False
+        if not self.attends.fits(self.module, self.config):
             return False
         if _hooks._global_forward_hooks or _hooks._global_forward_pre_hooks or not len(layers):
             return False
-        return self._is(self.module, "Encoder") and all(map(self._as_made, layers))
+        return self._is(self.module, f"{self.family}Encoder") and all(map(self._as_made, layers))
 
     def _as_made(self, layer: Any) -> bool:
         """The same for the parts of a layer whose own `forward` is not called."""
@@ -137,19 +143,15 @@ class Encoder:
         own, behind = getattr(attention, "self", None), getattr(attention, "output", None)
         inner, output = getattr(layer, "intermediate", None), getattr(layer, "output", None)
         parts = (layer, attention, own, behind, inner, output)
-        dropouts = [getattr(part, "dropout", None) for part in (own, behind, output)]
-        if self._of_deberta:
-            dropouts.append(getattr(own, "pos_dropout", None))
-        return (
-            all(self._is(part, name) for part, name in zip(parts, _PARTS, strict=True))
-            and all(type(d) is torch.nn.Dropout and untouched(d) for d in dropouts)
-            and not getattr(own, "is_causal", False)
-            and (not self._of_deberta or by_distance(own))
+        dropouts = [getattr(part, "dropout", None) for part in (behind, output)]
+        dropouts += self.attends.dropouts(own)
+        names = [self.attends.named(self.family) if k is None else self.family + k for k in _PARTS]
+        return all(self._is(part, name) for part, name in zip(parts, names, strict=True)) and all(
+            type(d) is torch.nn.Dropout and untouched(d) for d in dropouts
         )
 
     def _is(self, module: Any, name: str) -> bool:
-        named = _OF_DEBERTA if self._of_deberta and name == "SelfAttention" else self.family + name
-        return type(module) is vars(self.home).get(named) and untouched(module)
+        return type(module) is vars(self.home).get(name) and untouched(module)
 
     @contextmanager
     def direct(self, asked: Asked) -> Iterator[None]:
@@ -218,8 +220,8 @@ def called(
         three = attends.projections(own)
         by_token = _by_token(states, asked.ids) if number == 0 else None
         projected = one_product.of(three, states) if by_token is None else map(by_token, three)
-        query, key, value = (_heads(own, p) for p in projected)
-        context = attends.context(own, query, key, value, asked.mask)
+        heads = Heads(*(_heads(own, p) for p in projected))
+        context = attends.context(own, heads, asked.mask)
         states = _behind(layer, context, states)
     return _last(last, states, asked, attends).unsqueeze(0)
 
@@ -255,10 +257,10 @@ def _last(layer: Any, states: torch.Tensor, asked: Asked, attends: Attends) -> t
     chosen = states[asked.row, asked.at]
     if asked.each and attends.some_queries:
         query = _heads(own, to_query(chosen.view(len(states), asked.each, -1)))
-        context = attends.context(own, query, key, value, asked.mask).flatten(0, 1)
+        context = attends.context(own, Heads(query, key, value), asked.mask).flatten(0, 1)
     else:
         query = _heads(own, to_query(states))
-        everywhere = attends.context(own, query, key, value, asked.mask)
+        everywhere = attends.context(own, Heads(query, key, value), asked.mask)
         context = everywhere[asked.row, asked.at]
     return _behind(layer, context, chosen)
 

@@ -14,17 +14,12 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from unmask.models.fast.short_attention import attended_from
+from unmask.models.fast.fp32_split import ALIGNED
+from unmask.models.fast.short_attention import Heads, attended_from
 
 _BOTH = frozenset({"c2p", "p2c"})
-ALIGNED = 8  # columns of a product that runs at full speed are a multiple of this
 LEAST = 32  # places of a row for which distances are made at least
 _NUMBERS = count()
-
-
-def fits(own: Any) -> bool:
-    """Whether an attention module scores by content and by distances, both ways."""
-    return bool(getattr(own, "relative_attention", False)) and {*own.pos_att_type} == _BOTH
 
 
 class Distances(NamedTuple):
@@ -54,25 +49,34 @@ class ByDistance:
     known: dict[int, Distances] = field(default_factory=dict)
     some_queries: bool = False  # a query has distances of its own: all are asked together
 
+    def named(self, family: str) -> str:
+        """What the class of a family's self-attention is named."""
+        return "DisentangledSelfAttention"
+
+    def fits(self, encoder: Any, config: Any) -> bool:
+        """Whether an encoder attends so: by distances both ways, and without a convolution."""
+        each = [getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer]
+        both = all({*getattr(own, "pos_att_type", ())} == _BOTH for own in each)
+        relative = all(getattr(own, "relative_attention", False) for own in each)
+        return both and relative and encoder.conv is None
+
+    def dropouts(self, own: Any) -> tuple[Any, ...]:
+        """What a self-attention drops numbers by, in training."""
+        return getattr(own, "dropout", None), getattr(own, "pos_dropout", None)
+
     def projections(self, own: Any) -> tuple[Any, Any, Any]:
         """What makes queries, keys and values of states."""
         return own.query_proj, own.key_proj, own.value_proj
 
-    def context(
-        self,
-        own: Any,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        mask: torch.Tensor | None,
-    ) -> torch.Tensor:
-        """What the places of the query [rows, heads, places, size] attend to: [rows, places, d]."""
+    def context(self, own: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
+        """What the places of the query attend to: [rows, places, d]."""
+        query, key, _ = heads
         width, size = query.shape[2:]
         keys, queries = self._distances(own, query).within(width)
         by_key = skewed(_products(query, keys), width)
         by_query = skewed(_products(key, queries), width).transpose(2, 3)
         scale = 1 / float(np.sqrt(np.float32(size * (1 + len(_BOTH)))))  # as transformers rounds it
-        attended = attended_from(query, key, value, (by_key, by_query), mask, scale)
+        attended = attended_from(heads, (by_key, by_query), mask, scale)
         return attended.transpose(1, 2).flatten(2)
 
     def _distances(self, own: Any, query: torch.Tensor) -> Distances:

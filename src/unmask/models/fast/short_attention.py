@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional
@@ -57,10 +57,16 @@ def attended(
     return found
 
 
+class Heads(NamedTuple):
+    """Queries, keys and values by head: [rows, heads, places, size]."""
+
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+
+
 def attended_from(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
+    heads: Heads,
     shifts: tuple[torch.Tensor, torch.Tensor],
     mask: torch.Tensor | None,
     scale: float,
@@ -69,13 +75,13 @@ def attended_from(
 
     `mask` is true where a place is seen, [rows, 1, 1 or from, to].
     """
-    if TRITON and fits(query, key, mask):
-        found: torch.Tensor = _on_gpu()(query, key, value, mask, False, scale, shifts)
+    if TRITON and fits(heads.query, heads.key, mask):
+        found: torch.Tensor = _on_gpu()(*heads, mask, False, scale, shifts)
         return found
     scores = torch.add(scale * shifts[0], shifts[1], alpha=scale)
     if mask is not None:
         scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
-    usual: torch.Tensor = _USUAL(query, key, value, scores, scale=scale)
+    usual: torch.Tensor = _USUAL(*heads, scores, scale=scale)
     return usual
 
 
