@@ -17,6 +17,7 @@ NOTHING: frozenset[int] = frozenset()
 # What a question does not see, where one word says it: its own place, or that and all behind it.
 EACH: Literal["each"] = "each"
 LATER: Literal["later"] = "later"
+HiddenSets: TypeAlias = tuple[Hidden, ...] | Literal["each", "later"]
 LOGP_TOLERANCE = 1e-3  # what rounding may leave above 0
 
 
@@ -42,8 +43,11 @@ class Encoded:
     def content(self) -> tuple[int, ...]:
         """The places that are not special tokens."""
         last = len(self.ids) - 1
-        if last > 0 and self.specials == {0, last}:  # most are: no need to look at each
+        # Most sentences have one at each end, or a start: no need to look at each.
+        if last > 0 and self.specials == {0, last}:
             return tuple(range(1, last))
+        if self.specials == {0}:
+            return tuple(range(1, last + 1))
         return tuple(i for i in range(last + 1) if i not in self.specials)
 
 
@@ -68,7 +72,7 @@ class RowQueries:
     row: tuple[int, ...]
     at: tuple[int, ...]
     gold: tuple[int, ...]
-    hidden: tuple[Hidden, ...] | Literal["each", "later"]
+    hidden: HiddenSets
 
     def hidden_at(self, k: int) -> Hidden:
         """The places that question k does not see."""

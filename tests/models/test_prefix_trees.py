@@ -11,6 +11,7 @@ from conftest import finish, made_tokenizer, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan
 from unmask.measures import LIKELIHOOD
+from unmask.models.batches import Budget
 from unmask.models.fast.paths import READ_TREES, reads_trees
 from unmask.models.prefix_trees import LARGEST, grown, padded_rows, tree_numbers
 from unmask.models.transformers.model import wrap
@@ -104,6 +105,29 @@ def test_every_family_answers_the_same_with_fewer_tokens(family, measure):
     assert np.array_equal(answers[True].hit, answers[False].hit)
     assert answers[True].rows == answers[False].rows
     assert shown[True] < 0.75 * shown[False]
+
+
+@pytest.mark.parametrize("family", sorted(READ_TREES))
+def test_rows_that_share_nothing_are_told_what_they_see(family):
+    """One row of each length, so that all but the longest have padding, and no tree has two."""
+    model = tiny(family) if family in ("gpt2", "llama", "opt") else network(family)
+    first = [a for a in asked(model, "ll")[0] if len(a.row) < 60]
+    by_length = {len(a.row): a for a in first}
+    questions = [*by_length.values()], [False] * len(by_length)
+    assert len(by_length) > 3
+    masks, answers = {}, {}
+
+    def note(module, args, options, output):
+        masks[trees] = options["attention_mask"]
+
+    for trees in (True, False):
+        engine = model.engine(budget=Budget(ragged=0.0))
+        one = replace(engine, show=replace(engine.show, trees=trees))
+        handle = model.net.register_forward_hook(note, with_kwargs=True)
+        answers[trees] = one.ask(*questions)
+        handle.remove()
+    assert (masks[True].dim(), masks[False].dim()) == (4, 2)
+    assert np.allclose(answers[True].logp, answers[False].logp, atol=1e-10)
 
 
 @pytest.mark.parametrize("family", ["bloom", "bert", "xlnet"])

@@ -65,15 +65,16 @@ class _Flat:
         self.lengths: Ints = np.array([len(e.ids) for e in sentences], np.int64)
         specials = np.array([len(e.specials) for e in sentences], np.int64)
         ids = np.fromiter(chain.from_iterable(e.ids for e in sentences), np.int64)
-        reserved = np.isin(ids, list(codec.reserved)).astype(np.int64)
-        lost = ids == (-1 if codec.unknown is None else codec.unknown)
-        unknown = sums(lost.astype(np.int64), self.lengths)
-        self.odd = (sums(reserved, self.lengths) > specials) | (unknown > 0)
-        self.odd |= self.lengths == specials
+        # Its own specials are not text, even where one is the unknown token (GPT-2's start).
+        starts = np.repeat(np.cumsum(self.lengths) - self.lengths, specials)
+        at = np.fromiter(chain.from_iterable(e.specials for e in sentences), np.int64) + starts
+        text = np.ones(len(ids), bool)
+        text[at] = False
+        lost = text & (ids == (-1 if codec.unknown is None else codec.unknown))
+        strange = lost | (text & np.isin(ids, list(codec.reserved)))
+        self.odd = (sums(strange.astype(np.int64), self.lengths) > 0) | (self.lengths == specials)
         self.tokens = int((self.lengths - specials).sum())
-        some = [sentences[s] for s in np.flatnonzero(unknown).tolist()]
-        # A tokenizer may write its unknown token for a special one, so these are looked at.
-        self.unknown = sum(e.ids[i] == codec.unknown for e in some for i in e.content)
+        self.unknown = int(lost.sum())
 
 
 def encode(

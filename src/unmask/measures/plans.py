@@ -7,10 +7,19 @@ that reproduce published code may also ask the codec how that code would have to
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
-from unmask.queries import EACH, LATER, NOTHING, Codec, Encoded, Hidden, Query, RowQueries
+from unmask.queries import (
+    EACH,
+    LATER,
+    NOTHING,
+    Codec,
+    Encoded,
+    Hidden,
+    HiddenSets,
+    Query,
+    RowQueries,
+)
 from unmask.text.function_words import content_words
 from unmask.text.roles import all_places, refilled
 
@@ -22,8 +31,13 @@ Plan: TypeAlias = Callable[[Encoded, Codec], Sequence[RowQueries | Query]]
 
 def _ask(sentence: Encoded, places: Iterable[int], *hidden: Hidden) -> list[RowQueries]:
     """Ask for the tokens at some places; without hidden sets each place is hidden alone."""
+    return _ask_without(sentence, places, hidden or EACH)
+
+
+def _ask_without(sentence: Encoded, places: Iterable[int], hidden: HiddenSets) -> list[RowQueries]:
+    """Ask for the tokens at some places, with what is hidden from them."""
     ids, at = sentence.ids, tuple(places)
-    return [RowQueries(ids, at, tuple([ids[i] for i in at]), hidden or EACH)] if at else []
+    return [RowQueries(ids, at, tuple([ids[i] for i in at]), hidden)] if at else []
 
 
 # ---------------------------------------------------------------- one sentence, masked
@@ -140,7 +154,7 @@ def left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def _from(sentence: Encoded, places: Iterable[int]) -> list[RowQueries]:
-    return [replace(ask, hidden=LATER) for ask in _ask(sentence, places)]
+    return _ask_without(sentence, places, LATER)
 
 
 def shared_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:

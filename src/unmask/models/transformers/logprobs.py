@@ -155,6 +155,17 @@ def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> P
     return Pass(group, numbers, not real.all(), each, *_sent(arrays, device))
 
 
+def seen_from_left(batch: Pass) -> Pass:
+    """A batch of a causal network that is told what each place sees: itself and those before it.
+
+    Of a mask of two dimensions transformers finds that out, and Python waits for the GPU.
+    """
+    places = torch.arange(batch.ids.shape[1], device=batch.ids.device)
+    before = places[:, None] >= places
+    sees = before & batch.real.bool()[:, None, None, :]
+    return replace(batch, places=places.expand_as(batch.ids), sees=sees)
+
+
 def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
     """Arrays as tensors on a device; to a GPU they travel as one, while it works."""
     if device.type != "cuda":
@@ -287,6 +298,8 @@ class Engine:
         in_trees = asked.trees is not None and not weighted and not asked.trees.alone[group].all()
         fill = prepare_trees if in_trees else prepare
         batch = fill(asked, group, self.pad, device_of(self.net))
+        if self.show.trees and not weighted and batch.padded and not in_trees:
+            batch = seen_from_left(batch)
         try:
             with (
                 matmul_precision(self.precision),

@@ -1,13 +1,18 @@
 """The tokenizer as plans and roles see it."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from unmask.errors import ModelError, NotApplicable
 from unmask.queries import Encoded
 from unmask.text.roles import all_places
 from unmask.types import Kind, Text
+
+THREADS = 8
+WORTHWHILE = 200  # strings for a thread
 
 
 class TokenizerCodec:
@@ -28,8 +33,7 @@ class TokenizerCodec:
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
         self.refused: Mapping[str, str] = {}  # a tokenizer refuses nothing
         # Asked for at every token: a tokenizer looks them up anew each time.
-        unknown = tokenizer.unk_token_id
-        self.unknown = None if unknown is None else int(unknown)
+        self.unknown = _unknown_token(tokenizer)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
         self.start = _start_token(tokenizer) if kind == "causal" else None
 
@@ -49,13 +53,13 @@ class TokenizerCodec:
     def encode_texts(
         self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]], start: bool = True
     ) -> list[Encoded]:
-        """As `encode_text`, many at once: the tokenizer runs on all cores."""
+        """As `encode_text`, many at once."""
         if not texts:
             return []
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()  # lengths are checked elsewhere
         backend.no_padding()
-        encodings = backend.encode_batch([text.string for text in texts])
+        encodings = _encodings(backend, [text.string for text in texts])
         return [
             self._encoded(one, text, focus, start)
             for one, text, focus in zip(encodings, texts, focuses, strict=True)
@@ -158,6 +162,29 @@ class TokenizerCodec:
     def pad_id(self) -> int:
         """The id to pad with; any id does, since padding is never attended to."""
         return int(self.tokenizer.pad_token_id or 0)
+
+
+def _encodings(backend: Any, strings: list[str]) -> list[Any]:
+    """What the tokenizer makes of many strings, by some threads of ours.
+
+    Its own threads are off: they do not live on in a process that forks later.
+    """
+    size = max(-(-len(strings) // min(os.cpu_count() or 1, THREADS)), WORTHWHILE)
+    parts = [strings[i : i + size] for i in range(0, len(strings), size)]
+    if len(parts) == 1:
+        return list(backend.encode_batch(strings))
+    with ThreadPoolExecutor(len(parts)) as threads:
+        return [one for part in threads.map(backend.encode_batch, parts) for one in part]
+
+
+def _unknown_token(tokenizer: Any) -> int | None:
+    """The id of what stands for words that a vocabulary lacks; None where it lacks none.
+
+    GPT-2's vocabulary has every byte: what it calls its unknown token is its start and its end.
+    """
+    number, model = tokenizer.unk_token_id, tokenizer.backend_tokenizer.model
+    lacks_none = type(model).__name__ == "BPE" and model.unk_token is None
+    return None if number is None or lacks_none else int(number)
 
 
 def _start_token(tokenizer: Any) -> int | None:
