@@ -223,7 +223,7 @@ def clear(path: Path | None = None) -> int:
     return size
 
 
-ROUNDED = 3  # another number where fast paths begin to round otherwise than before
+ROUNDED = 4  # another number where fast paths begin to round otherwise than before
 
 
 def salt(provenance: Mapping[str, Any], stream: str) -> str:

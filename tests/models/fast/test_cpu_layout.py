@@ -1,0 +1,33 @@
+"""Tests of models/fast/cpu_layout: the same weights in another order."""
+
+import copy
+
+import pytest
+import torch
+
+from conftest import SORT, tiny
+from unmask.models.fast import cpu_layout
+from unmask.models.fast.cpu_layout import lay_out
+
+
+@pytest.mark.parametrize("family", list(SORT))
+@torch.inference_mode()
+def test_a_network_computes_the_same(family):
+    net = copy.deepcopy(tiny(family).net)
+    ids = torch.arange(6, 18).view(2, 6)
+    before = net(input_ids=ids).logits
+    values = {name: weight.clone() for name, weight in net.named_parameters()}
+    lay_out(net)
+    assert torch.allclose(net(input_ids=ids).logits, before, atol=1e-12)
+    assert all(torch.equal(w, values[name]) for name, w in net.named_parameters() if name in values)
+
+
+@pytest.mark.parametrize("room", [0, 2**28])
+def test_an_embedding_keeps_its_rows_and_a_head_has_a_copy_where_there_is_room(room, monkeypatch):
+    monkeypatch.setattr(cpu_layout, "COPIED", room)
+    net = copy.deepcopy(tiny("gpt2").net)
+    assert net.lm_head.weight is net.transformer.wte.weight
+    lay_out(net)
+    assert net.transformer.wte.weight.is_contiguous()
+    assert net.lm_head.weight.t().is_contiguous() == bool(room)
+    assert torch.equal(net.lm_head.weight, net.transformer.wte.weight)
