@@ -775,6 +775,25 @@ def test_the_bundled_model_is_trained_further_and_scored(tmp_path):
     assert beside.learned.to_numpy() == pytest.approx(frame.learned.to_numpy(), abs=1e-3)
 
 
+def test_a_model_trained_further_is_scored_with_the_head_that_was_trained(monkeypatch):
+    """Its head shares the embedding's weights, and is trained with them, on a CPU, too."""
+    how = nets.Training(steps=4, rows=8, sentences=400, rate=1e-2)
+    loaded = []
+
+    def noted(*args, **more):
+        loaded.append(load(*args, **more))
+        return loaded[-1]
+
+    monkeypatch.setattr(finetune, "load", noted)
+    plant = Plant(2.0, 1.0, 0)
+    weights = finetune.train([plant], how, device="cpu")
+    scored = finetune.model_of({k: w[0] for k, w in weights.items()}, "masked", plant)
+    ids = torch.tensor([scored.codec.encode("The nurse was late.").ids])
+    with torch.inference_mode():
+        trained, found = (net(input_ids=ids).logits for net in (loaded[0].net.eval(), scored.net))
+    assert torch.allclose(trained, found, atol=1e-4)
+
+
 def test_only_seeds_with_several_thetas_carry_a_slope():
     """60 worlds without a bias tell the noise; the slope has the interval of the 8 others."""
     rng = np.random.default_rng(0)

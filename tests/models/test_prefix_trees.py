@@ -57,7 +57,7 @@ def test_a_tree_is_not_larger_than_a_tile_and_strangers_stay_apart():
     assert numbers.alone.tolist() == [False] * 8 + [True]  # one token in common is not enough
 
 
-def network(family):
+def network(family, **given):
     """A tiny network of a family that the other tests do not have."""
     raw, names = made_tokenizer("unigram")
     tokenizer = finish(raw, names, "none", bos_token=names["cls_token"])
@@ -73,6 +73,7 @@ def network(family):
     name |= {"phi": "Phi"}
     more = {"num_key_value_heads": 1} if family in ("mistral", "qwen2", "qwen3") else {}
     more |= {"head_dim": 8} if family == "qwen3" else {}
+    more |= given
     torch.manual_seed(0)
     config = getattr(transformers, f"{name[family]}Config")(**shape, **more)
     net = getattr(transformers, f"{name[family]}ForCausalLM")(config).double()
@@ -108,8 +109,11 @@ def test_every_family_answers_the_same_with_fewer_tokens(family, measure):
 
 
 @pytest.mark.parametrize("family", sorted(READ_TREES))
-def test_rows_that_share_nothing_are_told_what_they_see(family):
-    """One row of each length, so that all but the longest have padding, and no tree has two."""
+def test_rows_that_share_nothing_do_not_see_their_padding(family):
+    """One row of each length, so that all but the longest have padding, and no tree has two.
+
+    It stands behind them, so that a mask is not needed.
+    """
     model = tiny(family) if family in ("gpt2", "llama", "opt") else network(family)
     first = [a for a in asked(model, "ll")[0] if len(a.row) < 60]
     by_length = {len(a.row): a for a in first}
@@ -126,8 +130,22 @@ def test_rows_that_share_nothing_are_told_what_they_see(family):
         handle = model.net.register_forward_hook(note, with_kwargs=True)
         answers[trees] = one.ask(*questions)
         handle.remove()
-    assert (masks[True].dim(), masks[False].dim()) == (4, 2)
+    assert masks[True] is None
+    assert masks[False].dim() == 2
     assert np.allclose(answers[True].logp, answers[False].logp, atol=1e-10)
+
+
+@pytest.mark.parametrize("family", ["mistral", "qwen2", "qwen3"])
+@pytest.mark.parametrize("window", [8, LARGEST])
+def test_a_network_that_looks_less_far_than_a_tree_is_shown_rows(family, window):
+    """A tree's tokens are told all that they see, which would be more than the network looks at."""
+    model = network(family, sliding_window=window, use_sliding_window=True, max_window_layers=1)
+    assert reads_trees(model.net) == (window == LARGEST)
+    questions = asked(model, "ll")
+    fast, plain = (replace(model, fast=f).engine().ask(*questions).logp for f in (True, False))
+    assert np.allclose(fast, plain, atol=1e-10)
+    free = network(family).engine().ask(*questions).logp
+    assert np.allclose(fast, free, atol=1e-10) == (window == LARGEST)
 
 
 @pytest.mark.parametrize("family", ["bloom", "bert", "xlnet"])

@@ -53,6 +53,7 @@ def _trained(
     share = np.array([len(r) for r in rows.values()], float)
     content = _content(model)
     net = model.net.train()
+    net.tie_weights()  # on a CPU the head was given a copy of its own
     best = torch.optim.AdamW(net.parameters(), lr=training.rate, weight_decay=0.01)
     for step in range(training.steps):
         chosen = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]

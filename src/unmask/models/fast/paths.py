@@ -11,6 +11,7 @@ from unmask.models.fast.fp32_split import SplitProducts, split_products
 from unmask.models.fast.one_step import OneStep, one_step
 from unmask.models.fast.pass_queue import PassQueue
 from unmask.models.fast.short_attention import ShortAttention, short_attention
+from unmask.models.prefix_trees import LARGEST
 from unmask.models.transformers.weights import device_of
 
 # Batches that a GPU has before it; more launches than a thousand would have to wait.
@@ -44,8 +45,15 @@ READ_TREES = frozenset({"gpt2", "llama", "opt", "mistral", "qwen2", "qwen3", "gp
 def reads_trees(net: Any) -> bool:
     """Whether a causal network, as transformers made it, can be shown rows as trees."""
     made = type(net).__module__.startswith("transformers.models.") and untouched(net)
-    usual = net.config._attn_implementation == "sdpa"
+    usual = net.config._attn_implementation == "sdpa" and not _looks_less_far(net.config)
     return made and usual and net.config.model_type in READ_TREES
+
+
+def _looks_less_far(config: Any) -> bool:
+    """Whether a token sees only so many before it, fewer than a tree may have."""
+    window = getattr(config, "sliding_window", None)
+    used = "sliding_attention" in (getattr(config, "layer_types", None) or ["sliding_attention"])
+    return used and window is not None and window < LARGEST
 
 
 def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:

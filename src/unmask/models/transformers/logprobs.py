@@ -155,17 +155,6 @@ def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> P
     return Pass(group, numbers, not real.all(), each, *_sent(arrays, device))
 
 
-def seen_from_left(batch: Pass) -> Pass:
-    """A batch of a causal network that is told what each place sees: itself and those before it.
-
-    Of a mask of two dimensions transformers finds that out, and Python waits for the GPU.
-    """
-    places = torch.arange(batch.ids.shape[1], device=batch.ids.device)
-    before = places[:, None] >= places
-    sees = before & batch.real.bool()[:, None, None, :]
-    return replace(batch, places=places.expand_as(batch.ids), sees=sees)
-
-
 def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
     """Arrays as tensors on a device; to a GPU they travel as one, while it works."""
     if device.type != "cuda":
@@ -298,8 +287,6 @@ class Engine:
         in_trees = asked.trees is not None and not weighted and not asked.trees.alone[group].all()
         fill = prepare_trees if in_trees else prepare
         batch = fill(asked, group, self.pad, device_of(self.net))
-        if self.show.trees and not weighted and batch.padded and not in_trees:
-            batch = seen_from_left(batch)
         try:
             with (
                 matmul_precision(self.precision),
@@ -368,7 +355,7 @@ class Engine:
         ):
             out = self.net(
                 input_ids=batch.ids,
-                attention_mask=self._mask(batch),
+                attention_mask=self._mask(batch, weighted),
                 **({} if batch.places is None else {"position_ids": batch.places}),
                 **self.segments(batch.ids),
                 **(self._permutation(asked, batch) if picked else {}),
@@ -386,12 +373,17 @@ class Engine:
             return out.logits[0], torch.full_like(batch.row, torch.nan, dtype=torch.float64)
         return out.logits[0], attention_received(out.attentions, batch.real)[batch.row, batch.at]
 
-    def _mask(self, batch: Pass) -> torch.Tensor | None:
+    def _mask(self, batch: Pass, weighted: bool) -> torch.Tensor | None:
         """What places do not see, where that is not usual for the network."""
         if batch.sees is not None:
             return batch.sees
-        # Without padding there is nothing to shut off, and attention is faster.
-        return padding_mask(self.net, batch.real, self.fast.gathers) if batch.padded else None
+        # Without padding there is nothing to shut off, and attention is faster. Padding stands
+        # behind all that is asked about, where a causal network does not look: with a mask of it
+        # transformers would look whether it is needed, and Python wait for the GPU.
+        unseen = self.show.trees and not weighted
+        if unseen or not batch.padded:
+            return None
+        return padding_mask(self.net, batch.real, self.fast.gathers)
 
     def _gathered(self, batch: Pass, picked: bool, weighted: bool) -> AbstractContextManager[None]:
         """A way to let the head see the states of the slots alone."""

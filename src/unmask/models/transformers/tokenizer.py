@@ -33,6 +33,7 @@ class TokenizerCodec:
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
         self.refused: Mapping[str, str] = {}  # a tokenizer refuses nothing
         # Asked for at every token: a tokenizer looks them up anew each time.
+        self.stand_in = tokenizer.unk_token_id  # for a token that is asked for by its name
         self.unknown = _unknown_token(tokenizer)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
         self.start = _start_token(tokenizer) if kind == "causal" else None
@@ -131,9 +132,8 @@ class TokenizerCodec:
     def token(self, word: str) -> int:
         """The id of the token spelt exactly so, or the unknown token's."""
         found = self.tokenizer.backend_tokenizer.token_to_id(word)
-        if found is None and self.unknown is None:
-            return int(self.tokenizer.convert_tokens_to_ids(word))
-        return int(found if found is not None else self.unknown)  # type: ignore[arg-type]
+        found = self.stand_in if found is None else found
+        return int(self.tokenizer.convert_tokens_to_ids(word) if found is None else found)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids."""
@@ -171,7 +171,7 @@ def _encodings(backend: Any, strings: list[str]) -> list[Any]:
     """
     size = max(-(-len(strings) // min(os.cpu_count() or 1, THREADS)), WORTHWHILE)
     parts = [strings[i : i + size] for i in range(0, len(strings), size)]
-    if len(parts) == 1:
+    if len(parts) < 2:
         return list(backend.encode_batch(strings))
     with ThreadPoolExecutor(len(parts)) as threads:
         return [one for part in threads.map(backend.encode_batch, parts) for one in part]
@@ -183,7 +183,7 @@ def _unknown_token(tokenizer: Any) -> int | None:
     GPT-2's vocabulary has every byte: what it calls its unknown token is its start and its end.
     """
     number, model = tokenizer.unk_token_id, tokenizer.backend_tokenizer.model
-    lacks_none = type(model).__name__ == "BPE" and model.unk_token is None
+    lacks_none = type(model).__name__ == "BPE" and not model.unk_token
     return None if number is None or lacks_none else int(number)
 
 
