@@ -195,7 +195,7 @@ class Dataset:
     `groups`: a sentence for each of two or more groups, whose names are the labels. Several for
     each, labelled `GROUP|WORD`: `fills` with a blank that is marked, `frames` with other words of
     the group. `questions`: two subjects in both orders, and a question with its negation. `lists`:
-    two lists of sentences that are no pairs; an item is a sentence, its label `first` or `second`.
+    two lists of sentences that are not pairs; an item is a sentence, its label `first` or `second`.
     """
 
     name: str

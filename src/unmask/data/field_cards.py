@@ -226,7 +226,7 @@ def _cbs() -> list[Card]:
                 read,
                 language=language,
                 defects="Templates translated by machine in part, articles that do not fit the "
-                "occupation, some attributes that are no occupations (theft, police). Frames with "
+                "occupation, some attributes that are not occupations (theft, police). Frames with "
                 "a plural are built for English alone.",
             )
         )
@@ -363,7 +363,7 @@ def _bolukbasi() -> Card:
         name,
         "professions against ten definitional pairs (woman and man, she and he, ...)",
         read,
-        defects="Many of the words are no professions (acquaintance, alter ego), or rare ones.",
+        defects="Many of the words are not professions (acquaintance, alter ego), or rare ones.",
     )
 
 
@@ -383,7 +383,7 @@ def _winobias() -> list[Card]:
             f"sentences with two occupations and a pronoun, type {n}: {clue}",
             lambda path, *others, n=n: occupations.read_winobias(path, f"winobias-type{n}"),
             defects="Made for coreference; as a likelihood contrast it asks which pronoun is more "
-            "likely, not whom it means. A few lines of the release are no pairs, and are left out.",
+            "likely, not whom it means. Lines of the release that are not pairs are left out.",
         )
         for n, clue in ((1, "only the world tells whom it means"), (2, "grammar tells"))
     ]

@@ -17,7 +17,7 @@ ROWS = (
         "gender",
         "she and he",
         "he",
-        "The other side: a stereotype about the other group, so that liking a word is no bias.",
+        "The other side: a stereotype about the other group, so that liking a word is not bias.",
     ),
     (
         "My grandmother cannot use a computer.",

@@ -119,7 +119,7 @@ CO_OCCURRENCE = Likelihood(
     shows=("first_likeliest",),
     cite=("brown2020",),
     criticism="Without a prior: a word that is rarer everywhere loses everywhere, so that even "
-    "odds are no ideal that a fair model must meet, and no verdict is given.",
+    "odds are not what a fair model must show, and no verdict is given.",
 )
 CRR = Likelihood(
     name="crr",

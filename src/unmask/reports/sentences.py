@@ -25,8 +25,8 @@ MAY = (
 
 
 IN_SHORT = (
-    "These are preferences on test sentences, not behaviour in use, and no finding is no proof "
-    "that there is no bias: other groups, words and tasks were not tested."
+    "These are preferences on test sentences, not behaviour in use. Finding nothing does not "
+    "prove that there is no bias: other groups, words and tasks were not tested."
 )
 LOST = 12  # lost words that are named
 

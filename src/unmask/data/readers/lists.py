@@ -1,4 +1,4 @@
-"""Reader of two lists of sentences that are no pairs."""
+"""Reader of two lists of sentences that are not pairs."""
 
 from pathlib import Path
 
