@@ -16,6 +16,11 @@ from unmask.types import Results
 LIKING, FRAME, WORD, NOISE, OWN = 1.0, 0.3, 0.5, 0.8, 0.6  # standard deviations, in nats
 
 
+# By label: the mean score, and the part of the margin that is added. Such a model tells meaningful
+# sentences from unrelated ones.
+LABELS = (("stereotype", -10, 0.5), ("antistereotype", -10, -0.5), ("unrelated", -30, 0.0))
+
+
 def simulated(data, folder, seed, bias=None, measures=("cps", "cat"), kind="masked"):
     """The results of one simulated model, as rulers that the lab calls sound."""
     rng = np.random.default_rng(seed)
@@ -39,9 +44,9 @@ def _margins(items, bias, rng):
 def _result(data, margins, measure, kind, folder, rng):
     read = margins + rng.normal(0, OWN, len(margins))
     rows = [
-        {"id": f"{item.id}/{label}", "score": -10 + half * value}
+        {"id": f"{item.id}/{label}", "score": middle + half * value}
         for item, value in zip(data.items, read, strict=True)
-        for label, half in (("stereotype", 0.5), ("antistereotype", -0.5), ("unrelated", -9.0))
+        for label, middle, half in LABELS
         if label in item.texts
     ]
     path = folder / "scores.csv"

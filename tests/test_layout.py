@@ -28,6 +28,7 @@ FLOORS = (
     {"text", "stats"},
     {"measures"},
     {"data", "models"},
+    {"answer"},
     {"flow", "reports", "corpus"},
     {"studies", "lab", "api"},
     {"extend", "serve"},

@@ -20,6 +20,7 @@ from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_na
 from unmask.models.protocol import Model
 from unmask.options import OptionArguments, Options, Spec, checked_names
 from unmask.options import named as named_as
+from unmask.reports.answer import left_out
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
 from unmask.stats.verdict import judged
@@ -117,7 +118,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
         for s, error in failures
         if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
     ]
-    notes += _following(results) + _unsided(results) + _whole_run(results)
+    notes += _following(results) + _unsided(results) + _not_people(results) + _whole_run(results)
     return Results(results, notes, tuple(lost))
 
 
@@ -177,6 +178,12 @@ def _unsided(results: Sequence[Result]) -> list[str]:
         f"{', '.join(names)}: without items on both sides of a family a stereotype cannot be "
         "told from a liking for a group's word; the verdict is about the score."
     ]
+
+
+def _not_people(results: Sequence[Result]) -> list[str]:
+    """A note on tests that the answer does not count."""
+    titles = left_out(results)
+    return [f"Not about people, so left out of the answer: {', '.join(titles)}."] * bool(titles)
 
 
 def _whole_run(results: Sequence[Result]) -> list[str]:

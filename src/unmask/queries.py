@@ -143,13 +143,14 @@ def sums(values: NDArray[Any], counts: Ints) -> Any:
 class Readings:
     """Answers to a list of queries, in its order.
 
-    `hit`: no token is likelier than the gold one. `attention`: what place `at` receives, averaged
-    over layers, heads and the row's real places; NaN where it was not asked for. A stream may read
-    something else than log p: `rank` gives - ln of the gold token's rank, `gap` its log p less the
-    likeliest token's, `top` the log p of the token that `gold` many are likelier than, and its id
-    in place of the attention. `rows` counts
-    the distinct rows that went through the model. They are of one sentence, or of many: then
-    `counts` says how many answers each has, and `sum` and `mean` give a number for each.
+    `hit`: the gold token is likelier than every other. `attention`: what place `at` receives,
+    averaged over layers, heads and the row's real places; NaN where it was not asked for. A stream
+    may read something else than log p: `rank` gives - ln of the gold token's rank, `gap` its log p
+    less the likeliest token's, `top` the log p of the token that `gold` many are likelier than, and
+    its id in place of the attention. `rows` counts the distinct rows that went through the model.
+    They are of one sentence, or of many: then `counts` says how many answers each has, and `sum`
+    and `mean` give a number for each. `gold` are the tokens that were asked for; the run adds them,
+    an engine need not.
     """
 
     logp: Floats
@@ -157,9 +158,12 @@ class Readings:
     attention: Floats
     rows: int
     counts: Ints | None = None
+    gold: Ints | None = None
 
     def __getitem__(self, places: "slice | Ints") -> "Readings":
-        return Readings(self.logp[places], self.hit[places], self.attention[places], self.rows)
+        gold = None if self.gold is None else self.gold[places]
+        answers = (self.logp[places], self.hit[places], self.attention[places])
+        return Readings(*answers, self.rows, gold=gold)
 
     def sum(self, values: Floats) -> Any:
         """The sum of some values over each sentence's answers."""

@@ -21,6 +21,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 STEREOTYPE, ANTISTEREOTYPE, UNRELATED = "stereotype", "antistereotype", "unrelated"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+NOT_ASKED = "not asked"  # how the reason of an item begins that an early stop spared
 
 
 def half_character(text: str) -> bool:
@@ -312,6 +313,31 @@ class Coverage:
         """Per cent of the items that could be scored."""
         return 100 * self.scored / self.items
 
+    @property
+    def asked(self) -> int:
+        """The items without those that an early stop spared."""
+        return self.items - sum(n for r, n in self.reasons.items() if r.startswith(NOT_ASKED))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """Whether a result can support a verdict: `answer/fitness.py` has the rules.
+
+    All numbers are in per cent: token accuracy and lms where a result has them, exact ties among
+    the scored items, and scored items. `reasons` say why it is unfit; a fit result has none.
+    """
+
+    accuracy: float | None = None
+    lms: float | None = None
+    ties: float = 0.0
+    scored: float = 100.0
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def fit(self) -> bool:
+        """Whether a verdict may rest on it."""
+        return not self.reasons
+
 
 Compared: TypeAlias = Literal[
     "preference", "odds", "log-odds", "association", "difference", "index"
@@ -332,7 +358,8 @@ class Result:
     associations, one of paired differences, or an index with an ideal of its own. `shown` names
     the extras that belong beside the score. `verdicts` are by category, that of the whole under "".
     `items` has one row for each sentence (or each word of an
-    association test). `kept` holds what `Options.keep` asked for, and is not saved.
+    association test). `kept` holds what `Options.keep` asked for, and is not saved. An unfit
+    result (`fitness`) has no verdict other than "cannot tell".
     """
 
     spec: Spec
@@ -349,6 +376,7 @@ class Result:
     shown: tuple[str, ...] = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     kept: Mapping[str, Any] = field(default_factory=dict)
+    fitness: Fitness = field(default_factory=Fitness)
 
     @property
     def model(self) -> str:

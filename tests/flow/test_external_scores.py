@@ -200,9 +200,13 @@ def test_logs_of_other_data_are_one_sentence(here):
 
 def test_scores_computed_elsewhere_are_judged_as_a_run_is(tmp_path):
     items = catalogue.sentences("bundled-pairs").items
-    rows = [f"{i.id}/{label},{k % 7}" for k, i in enumerate(items) for label in i.texts]
+    rows = [
+        f"{i.id}/{label},{-90 if label == 'unrelated' else -(n * k % 7)}"
+        for k, i in enumerate(items)
+        for n, label in enumerate(i.texts, 1)
+    ]
     path = tmp_path / "scores.csv"
-    path.write_text("id,score\n" + "\n".join(f"{r}{n % 3}" for n, r in enumerate(rows)) + "\n")
+    path.write_text("id,score\n" + "\n".join(rows) + "\n")
     found = score_file(path, "bundled-pairs")
     for category in found.verdicts:
         estimate = judged(found, category)[1]

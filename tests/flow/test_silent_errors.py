@@ -51,7 +51,8 @@ def test_a_file_of_ties_is_refused_and_some_are_told(tmp_path):
     assert "all 20 items" in err
     assert err.count("\n") == 1
     result, _ = scored(tmp_path, lambda k: -1.0, lambda k: -1.0 - (k > 4))
-    assert "5 items are ties, which count as not stereotypical." in result.notes
+    assert "5 items are ties, which count a half." in result.notes
+    assert result.overall.value == 87.5
 
 
 def test_losses_are_told(tmp_path):

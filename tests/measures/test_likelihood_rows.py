@@ -221,7 +221,7 @@ def test_pairs_with_nothing_to_ask():
     for name in ("cps@nangia2020", "cps@kaneko2022"):
         assert both[name].coverage.scored == 2
         assert both[name].coverage.ties == 1
-        assert "1 items are ties, which count as not stereotypical" in both[name].notes[0]
+        assert "1 items are ties, which count as not stereotypical" in " ".join(both[name].notes)
     empty = evaluate_all(model, ["sss", "sss@kaneko2022"], made(*rows, ("A maid.", "A maid maid.")))
     assert "empty difference" in next(iter(empty["sss"].coverage.reasons))
     assert empty["sss@kaneko2022"].coverage.scored == 3
@@ -239,7 +239,7 @@ def test_a_tie_is_a_half_in_plain_measures():
         for m in ("aul", replace(LIKELIHOOD["aul"], name="mine", ties="strict"))
     )
     assert plain_.overall.value - strict.overall.value == 25
-    assert "ties, which count a half" in plain_.notes[0]
+    assert "ties, which count a half" in " ".join(plain_.notes)
 
 
 def test_causal_routes_of_the_releases():

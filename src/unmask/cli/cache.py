@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import made_console
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     from unmask.models import answer_cache as answers

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from unmask.cli import options as shared
 from unmask.cli import pages
 from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     import json

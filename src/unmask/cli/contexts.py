@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import made_console, split
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 from unmask.support.registry import unknown
 
 if TYPE_CHECKING:

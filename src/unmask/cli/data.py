@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import CsvOut, Encoding, InJson, made_console
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     import json

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import Folders, made_console
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 from unmask.support.registry import unknown
 
 if TYPE_CHECKING:

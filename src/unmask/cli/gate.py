@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     import json
@@ -68,9 +68,12 @@ def show(decided: "check.Gate") -> None:
         for outcome in decided.outcomes:
             if outcome.model == model:
                 about = f"[bold]{escape(outcome.rule.name)}[/]\n{escape(outcome.reason)}"
+                about += f"\n[dim]{escape(formats.counted_items(outcome))}[/]"
                 view.add_row(formats.MARKS[outcome.state], about + _counts_as(outcome))
         console.print(escape(model), highlight=False)
         console.print(view, highlight=False)
+    for remark in formats.remarks(decided):
+        console.print(escape(remark), style="dim", highlight=False)
 
 
 def _counts_as(outcome: "decide.Outcome") -> str:

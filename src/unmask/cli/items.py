@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 from unmask.support.registry import unknown
 
 if TYPE_CHECKING:

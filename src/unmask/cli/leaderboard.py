@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import CsvOut, Folders, Force, Open, made_console
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     import webbrowser
@@ -41,8 +41,11 @@ def leaderboard(
     if html is not None and html.is_file() and not force:
         raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
     board = boards.leaderboard(results.gather(folders))
-    turned = board.round(2).astype(object).set_index("model").T.rename_axis(None, axis=1)
-    terminal.print_frame(console, turned.reset_index(names=""))
+    shown = board.drop(columns="unranked").round(2).astype(object).set_index("model")
+    terminal.print_frame(console, shown.T.rename_axis(None, axis=1).reset_index(names=""))
+    for row in board[board.unranked != ""].to_dict("records"):
+        line = f"{row['model']} is not ranked: {row['unranked']}."
+        console.print(escape(line), style="yellow", highlight=False)
     note = (
         "rank to rank_high: the ranks that a model may have; those that cannot be told apart share "
         "one. distance: from the ideal, in units of what matters, less noise. biased: verdicts."

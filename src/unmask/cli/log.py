@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import Folder, made_console
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     from unmask.reports import results, tracking

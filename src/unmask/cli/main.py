@@ -3,11 +3,10 @@
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from unmask.cli import cache, contexts, data, help, interrupts
 from unmask.cli.cite import cite
@@ -31,11 +30,8 @@ from unmask.cli.trend import trend
 from unmask.cli.validate import validate
 from unmask.cli.vary import vary
 from unmask.errors import UnmaskError, UnmaskWarning
+from unmask.support.printable import escape, one_line
 
-if TYPE_CHECKING:
-    from unmask.reports import files
-else:
-    files = lazy("unmask.reports.files")
 package = lazy("unmask")
 
 app = typer.Typer(
@@ -117,7 +113,7 @@ def _said(message: object, category: type[Warning], *_: object, **__: object) ->
 
 def _complain(said: str, status: int = 2) -> None:
     """One sentence on stderr, on one line, and the exit status."""
-    line = files.visible(" ".join(said.split()))
+    line = one_line(" ".join(said.split()))
     try:
         Console(stderr=True).print(f"[bold red]unmask:[/] {escape(line)}", soft_wrap=True)
     except MemoryError:

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import Level, made_console
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     from unmask import options

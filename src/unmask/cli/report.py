@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli import pages
 from unmask.cli.lazy import lazy
 from unmask.cli.options import Folders, Open, Scale, made_console
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 from unmask.support.registry import unknown
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli import gate as shown_gate
 from unmask.cli import interrupts, pages
 from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     import json
@@ -120,7 +120,7 @@ def run(
         every = answer.answers(measured)
         decided = None
         if chosen_rules is not None:
-            decided = check.gate(measured, chosen_rules, former, answer=every)
+            decided = check.gate(measured, chosen_rules, former)
         finish(
             measured,
             folder,

@@ -18,6 +18,7 @@ EXPENDABLE = (
     "p",
     "word",
     "stereotype",
+    "ties",
     "lab",
 )
 NARROW = 8  # columns that a name needs at least

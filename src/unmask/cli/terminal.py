@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich import box
+from rich import box, markup
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,10 +23,9 @@ from unmask.data.check.file import Checked
 from unmask.reports import answer_words, difference_words
 from unmask.reports.answer import Answer
 from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
-from unmask.reports.files import visible
 from unmask.reports.html.study_page import Study
 from unmask.reports.progress_bars import bars as bars
-from unmask.reports.progress_bars import escape
+from unmask.support.printable import escape, one_line
 from unmask.types import Result, Results
 
 
@@ -153,7 +152,8 @@ def _drawn(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], title: str) ->
 
 def _styled(cell: Cell) -> str:
     style = "bold" if cell.strong else "bright_black" if cell.faint else ""
-    return f"[{style}]{escape(cell.text)}[/]" if style else escape(cell.text)
+    text = markup.escape(cell.text)  # in lines, which `laid_out` has made safe
+    return f"[{style}]{text}[/]" if style else text
 
 
 def _print_notes(console: Console, result: Result, title: str) -> None:
@@ -231,7 +231,7 @@ def print_findings(console: Console, checked: Checked) -> None:
     for found in checked.findings:
         word, style = STATES[found.state]
         advice = f"\n[dim]-> {escape(found.advice)}[/]" if found.advice else ""
-        view.add_row(f"[{style}]{word}[/]", found.about, escape(visible(found.sentence)) + advice)
+        view.add_row(f"[{style}]{word}[/]", found.about, escape(found.sentence) + advice)
     console.print(view, highlight=False)
 
 
@@ -257,8 +257,13 @@ def print_study(console: Console, study: Study, folder: Path) -> None:
 def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:
     """A frame as plain text; columns for which a line has no room come below."""
     width = console.width
-    text = frame.to_string(index=False, na_rep="", line_width=width, **options)  # type: ignore[call-overload]
-    console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+    plain = frame.rename(columns=_one_line).map(_one_line)
+    text = plain.to_string(index=False, na_rep="", line_width=width, **options)  # type: ignore[call-overload]
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _one_line(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
 
 
 def print_lines(console: Console, rows: Sequence[tuple[str, str]]) -> None:

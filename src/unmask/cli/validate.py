@@ -4,12 +4,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from unmask.cli import interrupts
 from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     from unmask import options

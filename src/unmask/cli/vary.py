@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from unmask.cli import interrupts
 from unmask.cli import options as shared
 from unmask.cli.lazy import lazy
 from unmask.cli.study_options import named_models, study_options
 from unmask.errors import UnmaskError
+from unmask.support.printable import escape
 
 if TYPE_CHECKING:
     from unmask.cli import terminal

@@ -62,7 +62,8 @@ _BY_CATEGORY = {
     alias: c.name for c in CONCERNS for alias in (*c.categories, c.name.replace(" ", "-"))
 }
 _PATTERNS = {c.name: re.compile(rf"(^|[,-])({c.labels})($|[,-])") for c in CONCERNS if c.labels}
-# Word tests of Caliskan et al. that show whether a ruler works at all; no people are in them.
+# Targets of Caliskan et al.'s control tests. Only the targets decide: an attribute list of weapons
+# may be what people are associated with.
 _NO_PEOPLE = re.compile(r"^(flower|insect|instrument|weapon)")
 # Data sets about one concern, whatever their categories are called.
 _OF_GENDER = re.compile(
@@ -93,10 +94,11 @@ def of_sets(sets: Sequence[str], data: str = "") -> str | None:
     The first two lists decide, and the others where these name no group (math and arts).
     """
     labels = [re.sub(r"[\s_]+", "-", _plain(str(label))) for label in sets]
-    if any(_NO_PEOPLE.match(label) for label in labels):
-        return None
     for pair in (labels[:2], labels[2:]):
         known = [n for n, p in _PATTERNS.items() if any(p.search(label) for label in pair)]
         if known:
             return ", ".join(known)
+    targets = labels[:2]
+    if targets and all(_NO_PEOPLE.match(label) for label in targets):
+        return None
     return of_category("", data)

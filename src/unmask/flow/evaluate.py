@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from unmask.answer.fitness import assessed
 from unmask.data import catalogue
 from unmask.errors import ModelError, NotApplicable, UnmaskError, UnmaskWarning
 from unmask.flow import run_model
@@ -62,7 +63,7 @@ def evaluate(
             shares = 1 + max(Counter(r.model for r in by_place.values()).values(), default=0)
             others = judged_as_one(others, options.least, options.resampling, shares)
         by_place |= _placed(ready, early, others)
-        return [by_place[i] for i in sorted(by_place)]
+        return assessed([by_place[i] for i in sorted(by_place)])
     by_model = _by_model(ready)
     look_up(by_model)
     if len(by_model) > 1 and options.plans is None:
@@ -86,7 +87,8 @@ def evaluate(
         finally:  # whatever ends it, what was answered is told
             gathered.catch_up()
     places = sorted(gathered.results)
-    results = corrected_verdicts([gathered.results[i] for i in places], options.least)
+    fit_or_not = assessed([gathered.results[i] for i in places])
+    results = corrected_verdicts(fit_or_not, options.least)
     if options.family == "run":
         pulls = [gathered.pulls.get(i, {}) for i in places]
         results = judged_as_one(results, options.least, options.resampling, pulls=pulls)

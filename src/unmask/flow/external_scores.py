@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.answer.fitness import assessed
 from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_lines, read_table
@@ -71,11 +72,10 @@ def score_file(
             "preference; name the measure whose scores they are with -x."
         )
     if measure is not None:
-        return _valued(path, dataset, frame, _row(measure, dataset), given, resampling, least)
-    result = _result(
-        path, dataset, frame, "drop" if choices else "strict", given, resampling, least
-    )
-    return judged_as_one([result], least, resampling)[0]
+        row = _row(measure, dataset)
+        return assessed([_valued(path, dataset, frame, row, given, resampling, least)])[0]
+    result = _result(path, dataset, frame, "drop" if choices else "half", given, resampling, least)
+    return judged_as_one(assessed([result]), least, resampling)[0]
 
 
 def _result(

@@ -26,7 +26,7 @@ class Scored:
     for and `hits` among them. `reasons` by item where it could not be asked. `rows` went through
     the model, `unknown` of `content` tokens are not known to it. `kept` has the answers themselves.
     `checked` tells what a second look in full precision found, `products` how layers multiplied
-    where that is not plain.
+    where that is not plain. `gold` are the tokens that `hits` were counted over, in any order.
     """
 
     score: Floats
@@ -41,6 +41,7 @@ class Scored:
     kept: tuple[pd.DataFrame, ...] = ()
     checked: dict[str, Any] = field(default_factory=dict)
     products: str = ""
+    gold: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def reduced(
@@ -64,7 +65,7 @@ def reduced(
         prior[asked] = before[asked] if priors.any() else 0.0
         if measure.compare == "preference":
             scores -= prior
-    counted, hits = _hits(measure, here, values, asked)
+    counted, hits, gold = _hits(measure, here, values, asked)
     return Scored(
         score=scores,
         prior=prior,
@@ -78,23 +79,25 @@ def reduced(
         kept=(tokens(planned, readings, model.codec),)
         if "tokens" in keep or measure.answers
         else (),
+        gold=gold,
     )
 
 
 def _hits(
     measure: Likelihood, readings: Readings, values: Ints, asked: NDArray[np.bool_]
-) -> tuple[Ints, Ints]:
-    """How many tokens of each sentence were asked for, and how many of them are the likeliest.
+) -> tuple[Ints, Ints, Ints]:
+    """How many tokens of each sentence were asked for, how many are the likeliest, and which.
 
     Where every token is asked for at every place, those at their own place count, and a sentence
     without any as one miss, as Kaneko and Bollegala's release has it.
     """
     hit = readings.hit.astype(np.int64)
+    gold = np.zeros(len(hit), np.int64) if readings.gold is None else readings.gold
     if not measure.crossed:
-        return values, sums(hit, values)
+        return values, sums(hit, values), gold
     side = np.sqrt(values).round().astype(np.int64)
     own = ranges(np.zeros_like(values), values) % (np.repeat(side, values) + 1) == 0
-    return np.where(asked & (values == 0), 1, side), sums(hit * own, values)
+    return np.where(asked & (values == 0), 1, side), sums(hit * own, values), gold[own]
 
 
 def joined(parts: Sequence[Scored]) -> Scored:
@@ -103,7 +106,7 @@ def joined(parts: Sequence[Scored]) -> Scored:
         return parts[0]
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(p, name) for p in parts])
-        for name in ("score", "prior", "tokens", "hits")
+        for name in ("score", "prior", "tokens", "hits", "gold")
     }
     for name in ("queries", "rows", "unknown", "content"):
         columns[name] = sum(getattr(p, name) for p in parts)

@@ -1,6 +1,7 @@
 """Scores to results: the estimates of a measure on a data set, and all that explains them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import MARGINS, PROBABILITIES
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
+from unmask.queries import Ints
 from unmask.stats import log_odds
 from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, template_variance
@@ -25,7 +27,7 @@ from unmask.stats.preference import Preferences, Ties
 from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.text.contexts import Mention, Wanted
 from unmask.text.inflection import lexemes
-from unmask.types import Coverage, Dataset, Estimate, Floats, Kind, Result
+from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Kind, Result
 
 LOW_ACCURACY = 10.0  # per cent of the tokens asked for
 MANY_UNKNOWN = 5.0  # per cent of the tokens
@@ -56,7 +58,7 @@ def result(
     frame = sentence_frame(model, measure, data, scored, about)
     if not frame.reason.isna().any():
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
-    accuracy = accuracy_of(frame, resampling, about) if measure.accuracy else None
+    accuracy = accuracy_of(frame, resampling, about, scored.gold) if measure.accuracy else None
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
     if measure.compare in VALUED:
         kept = (sentence_vectors(model, data, measure, options),) if measure.pool else scored.kept
@@ -262,16 +264,28 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
 
 
 def accuracy_of(
-    items: pd.DataFrame, resampling: Resampling, about: About | None = None
+    items: pd.DataFrame,
+    resampling: Resampling,
+    about: About | None = None,
+    gold: Ints | None = None,
 ) -> Estimate | None:
-    """Token prediction accuracy in per cent, over clusters, from an items table."""
+    """Token prediction accuracy in per cent, over clusters, from an items table.
+
+    The unrelated sentence of a triplet does not count. With `gold`, the tokens that were asked
+    for, `more["constant"]` is what always predicting the most frequent of them would give.
+    """
     which, design = (About(items) if about is None else about).clusters
-    counts = (np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
+    related = items.label.to_numpy(object) != UNRELATED
+    counts = (related * np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
     tries, hits = (np.bincount(which, weights=count).astype(float) for count in counts)
     some = tries > 0
     if not some.any():
         return None
-    return ratio(hits[some], tries[some], design.chosen(some), resampling)
+    estimate = ratio(hits[some], tries[some], design.chosen(some), resampling)
+    if gold is None or not len(gold):
+        return estimate
+    constant = 100 * float(np.bincount(gold).max()) / len(gold)
+    return replace(estimate, more={**estimate.more, "constant": constant})
 
 
 def _preferences(

@@ -69,8 +69,8 @@ def _judged(result: Result, category: str, p: float, tests: int, matters: Thresh
 
 def _tests(place: int, result: Result, pulls: Mapping[str, Pulls]) -> list[Test]:
     """The tests behind the verdicts of a result; a baseline has none."""
-    tests = []
-    for category in result.verdicts:
+    tests: list[Test] = []
+    for category in result.verdicts if result.fitness.fit else ():
         p = own_p(judged(result, category)[1])
         if p is not None:
             tests.append(Test(place, category, p, pulls.get(category, {})))

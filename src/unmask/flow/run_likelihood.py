@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from unmask.errors import DataError, NotApplicable, UnmaskError
 from unmask.flow import precision, reduce, results
 from unmask.flow.items import About, about_sentences
@@ -324,15 +326,17 @@ def begin(
             if isinstance(engine, RowLogProbs):
                 rows[stream] = engine.rows(asks, wanted)
         if isinstance(engine, RowLogProbs):
-            sent.append((chosen, engine.begin_rows(rows[stream])))
+            sent.append((chosen, engine.begin_rows(rows[stream]), rows[stream].gold))
         else:
-            sent.append((chosen, _sent(engine, asks, wanted)))
+            gold = np.array([g for ask in asks for g in ask.gold], np.int64)
+            sent.append((chosen, _sent(engine, asks, wanted), gold))
 
     def finish() -> list[Readings]:
         out: dict[int, Readings] = {}
-        for chosen, answers in sent:
+        for chosen, answers, gold in sent:
             readings, start = answers(), 0
             check_readings(readings, sum(planned[i].count for i in chosen))
+            readings = replace(readings, gold=gold)
             for i in chosen:
                 out[i] = readings[start : start + planned[i].count]
                 start += planned[i].count

@@ -22,7 +22,7 @@ from unmask.options import DECIDED, Options, Spec, named
 from unmask.stats.preference import deviation
 from unmask.stats.sequences import as_sequence, looks
 from unmask.stats.verdict import verdict
-from unmask.types import Contrast, Coverage, Dataset, Estimate, Result
+from unmask.types import NOT_ASKED, Contrast, Coverage, Dataset, Estimate, Result
 
 Evaluate = Callable[[Sequence[Spec], Options, Failed], list[Result]]
 
@@ -164,7 +164,7 @@ UNREAD = "no item of this part could be scored"
 
 def _unasked(until: str | float | None) -> str:
     why = "the verdict was clear" if until == DECIDED else "the interval was narrow enough"
-    return f"not asked: {why}"
+    return f"{NOT_ASKED}: {why}"
 
 
 def order(data: Dataset, seed: int) -> dict[str, int]:

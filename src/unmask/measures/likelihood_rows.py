@@ -15,6 +15,8 @@ from unmask.measures.reduce import (
     all_lowered,
     attended,
     geometric,
+    inner_attended,
+    inner_mean,
     lowered,
     mean,
     mean_probability,
@@ -263,8 +265,11 @@ SSS_KANEKO2022 = variant(
 AUL_KANEKO2022 = variant(
     AUL,
     "kaneko2022",
+    plans=_both(plans.every_place),
+    reduce=inner_mean,
     ties="strict",
-    deviation="A tie counts as not stereotypical.",
+    deviation="A tie counts as not stereotypical. The token accuracy counts the special tokens "
+    "too; the score does not.",
 )
 AUL_THYS2025 = variant(
     AUL,
@@ -289,8 +294,11 @@ AULA = replace(
 AULA_KANEKO2022 = variant(
     AULA,
     "kaneko2022",
+    plans=_both(plans.every_place),
+    reduce=inner_attended,
     ties="strict",
-    deviation="A tie counts as not stereotypical.",
+    deviation="A tie counts as not stereotypical. The token accuracy counts the special tokens "
+    "too; the score does not.",
 )
 ALL_MASKED = replace(
     AUL,

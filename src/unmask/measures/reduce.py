@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unmask.queries import Readings
+from unmask.queries import Readings, sums
+from unmask.types import Floats
 
 Reduce: TypeAlias = Callable[[Readings], Any]  # of one sentence; a number
 
@@ -31,6 +32,26 @@ def attended(r: Readings) -> Any:
 def attended_total(r: Readings) -> Any:
     """Sum of log-probability times attention received."""
     return r.sum(r.logp * r.attention)
+
+
+def inner_mean(r: Readings) -> Any:
+    """Mean log-probability without the first and the last answer, of the special tokens."""
+    return _inner(r, r.logp)
+
+
+def inner_attended(r: Readings) -> Any:
+    """As `attended`, without the first and the last answer."""
+    return _inner(r, r.logp * r.attention)
+
+
+def _inner(r: Readings, values: Floats) -> Any:
+    if r.counts is None:
+        return values[1:-1].mean() if len(values) > 2 else np.nan
+    ends = np.cumsum(r.counts)
+    kept = np.ones(len(values), bool)
+    kept[(ends - r.counts)[r.counts > 0]] = kept[ends[r.counts > 0] - 1] = False
+    inner = np.maximum(r.counts - 2, 0)
+    return sums(values[kept], inner) / np.where(inner > 0, inner, np.nan)
 
 
 def mean_probability(r: Readings) -> Any:
@@ -60,6 +81,8 @@ AT_ONCE: frozenset[Reduce] = frozenset(
         mean,
         attended,
         attended_total,
+        inner_mean,
+        inner_attended,
         mean_probability,
         geometric,
         perplexity,
@@ -73,6 +96,8 @@ MARGINS: dict[Reduce, str] = {
     total: "nats",
     mean: "nats a token",
     attended: "nats a token, weighted by attention",
+    inner_mean: "nats a token",
+    inner_attended: "nats a token, weighted by attention",
     attended_total: "nats, weighted by attention",
     mean_probability: "nats, of the mean probability of a token",
     geometric: "nats a token",

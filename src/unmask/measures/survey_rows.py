@@ -128,7 +128,6 @@ CRR = Likelihood(
     plans={"masked": plans.each_content, "permutation": plans.each_content},
     reduce=reciprocal_rank,
     stream="rank",
-    ties="strict",
     cite=("zalkikar2024",),
     criticism="Ranks below the first few hardly count. The package of the authors (mlm-bias on the "
     "index) builds its networks with random weights, so that its numbers are noise: this follows "

@@ -75,13 +75,20 @@ def _path_of(name: str) -> Path | None:
     try:
         if name in ENTRY_POINTS or not (folder / "config.json").is_file():
             return None
-        stats = sorted((p.name, p.stat()) for p in folder.iterdir() if p.is_file())
+        loaded = {p.name for p in folder.iterdir() if p.is_file()} | _shards(folder)
+        stats = sorted((file, (folder / file).stat()) for file in loaded)
         if sum(s.st_size for _, s in stats) > MOST_BYTES:
             return None
-        stamps = tuple((name, s.st_size, s.st_mtime_ns) for name, s in stats)
+        stamps = tuple((file, s.st_size, s.st_mtime_ns) for file, s in stats)
         return cache_folder() / sealed_files.MODELS / f"{_digest_of(folder, stamps)}.json"
-    except OSError:
+    except (OSError, ValueError, AttributeError):  # a file is gone, or an index cannot be read
         return None
+
+
+def _shards(folder: Path) -> set[str]:
+    """The weight files that an index names, which may be in subfolders."""
+    indices = (json.loads(path.read_bytes()) for path in folder.glob("*.index.json"))
+    return {str(file) for index in indices for file in index.get("weight_map", {}).values()}
 
 
 def _usual(options: Options) -> bool:

@@ -21,13 +21,13 @@ import pandas as pd
 from unmask.data import concerns
 from unmask.options import Resampling
 from unmask.reports import standings
-from unmask.reports.files import visible
 from unmask.reports.influence import by_influence
 from unmask.stats.cluster_pulls import pulls_of
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import family_wise
 from unmask.stats.power import pilot_of, words_needed
 from unmask.stats.verdict import judged, own_p, verdict
+from unmask.support.printable import visible
 from unmask.types import Estimate, Result, Verdict
 
 VERDICTS = ("found", "reversed", "not by more", "cannot tell")
@@ -67,7 +67,19 @@ class Ruler:
     @property
     def trust(self) -> str:
         """Whether it counts first, where there is no better one, or not at all."""
+        return self.lab_trust if self.result.fitness.fit else UNFIT
+
+    @property
+    def lab_trust(self) -> str:
+        """How far the lab trusts the measure, whatever this result is."""
         return TRUST.get(self.standing.word, UNSETTLED)
+
+    @property
+    def unfit(self) -> str:
+        """Why nothing is concluded from it, where it cannot be trusted."""
+        if not self.result.fitness.fit:
+            return f"{self.name} is unfit: {'; '.join(self.result.fitness.reasons)}"
+        return f"{self.result.measure}: {self.standing.clause}"
 
     @property
     def beyond(self) -> float:
@@ -176,6 +188,12 @@ def _rulers(results: Sequence[Result]) -> dict[str, list[Ruler]]:
     return out
 
 
+def left_out(results: Sequence[Result]) -> list[str]:
+    """The tests that have a verdict and are not about people, so that no answer counts them."""
+    tests = [r for r in results if r.verdicts and r.compared not in PAIRED]
+    return list(dict.fromkeys(r.title for r in tests if concern_of_test(r) is None))
+
+
 def concern_of_test(result: Result) -> str | None:
     """The concern of a template or word test; None without people (flowers and insects)."""
     return concerns.of_sets(result.settings.get("sets") or (), result.data)
@@ -214,9 +232,7 @@ def _judged(ruler: Ruler, p: float | None, family: int) -> Ruler:
     """A ruler with its verdict in the run."""
     matters = ruler.result.verdicts[ruler.category].matters
     if p is None:
-        why = f"{ruler.result.measure}: {ruler.standing.clause}"
-        if ruler.trust != UNFIT:
-            why = "no interval that holds for other words"
+        why = ruler.unfit if ruler.trust == UNFIT else "no interval that holds for other words"
         return replace(ruler, verdict=Verdict("cannot tell", matters, why))
     estimate = replace(ruler.estimate, more={**ruler.estimate.more, "tests": family})
     return replace(ruler, p=p, verdict=verdict(estimate, matters, p))
@@ -274,7 +290,7 @@ def _opposed(lead: Ruler, sure: Sequence[Ruler]) -> str:
 def _why(word: str, lead: Ruler) -> str:
     """The reason of a verdict, in a clause."""
     if lead.trust == UNFIT:
-        return f"{lead.result.measure}: {lead.standing.clause}"
+        return lead.unfit
     why = lead.verdict.why if lead.verdict is not None else ""
     if word == "cannot tell" and lead.verdict is not None and lead.verdict.word == "not by more":
         return "not all rulers are sure enough"

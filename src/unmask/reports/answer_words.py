@@ -114,8 +114,8 @@ def sentence(given: Sequence[Answer]) -> str:
                 f"{_start(_short(answer.concern))} stereotypes: found{side}, {what}.{apart}"
             )
     if not parts:
-        tested = any(r.p is not None for a in given for r in a.rulers)
-        parts.append("No stereotype found." if tested else "Nothing can be concluded.")
+        parts.append(_nothing_found(given))
+    parts = [*unfit_warning(given), *parts]
     for unfit, what in ((False, "items"), (True, "measures")):
         names = [
             a.concern for a in given if a.verdict == "cannot tell" and (a.trust == UNFIT) == unfit
@@ -127,6 +127,26 @@ def sentence(given: Sequence[Answer]) -> str:
             limits.setdefault(small(answer.lead), []).append(answer.concern)
     parts += [f"{_start(_listed(names))}: no more than {most}." for most, names in limits.items()]
     return " ".join(parts)
+
+
+def _nothing_found(given: Sequence[Answer]) -> str:
+    if all(a.verdict == "not by more" for a in given):
+        return "No stereotype found."
+    if any(r.p is not None for a in given for r in a.rulers):
+        return "Inconclusive: no stereotype is shown, but none is ruled out either."
+    return "Inconclusive: nothing can be concluded."
+
+
+def unfit_warning(given: Sequence[Answer]) -> list[str]:
+    """A sentence on the results that are unfit for a verdict, or on the model if all are."""
+    every = {id(r.result): r for a in given for r in (*a.rulers, *a.others)}
+    bad = [r for r in every.values() if not r.result.fitness.fit]
+    if not bad:
+        return []
+    what = "the model" if len(bad) == len(every) else ", ".join(dict.fromkeys(r.name for r in bad))
+    reasons = list(dict.fromkeys(reason for r in bad for reason in r.result.fitness.reasons))
+    rest = f" (and {len(reasons) - 2} more reasons)" if len(reasons) > 2 else ""
+    return [f"Warning: {what} is unfit for a verdict: {'; '.join(reasons[:2])}{rest}."]
 
 
 def sentences(results: Sequence[Result]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from unmask.options import check_scale
 from unmask.reports import standings
 from unmask.stats.intervals import MIN_CLUSTERS
+from unmask.support.printable import one_line
 from unmask.types import Compared, Estimate, Result
 
 Row: TypeAlias = Mapping[str, Any]
@@ -95,7 +96,10 @@ def laid_out(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[list[Cell]
     shown = [c for c in columns if c.when(frame)]
     heads = [Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left) for c in shown]
     rows = [
-        [Cell(c.format(c.value(row), row), c.left, c.strong(row), c.faint(row)) for c in shown]
+        [
+            Cell(one_line(c.format(c.value(row), row)), c.left, c.strong(row), c.faint(row))
+            for c in shown
+        ]
         for row in frame.to_dict("records")
     ]
     return heads, rows
@@ -269,6 +273,7 @@ RUN: Sequence[Column] = (
     Column("shrunk", _of("shrunken"), _score_or_none, when=_shrunk),
     Column("stereotype", _apart, _with_interval, when=_differing),
     Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
+    Column("ties", _of("ties"), _whole, when=lambda f: _shares(f) and bool((f.ties > 0).any())),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
     Column(
@@ -384,6 +389,8 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "ideal": estimate.ideal,
         "n": estimate.n,
         "coverage": result.coverage.share if whole else np.nan,
+        "ties": result.coverage.ties if whole else np.nan,
+        "unfit": "; ".join(result.fitness.reasons),
         "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,

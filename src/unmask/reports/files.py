@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,9 +12,8 @@ from typing import Any
 import pandas as pd
 
 from unmask.errors import DataError
+from unmask.support.printable import one_line
 
-# Control characters, and marks that turn the direction of text.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FINISHED = ("results.json", "report.html", "comparison.csv")  # a folder with one of them is done
 
@@ -132,15 +130,13 @@ def put_csv(path: Path, frame: pd.DataFrame) -> None:
 
 def quoted(value: Any) -> Any:
     """A value of a CSV file; a text that a spreadsheet would take for a formula is quoted."""
-    if not isinstance(value, str) or not value.startswith(_FORMULA):
+    if not isinstance(value, str):
+        return value
+    value = one_line(value)
+    if not value.startswith(_FORMULA):
         return value
     try:
         float(value.removesuffix("*"))
     except ValueError:
         return "'" + value
     return value
-
-
-def visible(text: str) -> str:
-    """Text without characters that steer a terminal or turn its direction."""
-    return _UNSEEN.sub("\ufffd", text.encode("utf-8", "replace").decode())

@@ -38,7 +38,8 @@ def leaderboard(results: Any) -> pd.DataFrame:
     fair model would have by noise alone. `rank` counts the models that are surely nearer, plus one,
     so that models which cannot be told apart share it; `rank_high` is the last that it may have
     (simultaneous 95 % intervals). `biased` counts the verdicts. Only measures and data that every
-    model has count: others would compare unlike things.
+    model has count: others would compare unlike things. A model that is unfit for a verdict, or
+    has none, comes last without a rank; `unranked` says why.
     """
     results = gather(results)
     frame = table(results)
@@ -46,6 +47,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
         raise DataError("there are no results; give some folders that 'unmask run' wrote.")
     frame = frame[frame.verdict.notna()]  # baselines have none
     models = list(dict.fromkeys(frame.model))
+    without = [m for m in results.models if m not in models]
     what = frame.measure + " on " + frame.data
     shared = [w for w, part in frame.groupby(what, sort=False) if set(part.model) == {*models}]
     if not shared:
@@ -63,15 +65,25 @@ def leaderboard(results: Any) -> pd.DataFrame:
         )
     kept = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
     scores = kept.pivot(index="model", columns="what", values="score").loc[models, shared]
-    ranked = _ranked(results, models, shared)
-    ranked["biased"] = kept.groupby("model").biased.sum().loc[models].to_numpy()
-    joined = ranked.assign(measures=len(shared)).join(scores.reset_index(drop=True))
+    reasons = kept[kept.unfit != ""].groupby("model").unfit.first().to_dict()
+    fit = [m for m in models if m not in reasons]
+    ranked = _ranked(results, fit, shared).set_index("model").reindex([*models, *without])
+    joined = ranked.assign(
+        biased=kept.groupby("model").biased.sum(),
+        measures=len(shared),
+        unranked=pd.Series(reasons | dict.fromkeys(without, "it has no measure with a verdict")),
+    ).join(scores)
+    joined["unranked"] = joined.unranked.fillna("")
+    counts = ["rank", "rank_high", "biased"]
     order = np.lexsort((joined.distance.to_numpy(), joined["rank"].to_numpy()))
-    return joined.iloc[order].reset_index(drop=True)
+    joined[counts] = joined[counts].astype("Int64")
+    return joined.rename_axis("model").reset_index().iloc[order].reset_index(drop=True)
 
 
 def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> pd.DataFrame:
     """Distance and ranks of each model."""
+    if not models:
+        return pd.DataFrame(columns=["model", "rank", "rank_high", "distance"], dtype=float)
     chosen = {(r.model, r.title): r for r in results}
     estimates = [[_in_units(chosen[m, w]) for w in shared] for m in models]
     pulls = [pulls_of(chosen[m, w])[""] for m in models for w in shared]

@@ -1,10 +1,9 @@
-"""What is shown while work goes on: bars on a terminal, and text that cannot steer it."""
+"""What is shown while work goes on: bars on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.markup import escape as _escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,14 +15,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unmask.reports.files import visible
+from unmask.support.printable import escape
 
 SENTENCES = "sentences"
-
-
-def escape(text: str) -> str:
-    """Text as it is: no markup of rich in it, and nothing that steers the terminal."""
-    return _escape(visible(text))
 
 
 class _Count(ProgressColumn):

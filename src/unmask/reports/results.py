@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from unmask.answer.fitness import assessed
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Spec
@@ -28,7 +29,7 @@ from unmask.reports import answer_words
 from unmask.reports.answer import Answer
 from unmask.reports.files import atomically, make_folder, put
 from unmask.support.version import __version__
-from unmask.types import Coverage, Estimate, Result, Results, Verdict
+from unmask.types import Coverage, Estimate, Fitness, Result, Results, Verdict
 
 RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
 SCHEMA = 2  # the version that is written; version 1 is read
@@ -116,7 +117,7 @@ def to_record(result: Result) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Estimate | Coverage | Spec | Verdict):
+    if isinstance(value, Estimate | Coverage | Spec | Verdict | Fitness):
         return _plain(asdict(value))
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
@@ -162,7 +163,7 @@ def load(folder: Path | str) -> Results:
         ]
     except (ValueError, TypeError, UnmaskError) as error:
         raise DataError(f"{folder / RESULTS} contradicts itself ({error}); run again.") from error
-    return Results(results, content.get("notes", ()))
+    return Results(assessed(results), content.get("notes", ()))
 
 
 def gather(given: Any) -> Results:
@@ -336,6 +337,7 @@ def from_record(
         overall=_estimate(record["overall"]),
         accuracy=None if record["accuracy"] is None else _estimate(record["accuracy"]),
         coverage=Coverage(**record["coverage"]),
+        fitness=_fitness(record.get("fitness") or {}),
         notes=tuple(record["notes"]),
         shown=tuple(record["shown"]),
         verdicts={k: Verdict(**v) for k, v in record.get("verdicts", {}).items()},
@@ -344,6 +346,10 @@ def from_record(
         **{key: record[key] for key in ("compared", "settings", "provenance")},
         **estimates,
     )
+
+
+def _fitness(record: Mapping[str, Any]) -> Fitness:
+    return Fitness(**{**record, "reasons": tuple(record.get("reasons", ()))})
 
 
 def _estimate(record: Mapping[str, Any]) -> Estimate:

@@ -6,6 +6,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from unmask.support.printable import one_line
+
 _TEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -26,7 +28,7 @@ def latex(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Text in a cell of a Markdown table: no mark of it is taken for markup."""
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", one_line(" ".join(text.split())))
 
 
 @cache

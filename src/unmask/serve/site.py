@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from unmask.errors import UnmaskError
-from unmask.reports.files import visible
 from unmask.reports.results import RESULTS
 from unmask.reports.templating import rendered
+from unmask.support.printable import visible
 
 HOST = "127.0.0.1"
 LARGEST = 20_000  # bytes of a request

@@ -54,7 +54,7 @@ def corrected_verdicts(results: Sequence[Result], matters: Threshold) -> list[Re
     """
     families: dict[tuple[Any, ...], list[int]] = {}
     for place, r in enumerate(results):
-        if r.compared != "preference" and r.overall.p is not None and r.verdicts:
+        if r.compared != "preference" and r.overall.p is not None and r.verdicts and r.fitness.fit:
             choices = (r.spec.pool, r.spec.layer, r.spec.contexts, r.spec.samples)
             families.setdefault((r.model, r.measure, *choices), []).append(place)
     out = list(results)

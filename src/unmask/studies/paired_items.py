@@ -1,5 +1,6 @@
 """What two results have in common: the same items, or the same words, in one order."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -124,10 +125,15 @@ def statistics_of(
         tables = [t[t.category == category] for t in tables]
     name, out = str(a.settings["statistic"]), []
     for table in tables:
-        facts = table[["category", "cluster", *DESIGN_COLUMNS]].fillna("").astype(str)
+        facts = statistic_facts(table)
         values = table.value.to_numpy(float)
         out.append(OfItems(values, STATISTICS[name](values, facts), design_of(facts, name)))
     return out[0], out[1], tables[0].index, left
+
+
+def statistic_facts(items: pd.DataFrame) -> pd.DataFrame:
+    """The facts of items [n] that a statistic of them takes."""
+    return items[["category", "cluster", *DESIGN_COLUMNS]].fillna("").astype(str)
 
 
 def statistic_difference(
@@ -160,20 +166,33 @@ def _without(result: Result, every: bool) -> ByWord:
     return {k: v for k, v in by_set.items() if k not in PARTNERS.get(str(paired), ())}
 
 
+def item_facts(result: Result) -> pd.DataFrame:
+    """What is known of each item, by its id."""
+    return result.items.drop_duplicates("item").set_index("item")
+
+
+def template_halves(
+    facts: pd.DataFrame, scores: Mapping[str, float], chosen: Sequence[str]
+) -> list[log_odds.Half]:
+    """The log-odds of the chosen items of a template test, and their words, by attribute set."""
+    halves: list[log_odds.Half] = []
+    for name in dict.fromkeys(facts.category):
+        items = [i for i in chosen if facts.category[i] == name]
+        of = lexemes(facts.cluster[i] for i in items)
+        values = np.array([scores[i] for i in items])
+        halves.append((values, [of[facts.cluster[i]] for i in items]))
+    return halves
+
+
 def _shared_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
     """Effect sizes of log-odds over the items that both runs have, and those without each word."""
     odds = [log_odds.of_result(r) for r in (a, b)]
     shared = [i for i in odds[0] if i in odds[1]]
-    facts = a.items.drop_duplicates("item").set_index("item")
+    facts = item_facts(a)
     names = list(dict.fromkeys(facts.category))
     out, values = [], []
     for result, scores in zip((a, b), odds, strict=True):
-        halves: list[tuple[Floats, list[str]]] = []
-        for name in names:
-            items = [i for i in shared if facts.category[i] == name]
-            of = lexemes(facts.cluster[i] for i in items)
-            values_ = np.array([scores[i] for i in items])
-            halves.append((values_, [of[facts.cluster[i]] for i in items]))
+        halves = template_halves(facts, scores, shared)
         words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
         if result.compared == "odds":
             ratio = log_odds.odds_ratio(words).value

@@ -8,8 +8,8 @@ parts are looked at again (binary segmentation; Scott and Knott 1974).
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +35,15 @@ from unmask.studies.paired_items import (
     statistics_of,
     wide,
 )
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Compared, Estimate, Floats, Result
+from unmask.types import (
+    ANTISTEREOTYPE,
+    STEREOTYPE,
+    Compared,
+    Estimate,
+    Floats,
+    Result,
+    Results,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +69,15 @@ class Change:
 class Trend:
     """Runs in order: `scores` by run and concern, and the changes that are real.
 
-    Concerns whose items no two runs share are `untested`.
+    Concerns whose items no two runs share are `untested`. Runs that are `unfit` for a verdict are
+    not followed; the reason is by name.
     """
 
     runs: tuple[str, ...]
     scores: pd.DataFrame
     changes: tuple[Change, ...]
     untested: tuple[str, ...] = ()
+    unfit: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Series(Protocol):
@@ -88,6 +98,11 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
     if len(names) < 2:
         raise DataError("a trend needs two runs or more; give their folders in order.")
     every = answers(results)
+    unfit = _unfit(results)
+    names = [name for name in names if name not in unfit]
+    if len(names) < 2:
+        told = "; ".join(f"{name} is unfit: {reason}" for name, reason in unfit.items())
+        raise DataError(f"a trend needs two runs that are fit for a verdict; {told}.")
     by_run = [[a for a in every if a.model == name] for name in names]
     followed = list(_followed(by_run))
     if not followed:
@@ -105,7 +120,17 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
         factor = len(followed)
         changes += [_change(names, concern, rulers, series, factor, *place) for place in places]
     changes.sort(key=lambda c: c.p)
-    return Trend(tuple(names), scores, tuple(changes), tuple(untested))
+    return Trend(tuple(names), scores, tuple(changes), tuple(untested), unfit)
+
+
+def _unfit(results: Results) -> dict[str, str]:
+    """The runs without any result that a verdict may rest on, and why."""
+    reasons: dict[str, str] = {}
+    for name in results.models:
+        judged = [r for r in results if r.model == name and r.verdicts]
+        if judged and not any(r.fitness.fit for r in judged):
+            reasons[name] = "; ".join(judged[0].fitness.reasons)
+    return reasons
 
 
 def _followed(by_run: Sequence[Sequence[Answer]]) -> Iterator[tuple[str, list[Ruler]]]:

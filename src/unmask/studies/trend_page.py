@@ -25,7 +25,10 @@ def sentences(followed: Trend) -> list[str]:
         out.append(
             f"The runs share too few items about {', '.join(followed.untested)}: not tested."
         )
-    return out
+    return out + [
+        f"{name} is unfit for a verdict and not followed: {reason}."
+        for name, reason in followed.unfit.items()
+    ]
 
 
 def _told(change: Change) -> str:

@@ -332,8 +332,9 @@ class Engine:
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()
         index, gold = batch.index.to(logits.device), batch.gold.to(logits.device)
         most, chosen = logits.amax(-1, keepdim=True), logits[index, gold]
-        # A tie for the most is a hit: this is faster than to look for its place.
-        hit = chosen == most[index, 0]
+        # Only a token likelier than all others is a hit: a network without weights ties them all.
+        alone = (logits == most).sum(-1) == 1
+        hit = (chosen == most[index, 0]) & alone[index]
         # What `logsumexp` does, but for looking for the most once more.
         total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
         values = chosen - total[index]

@@ -47,7 +47,7 @@ class NextSentence:
             )
         gold = np.array([q.gold for q in queries], np.int64)
         chosen = logp[which, gold]
-        hit = logp[which].argmax(1) == gold
+        hit = chosen > logp[which, 1 - gold]
         return Readings(chosen, hit, np.full(len(queries), np.nan), len(rows))
 
     @torch.inference_mode()

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from unmask.errors import UnmaskError
-from unmask.reports.files import visible
+from unmask.support.printable import visible
 
 Spec: TypeAlias = dict[str, Any]
 # Okabe and Ito's colours, which colour-blind readers can tell apart; the first is blue.

@@ -1,13 +1,14 @@
 """A leaderboard as a page: one file, sortable, with the ranks that each model may have."""
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
 
-from unmask.reports.files import visible
 from unmask.reports.templating import rendered
+from unmask.support.printable import visible
 
-FIXED = ("model", "rank", "rank_high", "distance", "biased", "measures")
+FIXED = ("model", "rank", "rank_high", "distance", "biased", "measures", "unranked")
 NOTES = (
     "Ranks: those that a model may have, with 95 % for all models together; models that cannot be "
     "told apart share them.",
@@ -28,9 +29,15 @@ def board_page(board: pd.DataFrame) -> str:
     """The page of a board that `leaderboard` made."""
     scores = [str(c) for c in board.columns if c not in FIXED]
     heads = ["model", "ranks", "distance", "found biased", *scores]
-    last = max(int(board.rank_high.max()), 2)
+    last = max(int(board.rank_high.fillna(0).max()), 2)
     rows = []
     for record in board.to_dict("records"):
+        if record["unranked"]:
+            name = visible(str(record["model"]))
+            values = [_Cell(_number(record[s]), str(record[s])) for s in scores]
+            rest = [_Cell("not ranked", "inf"), _Cell("", "inf"), _Cell("", "inf")]
+            rows.append([_Cell(name, name), *rest, *values])
+            continue
         low, high = int(record["rank"]), int(record["rank_high"])
         bar = tuple(4 + 92 * (r - 1) / (last - 1) for r in (low, high))
         ranks = str(low) if low == high else f"{low} to {high}"
@@ -42,7 +49,7 @@ def board_page(board: pd.DataFrame) -> str:
                 _Cell(ranks, str(low + high / 1000), (bar[0], bar[1])),
                 _Cell(f"{record['distance']:.2f}", str(record["distance"])),
                 _Cell(found, str(record["biased"])),
-                *(_Cell(f"{record[s]:.2f}", str(record[s])) for s in scores),
+                *(_Cell(_number(record[s]), str(record[s])) for s in scores),
             ]
         )
     return rendered(
@@ -52,15 +59,27 @@ def board_page(board: pd.DataFrame) -> str:
         sentence=sentence(board),
         heads=heads,
         rows=rows,
-        notes=NOTES,
+        notes=[
+            *(
+                f"{visible(str(r['model']))} is not ranked: {visible(str(r['unranked']))}."
+                for r in board[board.unranked != ""].to_dict("records")
+            ),
+            *NOTES,
+        ],
     )
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2f}"
 
 
 def sentence(board: pd.DataFrame) -> str:
     """Who is nearest to fair, as far as that can be told."""
     first = [visible(str(m)) for m in board.model[board["rank"] == 1]]
-    if len(first) == len(board):
-        return f"None of the {len(board)} models can be told from the others."
+    if not first:
+        return "No model is fit for a rank: see the reasons below."
+    if len(first) == int((board.unranked == "").sum()) > 1:
+        return f"None of the {len(first)} ranked models can be told from the others."
     if len(first) == 1:
         return f"{first[0]} is nearest to fair on these measures."
     named = ", ".join(first[:5]) + (f" and {len(first) - 5} more" if len(first) > 5 else "")

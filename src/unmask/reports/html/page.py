@@ -15,12 +15,13 @@ from unmask.reports import sentences, standings
 from unmask.reports.answer import Answer, answers
 from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
 from unmask.reports.figures import drawing, result_figures
-from unmask.reports.files import make_folder, put, visible
+from unmask.reports.files import make_folder, put
 from unmask.reports.html import answer_part
 from unmask.reports.html.answer_part import Opening
 from unmask.reports.html.explorer import explored
 from unmask.reports.results import gather
 from unmask.reports.templating import rendered
+from unmask.support.printable import visible
 from unmask.types import Result
 
 PAGE = "report.html"

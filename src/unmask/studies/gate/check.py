@@ -10,24 +10,30 @@ from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Resampling
 from unmask.reports import answer_words
-from unmask.reports.answer import Answer, answers
+from unmask.reports.answer import answers, left_out
 from unmask.reports.results import gather
 from unmask.stats.intervals import DEFAULTS
 from unmask.studies.gate.decide import Outcome, Run, outcome
 from unmask.studies.gate.rules import USUAL, USUAL_BASELINE, Rule, Rules, read
+from unmask.studies.recompute import recomputed
 from unmask.support.registry import unknown
 from unmask.types import Results
 
+LEVEL = 0.95  # of the gate's intervals and tests
 STATES = ("fail", "cannot tell", "pass")
 STATUS = {"pass": 0, "fail": 1, "cannot tell": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a gate decided: the outcome of every rule for every model, and the answers beside."""
+    """What a gate decided: the outcome of every rule for every model, and the answers beside.
+
+    `left_out` names the tests that are not about people, which no rule counts.
+    """
 
     outcomes: tuple[Outcome, ...]
     sentences: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -45,11 +51,10 @@ def gate(
     rules: Rules | Sequence[Rule] | Rule | Path | str | None = None,
     baseline: Any = None,
     resampling: Resampling = DEFAULTS,
-    answer: Sequence[Answer] | None = None,
 ) -> Gate:
     """Whether results keep rules (a file, or records), against a baseline where one is given.
 
-    `answer` is that of the results, where it is known already.
+    Estimates are recomputed from the items at the gate's own level, whatever level the run had.
     Without rules: no stereotype is found, and, with a baseline, no overall score is worse than its
     by 2 points, d = 0.2 or 1.1 times the odds.
     """
@@ -58,7 +63,11 @@ def gate(
         raise DataError("there are no results to judge; run a measure first.")
     chosen = _rules(rules, baseline)
     former = baseline_of(chosen, baseline)
-    every = answers(measured) if answer is None else answer
+    measured = _at_the_gates_level(measured, from_files=_names_files(results))
+    if former is not None:
+        files = _names_files(chosen.baseline if baseline is None else baseline)
+        former = _at_the_gates_level(former, from_files=files)
+    every = answers(measured)
     _check_names(chosen.rules, measured, {a.concern for a in every}, former)
     outcomes = []
     for model in measured.models:
@@ -70,7 +79,21 @@ def gate(
         for m in measured.models
         if (some := [a for a in every if a.model == m])
     }
-    return Gate(tuple(outcomes), sentences)
+    return Gate(tuple(outcomes), sentences, tuple(left_out(measured)))
+
+
+def _names_files(given: Any) -> bool:
+    """Whether results are read from folders: in memory nobody has changed them."""
+    if isinstance(given, str | Path):
+        return True
+    several = isinstance(given, Sequence) and not isinstance(given, Results)
+    return several and any(isinstance(part, str | Path) for part in given)
+
+
+def _at_the_gates_level(results: Results, from_files: bool) -> Results:
+    if from_files or any(r.overall.level != LEVEL for r in results):
+        return recomputed(results, LEVEL)
+    return results
 
 
 def baseline_of(rules: Rules, given: Any = None) -> Results | None:

@@ -28,20 +28,21 @@ from unmask.stats.multiplicity import corrected
 from unmask.stats.verdict import exceeds, judged, too_few
 from unmask.studies.concern_differences import key, paired
 from unmask.studies.gate.rules import Rule
-from unmask.types import Result, Results
+from unmask.types import NOT_ASKED, Result, Results
 
 NAMED = 3  # rulers that a reason names
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether one model keeps one rule, and the reason; of how many rulers."""
+    """Whether one model keeps one rule, and the reason; of how many rulers and which items."""
 
     model: str
     rule: Rule
     state: str
     reason: str
     tested: int
+    items: str = ""
 
     @property
     def counts_as(self) -> str:
@@ -105,6 +106,16 @@ class Run:
             )
         return ((concern, r) for concern, r in every if _matches(rule, concern, r))
 
+    def relevant(self, rule: Rule) -> list[Result]:
+        """The results that a rule is about, whether or not they are fit for a verdict."""
+        if rule.by == "score":
+            rulers = [r for _, r in self.rulers(rule)]
+        else:
+            every = ((a.concern, r) for a in self.answers for r in (*a.rulers, *a.others))
+            rulers = [r for concern, r in every if _matches(rule, concern, r)]
+        trusted = [r.result for r in rulers if r.lab_trust == SOUND or _lenient(rule)]
+        return list({id(r): r for r in trusted}.values())
+
 
 def _has_people(result: Result) -> bool:
     return result.compared == "preference" or concern_of_test(result) is not None
@@ -126,14 +137,60 @@ def outcome(
     """Whether a model keeps a rule, against its baseline where the rule needs one."""
     every = list(mine.rulers(rule))
     fit = [(c, r) for c, r in every if r.trust == SOUND or (r.trust != UNFIT and _lenient(rule))]
+    results = mine.relevant(rule)
+    items = _items(results)
     if not fit:
-        return Outcome(model, rule, "cannot tell", _nothing(every, mine.results), 0)
-    decided = _by_check(rule, model, fit, mine, baseline, resampling)
+        return Outcome(model, rule, "cannot tell", _nothing(every, mine.results), 0, items)
+    decided = replace(_by_check(rule, model, fit, mine, baseline, resampling), items=items)
     missing = _missing(rule, fit)
-    if decided.state == "pass" and missing:
-        reason = f"no ruler to be trusted is about {', '.join(missing)}; the rest: {decided.reason}"
+    obstacles = [f"no ruler to be trusted is about {', '.join(missing)}"] if missing else []
+    obstacles += _unfit(results) + _unscored(rule, results)
+    if decided.state == "pass" and obstacles:
+        reason = f"{_some(obstacles)}; the rest: {decided.reason}"
         return replace(decided, state="cannot tell", reason=reason)
     return decided
+
+
+def _unfit(results: Sequence[Result]) -> list[str]:
+    """Results that no verdict may rest on."""
+    return [
+        f"{r.title} is unfit for a verdict ({'; '.join(r.fitness.reasons)})"
+        for r in results
+        if not r.fitness.fit
+    ]
+
+
+def _unscored(rule: Rule, results: Sequence[Result]) -> list[str]:
+    """Data sets, and categories of them, of which too many items have no score."""
+    out = {}
+    for result in results:
+        parts = {"": (result.coverage.scored, result.coverage.asked)}
+        if "reason" in result.items and result.by_category:
+            first = result.items.drop_duplicates("item")
+            first = first[~first.reason.fillna("").str.startswith(NOT_ASKED)]
+            lost = first.groupby("category").reason.agg(["count", "size"])
+            parts |= {str(k): (size - gone, size) for k, gone, size in lost.itertuples()}
+        for category, (scored, total) in parts.items():
+            chosen = not category or not rule.category or category in rule.category
+            if chosen and 100 * (total - scored) > rule.max_unscored * total:
+                where = f"{result.title}, {category}" if category else result.title
+                share = f"{100 * (total - scored) / total:.0f} %, at most {rule.max_unscored:g} %"
+                out[where] = f"{where}: {total - scored} of {total} items have no score ({share})"
+    return list(out.values())
+
+
+def _items(results: Sequence[Result]) -> str:
+    """How many items of each data set count: those that all its measures have scored."""
+    counts: dict[str, tuple[int, int, int]] = {}
+    for result in results:
+        mine = (result.coverage.scored, result.coverage.asked, result.coverage.ties)
+        scored, total, ties = counts.get(result.data, mine)
+        counts[result.data] = (min(scored, mine[0]), max(total, mine[1]), max(ties, mine[2]))
+    shown = [
+        f"{data} {scored} of {total}" + (f" ({ties} ties)" if ties else "")
+        for data, (scored, total, ties) in counts.items()
+    ]
+    return _some(shown, 5)
 
 
 def _by_check(
@@ -181,8 +238,7 @@ def _nothing(every: Sequence[tuple[str, Ruler]], results: Sequence[Result]) -> s
     if any(r.trust != UNFIT for _, r in every):
         names = ", ".join(dict.fromkeys(r.result.measure for _, r in every))
         return f'no ruler that the lab calls sound ({names}); trust = "any" takes these'
-    ruler = every[0][1]
-    return f"{ruler.result.measure}: {ruler.standing.clause}"
+    return every[0][1].unfit
 
 
 def _found(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from unmask.reports.templating import markdown
-from unmask.studies.gate.check import Gate
+from unmask.studies.gate.check import LEVEL, Gate
 from unmask.studies.gate.decide import Outcome
 
 MARKS = {"pass": "pass", "fail": "FAIL", "cannot tell": "cannot tell"}
@@ -16,6 +16,20 @@ SENTENCES = {
     "fail": "The gate fails.",
     "cannot tell": "The gate cannot tell: nothing is shown to be wrong, and not all to be right.",
 }
+
+
+TESTED = f"Tests are at {100 * LEVEL:g} %, whatever level the run was shown at."
+
+
+def remarks(gate: Gate) -> list[str]:
+    """What a reader has to know beside the rules."""
+    out = gate.left_out
+    return [f"Left out, not about people: {', '.join(out)}."] * bool(out) + [TESTED]
+
+
+def counted_items(outcome: Outcome) -> str:
+    """How many items the decision rests on."""
+    return f"items scored: {outcome.items or 'none'}"
 
 
 def shown(outcome: Outcome) -> str:
@@ -36,6 +50,7 @@ def frame(gate: Gate) -> pd.DataFrame:
                 "counts_as": o.counts_as,
                 "reason": o.reason,
                 "rulers": o.tested,
+                "items": o.items,
             }
             for o in gate.outcomes
         ]
@@ -46,9 +61,11 @@ def record(gate: Gate) -> dict[str, Any]:
     """A gate as plain values."""
     rows = frame(gate).to_dict("records")
     return {
+        "level": LEVEL,
         "state": gate.state,
         "status": gate.status,
         "answers": dict(gate.sentences),
+        "left_out": list(gate.left_out),
         "rules": rows,
     }
 
@@ -67,7 +84,7 @@ def junit(gate: Gate) -> str:
             suite, "testcase", classname=_xml(outcome.model), name=_xml(outcome.rule.name)
         )
         if element:
-            message = _xml(f"{shown(outcome)}: {outcome.reason}")
+            message = _xml(f"{shown(outcome)}: {outcome.reason}; {counted_items(outcome)}")
             ElementTree.SubElement(case, element, message=message)
     ElementTree.indent(suite, " ")
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -94,9 +111,11 @@ def summary(gate: Gate) -> str:
     lines = [f"### Social bias: {SENTENCES[gate.state]}", ""]
     for model, sentence in gate.sentences.items():
         lines += [f"**{markdown(model)}**: {markdown(sentence)}", ""]
-    lines += ["| model | rule | state | reason |", "| :--- | :--- | :--- | :--- |"]
+    heads = ("model", "rule", "state", "reason", "items scored")
+    lines += [f"| {' | '.join(heads)} |", "| :--- " * len(heads) + "|"]
     lines += [
-        "| " + " | ".join(map(markdown, (o.model, o.rule.name, shown(o), o.reason))) + " |"
+        "| " + " | ".join(map(markdown, (o.model, o.rule.name, shown(o), o.reason, o.items))) + " |"
         for o in gate.outcomes
     ]
+    lines += ["", *map(markdown, remarks(gate))]
     return "\n".join(lines) + "\n"

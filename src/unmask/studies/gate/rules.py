@@ -29,7 +29,8 @@ class Rule:
     `no_worse_by`: none is larger than the baseline's by that much (a test of non-inferiority).
     The last two look at concerns, or `by` "score" at each measure's score on a data set.
     `trust` "any" takes rulers that the lab has not cleared, too. `cannot_tell` says what follows
-    where neither can be shown: "stop" (exit status 3), "pass" or "fail".
+    where neither can be shown: "stop" (exit status 3), "pass" or "fail". A rule cannot pass where
+    more than `max_unscored` per cent of the items of a data set, or of a category, have no score.
     """
 
     nothing_found: bool = False
@@ -43,6 +44,7 @@ class Rule:
     by: str = "concern"
     trust: str = "sound"
     cannot_tell: str = "stop"
+    max_unscored: float = 5.0
 
     def __post_init__(self) -> None:
         self._check_choice()
@@ -60,6 +62,9 @@ class Rule:
                 "a rule by score is about at_most or no_worse_by, and measures and data; leave out "
                 "concern and category."
             )
+        most = self.max_unscored
+        if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 100:
+            raise UnmaskError(f"max_unscored is {most!r:.60}; give a percentage from 0 to 100.")
         if not isinstance(self.name, str):
             raise UnmaskError(f"name is {self.name!r:.60}; give a text.")
         object.__setattr__(self, "name", self.name or self._named())

@@ -1,0 +1,1 @@
+"""From results to an answer: what may be concluded from them."""

@@ -1,0 +1,155 @@
+"""Estimates of a result recomputed from its items, at a level of one's choice.
+
+A release decision must not rest on numbers that contradict their items, nor on the level at which
+somebody happened to run. Shares are recomputed whole. Of the other kinds of numbers the value is
+compared with the items, and the interval is moved to the level by its quantiles.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from unmask.answer.fitness import assessed
+from unmask.errors import DataError
+from unmask.flow.results import preferences
+from unmask.options import Resampling
+from unmask.stats import log_odds
+from unmask.stats.effects import by_words
+from unmask.stats.item_statistics import STATISTICS
+from unmask.stats.student_t import quantile
+from unmask.stats.verdict import judged, verdict
+from unmask.studies.paired_items import (
+    TEMPLATES,
+    item_facts,
+    statistic_facts,
+    template_halves,
+)
+from unmask.types import Estimate, Result, Results
+
+TOLERANCE = 1e-6
+
+
+def recomputed(results: Results, level: float) -> Results:
+    """The results with estimates from their items at a level; a contradiction is a DataError."""
+    out = [_recomputed(r, level) for r in results]
+    return Results(assessed(out), results.notes, results.lost)
+
+
+def _recomputed(result: Result, level: float) -> Result:
+    _check_coverage(result)
+    if result.compared == "preference" and "sequence" not in result.overall.method:
+        result = _shares(result, level)
+    else:
+        _check_value(result)
+        result = _moved(result, level)
+    verdicts = {
+        name: verdict(judged(result, name)[1], v.matters) for name, v in result.verdicts.items()
+    }
+    return replace(result, verdicts=verdicts)
+
+
+def _shares(result: Result, level: float) -> Result:
+    settings, frame = result.settings, result.items
+    if settings.get("decimals") is not None:
+        rounded = np.round(frame.score.to_numpy(float), int(settings["decimals"]))
+        frame = frame.assign(score=rounded)
+    compared = preferences(
+        frame,
+        ties=settings.get("ties", "strict"),
+        macro=settings.get("average") == "macro",
+        probabilities=bool(settings.get("probabilities")),
+        resampling=Resampling(level=level, seed=int(settings.get("seed") or 0)),
+    )
+    _check_same(result, "", result.overall, compared.overall)
+    if set(result.by_category) - set(compared.by_category):
+        raise _contradiction(result, "it has categories that no item has")
+    for name, estimate in result.by_category.items():
+        _check_same(result, f" ({name})", estimate, compared.by_category[name])
+    extras = {k: v for k, v in compared.extras.items() if k in result.extras}
+    extras = {**_at_level(result.extras, level), **extras}
+    categories = {k: compared.by_category[k] for k in result.by_category}
+    return replace(result, overall=compared.overall, by_category=categories, extras=extras)
+
+
+def _check_coverage(result: Result) -> None:
+    """The counts of items, as far as the items table has them."""
+    frame = result.items
+    if "reason" not in frame or result.compared in ("association", "index"):
+        return
+    total, scored = frame["item"].nunique(), frame[frame.reason.isna()]["item"].nunique()
+    if (result.coverage.items, result.coverage.scored) != (total, scored):
+        stated = f"{result.coverage.scored} of {result.coverage.items} items are said to be scored"
+        raise _contradiction(result, f"{stated}; the table has {scored} of {total}")
+
+
+def _check_value(result: Result) -> None:
+    """The value of a template test or of a statistic of items, from the items."""
+    name, frame = result.settings.get("statistic"), result.items
+    value = None
+    if name in STATISTICS and "value" in frame:
+        first = frame[frame.reason.isna()].drop_duplicates("item")
+        values = first.value.to_numpy(float)
+        value = STATISTICS[str(name)](values, statistic_facts(first)).value
+    elif result.compared in TEMPLATES and not result.settings.get("samples"):
+        scores = log_odds.of_result(result)
+        (x, x_words), (y, y_words) = template_halves(item_facts(result), scores, list(scores))
+        words = by_words(x, y, x_words, y_words)
+        value = log_odds.odds_ratio(words).value if result.compared == "odds" else words.value
+    elif "without" in frame and frame.without.notna().any():
+        left = frame.without.dropna().to_numpy(float)
+        reach = 3 * float(np.abs(left - left.mean()).max()) + 0.1
+        near = abs(result.overall.value - left.mean()) <= reach
+        value = result.overall.value if near else float(left.mean())
+    if value is not None and abs(value - result.overall.value) > TOLERANCE * max(1, abs(value)):
+        raise _contradiction(
+            result, f"its value is {result.overall.value:.4f}; from the items it is {value:.4f}"
+        )
+
+
+def _check_same(result: Result, where: str, stated: Estimate, found: Estimate) -> None:
+    if stated.n != found.n or abs(stated.value - found.value) > TOLERANCE * 100:
+        raise _contradiction(
+            result,
+            f"its score{where} is {stated.value:.4f} of {stated.n} items; from the items it is "
+            f"{found.value:.4f} of {found.n}",
+        )
+
+
+def _contradiction(result: Result, what: str) -> DataError:
+    return DataError(
+        f"{result.title}, {result.model}: results.json contradicts items.parquet: {what}; run "
+        "again, or restore the files as 'unmask run' wrote them."
+    )
+
+
+def _moved(result: Result, level: float) -> Result:
+    return replace(
+        result,
+        overall=at_level(result.overall, level),
+        by_category=_at_level(result.by_category, level),
+        extras=_at_level(result.extras, level),
+    )
+
+
+def _at_level(estimates: Mapping[str, Estimate], level: float) -> dict[str, Estimate]:
+    return {k: at_level(v, level) for k, v in estimates.items()}
+
+
+def at_level(estimate: Estimate, level: float) -> Estimate:
+    """An estimate with its interval at another level, by the quantiles of t."""
+    if estimate.level == level or math.isnan(estimate.low):
+        return replace(estimate, level=level)
+    df = float(estimate.more.get("df") or math.inf)
+    wanted, had = (quantile((1 + c) / 2, df) for c in (level, estimate.level))
+    inner = quantile(level, df) / had
+    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    bounds = [estimate.value - inner * below, estimate.value + inner * above]
+    return replace(
+        estimate,
+        level=level,
+        low=estimate.value - wanted / had * below,
+        high=estimate.value + wanted / had * above,
+        more={**estimate.more, "inner": bounds},
+    )
