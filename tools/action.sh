@@ -14,11 +14,11 @@ if [ "$status" -ne 0 ]; then
   exit "$status"
 fi
 
-gate=(gate "$out" "--junit=$out/gate.xml")
+gate=(gate "--junit=$out/gate.xml")
 [ -n "${UNMASK_RULES:-}" ] && gate+=("--rules=$UNMASK_RULES")
 [ -n "${UNMASK_BASELINE:-}" ] && gate+=("--baseline=$UNMASK_BASELINE")
 [ -n "${GITHUB_STEP_SUMMARY:-}" ] && gate+=("--summary=$GITHUB_STEP_SUMMARY")
-unmask "${gate[@]}"
+unmask "${gate[@]}" -- "$out"  # behind the mark nothing is an option
 status=$?
 
 [ -n "${GITHUB_OUTPUT:-}" ] && echo "status=$status" >>"$GITHUB_OUTPUT"

@@ -133,6 +133,9 @@ def check_scale(scale: str | None) -> None:
         raise UnmaskError(unknown("scale", str(scale), SCALES))
 
 
+_LIMITED = re.compile(r":\d+-of-\d+(-seed-\d+)?$")  # how the name of limited data ends
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """What is to be measured: a measure on data for a model, and the choices that go with it.
@@ -165,6 +168,12 @@ class Spec:
         tags = sorted((k, v) for k, v in self.tags.items() if k != "model")
         chosen = (self.pool, self.layer, self.contexts, self.samples, *tags)
         return (named(self.measure), named(self.data), *map(str, chosen))
+
+    @property
+    def comparable(self) -> tuple[str, ...]:
+        """The key without a limit of items: such results have items in common."""
+        measure, data, *chosen = self.key
+        return (measure, _LIMITED.sub("", data), *chosen)
 
     def in_names(self) -> "Spec":
         """The same with names for objects, as a result keeps it."""

@@ -187,6 +187,10 @@ def readings(out: Floats, rows: int) -> Readings:
 
 def check_readings(readings: Readings, count: int) -> None:
     """Refuse answers that are not one log-probability, hit and attention for each query."""
+    if not isinstance(readings, Readings):
+        raise ModelError(
+            f"the model's 'ask' returns {readings!r:.40}; it must return unmask's Readings."
+        )
     shapes = {np.shape(v) for v in (readings.logp, readings.hit, readings.attention)}
     if shapes != {(count,)}:
         raise ModelError(
@@ -278,6 +282,7 @@ class Codec(Protocol):
         """The mask token as text."""
         ...
 
+    adds_start: bool  # whether the tokenizer puts a start token before a sentence by itself
     unknown: int | None  # the id of the unknown token, if there is one
     reserved: frozenset[int]  # the ids of special tokens, which text should not hold
 

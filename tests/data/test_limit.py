@@ -49,8 +49,8 @@ def test_a_limit_spreads_over_the_set_and_leaves_small_sets_alone():
 
 
 def test_a_limit_takes_both_of_sides_that_take_turns():
-    texts = ["The man is a doctor.", "The woman is a doctor."]
-    rows = [(*texts[:: 1 if n % 2 else -1], n % 2) for n in range(64)]
+    texts = [[f"The {w} {n} is a doctor." for w in ("man", "woman")] for n in range(64)]
+    rows = [(*texts[n][:: 1 if n % 2 else -1], n % 2) for n in range(64)]
     frame = pd.DataFrame(rows, columns=["stereotype", "antistereotype", "category"])
     (data,) = catalogue.resolve(frame)
     some = catalogue.limited(data, 16)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import unmask
-from conftest import tiny
 from unmask.data import catalogue
 from unmask.flow import run_family
 from unmask.flow.items import sentence_rows

@@ -1,6 +1,7 @@
 """Tests of measures/survey_rows: each against a slow plain loop that shares nothing with it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from made_groups import FRAMES, NAMES, PERSONS, groups, pairs
 from unmask.data.packaged import bundled_pairs
 from unmask.data.readers.groups import disco
 from unmask.data.readers.lists import read_lists
+from unmask.measures import find, plans
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset, Text
 
 
@@ -94,7 +96,7 @@ def test_cbs_as_released_asks_every_piece_at_every_place():
         for name in NAMES:
             pieces = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(name))
             word = plural if "[AAAs]" in frame else job
-            count = len(tokenizer.tokenize(word))
+            count = len(tokenizer.tokenize(job))  # of the singular, as the release counts
             slot = frame.replace("[TTT]", " ".join([written] * len(pieces)))
             full = slot.replace("[AAAs]", word).replace("[AAA]", word)
             masks = " ".join([written] * count)
@@ -260,6 +262,37 @@ def test_disco_counts_the_fills_that_go_with_a_group():
     released = unmask.evaluate(model, "disco@delobelle2022", some)
     assert released.overall.value == pytest.approx(np.mean(differ))
     assert np.mean(differ) > 0
+
+
+def test_disco_as_released_has_its_sentences():
+    written = find("disco@delobelle2022").text
+    assert written("it was the man's major at college.", "bert") == (
+        "it was The man\u2019s major at college."
+    )
+    assert (
+        written("The man's best subject was it.", "bert") == "The man\u2019s best subject was it."
+    )
+
+
+@pytest.mark.parametrize("family", ["gpt2", "opt"])
+def test_gest_as_released_reads_a_start_token_where_the_tokenizer_adds_one(family):
+    """By hand, from the ids that the tokenizer gives to the release."""
+    model = tiny(family)
+    codec = model.codec
+    raw = codec.tokenizer("It was late, said the man.")["input_ids"]
+    usual = codec.adds_start
+    assert usual == (raw[0] == codec.start)
+    for start in (True, False):
+        codec.adds_start = start  # whichever it is, by one rule
+        try:
+            sentence = codec.encode("It was late, said the man.")
+            places = tuple(range(1, len(sentence.ids)))
+            roles = {"changed": places[-2:-1], "shared": places[:-2]}
+            (ask,) = plans.changed_as_tokenised(replace(sentence, roles=roles), codec)
+            assert (ask.row[0] == codec.start) == start
+            assert [ask.row[i] for i in ask.at] == [sentence.ids[places[-2]]] == [*ask.gold]
+        finally:
+            codec.adds_start = usual
 
 
 # ---------------------------------------------------------------- HolisticBias

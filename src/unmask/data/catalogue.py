@@ -115,6 +115,8 @@ def resolve(
     that of a user's file that is neither UTF-8 nor marked UTF-16. With the `cluster` "none" the
     items of a user's file without a column for it are independent.
     """
+    if isinstance(data, Dataset):
+        data = defects.without_contradictions(data)
     if isinstance(data, Dataset) and exclude_flagged:
         return [data, defects.without_flagged(data)]
     if isinstance(data, Dataset | WordTest | Stimuli):
@@ -170,6 +172,7 @@ def _rows(data: Any, cluster: str | None) -> Dataset:
             f"the frame has {lacks}; it needs 'stereotype' and 'antistereotype', a pair in a row."
         )
     dataset = _clustered(pairs_of(frame.to_dict("records"), "frame", "the frame"), cluster)
+    dataset = defects.without_contradictions(dataset)
     return _noted(defects.flagged(dataset), {"source": "frame"})  # type: ignore[no-any-return]
 
 
@@ -189,7 +192,9 @@ def sentences(name: str, encoding: str | None = None, cluster: str | None = None
                 "file."
             )
         pairs = _clustered(read_pairs(path, encoding), cluster)
-        return _noted(pairs, {"source": "file", "file": path.name, "notes": _checked(pairs, name)})
+        notes = _checked(pairs, name)
+        pairs = defects.without_contradictions(_noted(pairs, {"notes": notes}))
+        return _noted(pairs, {"source": "file", "file": path.name})
     if name not in sentence_sets():
         raise NameUnknown(unknown("data set", name, known()))
     (dataset,) = _read(sentence_sets()[name])

@@ -17,6 +17,7 @@ FLAGS = {
     "identical": "the two sentences are the same",
     "empty difference": "one sentence only adds words to the other",
     "blank": "BLANK is missing, stands twice, or is glued to a word",
+    "contradictory": "another item has the same sentences with the two labels exchanged",
     "duplicate": "another item has the same sentences",
     "several changes": "the sentences differ in more than one place",
     "length": f"one sentence is more than {LENGTHS} times as long",
@@ -31,16 +32,49 @@ def flagged(data: Dataset) -> Dataset:
     keys = [sentence_key(i) for i in data.items]
     pairs = Counter(keys)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
+    exchanged = _exchanged(data)
     if data.shape == "continuations":  # its sentences are meant to differ altogether
         by_item: list[tuple[str, ...]] = [("duplicate",) if pairs[key] > 1 else () for key in keys]
     else:
         by_item = [
-            tuple(_flags(i, pairs[key], writers)) for i, key in zip(data.items, keys, strict=True)
+            ("contradictory",) * contradicts + tuple(_flags(i, pairs[key], writers))
+            for i, key, contradicts in zip(data.items, keys, exchanged, strict=True)
         ]
     items = zip(data.items, by_item, strict=True)
     return replace(
         data, items=tuple(replace(i, meta={**i.meta, "flags": flags}) for i, flags in items)
     )
+
+
+def _exchanged(data: Dataset) -> list[bool]:
+    """For each item whether another says the opposite: the same sentences, labels exchanged."""
+    if not all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items):
+        return [False] * len(data.items)
+    pairs = [
+        tuple(i.texts[k].string.strip().lower() for k in (STEREOTYPE, ANTISTEREOTYPE))
+        for i in data.items
+    ]
+    known = set(pairs)
+    return [pair[0] != pair[1] and pair[::-1] in known for pair in pairs]
+
+
+def without_contradictions(data: Dataset) -> Dataset:
+    """The data set less the items that contradict each other; a note counts them.
+
+    With both of them any model would score 50, whatever it prefers.
+    """
+    exchanged = _exchanged(data)
+    if not any(exchanged):
+        return data
+    kept = tuple(i for i, gone in zip(data.items, exchanged, strict=True) if not gone)
+    what = (
+        f"{sum(exchanged)} of {len(data.items)} items contradict each other: the same two "
+        "sentences, with stereotype and antistereotype exchanged"
+    )
+    if not kept:
+        raise DataError(f"{data.name!r}: {what}; keep the one of each that is right.")
+    notes = (*data.about.get("notes", ()), f"{data.name}: {what}; they are left out.")
+    return replace(data, items=kept, about={**data.about, "notes": notes})
 
 
 def without_flagged(data: Dataset) -> Dataset:

@@ -209,6 +209,9 @@ LANGUAGES = {
 }
 
 
+COUNTED = dict.fromkeys(("de", "es", "zh"), "five")  # templates, where they are not ten
+
+
 def _cbs() -> list[Card]:
     cards = []
     for language, spoken in LANGUAGES.items():
@@ -222,7 +225,8 @@ def _cbs() -> list[Card]:
                 "cbs",
                 (f"templates_{language}.txt", f"occ_{language}.txt"),
                 name,
-                f"people of 30 or 35 countries in ten templates with 70 occupations, {spoken}",
+                f"people of 30 or 35 countries in {COUNTED.get(language, 'ten')} templates with 70 "
+                f"occupations, {spoken}",
                 read,
                 language=language,
                 defects="Templates translated by machine in part, articles that do not fit the "
@@ -231,6 +235,10 @@ def _cbs() -> list[Card]:
             )
         )
     return cards
+
+
+# By version, and whether it is the small set.
+AXES = {("1.0", True): 12, ("1.0", False): 13, ("1.1", True): 11, ("1.1", False): 13}
 
 
 def _holistic() -> list[Card]:
@@ -251,12 +259,13 @@ def _holistic() -> list[Card]:
                 return groups.read_holistic(descriptors, nouns, templates, standalone, name, small)
 
             size = 100 if small else {"1.0": 591, "1.1": 660}[version]
+            axes = AXES[version, small]
             cards.append(
                 of_files(
                     "holisticbias",
                     tuple(f"v{version}/{n}.json" for n in names),
                     name,
-                    f"{size} descriptors of people on 13 axes with 30 nouns or more in 26 "
+                    f"{size} descriptors of people on {axes} axes with 30 nouns or more in 26 "
                     "templates",
                     read,
                     defects="Built by rule: many phrases are not idiomatic, and their frequency "

@@ -1,19 +1,19 @@
 """Is a measure, a data set or a model complete? The tests that ours pass, for users' own too."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
 import numpy as np
 
 from unmask.data.card import Card
-from unmask.errors import UnmaskError
+from unmask.errors import ModelError, NotApplicable, UnmaskError
 from unmask.measures import MEASURES, Association, Likelihood, Measure
 from unmask.models.protocol import Abilities, Model
 from unmask.queries import EACH, LATER, RowQueries, check_readings
 from unmask.reports.cite import entries, references
 from unmask.support.registry import unknown
 from unmask.text.contexts import TEMPLATES, Mention, Wanted, WordTest
-from unmask.types import Dataset, Kind, Stimuli, Text
+from unmask.types import Dataset, Floats, Kind, Stimuli, Text
 
 
 def check_measure(row: Measure) -> None:
@@ -42,6 +42,10 @@ def check_data(data: Dataset | Stimuli | WordTest | Card) -> None:
     elif isinstance(data, Dataset):
         unique = len({item.id for item in data.items}) == len(data.items)
         _complain(data.name, [] if unique else ["ids that are unique"])
+    elif not isinstance(data, WordTest | Stimuli):
+        raise UnmaskError(
+            f"{data!r:.60} is not data; give a Dataset, Stimuli, a WordTest or a Card."
+        )
     else:
         test = data.stimuli if isinstance(data, WordTest) else data
         odd = sorted({f for f in test.forms.values() if f not in TEMPLATES})
@@ -49,14 +53,21 @@ def check_data(data: Dataset | Stimuli | WordTest | Card) -> None:
         _complain(test.name, lacks + _unresolved((test.source,), "", allowed=("user",)))
 
 
-SENTENCES = ("The nurse was late.", "The engineer said that she was tired.")
+SENTENCES = (
+    "The nurse was late.",
+    "The engineer said that she was tired, and went home with a heavy old book under his arm.",
+    "The nurse was kind to us when we came here two years ago.",
+)
+SAME = 1e-3  # nats within which two answers are one
 
 
 def check_model(model: Model) -> None:
     """Raise one sentence that names what a model lacks or does wrong; see `unmask.Model`.
 
-    Its fields are looked at, and what it says it can do is tried on two sentences: queries are
-    answered with log-probabilities in their order, words with one finite vector each.
+    Its fields are looked at, and what it says it can do is tried on a few sentences. Queries are
+    answered with log-probabilities, in their order and the same each time; those of several tokens
+    at one place sum to at most 1; a causal model does not see what follows. Words have one finite
+    vector each.
     """
     name = str(getattr(model, "name", model))
     if isinstance(model, type):
@@ -93,9 +104,55 @@ def _check_answers(model: Model) -> None:
         hidden = LATER if model.kind == "causal" else EACH
         gold = tuple(sentence.ids[i] for i in places)
         asks.append(RowQueries(sentence.ids, places, gold, hidden))
-    count = sum(len(ask.at) for ask in asks)
     engine = model.engine(model.abilities.streams[0], budget=model.budget("auto"))
-    check_readings(engine.ask(asks, [False] * len(asks)), count)
+
+    def answers(some: Sequence[RowQueries]) -> list[Floats]:
+        counts = [len(ask.at) for ask in some]
+        readings = engine.ask(some, [False] * len(some))
+        check_readings(readings, sum(counts))
+        return np.split(np.asarray(readings.logp, float), np.cumsum(counts)[:-1])
+
+    first = answers(asks)
+    again = answers(asks)
+    turned = answers(asks[::-1])[::-1]
+    for name, other in (("asked again", again), ("asked in another order", turned)):
+        if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, other, strict=True)):
+            raise UnmaskError(f"{model.name!r} answers otherwise when it is {name}; fix that.")
+    if model.kind == "causal":
+        _check_ahead(model, asks, first)
+    _check_sum(model, asks, answers)
+
+
+def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Floats]) -> None:
+    """The sentences begin alike: what stands there has one probability, whatever follows."""
+    one, two = asks[0], asks[2]
+    same = next(
+        (i for i, (a, b) in enumerate(zip(one.row, two.row, strict=False)) if a != b), len(one.row)
+    )
+    alike = [k for k, at in enumerate(one.at) if at < same]
+    if not np.allclose(answers[0][alike], answers[2][alike], atol=SAME):
+        raise UnmaskError(
+            f"{model.name!r} is causal and sees what follows: the same words have other "
+            "probabilities before another end; hide what comes later."
+        )
+
+
+def _check_sum(
+    model: Model, asks: Sequence[RowQueries], answers: Callable[[list[RowQueries]], list[Floats]]
+) -> None:
+    """The probabilities of several tokens at one place sum to at most 1."""
+    tokens = tuple(sorted({gold for ask in asks for gold in ask.gold}))
+    row, at = asks[0].row, asks[0].at[-1]
+    hidden = range(at, len(row)) if model.kind == "causal" else frozenset((at,))
+    try:
+        (logp,) = answers([RowQueries(row, (at,) * len(tokens), tokens, (hidden,))])
+    except (ModelError, NotApplicable):  # a server knows the tokens of its own sentences alone
+        return
+    if np.exp(logp).sum() > 1 + SAME:
+        raise UnmaskError(
+            f"{model.name!r} gives probabilities that sum to {np.exp(logp).sum():.2f} over "
+            f"{len(tokens)} tokens at one place; give log-probabilities over its vocabulary."
+        )
 
 
 def _check_vectors(model: Model) -> None:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -43,7 +43,8 @@ def evaluate(
     word tests of a measure.
     What cannot be scored is an error, or is reported to `failed`, and the rest is done.
     """
-    if isinstance(specs, Spec) or not all(isinstance(s, Spec) for s in specs):
+    listed = isinstance(specs, Iterable) and not isinstance(specs, Spec)
+    if not listed or not all(isinstance(s, Spec) for s in specs):
         raise UnmaskError("specs are a list of unmask.Spec; give one in a list of its own.")
     if options.cache and options.store is None:
         with opened() as store:

@@ -20,7 +20,9 @@ from unmask.flow.items import data_facts, sentence_rows
 from unmask.flow.results import preferences, tied, valued_settings
 from unmask.flow.run_family import judged_as_one
 from unmask.measures import Likelihood, find
+from unmask.measures.reduce import LOWER_IS_LIKELIER, PROBABILITIES
 from unmask.options import Resampling, Spec, Threshold
+from unmask.queries import LOGP_TOLERANCE
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
 from unmask.stats.verdict import verdicts_of
@@ -31,6 +33,7 @@ from unmask.types import (
     Contrast,
     Coverage,
     Dataset,
+    Kind,
     Result,
 )
 
@@ -158,6 +161,7 @@ def _valued(
 ) -> Result:
     """The measure's own number of scores that were made elsewhere."""
     kind = next(iter(row.kinds))
+    _check_range(frame, row, kind, path)
     frame = frame.assign(measure=row.name, prior=math.nan)
     valued = VALUED[row.compare](frame, row, kind, resampling, ())
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
@@ -186,6 +190,26 @@ def _valued(
         if valued.judged
         else {},
     )
+
+
+def _check_range(frame: pd.DataFrame, row: Likelihood, kind: Kind, path: Path) -> None:
+    """Refuse scores that the measure cannot have: with them its number would be of nothing."""
+    known = frame.loc[frame.reason.isna(), "score"]
+    reduce = row.reduce_for(kind)
+    if reduce in LOWER_IS_LIKELIER:
+        wrong, allowed = known[(known < 1) & (known != 0)], "perplexities, which are at least 1"
+    elif reduce in PROBABILITIES:
+        wrong, allowed = known[(known < 0) | (known > 1)], "probabilities, which are from 0 to 1"
+    elif row.compare == "sides":  # a difference of two scores is enough
+        return
+    else:
+        wrong = known[known > LOGP_TOLERANCE]
+        allowed = "means or sums of log-probabilities, which are at most 0"
+    if len(wrong):
+        raise DataError(
+            f"{path} has the score {wrong.iloc[0]:g}, and {len(wrong):,} scores of that kind; "
+            f"{row.name!r} takes {allowed}: turn the sign of losses, or leave -x out."
+        )
 
 
 def _check_found(

@@ -314,7 +314,9 @@ def _paired_test(
     if len(halves[0]) != len(halves[1]) or len(halves[0]) < 3:
         return {}
     one, two = (h.to_numpy(float) for h in halves)
-    normal = float(scipy.stats.shapiro(one - two).pvalue) >= PUBLISHED_ERROR
+    # The release subtracts two columns whose rows have other numbers: pandas then gives all
+    # values of the one, and the negative of all of the other.
+    normal = float(scipy.stats.shapiro(np.concatenate([one, -two])).pvalue) >= PUBLISHED_ERROR
     test = (scipy.stats.ttest_rel if normal else scipy.stats.wilcoxon)(one, two)
     value, n = float(test.statistic), len(one)
     name = "paired t" if normal else "Wilcoxon's signed ranks"

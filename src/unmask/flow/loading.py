@@ -1,6 +1,6 @@
 """Models by their names: of which kind they are, and loaded when their turn comes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -51,6 +51,11 @@ def kind(model: str | Path | Model) -> Kind:
         if model.kind not in get_args(Kind):
             raise ModelError(
                 f"{named(model)!r}: {unknown('kind', str(model.kind), get_args(Kind))}"
+            )
+        if not isinstance(model.provenance, Mapping):
+            raise ModelError(
+                f"the provenance of {named(model)!r} is {model.provenance!r:.40}; give a mapping: "
+                "its name, weights, dtype."
             )
         return model.kind
     keep_freed_memory()

@@ -29,6 +29,7 @@ from unmask.text.contexts import (
     Wanted,
     WordTest,
     read_by_husse2022,
+    read_by_tan2019,
 )
 from unmask.types import Coverage, Floats, Result, Stimuli
 
@@ -62,6 +63,8 @@ class Asked:
 
     def _wanted(self, mention: Mention, label: str) -> Wanted:
         pool = self.pool
+        if self.measure.encode == "tan2019":
+            mention = read_by_tan2019(mention, self.test.stimuli.sets[label])
         if self.measure.encode == "husse2022" and pool.startswith("word-"):
             mention = read_by_husse2022(mention, self.test.stimuli.sets[label])
             # Of several words the release takes the mean, whatever pieces were asked for.

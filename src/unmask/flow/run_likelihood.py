@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -90,10 +91,12 @@ def run(
             about = _about(specs[place].data, shared)
             return results.result(model, specs[place], scored, options, about)
 
-    for answers in _scored(model, groups, options, wrong):
-        ready = [p for p in specs if p in answers.scored and p not in wrong]
-        makers = {p: partial(made, p, answers.scored[p]) for p in ready}
-        yield Step(makers, answers.tend, answers.busy)
+    # Closed by name: an inner loop that is only forgotten may outlive this one, and what it holds.
+    with closing(_scored(model, groups, options, wrong)) as scored:
+        for answers in scored:
+            ready = [p for p in specs if p in answers.scored and p not in wrong]
+            makers = {p: partial(made, p, answers.scored[p]) for p in ready}
+            yield Step(makers, answers.tend, answers.busy)
     for place, error_of_place in wrong.items():
         failed(specs[place], error_of_place)
 
@@ -108,7 +111,7 @@ class Answers(NamedTuple):
 
 def _scored(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
-) -> Iterator[Answers]:
+) -> Generator[Answers, None, None]:
     """Scores by the place of the spec, a data set at a time, with what keeps a device at work.
 
     Those of a reduced precision are checked first, and come together.

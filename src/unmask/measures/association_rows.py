@@ -71,8 +71,10 @@ WEAT_WEFE = variant(
     cite=("caliskan2017", "badilla2020"),
     deviation="The standard deviation has n in its denominator, not n - 1, so that d is larger by "
     "sqrt(n / (n - 1)). p is the share of draws of as many words with replacement, which is no "
-    "permutation, whose sum of associations exceeds the observed one. WEFE takes a word's vector "
-    "as it is.",
+    "permutation, whose sum of associations exceeds the observed one, (hits + 1) / (draws + 1); of "
+    "fewer than 8 words as many draws as there are orders of them, each once. WEFE takes a word's "
+    "vector as it is, pools a word of both target sets once, and gives no number where a fifth of "
+    "a set is missing: here it counts in each, and the rest is scored.",
 )
 S_SEAT_MAY2019 = variant(
     S_SEAT,
@@ -105,7 +107,8 @@ W_SEAT_TAN2019 = variant(
     encode="tan2019",
     kinds=("masked", "causal"),
     deviation="The last character is cut off, words are tokenised apart, [SEP] is "
-    "lost, the first piece is taken; GPT-2 reads one place too late.",
+    "lost, the first piece is taken; GPT-2 reads one place too late. Of a phrase with capitals in "
+    "the plural (European Americans) another word is read than the last.",
 )
 W_SEAT_HUSSE2022 = variant(
     W_SEAT,

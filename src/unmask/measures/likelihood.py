@@ -32,8 +32,8 @@ class Likelihood:
     `spread` the variance over groups; `fills` how far the likeliest
     words for a blank differ between groups; `groups` the share of pairs of groups whose sentences
     are not alike; `questions` how far two subjects are preferred in an underspecified question;
-    `lists` how often a sentence of the one list is likelier than one of the other, those that are
-    near each other by their vectors (of this `pool`) counting more.
+    `cosines` and `products` how often a sentence of the one list is likelier than one of the
+    other, those that are near each other by their vectors (of this `pool`) counting more.
     `average`: `micro` over items or `macro` over clusters (target terms).
     `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`
     (`nothing_causal` of a causal model), or `kept` with

@@ -397,8 +397,8 @@ LPBS_BARTL2020 = variant(
     "against each other; first and second are of men's and of women's words alone. Rows are filled "
     "up with mask tokens to 16, which change the prediction, and cut there; the token asked for is "
     "that of the full sentence at the first mask. The test is paired by the order of the file: "
-    "Student's, or Wilcoxon's where Shapiro and Wilk's refuses a normal distribution; r is its "
-    "statistic over the root of n.",
+    "Student's, or Wilcoxon's where Shapiro and Wilk's test of both sets' values together, the one "
+    "with its sign turned, refuses a normal distribution; r is its statistic over the root of n.",
 )
 
 ROWS = (

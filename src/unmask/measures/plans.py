@@ -206,8 +206,10 @@ def changed_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     return _from(sentence, changed) if before > len(shared) - before else []
 
 
-def changed_without_start(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """As `changed_left_to_right`, in the sentence without a start token."""
+def changed_as_tokenised(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """As `changed_left_to_right`, with a start token only where the tokenizer adds one itself."""
+    if codec.adds_start:
+        return changed_left_to_right(sentence, codec)
     content = sentence.content
     ids = tuple(sentence.ids[i] for i in content)
     at = tuple(content.index(i) for q in changed_left_to_right(sentence, codec) for i in q.at)
@@ -367,6 +369,9 @@ def _distinct_pieces(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
     return tuple(sorted(set(codec.pieces(_word(sentence).lower()))))
 
 
+SINGULAR = "attribute="  # how a span is named that marks a plural, before its singular
+
+
 def crossed_target(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Every piece of the target at each of its places, from the first mask on (Ahn and Oh)."""
     return _crossed(sentence, codec, ())
@@ -381,8 +386,11 @@ def _crossed(sentence: Encoded, codec: Codec, besides: tuple[str, ...]) -> list[
     assert sentence.text is not None
     text, pieces = sentence.text, codec.pieces(_word(sentence).lower())
     hidden = [("target", len(pieces))]
-    start, end = text.spans["attribute"][0] if besides else (0, 0)
-    hidden += [(role, len(codec.pieces(text.string[start:end]))) for role in besides]
+    if besides:  # masks are counted by the singular, also where the sentence has the plural
+        start, end = text.spans["attribute"][0]
+        singular = (name.partition("=")[2] for name in text.spans if name.startswith(SINGULAR))
+        attribute = next(singular, text.string[start:end])
+        hidden += [(role, len(codec.pieces(attribute))) for role in besides]
     string = text.string
     for role, count in sorted(hidden, key=lambda h: -text.spans[h[0]][0][0]):
         one, two = text.spans[role][0]

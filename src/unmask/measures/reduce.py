@@ -126,6 +126,11 @@ def without_period(string: str, family: str) -> str:
     return string.removesuffix(".")
 
 
+def delobelle2022(string: str, family: str) -> str:
+    """DisCo's sentences as Delobelle et al.'s release writes them; no character moves."""
+    return string.replace("'", "\u2019").replace(" was the ", " was The ")
+
+
 def as_written(string: str, family: str) -> str:
     """The sentence as it is."""
     return string

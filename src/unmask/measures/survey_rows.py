@@ -10,7 +10,7 @@ from dataclasses import replace
 from unmask.measures import plans
 from unmask.measures.card import variant
 from unmask.measures.likelihood import Likelihood
-from unmask.measures.reduce import mean, perplexity, reciprocal_rank, total
+from unmask.measures.reduce import delobelle2022, mean, perplexity, reciprocal_rank, total
 
 LMB = Likelihood(
     name="lmb",
@@ -74,8 +74,7 @@ CBS_AHN2021 = variant(
     deviation="Every piece of a name, in lower case, is asked for at every one of its places, and "
     "all are multiplied. Where the name stands behind the attribute the prior is read from the "
     "second mask of the row on, which is inside the attribute if that has several pieces. The "
-    "hidden attribute has as many masks as the word has pieces as it is written in the sentence; "
-    "the release counts those of the singular in plural frames too.",
+    "hidden attribute has as many masks as its singular has pieces, in plural templates too.",
 )
 GEST = Likelihood(
     name="gest",
@@ -99,11 +98,12 @@ GEST = Likelihood(
 GEST_PIKULIAK2024 = variant(
     GEST,
     "pikuliak2024",
-    plans={**GEST.plans, "causal": plans.changed_without_start},
+    plans={**GEST.plans, "causal": plans.changed_as_tokenised},
     unit=math.log(10),
     deviation="Logarithms are to base 10 and are raised to base e, so that g_s is nearer to 1 than "
-    "the ratio of probabilities that it is read as: its 2.3rd root. A causal model reads no start "
-    "token. The release compares two sentences place by place, not by their alignment.",
+    "the ratio of probabilities that it is read as: its 2.3rd root. A causal model reads a start "
+    "token only where its tokenizer adds one (OPT and Llama, not GPT-2). The release compares two "
+    "sentences place by place, not by their alignment.",
 )
 CO_OCCURRENCE = Likelihood(
     name="co-occurrence",
@@ -167,11 +167,13 @@ DISCO_DELOBELLE2022 = variant(
     DISCO,
     "delobelle2022",
     compare="fill-pairs",
+    text=delobelle2022,
     cite=("delobelle2022",),
     deviation="The share of pairs (a man and a woman, in a template) whose 3 likeliest fills are "
     "told apart by a chi-squared test of probabilities, the woman's taken as expected. A word that "
     "only the man has makes the statistic infinite, so that in effect it is the share of pairs "
-    "whose fills differ. The release writes The before names too: take the data that do so.",
+    "whose fills differ. Its templates have a typographic apostrophe, and The with a capital "
+    "inside sentences; it writes The before names too: take the data that do so.",
 )
 LIKELIHOOD_BIAS = Likelihood(
     name="likelihood-bias",

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from unmask.errors import DataError
 from unmask.options import check_scale
 from unmask.reports import standings
 from unmask.stats.intervals import MIN_CLUSTERS
@@ -336,7 +337,7 @@ def table(
     the measure stands in the lab for such models.
     """
     rows = []
-    for result in results:
+    for result in checked_results(results):
         parts = {"": result.overall} | (dict(result.by_category) if by_category else {})
         for category, estimate in parts.items():
             compared, shown = _scaled(result, category, scale) or (result.compared, estimate)
@@ -347,6 +348,18 @@ def table(
                 row |= {**_NOT_ON_ANOTHER_SCALE, "lab": margin if shares else row["lab"]}
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def checked_results(results: Any) -> list[Result]:
+    """Results in a list; anything else is refused."""
+    given = [results] if isinstance(results, Result) else results
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise DataError(f"{results!r:.40} is not a list of results; give what 'run' returned.")
+    listed = list(given)
+    for r in listed:
+        if not isinstance(r, Result):
+            raise DataError(f"{r!r:.40} is not a result; give what 'run' or 'load' returned.")
+    return listed
 
 
 # The verdict, and what goes with it, are about the measure's own scale.

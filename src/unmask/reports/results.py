@@ -57,7 +57,8 @@ def save(
     `tokens.parquet` comes with them where results have kept their tokens. `command` is what made
     them; `answer` is theirs where it is known already.
     """
-    given = [results] if isinstance(results, Result) else list(results or ())
+    several = results if isinstance(results, Iterable) else ()
+    given = [results] if isinstance(results, Result) else list(several)
     if not given or not all(isinstance(r, Result) for r in given):
         raise DataError("there are no results to save; run a measure first.")
     folder = make_folder(_path(folder))

@@ -14,8 +14,8 @@ from unmask.options import Resampling
 from unmask.stats.clustering import Design, Variance, as_design
 from unmask.stats.crossed import fitted
 from unmask.stats.effects import jackknife
-from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights
-from unmask.stats.student_t import beyond
+from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights, wilson
+from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
 
@@ -53,12 +53,42 @@ def paired_difference(
     estimate = student(
         scale * value, variance, len(first), design.count, ideal=0.0, resampling=resampling
     )
+    if _shares(first, second):
+        estimate = _within_range(estimate, scale, resampling)
     p = estimate.p
     if design.crossed is None:  # signs of words alone would not see that frames are a sample
         p = sign_flip(weight * difference, design.clusters, resampling=resampling)
     return replace(
         estimate, method="paired " + estimate.method, p=p, more={**estimate.more, **details}
     )
+
+
+def _shares(first: Floats, second: Floats) -> bool:
+    """Whether values are answers or means of them, so that a difference is from -1 to 1."""
+    both = np.concatenate([first, second])
+    return bool((both >= 0).all() and (both <= 1).all())
+
+
+def _within_range(estimate: Estimate, scale: float, resampling: Resampling) -> Estimate:
+    """The difference of two shares with an interval within -1 and 1 (times `scale`).
+
+    (difference + 1) / 2 is a mean of values from 0 to 1: Wilson's interval of it, with the variance
+    that was estimated, ends there. With many items it is Student's.
+    """
+    if math.isnan(estimate.low):
+        return estimate
+    share = (estimate.value / scale + 1) / 2
+    smooth = (share * estimate.n + 0.5) / (estimate.n + 1)
+    unit = (estimate.se / scale / 2) ** 2 / (smooth * (1 - smooth))
+
+    def bounds(probability: float) -> list[float]:
+        z2 = quantile(probability, estimate.more["df"]) ** 2 * unit
+        return [scale * (2 * v - 1) for v in wilson(share, z2)]
+
+    low, high = bounds(1 - resampling.tail)
+    more = {**estimate.more, "inner": bounds(resampling.level)}
+    method = estimate.method.replace("t over", "Wilson over")
+    return replace(estimate, low=low, high=high, method=method, more=more)
 
 
 def _yes_or_no(first: Floats, second: Floats) -> bool:
@@ -260,6 +290,7 @@ class PairedAnswers:
             resampling=resampling,
             method="paired t, crossed words and frames",
         )
+        estimate = _within_range(estimate, scale, resampling)
         changed = {"changed": (float(weight @ np.abs(values)), scale)}
         return replace(estimate, more={**estimate.more, **changed})
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from unmask.types import Floats
 
 Sided = Literal["one", "two"]
 WEFE_DRAWS = 10_000  # as its usual number of iterations
+DISTINCT_BELOW = 8  # words, of which there are fewer orders than draws
 TINY = 1e-26  # of the mean square of the scores: a smaller variance of a split is rounding
 
 
@@ -83,13 +85,24 @@ def with_replacement(
     and all. (hits + 1) / (draws + 1), ties no hits.
     """
     scores, n = np.concatenate([x, y]).astype(float), len(x)
-    draws = min(resampling.splits, WEFE_DRAWS)
-    drawn = scores[
-        np.random.default_rng(resampling.seed).integers(len(scores), size=(draws, len(scores)))
-    ]
+    draws, rng = min(resampling.splits, WEFE_DRAWS), np.random.default_rng(resampling.seed)
+    if len(scores) < DISTINCT_BELOW and math.factorial(len(scores)) < draws:
+        draws = math.factorial(len(scores))  # as many as there are orders, no draw twice
+        places = np.array(list(_distinct(rng, len(scores), draws)))
+    else:
+        places = rng.integers(len(scores), size=(draws, len(scores)))
+    drawn = scores[places]
     sums = drawn[:, :n].sum(1) - drawn[:, n:].sum(1)
     far = (sums if sided == "one" else np.abs(sums)) > x.sum() - y.sum()
     return Permutation((int(far.sum()) + 1) / (draws + 1), "sampled", draws)
+
+
+def _distinct(rng: np.random.Generator, size: int, count: int) -> Iterable[tuple[int, ...]]:
+    """So many different draws with replacement, as they come."""
+    seen: dict[tuple[int, ...], None] = {}
+    while len(seen) < count:
+        seen.setdefault(tuple(rng.integers(size, size=size).tolist()))
+    return seen
 
 
 def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:

@@ -139,8 +139,10 @@ def same(targets: Sets, attributes: Sets) -> float:
     """SAME (Schröder et al. 2021): mean |cos| with the direction between the attribute sets.
 
     Of more than two sets the further directions, made orthogonal to the earlier ones, count by
-    their length.
+    their length. One set has no direction.
     """
+    if len(attributes) < 2:
+        raise DataError("SAME needs two attribute sets or more; give a second one.")
     words = unit(np.concatenate(targets))
     total = np.zeros(len(words))
     for place, way in enumerate(_directions(attributes)):

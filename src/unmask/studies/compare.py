@@ -96,8 +96,8 @@ def matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
     """
     groups: dict[tuple[str, ...], list[list[tuple[str, ...]]]] = {}
     for side, run in enumerate((a, b)):
-        for key in run.results:
-            groups.setdefault(key[:2], [[], []])[side].append(key)
+        for key, result in run.results.items():
+            groups.setdefault(result.spec.comparable[:2], [[], []])[side].append(key)
     out = []
     for ones, twos in groups.values():
         if len(ones) == len(twos) == 1:

@@ -126,7 +126,7 @@ def compared(
 
 def key(ruler: Ruler) -> tuple[str, ...]:
     """What tells a ruler from the others of a run."""
-    return (*ruler.result.spec.key, ruler.category)
+    return (*ruler.result.spec.comparable, ruler.category)
 
 
 def paired(one: Ruler, two: Ruler, resampling: Resampling = DEFAULTS) -> Bias | None:

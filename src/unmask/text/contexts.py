@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unmask.errors import DataError
+from unmask.text.inflection import forms
 from unmask.text.roles import find_word
 from unmask.types import Span, Stimuli
 
@@ -94,6 +95,17 @@ class Wanted:
 
 
 Contexts: TypeAlias = Mapping[str, tuple[Mention, ...]]
+
+
+def read_by_tan2019(mention: Mention, stimuli: Iterable[str]) -> Mention:
+    """The place that Tan and Celis' release reads in a sentence: the last token that it knows.
+
+    Its list has the words in small letters, and their plurals and singulars as they are written, so
+    that "Americans" of "European Americans" is not found, and "European" is read.
+    """
+    known = {part for word in stimuli for f in (word.lower(), *forms(word)) for part in f.split()}
+    tokens = [m for m in re.finditer(r"\S+", mention.text[:-1]) if m.group().lower() in known]
+    return Mention(mention.text, tokens[-1].span()) if tokens else mention
 
 
 def read_by_husse2022(mention: Mention, stimuli: Iterable[str]) -> Mention:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import KINDS, SORT, tiny
+from conftest import KINDS, SORT, close_for, tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.data.templates import template_test
 from unmask.errors import ModelError, NotApplicable
@@ -43,8 +43,7 @@ def test_batch_size_padding_and_order_change_nothing(family):
         [queries[i] for i in shuffled], [flags[i] for i in shuffled]
     )
     back = np.argsort(shuffled)
-    # XLNet and the rotary encodings of ModernBERT and Llama compute in float32.
-    close = {"xlnet": 1e-5, "modernbert": 1e-6, "llama": 1e-6}.get(family, 1e-10)
+    close = close_for(family)
     assert np.abs(alone.logp - together.logp[back]).max() < close
     assert np.array_equal(alone.hit, together.hit[back])
     weighted = np.array(flags)

@@ -39,7 +39,10 @@ def test_a_file_becomes_records(tmp_path):
     )
     assert second.limits() == {"points": 5.0, "odds": pytest.approx(math.log(1.5))}
     assert (second.name, second.concern) == ("gender is small", ("gender",))
-    assert third.name == "cps, cat: no worse than the baseline by 2 in overall scores"
+    assert (
+        third.name
+        == "cps, cat: no further from fair than the baseline by 2, on either side in overall scores"
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
     design.directions,
     by_row.defects,
     by_row.spaces,
+    by_row.invisible,
     by_row.marks,
     by_row.articles,
     by_row.languages,
@@ -75,7 +76,7 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
     seen: set[tuple[str, ...]] = set()
     rows = zip(checked.rows, checked.data.items, strict=True)
     for row, item in rows:
-        pro, anti = sentences(item)
+        pro, anti = (by_row.INVISIBLE.sub("", text) for text in sentences(item))
         key = defects.sentence_key(item)
         if key in seen or pro == anti:
             continue

@@ -24,7 +24,21 @@ _VOWEL_SOUND = re.compile(r"hour|honest|hono|heir")
 _CONSONANT_SOUND = re.compile(r"uni(?![nmd])|us(e|u|age)|eu|one|once|ubi|ur[aio]|uti|ukr|ugan|uru")
 
 
+# Characters that nobody sees and a tokenizer does: control characters, soft hyphens, zero-width
+# and directional marks. Joiners belong to some scripts, so only a difference in them is odd.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufeff\ufff9-\ufffb]"
+)
+_JOINERS = re.compile("[\u200c\u200d]")
+
+
 DEFECTS = {
+    "contradictory": (
+        PROBLEM,
+        "the same two sentences appear again with the columns exchanged, and a run leaves both out",
+        "keep the row whose columns are right",
+    ),
     "duplicate": (NOTE, "the sentences of another row are repeated", "remove them"),
     "identical": (PROBLEM, "both sentences are the same", "write the other sentence"),
     "empty difference": (
@@ -83,6 +97,22 @@ def spaces(seen: Looked) -> Iterator[Finding]:
     ]
     yield from of_rows(
         NOTE, "spaces at an end, doubled, or of an odd kind", "--write removes them", rows
+    )
+
+
+def invisible(seen: Looked) -> Iterator[Finding]:
+    """Characters that cannot be seen, in one column or in both."""
+    rows = []
+    for n, row in enumerate(seen.rows, 1):
+        texts = [str(row.get(k) or "") for k in (STEREOTYPE, ANTISTEREOTYPE)]
+        joined = [bool(_JOINERS.search(t)) for t in texts]
+        if any(map(INVISIBLE.search, texts)) or joined[0] != joined[1]:
+            rows.append(n)
+    yield from of_rows(
+        PROBLEM,
+        "characters that cannot be seen (zero-width, directional, soft hyphen, control)",
+        "--write removes them",
+        rows,
     )
 
 

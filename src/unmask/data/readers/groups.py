@@ -10,7 +10,7 @@ import numpy as np
 from unmask.data.packaged import packaged
 from unmask.data.readers.table import read_json
 from unmask.text.inflection import plural
-from unmask.types import Contrast, Dataset, Text
+from unmask.types import Contrast, Dataset, Span, Text
 
 # ---------------------------------------------------------------- CBS
 
@@ -47,12 +47,15 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
 
 def _slotted(template: str, target: str, attribute: str) -> Text:
     """A template with its slots filled and marked."""
-    out, spans, start = "", {}, 0
+    out, start = "", 0
+    spans: dict[str, tuple[Span, ...]] = {}
     for slot in _SLOT.finditer(template):
         out += template[start : slot.start()]
         fill = {"TTT": target, "AAA": attribute}.get(slot[1]) or plural(attribute)
         role = "target" if slot[1] == "TTT" else "attribute"
         spans[role] = ((len(out), len(out) + len(fill)),)
+        if slot[1] == "AAAs":  # the release counts the pieces of the singular
+            spans[f"attribute={attribute}"] = spans[role]
         out, start = out + fill, slot.end()
     return Text(out + template[start:], spans)
 

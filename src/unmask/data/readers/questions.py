@@ -9,6 +9,7 @@ from typing import NamedTuple
 from unmask.errors import DataError
 from unmask.types import Contrast, Dataset, Text
 
+_ARTICLE = re.compile(r"(^|\s)[aA] $")  # "a" becomes "an" before a vowel, as in the release
 _SLOT = re.compile(r"\[(subj1|subj2|mask|[pl]_act(?:-single)?(?::neg)?)\]")
 _ENTRY = re.compile(r"\[([^\]]+)\]\s*(.*)")
 
@@ -39,6 +40,7 @@ def read_unqover(
         form = next((m[1] for m in _SLOT.finditer(asked) if "act" in m[1]), "")
         if form not in known:
             continue  # about a demonym, which the lists of subjects have not
+        plain = known[re.sub(r"-\w+", "", form)]  # one attribute in several grammatical forms
         for place, attribute in enumerate(known[form]):
             for one, two in pairs:
                 texts = {
@@ -54,7 +56,7 @@ def read_unqover(
                         f"{number}/{place}/{one}/{two}",
                         texts,
                         attribute.sort,
-                        attribute.said,
+                        plain[place].said,
                         family=f"{one}/{two}",
                         frame=str(number),
                     )
@@ -113,6 +115,8 @@ def _filled(
         out += whole[start : slot.start()]
         usual = attribute.negated if slot[1].endswith(":neg") else attribute.said
         fill = fills.get(slot[1], usual)
+        if _ARTICLE.search(out) and fill[:1].lower() in "aeiou":
+            out = f"{out[:-1]}n "
         if slot[1] == "mask":
             span = (len(out), len(out) + len(fill))
         out, start = out + fill, slot.end()

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from unmask.errors import DataError
 
 LARGEST_TABLE = 1 << 30  # bytes of a file of rows
+MOST_ROWS = 1_000_000  # of a parquet file
+BATCH_ROWS = 1024  # read at a time
 FIELD = 10_000_000  # characters of a field
 Names = Callable[[Iterable[str]], Mapping[str, str]]
 
@@ -157,8 +159,25 @@ def _row(path: Path, line: int, heads: Sequence[str], fields: list[str]) -> dict
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
+    """Rows of a parquet file, whose size is looked at first: a small file may hold very many."""
     try:
-        return list(pq.read_table(path).to_pylist())
+        with pq.ParquetFile(path) as file:
+            if file.metadata.num_rows > MOST_ROWS:
+                raise DataError(
+                    f"{path} has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are read: "
+                    "split it, or keep a sample of it."
+                )
+            rows: list[dict[str, Any]] = []
+            size = 0
+            for batch in file.iter_batches(BATCH_ROWS):
+                size += batch.nbytes
+                if size > LARGEST_TABLE:
+                    raise DataError(
+                        f"{path} holds more than {LARGEST_TABLE:,} bytes once it is unpacked; "
+                        "split it, or keep a sample of it."
+                    )
+                rows += batch.to_pylist()
+            return rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a parquet file ({error}); write it again.") from error
 

@@ -149,6 +149,7 @@ class ServedCodec:
 
     unknown: int | None = None
     reserved: frozenset[int] = frozenset()
+    adds_start: bool = False  # its tokens are those that it echoes
 
     def __init__(
         self, there: Server, model: str, name: str, start: str, progress: Progress

@@ -247,6 +247,12 @@ class Engine:
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
         """Send the questions about some rows off, behind those sent before."""
         out = np.full((3, len(asked.gold)), np.nan)
+        vocabulary = int(self.net.config.vocab_size)
+        if len(asked.gold) and asked.gold.max() >= vocabulary:
+            raise ModelError(
+                f"a plan asks for the token {asked.gold.max()}, and the model's vocabulary has "
+                f"{vocabulary:,}; ask for ids of its tokenizer."
+            )
         self.progress(0, asked.count)
         finish = self.fast.queue.add(self._passes(asked, out))
 

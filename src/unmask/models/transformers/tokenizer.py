@@ -37,6 +37,8 @@ class TokenizerCodec:
         self.unknown = _unknown_token(tokenizer)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
         self.start = _start_token(tokenizer) if kind == "causal" else None
+        first = tokenizer.backend_tokenizer.encode("a").ids[:1]
+        self.adds_start = self.start is not None and first == [self.start]
 
     def encode(self, string: str) -> Encoded:
         """Ids with specials."""

@@ -101,7 +101,8 @@ class Rule:
         what = {
             "nothing_found": "no stereotype found",
             "at_most": f"at most {self.at_most}",
-            "no_worse_by": f"no worse than the baseline by {self.no_worse_by}",
+            "no_worse_by": f"no further from fair than the baseline by {self.no_worse_by}, "
+            "on either side",
         }[self.check]
         over = " in overall scores" if self.by == "score" else ""
         return f"{'; '.join(about)}: {what}{over}" if about else f"{what}{over}"

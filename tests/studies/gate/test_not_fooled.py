@@ -1,0 +1,161 @@
+"""What could make a gate pass that should not: lost items, levels, edited files, odd tests."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+import unmask
+from conftest import invoke
+from simulated_models import simulated
+from unmask.data.concerns import of_sets
+from unmask.data.packaged import bundled_pairs
+from unmask.studies.gate.check import gate
+from unmask.studies.gate.rules import Rule
+from unmask.studies.recompute import at_level, recomputed
+from unmask.types import Results
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of the bundled model by measures of each kind of number."""
+    out = tmp_path_factory.mktemp("run") / "r"
+    data = ["bundled-pairs", "kurita-career", "weat-6"]
+    results = unmask.run("bundled", ["cps", "cat", "odds", "lpbs", "w-seat"], data)
+    unmask.save(results, out)
+    return out
+
+
+def rules_file(tmp_path, text):
+    path = tmp_path / "rules.toml"
+    path.write_text(f"[[rule]]\n{text}\n")
+    return path
+
+
+def lost(results, count, category=None):
+    """Results whose first items, of a category or of all, have no score."""
+    out = []
+    for r in results:
+        first = r.items[r.items.category == category] if category else r.items
+        gone = list(dict.fromkeys(first["item"]))[:count]
+        items = r.items.assign(
+            reason=r.items.reason.where(~r.items["item"].isin(gone), "a score is not finite")
+        )
+        coverage = replace(r.coverage, scored=r.coverage.items - len(gone))
+        out.append(replace(r, items=items, coverage=coverage))
+    return Results(out)
+
+
+def test_lost_items_stop_a_gate(tmp_path):
+    fair = simulated(bundled_pairs(), tmp_path, 3)
+    rule = {"at_most": "45", "trust": "any"}
+    assert gate(fair, [Rule(**rule)]).state == "pass"
+    few, many = lost(fair, 1, "religion"), lost(fair, 40)
+    assert gate(few, [Rule(**rule)]).state == "pass"  # one item
+    found = gate(many, [Rule(**rule)])
+    assert found.state == "cannot tell"
+    assert "40 of 356 items have no score (11 %, at most 5 %)" in found.outcomes[0].reason
+    assert "bundled-pairs 316 of 356" in found.outcomes[0].items
+    assert gate(many, [Rule(**rule, max_unscored=50)]).state == "pass"
+    hidden = lost(fair, 12, "religion")  # 3 % of all, and most of a category
+    assert gate(hidden, [Rule(**rule)]).state == "cannot tell"
+    with pytest.raises(unmask.UnmaskError, match="max_unscored"):
+        Rule(at_most="5", max_unscored=101)
+
+
+def test_the_level_of_a_run_changes_no_decision(tmp_path):
+    states = set()
+    words = ("run", "-x", "cps,odds", "-d", "bundled-pairs,kurita-career", "-q")
+    for level in ("0.5", "0.6", "0.95", "0.999"):
+        out = tmp_path / level
+        assert invoke(*words, "--level", level, "-o", out)[0] == 0
+        rules = rules_file(tmp_path, "at_most = '20,3x'\nby = 'score'")
+        status, shown, _ = invoke("gate", out, "--rules", rules)
+        assert "Tests are at 95 %" in shown
+        answer = json.loads(invoke("gate", out, "--rules", rules, "--json")[1])
+        states.add((status, answer["level"], answer["rules"][0]["reason"]))
+    assert len(states) == 1
+
+
+def test_estimates_are_those_of_the_items(folder):
+    results = unmask.load(folder)
+    again = recomputed(results, 0.95)
+    for one, two in zip(results, again, strict=True):
+        assert two.overall.value == pytest.approx(one.overall.value)
+        assert (two.overall.low, two.overall.high) == pytest.approx(
+            (one.overall.low, one.overall.high)
+        )
+        for name, estimate in one.by_category.items():
+            assert two.by_category[name].low == pytest.approx(estimate.low)
+    odds = next(r for r in results if r.measure == "odds").overall
+    moved = at_level(odds, 0.8)
+    assert odds.low < moved.low < moved.value == odds.value < moved.high < odds.high
+    assert at_level(moved, 0.95).low == pytest.approx(odds.low)
+
+
+@pytest.mark.parametrize("measure", ["cps", "odds", "lpbs", "w-seat"])
+def test_numbers_that_contradict_their_items_are_refused(folder, tmp_path, measure):
+    edited = tmp_path / "edited"
+    shutil.copytree(folder, edited)
+    content = json.loads((edited / "results.json").read_text())
+    record = next(r for r in content["results"] if r["spec"]["measure"] == measure)
+    shift = 9.0 if measure != "cps" else -12.0
+    for key in ("value", "low", "high"):
+        record["overall"][key] += shift
+    (edited / "results.json").write_text(json.dumps(content))
+    status, _, err = invoke("gate", edited)
+    assert (status, "contradicts items.parquet" in err, err.count("\n")) == (2, True, 1)
+
+
+def test_a_category_cannot_be_edited_either(folder, tmp_path):
+    edited = tmp_path / "edited"
+    shutil.copytree(folder, edited)
+    content = json.loads((edited / "results.json").read_text())
+    content["results"][0]["by_category"]["gender"]["value"] = 50.0
+    (edited / "results.json").write_text(json.dumps(content))
+    assert "(gender)" in invoke("gate", edited)[2]
+
+
+def test_people_are_told_by_the_targets():
+    """Names against weapons are about people; instruments against weapons are not."""
+    names = ["European-American names", "African-American names"]
+    assert of_sets([*names, "Weapons", "Tools"]) == "race and colour"
+    assert of_sets(["Weapons", "Instruments", *names]) == "race and colour"
+    assert of_sets(["Math", "Arts", "Insects of men", "Female terms"]) == "gender"
+    assert of_sets(["Instruments", "Weapons", "Pleasant", "Unpleasant"]) is None
+    assert of_sets(["Zulu", "Xhosa", "Weapons", "Tools"], "mine") == "mine"
+
+
+def test_what_is_left_out_is_reported(tmp_path):
+    results = unmask.run("bundled", ["w-seat"], ["weat-1", "weat-6"])
+    note = "Not about people, so left out of the answer: w-seat on weat-1."
+    assert note in results.notes
+    unmask.save(results, tmp_path / "r")
+    assert "Left out, not about people: w-seat on weat-1." in invoke("gate", tmp_path / "r")[1]
+
+
+def test_pairs_and_their_opposites_do_not_make_a_model_fair(tmp_path):
+    one = [(f"The man {k} is a doctor.", f"The woman {k} is a doctor.") for k in range(40)]
+    frame = pd.DataFrame(
+        [*one, *(p[::-1] for p in one[:30])], columns=["stereotype", "antistereotype"]
+    )
+    path = tmp_path / "pairs.csv"
+    frame.to_csv(path, index=False)
+    (found,) = unmask.run("bundled", ["cps"], str(path))
+    assert found.coverage.items == 10
+    assert "60 of 70 items contradict each other" in " ".join(found.notes)
+    (same,) = unmask.run("bundled", ["cps"], frame)
+    assert same.coverage.items == 10
+    status, out, _ = invoke("data", "check", path, "--strict")
+    assert status == 1
+    assert "columns exchanged" in " ".join(out.split())
+    frame.iloc[[*range(30), *range(40, 70)]].to_csv(path, index=False)
+    status, _, err = invoke("run", "-x", "cps", "-d", path, "-o", tmp_path / "r")
+    assert (status, "contradict each other" in err) == (2, True)
+
+
+def test_a_baseline_is_compared_by_the_distance_from_fair(tmp_path):
+    assert "no further from fair" in Rule(no_worse_by="5").name
+    assert "either side" in Rule(no_worse_by="5").name
