@@ -24,6 +24,7 @@ from tokenizers import (
     trainers,
 )
 
+from unmask import api
 from unmask.cli.main import main
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import reduce
@@ -31,8 +32,10 @@ from unmask.flow import results as results_
 from unmask.models.transformers.model import TransformerModel, wrap
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-# Answers are kept for this process alone: no test finds those of another run.
-os.environ["UNMASK_CACHE"] = tempfile.mkdtemp(prefix="unmask-tests-")
+# Answers are cached for this run of the tests alone; its processes share them.
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+CACHE = Path(tempfile.gettempdir()) / f"unmask-tests-{_RUN}" if _RUN else tempfile.mkdtemp()
+os.environ["UNMASK_CACHE"] = str(CACHE)
 torch.set_num_threads(1)  # tiny networks; the tests run in two processes
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -85,6 +88,31 @@ def invoke(*arguments):
     finally:
         sys.argv = before
     return status, out.getvalue(), err.getvalue()
+
+
+def _with_cache(run):
+    """Ask the bundled model the same question once, in however many tests it is asked.
+
+    Only by its name and with no choice of how it runs; networks in memory are always asked.
+    """
+
+    def cached(models, measures, data, options):
+        named = [models] if isinstance(models, str) else models
+        usual = not {"cache", "dtype", "device", "engine", "fast", "load"} & {*options}
+        if usual and isinstance(named, list | tuple) and all(m == "bundled" for m in named):
+            options = {**options, "cache": True}
+        return run(models, measures, data, options)
+
+    return cached
+
+
+api._run = _with_cache(api._run)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _elsewhere(tmp_path_factory):
+    """What a command writes by default goes to a temporary folder, not into the checkout."""
+    os.chdir(tmp_path_factory.mktemp("work"))
 
 
 @pytest.fixture

@@ -101,6 +101,14 @@ def test_imports_point_one_way_and_late_ones_are_heavy():
         graph = {n: ts for n, ts in graph.items() if n not in free}
 
 
+def test_tests_leave_the_checkout_as_it_is():
+    """Commands write into the working directory by default: here that is a temporary one."""
+    assert not Path.cwd().is_relative_to(ROOT)
+    status, out, _ = invoke("run", "-x", "cps", "--limit", "4", "-q")
+    assert status == 0
+    assert (Path.cwd() / out.strip() / "results.json").is_file()
+
+
 def test_files_are_laid_out_by_the_formatter():
     skipped = sum(path.read_text().count("fmt: skip") for path, _, _ in modules())
     assert skipped <= 5

@@ -18,7 +18,7 @@ from unmask.reports.answer import answers
 from unmask.studies.trend import trend
 from unmask.types import Results
 
-MEASURES = ["cps", "cat", "aul", "odds", "w-seat"]
+MEASURES = ["cps", "cat", "odds", "w-seat"]
 DATA = ["bundled-pairs", "kurita-career", "weat-6"]
 
 
@@ -51,12 +51,12 @@ def measured(damage):
         damage(net)
     net.config._name_or_path = damage.__name__
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED_FOLDER)
-    return unmask.run((net, tokenizer), MEASURES, DATA, limit=120)
+    return unmask.run((net, tokenizer), MEASURES, DATA, limit=36)
 
 
 @cache
 def sound():
-    return unmask.run("bundled", MEASURES, DATA, limit=120)
+    return unmask.run("bundled", MEASURES, DATA, limit=36)
 
 
 @pytest.mark.parametrize("damage", [no_weights, no_embeddings, no_norms, noise])

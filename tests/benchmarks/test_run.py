@@ -11,8 +11,19 @@ from conftest import ROOT, SHARED
 
 HELPERS = ("all", "sizes", "recorded")
 BENCHMARKS = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if p.stem not in HELPERS)
-# Minutes, or another commit: in `make test-all`.
-LONG = ("likelihood", "lab", "side_by_side", "cluster")
+# More than a few seconds, or another commit: in `make test-all`.
+LONG = (
+    "cache",
+    "checkpoints",
+    "cluster",
+    "families",
+    "growth",
+    "lab",
+    "likelihood",
+    "peers",
+    "side_by_side",
+    "table5",
+)
 TOOLS = sorted(p.relative_to(ROOT) for p in (ROOT / "tools").rglob("*.py"))
 
 

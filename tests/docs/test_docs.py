@@ -1,11 +1,8 @@
 """The examples of the README and the documentation run."""
 
 import json
-import os
 import re
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -21,8 +18,6 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 def test_python_examples_run(page, tmp_path, monkeypatch):
     """What one page asked of the bundled model the next need not ask again."""
     monkeypatch.chdir(tmp_path)
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "alone")
-    monkeypatch.setenv("UNMASK_CACHE", str(Path(tempfile.gettempdir()) / f"unmask-docs-{run}"))
     for name in ("run", "evaluate"):
         monkeypatch.setattr(unmask, name, partial(getattr(unmask, name), cache=True))
     # The README begins as the quick start does: together they ask the model once.

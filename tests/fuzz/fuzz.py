@@ -1,6 +1,6 @@
 """Damaged and hostile inputs against every reader and command, in this process and seeded.
 
-    python tests/fuzz/fuzz.py [--count 3000] [--seed 0] [--only KIND]
+    python tests/fuzz/fuzz.py [--count 4000] [--seed 0] [--only KIND]
 
 Each case is a valid file that was damaged, a command with odd arguments, or one of `hostile`:
 logs of harnesses, networks in memory, rows of one's own, packages, servers. What may happen: it
@@ -21,6 +21,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,10 @@ import pandas as pd
 from hostile import KINDS
 
 import unmask
-from conftest import finish, invoke, made_tokenizer, make_net
+from conftest import SHARED, finish, invoke, made_tokenizer, make_net
 from unmask.corpus import readers as corpus
 from unmask.data import wordsets
-from unmask.data.readers import pairs, seat, stereoset
+from unmask.data.readers import field, groups, occupations, pairs, questions, seat, stereoset
 from unmask.errors import UnmaskError
 from unmask.flow import external_scores
 from unmask.models.answer_cache import VectorAnswers, opened
@@ -310,7 +311,56 @@ def answers_file() -> bytes:
         return path.read_bytes()
 
 
+UNQOVER = "field/unqover/word_lists"
+
+
+def published(name: str) -> bytes:
+    """The beginning of a published file, where the development data are there."""
+    path, lines = SHARED / name, 3 if UNQOVER in name else 60  # of those each makes thousands
+    return b"\n".join(path.read_bytes().split(b"\n")[:lines]) if path.is_file() else b""
+
+
+def read_items(read: Any, *others: str) -> Any:
+    def check(path: Path) -> None:
+        missing = [o for o in others if not (SHARED / o).is_file()]
+        if missing or not path.stat().st_size:
+            return
+        data = read(path, *(SHARED / o for o in others))
+        for item in getattr(data, "items", ()):
+            assert all(t.string.strip() for t in item.texts.values())
+
+    return check
+
+
+# Published files: where they are, their reader, and what is read with them.
+FIELD = {
+    "bec.tsv": ("field/bec-pro/BEC-Pro_EN.tsv", occupations.read_bec_pro_templates),
+    "gest.csv": ("field/gest/gest.csv", field.read_gest),
+    "cbs.txt": (
+        "field/cbs/templates_en.txt",
+        lambda path, words: groups.read_cbs(path, words, "cbs", "en"),
+        "field/cbs/occ_en.txt",
+    ),
+    "unqover": (
+        f"{UNQOVER}/slots/religion_noact_lm",
+        lambda path, *others: questions.read_unqover(path, *others, name="u"),
+        f"{UNQOVER}/activities/biased_religion",
+        f"{UNQOVER}/nouns/subjects/religion_bert",
+    ),
+    "nouns.txt": (
+        "field/disco/generalized_swaps.txt",
+        groups.read_gendered_nouns,
+        "field/disco/extra_gendered_words.txt",
+    ),
+    "professions.json": ("field/bolukbasi/professions.json", field.read_co_occurrence),
+    "crows.csv": ("crows-pairs/crows_pairs_anonymized.csv", pairs.read_crows_pairs),
+    "russian.json": ("multilingual/russian.json", pairs.read_translated),
+}
 READERS = {
+    **{
+        name: (partial(published, row[0]), read_items(row[1], *row[2:]), 1)
+        for name, row in FIELD.items()
+    },
     "pairs.csv": (csv_file, read_pairs, 4),
     "pairs.tsv": (tsv_file, read_pairs, 2),
     "pairs.jsonl": (jsonl_file, read_pairs, 3),
@@ -379,7 +429,72 @@ def run_damaged_results(w: World, rng: random.Random) -> Any:
     for name in ("results.json", "items.parquet"):
         data = (w.done / name).read_bytes()
         (broken / name).write_bytes(damaged(data, rng) if name == hurt else data)
-    return rng.choice([["cite", broken], ["compare", w.done, broken], ["compare", broken, broken]])
+    if rng.random() < 0.2:  # results of another version, older or newer
+        content = json.loads((w.done / "results.json").read_text())
+        content["schema"] = rng.choice([0, 1, 1, 2, 3, "2", None])
+        (broken / "results.json").write_text(json.dumps(content))
+        (broken / "items.parquet").write_bytes((w.done / "items.parquet").read_bytes())
+    out = w.folder / "out"
+    return rng.choice(
+        [
+            ["cite", broken],
+            ["compare", w.done, broken],
+            ["compare", broken, broken],
+            ["gate", broken],
+            ["gate", w.done, "--baseline", broken],
+            ["trend", w.done, broken, "-o", out, "--force"],
+            ["leaderboard", w.done, broken],
+            ["items", broken],
+            ["report", broken],
+            ["export", "--format", rng.choice(["csv", "csv-items", "md", "tex", "hub"]), broken],
+        ]
+    )
+
+
+def run_damaged_rules(w: World, rng: random.Random) -> Any:
+    rules = w.folder / "rules.toml"
+    rules.write_bytes(damaged(RULES, rng))
+    return ["gate", w.done, "--rules", rules, "--baseline", w.done]
+
+
+RULES = b"""
+[[rule]]
+nothing_found = true
+[[rule]]
+at_most = "10, 1.5x"
+concern = "c0"
+trust = "any"
+max_unscored = 10
+[[rule]]
+no_worse_by = "2"
+by = "score"
+"""
+
+
+def run_data_check(w: World, rng: random.Random) -> Any:
+    path = w.folder / f"c{rng.choice(['.csv', '.tsv', '.jsonl'])}"
+    makers = {".csv": csv_file, ".tsv": tsv_file, ".jsonl": jsonl_file}
+    content = makers[path.suffix]()
+    for old, new in rng.choice(LANGUAGES).items():
+        content = content.replace(old.encode(), new.encode())
+    path.write_bytes(damaged(content, rng) if rng.random() < 0.8 else content)
+    return ["data", "check", path, *rng.choice([[], ["--strict"], ["--json"]])]
+
+
+LANGUAGES = (
+    {},
+    {"The nurse said that": "Die Pflegekraft sagte, dass", "was tired": "m\u00fcde war"},
+    {"The nurse": "\u05d4\u05d0\u05d7\u05d5\u05ea", "tired": "\u05e2\u05d9\u05d9\u05e4\u05d4"},
+    {"The judge": "\u88c1\u5224\u5b98", "came in": "\u6765\u305f"},
+    {"nurse": "n\u200burse", "judge": "ju\u00addge"},
+)
+
+
+def run_scores_of_a_measure(w: World, rng: random.Random) -> Any:
+    path = w.folder / "s.csv"
+    path.write_bytes(damaged(score_file(), rng))
+    measure = rng.choice(["lmb", "lmb@barikeri2021", "gest", "cps", "crr", "odds", "unqover"])
+    return ["score", path, "-d", "bundled-pairs", "-x", measure, "-o", w.folder / "out"]
 
 
 ODD = ["", "-1", "0", "nan", "1e99", "x", "\u202e", "../..", "'", "[/x]", "$_^", "a,b,,", "\x1b[1m"]
@@ -423,7 +538,16 @@ def run_odd_arguments(w: World, rng: random.Random) -> Any:
     )
 
 
-COMMANDS = [run_damaged_pairs, run_damaged_model, run_damaged_results, run_odd_arguments]
+COMMANDS = [
+    run_damaged_pairs,
+    run_damaged_model,
+    run_damaged_results,
+    run_damaged_results,
+    run_damaged_rules,
+    run_data_check,
+    run_scores_of_a_measure,
+    run_odd_arguments,
+]
 
 
 # ---------------------------------------------------------------- running
@@ -448,7 +572,7 @@ def try_reader(name: str, folder: Path, rng: random.Random) -> str:
 def try_command(w: World, rng: random.Random) -> str:
     arguments = rng.choice(COMMANDS)(w, rng)
     status, _, err = invoke(*arguments)
-    assert status in (0, 1, 2), (status, arguments)
+    assert status in (0, 1, 2) or (status == 3 and arguments[0] == "gate"), (status, arguments)
     assert "Traceback" not in err, arguments
     if status == 2 and "Usage:" not in err and "Error" not in err:
         said = [line for line in err.split("\n") if line.startswith("unmask:")]
@@ -502,7 +626,7 @@ def fuzz(count: int, seed: int, only: str = "") -> tuple[collections.Counter, li
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=3000)
+    parser.add_argument("--count", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="one kind of case")
     asked = parser.parse_args()

@@ -25,6 +25,8 @@ from unmask.flow import external_scores
 from unmask.measures import ASSOCIATION, LIKELIHOOD, table
 from unmask.models import names
 from unmask.models.served import openai_client
+from unmask.serve.pair import Scorer
+from unmask.serve.site import Site
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset, Stimuli
 
 DATA = Dataset("few", "triplets", bundled_pairs().items[::60])
@@ -255,6 +257,25 @@ def server(folder: Path, rng: random.Random, damaged: Damage) -> str:
     return "ran"
 
 
+def served_page(folder: Path, rng: random.Random, damaged: Damage) -> str:
+    """A request to the page of `unmask serve`: answered, or refused with a sentence."""
+    site = Site(Scorer(tiny("bert"), ["aul"]))
+    site.listen(8000)
+    sent = {"stereotype": "The nurse was late.", "antistereotype": "The judge was late."}
+    body = in_json(sent, rng, damaged)
+    headers = {
+        "Host": rng.choice(["127.0.0.1:8000", "127.0.0.1:8000", "evil:8000"]),
+        "Content-Type": "application/json",
+        "X-Unmask": rng.choice([site.secret, site.secret, "no", "\u00e9"]),
+    }
+    if not site.may_post(headers):
+        return "refused"
+    reply = site.post(rng.choice(["/pair", "/pair", "/x"]), headers, body)
+    assert reply.status in (200, 400, 404, 415, 422), reply
+    assert reply.status == 200 or "error" in json.loads(reply.content)
+    return "ran" if reply.status == 200 else "refused"
+
+
 KINDS: dict[str, tuple[Callable[[Path, random.Random, Damage], str], int]] = {
     "lm-eval log": (lm_eval_log, 3),
     "inspect log": (inspect_log, 4),
@@ -263,4 +284,5 @@ KINDS: dict[str, tuple[Callable[[Path, random.Random, Damage], str], int]] = {
     "frame": (frame, 2),
     "package": (package, 3),
     "server": (server, 4),
+    "served page": (served_page, 2),
 }

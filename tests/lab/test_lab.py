@@ -164,7 +164,7 @@ def test_the_oracle_answers_as_a_plain_sum_over_all_sentences():
     grammar = every_sentence(world, masked.codec)
     assert sum(w for _, w in grammar) == pytest.approx(1)
     rng = np.random.default_rng(0)
-    rows = [grammar[i][0] for i in rng.integers(len(grammar), size=12)]
+    rows = [grammar[i][0] for i in rng.integers(len(grammar), size=4)]
     for row in rows:
         at = int(rng.integers(1, len(row) - 1))
         other = int(rng.integers(1, len(row) - 1))
@@ -341,18 +341,18 @@ def test_sentences_sorted_apart_are_told_from_pairs():
     assert wrong["score"] < right["score"] - 15
 
 
-def test_every_measure_is_read_or_refused_with_a_reason():
-    for kind in ("masked", "causal"):
-        world = World(Plant(1.0, 1, 0))
-        net = nets.network(kind, 0)
-        model = nets.wrap(net, tokenizer_of(0), kind, "untrained")
-        found, words, refused = scoring.scored(model, world)
-        names = {name.partition(" on ")[0] for name in refused}
-        assert set(found.measure) | names == set(MEASURES)
-        assert not set(found.measure) & set(refused)
-        assert all(refused.values())
-        assert np.isfinite(found.score).all()
-        assert len(words) == 24
+@pytest.mark.parametrize("kind", [pytest.param("masked", marks=pytest.mark.slow), "causal"])
+def test_every_measure_is_read_or_refused_with_a_reason(kind):
+    world = World(Plant(1.0, 1, 0))
+    net = nets.network(kind, 0)
+    model = nets.wrap(net, tokenizer_of(0), kind, "untrained")
+    found, words, refused = scoring.scored(model, world)
+    names = {name.partition(" on ")[0] for name in refused}
+    assert set(found.measure) | names == set(MEASURES)
+    assert not set(found.measure) & set(refused)
+    assert all(refused.values())
+    assert np.isfinite(found.score).all()
+    assert len(words) == 24
 
 
 # ---------------------------------------------------------------- training
@@ -398,6 +398,7 @@ def test_a_training_that_stopped_and_went_on_gives_the_same_weights():
     assert max(moved) > 1e-4
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss():
     how = Training(steps=40, rows=32, sentences=2000)
     plants = [Plant(1.0, 1, 0)]
@@ -671,6 +672,7 @@ def test_a_training_that_was_killed_goes_on(tmp_path):
     assert len(plants) == 1
 
 
+@pytest.mark.slow
 def test_models_that_were_scored_before_a_kill_cost_no_second_training(tmp_path, monkeypatch):
     small = grid.Grid(
         (0.0, 1.0), (1.0,), 2, 0, ("masked",), training=Training(4, 8, 400), measures=("lpbs",)
@@ -722,6 +724,7 @@ def test_an_unknown_field_is_no_grid():
         grid.Grid(kinds=())
 
 
+@pytest.mark.slow
 def test_the_standings_of_the_package_are_those_of_the_kept_grid():
     kept = pd.read_parquet(ROOT / "docs" / "data" / "lab.parquet")
     assert len(kept[["kind", "theta", "rho", "seed"]].drop_duplicates()) == 696

@@ -73,7 +73,7 @@ def compare(model, data, names):
     return worst
 
 
-COUNTS = [60, pytest.param(200, marks=pytest.mark.slow)]
+COUNTS = [24, pytest.param(200, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("count", COUNTS)

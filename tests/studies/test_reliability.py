@@ -132,6 +132,7 @@ def test_an_item_that_disagrees_is_found():
     assert found.discrimination.notna().all()
 
 
+@pytest.mark.slow
 def test_the_study_on_two_models_and_leaving_items_out(tmp_path):
     models = [tiny("bert"), tiny("roberta")]
     study, apart = relying.reliability(

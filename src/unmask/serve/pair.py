@@ -11,7 +11,7 @@ from unmask.errors import DataError
 from unmask.flow.loading import loaded
 from unmask.models.protocol import Model
 from unmask.options import Options, named
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result, half_character
 
 LONGEST = 2_000  # characters of a sentence
 LABELS = (STEREOTYPE, ANTISTEREOTYPE)
@@ -45,6 +45,8 @@ class Scorer:
 def _sentence(text: Any, label: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise DataError(f"the sentence '{label}' is empty; write one.")
+    if half_character(text):
+        raise DataError(f"the sentence '{label}' holds half a character; write it again.")
     if len(text) > LONGEST:
         raise DataError(
             f"the sentence '{label}' has {len(text)} characters; give at most {LONGEST}."

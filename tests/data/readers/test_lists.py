@@ -16,7 +16,12 @@ def test_two_files_are_one_set_of_two_lists(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "match"),
-    [(None, "there is no file"), (b"", "no sentences"), (b"\xff\xfe\x00", "not UTF-8")],
+    [
+        (None, "there is no file"),
+        (b"", "no sentences"),
+        (b"\xff\xfe\x00", "is not UTF-16"),
+        (b"a\xe9b", "is not UTF-8"),
+    ],
 )
 def test_lists_that_cannot_be_read(tmp_path, content, match):
     (tmp_path / "women.txt").write_text("She ran.\n")

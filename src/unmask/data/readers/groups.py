@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unmask.data.packaged import packaged
-from unmask.data.readers.table import read_json
+from unmask.data.readers.table import decoded, read_json
 from unmask.text.inflection import plural
 from unmask.types import Contrast, Dataset, Span, Text
 
@@ -23,8 +23,8 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
     Frames with a plural are built for English alone, since the release's plurals of other
     languages come from a library; `about` counts those left out.
     """
-    lines = [t.strip() for t in templates.read_text("utf-8").splitlines() if t.strip()]
-    words = [w.strip() for w in attributes.read_text("utf-8").splitlines() if w.strip()]
+    lines = [t.strip() for t in decoded(templates).splitlines() if t.strip()]
+    words = [w.strip() for w in decoded(attributes).splitlines() if w.strip()]
     names = packaged("countries.json")["names"][language]
     kept = [t for t in lines if "[AAAs]" not in t or language == "en"]
     items = [
@@ -143,7 +143,7 @@ def read_gendered_nouns(path: Path, *others: Path, name: str = "disco-nouns") ->
     """Zhao et al.'s gendered noun pairs as DisCo's persons, each pair once, singular or plural."""
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for file in (path, *others):
-        for line in file.read_text("utf-8").splitlines():
+        for line in decoded(file).splitlines():
             one, _, two = (part.strip() for part in line.partition("\t"))
             if one and two and one != two:
                 pairs.setdefault(frozenset((one, two)), (one, two))

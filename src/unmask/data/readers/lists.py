@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from unmask.data.readers.table import decoded
 from unmask.errors import DataError
 from unmask.types import Contrast, Dataset, Text
 
@@ -17,11 +18,7 @@ def read_lists(first: Path, second: Path) -> Dataset:
             raise DataError(
                 f"there is no file {str(path)!r}; give two files, as women.txt+men.txt."
             )
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not UTF-8 ({error.reason}); convert it.") from error
-        kept = [line.strip() for line in lines if line.strip()]
+        kept = [line.strip() for line in decoded(path).splitlines() if line.strip()]
         if not kept:
             raise DataError(f"{path} has no sentences; write one in each line.")
         items += [

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unmask.data.readers.table import read_table
+from unmask.data.readers.table import decoded, read_table
 from unmask.errors import DataError
 from unmask.text.roles import find_word
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset, Span, Text
@@ -73,7 +73,7 @@ def _unlike(pro: str, anti: str) -> str:
 
 def _lines(path: Path) -> list[str]:
     """Sentences with their marks; some copies number them."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = decoded(path).splitlines()
     return [re.sub(r"^\d+\s+", "", line.strip()) for line in lines if line.strip()]
 
 

@@ -6,6 +6,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
+from unmask.data.readers.table import decoded
 from unmask.errors import DataError
 from unmask.types import Contrast, Dataset, Text
 
@@ -65,7 +66,7 @@ def read_unqover(
 
 
 def _templates(path: Path) -> Iterator[tuple[str, str, str]]:
-    for line in path.read_text("utf-8").splitlines():
+    for line in decoded(path).splitlines():
         parts = [p.strip() for p in line.split("\t") if p.strip()]
         if not parts or line.startswith("#"):
             continue
@@ -76,7 +77,7 @@ def _templates(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str]]:
-    for line in path.read_text("utf-8").splitlines():
+    for line in decoded(path).splitlines():
         if line.strip() and not line.startswith("#") and (found := _ENTRY.match(line.strip())):
             yield found[1], found[2]
 

@@ -1,0 +1,94 @@
+"""Regenerate what the documentation shows of a run, or check that it is up to date.
+
+    python tools/examples.py            README, notebooks and images
+    python tools/examples.py --check    fail if the default run gives other numbers than they show
+
+The README's console block is the output of `unmask run`. `docs/examples.json` records the numbers
+of the run that the README, the notebooks and the images were made from. The check compares a new
+run with it, and the README's block with the new output; numbers may differ in their last digit
+between machines.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+README, RECORD = ROOT / "README.md", ROOT / "docs" / "examples.json"
+FOLDER = "unmask-results/2026-11-18-120000"  # as the README names it
+BLOCK = re.compile(r"(?<=```console\n\$ unmask run\n).*?(?=```)", re.S)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-\d+)?")
+
+
+def run(folder: Path) -> str:
+    """The output of the default run, in a folder of its own."""
+    words = [sys.executable, "-m", "unmask", "run", "-o", FOLDER]
+    environment = {**os.environ, "COLUMNS": "95", "UNMASK_CACHE": str(folder / "cache")}
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    first = next(n for n, line in enumerate(lines) if line.startswith("bundled: "))
+    return "\n".join(lines[first:]) + "\n"
+
+
+def numbers(folder: Path) -> dict[str, float]:
+    """The score of each result of a run, by measure and data."""
+    content = json.loads((folder / FOLDER / "results.json").read_text())
+    return {
+        f"{r['spec']['measure']} on {r['spec']['data']}": round(r["overall"]["value"], 4)
+        for r in content["results"]
+    }
+
+
+def same(one: str, two: str) -> bool:
+    """Whether two texts agree, numbers within their last digit."""
+    if NUMBER.sub("#", one).split() != NUMBER.sub("#", two).split():
+        return False
+    return all(_near(a, b) for a, b in zip(NUMBER.findall(one), NUMBER.findall(two), strict=True))
+
+
+def _near(one: str, two: str) -> bool:
+    digits = max(len(n.partition(".")[2]) if "e" not in n else 0 for n in (one, two))
+    far = abs(float(one) - float(two))
+    return far <= 1.5 * 10**-digits or ("e" in one and far <= float(one))
+
+
+def stale(folder: Path) -> list[str]:
+    """What does not agree with a new run."""
+    shown, out = run(folder), []
+    block = BLOCK.search(README.read_text("utf-8"))
+    if block is None or not same(block[0], shown):
+        out.append("README.md")
+    recorded, now = json.loads(RECORD.read_text()), numbers(folder)
+    if recorded.keys() != now.keys() or any(abs(recorded[k] - now[k]) > 0.02 for k in now):
+        out.append("docs/tutorials and docs/images")
+    return out
+
+
+def main(arguments: list[str]) -> None:
+    """Check, or regenerate."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        if "--check" in arguments:
+            if old := stale(folder):
+                sys.exit(f"not up to date: {', '.join(old)}; run 'make examples'.")
+            return
+        text = README.read_text("utf-8")
+        README.write_text(BLOCK.sub(lambda _: run(folder), text), "utf-8")
+        page = folder / FOLDER / "report.html"
+        tools = ROOT / "tools"
+        shots = [sys.executable, tools / "screenshots.py", page, folder / "images"]
+        subprocess.run(shots, check=True)
+        for name in ("run.png", "items.png"):
+            (ROOT / "docs" / "images" / name).write_bytes((folder / "images" / name).read_bytes())
+        subprocess.run([sys.executable, tools / "tutorials.py"], check=True)
+        RECORD.write_text(json.dumps(numbers(folder), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
