@@ -27,7 +27,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-\d+)?")
 def run(folder: Path) -> str:
     """The output of the default run, in a folder of its own."""
     words = [sys.executable, "-m", "unmask", "run", "-o", FOLDER]
-    environment = {**os.environ, "COLUMNS": "95", "UNMASK_CACHE": str(folder / "cache")}
+    environment = {"UNMASK_CACHE": str(folder / "cache"), **os.environ, "COLUMNS": "95"}
     done = subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
@@ -55,7 +55,7 @@ def same(one: str, two: str) -> bool:
 def _near(one: str, two: str) -> bool:
     digits = max(len(n.partition(".")[2]) if "e" not in n else 0 for n in (one, two))
     far = abs(float(one) - float(two))
-    return far <= 1.5 * 10**-digits or ("e" in one and far <= float(one))
+    return far <= max(1.5 * 10**-digits, 0.01 * (digits > 2))  # p-values are sampled
 
 
 def stale(folder: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """The examples of the README and the documentation run."""
 
+import importlib.util
 import json
 import re
 from functools import partial
@@ -25,6 +26,26 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
     for one in pages:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", one.read_text(), re.S)):
             exec(compile(block, f"{one.name}, example {number + 1}", "exec"), {})
+
+
+def examples():
+    spec = importlib.util.spec_from_file_location("examples", ROOT / "tools" / "examples.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_the_documentation_shows_is_what_a_run_gives(tmp_path):
+    """README output, notebooks and images are from one run, and a new one gives the same."""
+    assert examples().stale(tmp_path) == []
+
+
+def test_another_number_or_word_is_stale():
+    same = examples().same
+    assert same("cps 63.2 [58.1, 68.0] biased", "cps  63.3 [58.1, 68.0]  biased")
+    assert not same("cps 63.2 [58.1, 68.0] biased", "cps 61.2 [58.1, 68.0] biased")
+    assert not same("cps 63.2 biased", "cps 63.2 cannot tell")
+    assert same("p 0.4936", "p 0.4968")
 
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
