@@ -32,7 +32,7 @@ from hostile import KINDS
 import unmask
 from conftest import SHARED, finish, invoke, made_tokenizer, make_net
 from unmask.corpus import readers as corpus
-from unmask.data import wordsets
+from unmask.data import catalogue, wordsets
 from unmask.data.readers import field, groups, occupations, pairs, questions, seat, stereoset
 from unmask.errors import UnmaskError
 from unmask.flow import external_scores
@@ -323,9 +323,9 @@ def published(name: str) -> bytes:
 def read_items(read: Any, *others: str) -> Any:
     def check(path: Path) -> None:
         missing = [o for o in others if not (SHARED / o).is_file()]
-        if missing or not path.stat().st_size:
+        if missing or not 0 < path.stat().st_size < 50_000:  # each line makes many sentences
             return
-        data = read(path, *(SHARED / o for o in others))
+        data = catalogue.as_published(read, path, *(SHARED / o for o in others))
         for item in getattr(data, "items", ()):
             assert all(t.string.strip() for t in item.texts.values())
 

@@ -4,7 +4,7 @@ Sentence sets, word tests, SEAT's files, groups of them, what installed packages
 own files are all resolved here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -218,7 +218,7 @@ def _checked(data: Dataset, file: str) -> tuple[str, ...]:
 def _read(card: Card) -> list[Any]:
     """What a card's file holds, with a note on where it comes from."""
     path, note = locate(card)
-    content = card.read(path, *(locate(needed)[0] for needed in card.needs))
+    content = as_published(card.read, path, *(locate(needed)[0] for needed in card.needs))
     some = content if isinstance(content, list) else [content]
     count = len(content.items) if isinstance(content, Dataset) else card.items
     if card.items and note.get("as_pinned") and count != card.items:
@@ -233,6 +233,19 @@ def _read(card: Card) -> list[Any]:
             "differs), so its scores are not those of others.",
         )
     return [_noted(data, {**note, **about}) for data in some]
+
+
+def as_published(read: Callable[..., Any], path: Path, *others: Path) -> Any:
+    """What a reader of a published file makes of it; a file of another form is a DataError."""
+    try:
+        return read(path, *others)
+    except UnmaskError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise DataError(
+            f"{path} has not the form of the published file ({type(error).__name__}: "
+            f"{error!s:.80}); give the original file."
+        ) from error
 
 
 def _noted(data: Any, note: Mapping[str, Any]) -> Any:

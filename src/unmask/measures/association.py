@@ -86,6 +86,13 @@ class Association:
         pair = isinstance(self.within, tuple) and len(self.within) == 2
         if not pair or not all(isinstance(v, int | float) for v in self.within):
             raise UnmaskError(f"{self.name!r}: within is the least and the largest value, a pair.")
+        if isinstance(self.ideal, bool) or not isinstance(self.ideal, int | float):
+            raise UnmaskError(f"{self.name!r}: ideal is {self.ideal!r:.40}; give a number.")
+        beside = self.beside.values() if isinstance(self.beside, Mapping) else [None]
+        if not all(map(callable, (*beside, self.statistic or abs))):
+            raise UnmaskError(
+                f"{self.name!r}: its statistic, and what is beside it, must be functions."
+            )
         if (self.statistic is not None) != (self.test == "jackknife"):
             raise UnmaskError(
                 f"{self.name!r}: a statistic goes with the jackknife, and only with it."
