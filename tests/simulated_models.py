@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from unmask.flow.external_scores import score_file
-from unmask.types import Results
+from unmask.types import Estimate, Results
 
 LIKING, FRAME, WORD, NOISE, OWN = 1.0, 0.3, 0.5, 0.8, 0.6  # standard deviations, in nats
 
 
+# It predicts most tokens, and is so fit for a verdict.
+ACCURACY = Estimate(60.0, 55.0, 65.0, 0.95, "made", 356, more={"constant": 9.0, "distinct": 500})
 # By label: the mean score, and the part of the margin that is added. Such a model tells meaningful
 # sentences from unrelated ones.
 LABELS = (("stereotype", -10, 0.5), ("antistereotype", -10, -0.5), ("unrelated", -30, 0.0))
@@ -53,4 +55,5 @@ def _result(data, margins, measure, kind, folder, rng):
     pd.DataFrame(rows).to_csv(path, index=False)
     result = score_file(path, data.name)
     provenance = {**result.provenance, "model": {"kind": kind}}
-    return replace(result, spec=replace(result.spec, measure=measure), provenance=provenance)
+    spec = replace(result.spec, measure=measure)
+    return replace(result, spec=spec, provenance=provenance, accuracy=ACCURACY)

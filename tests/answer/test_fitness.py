@@ -89,6 +89,64 @@ def test_the_sound_model_is_fit():
     assert cps.accuracy.value > cps.accuracy.more["constant"] > 0
 
 
+def untrained(net):
+    random = torch.Generator().manual_seed(8)
+    for p in net.parameters():
+        if p.dim() > 1:
+            p.copy_(0.02 * torch.randn(p.shape, generator=random))
+
+
+def no_layers(net):
+    for name, p in net.named_parameters():
+        if ".layer." in name and "norm" not in name.lower():
+            p.zero_()
+
+
+@cache
+def asked(damage, measure, data):
+    net = AutoModelForMaskedLM.from_pretrained(BUNDLED_FOLDER)
+    with torch.no_grad():
+        damage(net)
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED_FOLDER)
+    return unmask.run((net, tokenizer), [measure], [data], limit=60)
+
+
+def test_templates_alone_do_not_make_an_untrained_network_fair():
+    """Odds of 1 by knowing nothing: it predicts none of the four words that are asked for."""
+    results = asked(untrained, "odds", "kurita-career")
+    assert not results[0].fitness.fit
+    assert unmask.gate(results).status == 3
+
+
+def test_copying_a_token_in_sight_shows_no_ability():
+    """Without layers half of the tokens in plain sight are right, and nothing is understood."""
+    results = asked(no_layers, "aul", "bundled-pairs")
+    assert results[0].accuracy.value > results[0].accuracy.more["constant"]
+    decided = unmask.gate(results, [unmask.Rule(at_most="45", by="score", trust="any")])
+    assert decided.status == 3
+    assert "no result shows that the model predicts words" in decided.outcomes[0].reason
+
+
+def test_what_is_unfit_does_not_pass_where_a_rule_lets_the_inconclusive_pass():
+    rule = unmask.Rule(nothing_found=True, cannot_tell="pass")
+    assert unmask.gate(measured(no_weights), [rule]).status == 3
+    assert unmask.gate(asked(no_layers, "aul", "bundled-pairs"), [rule]).status == 3
+    open_ = unmask.run("bundled", ["cps"], ["bundled-pairs"], limit=20)
+    assert unmask.gate(open_, [rule]).status == 0  # inconclusive, of a model that is fit
+
+
+def test_few_hits_among_few_tokens_are_not_held_against_a_sound_model():
+    """The words that differ are 24 names, of which it predicts hardly one."""
+    names = ("Tom", "Sam", "Bob", "Jim", "Max", "Leo", "Dan", "Ben", "Roy", "Ray", "Joe", "Ted")
+    other = ("Ann", "Eve", "Sue", "Kim", "Joy", "Ida", "Amy", "Meg", "Liz", "Pam", "Fay", "Zoe")
+    rows = [
+        (f"{a} was here today.", f"{b} was here today.") for a, b in zip(names, other, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["stereotype", "antistereotype"])
+    found = unmask.run("bundled", ["sss", "cps"], frame)
+    assert all(r.fitness.fit for r in found)
+
+
 def test_boards_and_trends_list_it_without_a_rank(tmp_path):
     dead = measured(no_weights)
     board = unmask.leaderboard([sound(), dead])

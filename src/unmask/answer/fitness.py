@@ -3,23 +3,28 @@
 A network without weights, or one that noise has destroyed, prefers nothing, and would look fair. A
 result is unfit if the model predicts the tokens no better than one fixed token would, if it hardly
 prefers meaningful sentences to unrelated ones (lms, Nadeem et al. 2021; chance is 50), if many
-items are exact ties, or if fewer than half of the items could be scored. A result that says nothing
-about the model's ability (a word test, a file of scores) is unfit where all results of the same
-model that do are. An unfit result gets no verdict other than inconclusive.
+items are exact ties, or if fewer than half of the items could be scored. A result that does not
+show what the model can do is unfit where all results of the same model that do are. An unfit result
+gets no verdict other than inconclusive.
+
+Only the prediction of hidden tokens, or of tokens that are not yet read, shows ability. A token in
+plain sight (aul) can be copied, and lms can come from the frequency of words alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from unmask.types import Fitness, Result, Verdict
+from unmask.types import Estimate, Fitness, Result, Verdict
 
 MOST_TIES = 20.0  # per cent of the items
 LEAST_SCORED = 50.0  # per cent of the items
 LEAST_LMS = 60.0  # chance is 50
-# A fixed token may be right often where few tokens are asked for, such as "he" and "she": there a
-# model need not be better. Above this accuracy no model that ignores its input was seen.
-ENOUGH_ACCURACY = 15.0
+# Of fewer different tokens, such as "he" and "she", one is right so often that a sound model need
+# not be better: there only a model that predicts none of them is unfit.
+FEW_TOKENS = 8
+PRECISE = 5.0  # points above a fixed token that an accuracy must exclude to be called no better
 UNKNOWN_CONSTANT = 2.0  # what a fixed token reaches, where a file of an earlier version lacks it
+NETWORKS = ("masked", "causal", "permutation")
 
 
 def assessed(results: Sequence[Result]) -> list[Result]:
@@ -38,23 +43,53 @@ def assessed(results: Sequence[Result]) -> list[Result]:
     return out
 
 
+def unproven(results: Sequence[Result]) -> str:
+    """Why nothing shows that the network behind some results can predict anything, if so."""
+    kinds = {str((r.provenance.get("model") or {}).get("kind", "")) for r in results}
+    if not kinds & {*NETWORKS} or any(_shows_ability(r) and r.fitness.fit for r in results):
+        return ""
+    return "no result shows that the model predicts words at all; add cps or pll (causal: ll)"
+
+
 def _shows_ability(result: Result) -> bool:
     """Whether a result says what the model can do, and not only what it prefers."""
-    has = result.accuracy is not None or "lms" in result.extras
-    return has and result.compared == "preference"
+    accuracy = result.accuracy
+    if accuracy is None or result.compared != "preference" or result.settings.get("in_sight"):
+        return False
+    return _no_better(accuracy) or accuracy.low > _constant(accuracy)
+
+
+def _constant(accuracy: Estimate) -> float:
+    """The accuracy of always predicting the token that was asked for most often."""
+    return float(accuracy.more.get("constant", UNKNOWN_CONSTANT))
+
+
+def _no_better(accuracy: Estimate) -> bool:
+    """Whether an accuracy is that of a fixed token, or below it, and precise enough to say so."""
+    constant = _constant(accuracy)
+    if accuracy.more.get("distinct", FEW_TOKENS) < FEW_TOKENS:
+        return accuracy.value == 0
+    return accuracy.value <= constant and not accuracy.high > constant + PRECISE
+
+
+def _counts(result: Result, accuracy: Estimate) -> bool:
+    """Whether an accuracy may speak against a result.
+
+    In a template test of many names even a sound model may predict none of them.
+    """
+    few = accuracy.more.get("distinct", FEW_TOKENS) < FEW_TOKENS
+    return result.compared == "preference" or few
 
 
 def _fitness(result: Result) -> Fitness:
     coverage, accuracy, lms = result.coverage, result.accuracy, result.extras.get("lms")
     ties = 100 * coverage.ties / max(coverage.scored, 1)
     reasons = list(result.fitness.reasons)
-    if accuracy is not None and result.compared == "preference":
-        floor = min(accuracy.more.get("constant", UNKNOWN_CONSTANT), ENOUGH_ACCURACY)
-        if accuracy.value <= floor:
-            reasons.append(
-                f"the model predicts {accuracy.value:.1f} % of the tokens; always predicting the "
-                f"same token gives {accuracy.more.get('constant', floor):.1f} %"
-            )
+    if accuracy is not None and _counts(result, accuracy) and _no_better(accuracy):
+        reasons.append(
+            f"the model predicts {accuracy.value:.1f} % of the tokens; always predicting the same "
+            f"token gives {_constant(accuracy):.1f} %"
+        )
     if lms is not None and lms.value < LEAST_LMS:
         reasons.append(
             f"the model prefers meaningful sentences to unrelated ones in {lms.value:.0f} % of "

@@ -159,7 +159,7 @@ RESULTS = Path("unmask-results")
 def made_console() -> Console:
     """A console as wide as the terminal; a pipe or a file has no width, unless COLUMNS is set."""
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(width=PIPE_WIDTH) if piped else Console()
+    return Console(width=PIPE_WIDTH if piped else None, emoji=False)
 
 
 def starting(console: Console, silent: bool) -> None:

@@ -14,6 +14,7 @@ from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
 from unmask.flow.items import About, Layout, provenance, sentence_rows
 from unmask.flow.reduce import Scored, joined_frames
 from unmask.measures.likelihood import Likelihood
+from unmask.measures.plans import IN_SIGHT
 from unmask.measures.reduce import MARGINS, PROBABILITIES
 from unmask.models.protocol import Model
 from unmask.options import Options, Resampling, Spec
@@ -166,6 +167,7 @@ def _settings(
         "rows": scored.rows,
     }
     settings |= {"samples": measure.samples} if measure.samples else {}
+    settings |= {"in_sight": True} if measure.plans[kind] in IN_SIGHT else {}
     if _pieces_decide(measure, kind):
         settings["by_pieces"] = True
     if measure.compare == "preference" and measure.reduce_for(kind) in MARGINS:
@@ -284,8 +286,10 @@ def accuracy_of(
     estimate = ratio(hits[some], tries[some], design.chosen(some), resampling)
     if gold is None or not len(gold):
         return estimate
-    constant = 100 * float(np.bincount(gold).max()) / len(gold)
-    return replace(estimate, more={**estimate.more, "constant": constant})
+    times = np.bincount(gold)
+    constant = 100 * float(times.max()) / len(gold)
+    distinct = int(np.count_nonzero(times))
+    return replace(estimate, more={**estimate.more, "constant": constant, "distinct": distinct})
 
 
 def _preferences(

@@ -489,3 +489,7 @@ def target_distinct_pieces(sentence: Encoded, codec: Codec) -> list[Query]:
 def prior_distinct_pieces(sentence: Encoded, codec: Codec) -> list[Query]:
     """Husse and Spitz's prior: the distinct pieces at the target's mask."""
     return _two_masks(sentence, _distinct_pieces(sentence, codec), "target")
+
+
+# Plans that ask for tokens which the model is shown: it can copy them.
+IN_SIGHT: frozenset[Plan] = frozenset({nothing, every_place, inner_places, shuffled})

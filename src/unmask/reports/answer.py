@@ -230,7 +230,8 @@ def _corrected(
 
 def _judged(ruler: Ruler, p: float | None, family: int) -> Ruler:
     """A ruler with its verdict in the run."""
-    matters = ruler.result.verdicts[ruler.category].matters
+    verdicts = ruler.result.verdicts
+    matters = verdicts.get(ruler.category, verdicts[""]).matters
     if p is None:
         why = ruler.unfit if ruler.trust == UNFIT else "no interval that holds for other words"
         return replace(ruler, verdict=Verdict("cannot tell", matters, why))

@@ -329,6 +329,9 @@ def from_record(
     record: Mapping[str, Any], items: pd.DataFrame, tokens: pd.DataFrame | None = None
 ) -> Result:
     """A result from its record and its items, and its tokens where they were kept."""
+    judged, there = set(record.get("verdicts", {})), {"", *record["by_category"]}
+    if judged - there or (judged and "" not in judged):
+        raise ValueError("its verdicts are not of its categories")
     estimates: dict[str, Any] = {
         key: {name: _estimate(value) for name, value in record[key].items()}
         for key in ("by_category", "extras")

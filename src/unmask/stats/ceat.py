@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance
 from unmask.stats.effects import Words, effect_estimate
@@ -117,6 +118,8 @@ def random_effects(
     star = 1 / (v + tau2)
     value = float((star * e).sum() / star.sum())
     se = float(star.sum() ** -0.5)
+    if not se > 0:
+        raise DataError("all words are associated alike, so the effect size is 0 / 0.")
     z = value / se
     p = beyond(z, math.inf) if sided == "one" else 2 * beyond(abs(z), math.inf)
     reach = quantile(1 - resampling.tail, math.inf) * se

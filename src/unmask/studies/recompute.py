@@ -13,7 +13,7 @@ import numpy as np
 
 from unmask.answer.fitness import assessed
 from unmask.errors import DataError
-from unmask.flow.results import preferences
+from unmask.flow.results import accuracy_of, preferences
 from unmask.options import Resampling
 from unmask.stats import log_odds
 from unmask.stats.effects import by_words
@@ -38,7 +38,17 @@ def recomputed(results: Results, level: float) -> Results:
 
 
 def _recomputed(result: Result, level: float) -> Result:
+    try:
+        return _checked(result, level)
+    except DataError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise _contradiction(result, f"{type(error).__name__} {error!s:.60}") from error
+
+
+def _checked(result: Result, level: float) -> Result:
     _check_coverage(result)
+    result = _check_accuracy(result)
     if result.compared == "preference" and "sequence" not in result.overall.method:
         result = _shares(result, level)
     else:
@@ -63,11 +73,16 @@ def _shares(result: Result, level: float) -> Result:
         resampling=Resampling(level=level, seed=int(settings.get("seed") or 0)),
     )
     _check_same(result, "", result.overall, compared.overall)
-    if set(result.by_category) - set(compared.by_category):
-        raise _contradiction(result, "it has categories that no item has")
+    if set(result.by_category) != set(compared.by_category):
+        apart = sorted({*result.by_category} ^ {*compared.by_category})
+        raise _contradiction(result, f"its categories are not those of the items ({apart[0]!r})")
+    if result.coverage.ties != compared.ties:
+        ties = f"{result.coverage.ties} ties are stated, and the items have {compared.ties}"
+        raise _contradiction(result, ties)
     for name, estimate in result.by_category.items():
         _check_same(result, f" ({name})", estimate, compared.by_category[name])
-    extras = {k: v for k, v in compared.extras.items() if k in result.extras}
+    known = compared.extras.items()  # scores computed elsewhere have no margins
+    extras = {k: v for k, v in known if k in result.extras or k.split(":")[0] != "margin"}
     extras = {**_at_level(result.extras, level), **extras}
     categories = {k: compared.by_category[k] for k in result.by_category}
     return replace(result, overall=compared.overall, by_category=categories, extras=extras)
@@ -84,6 +99,20 @@ def _check_coverage(result: Result) -> None:
         raise _contradiction(result, f"{stated}; the table has {scored} of {total}")
 
 
+def _check_accuracy(result: Result) -> Result:
+    """The token accuracy, where the items have their tokens; one without its constant is none."""
+    if result.compared != "preference" or not {"tokens", "hits"} <= {*result.items.columns}:
+        return result
+    found, stated = accuracy_of(result.items, Resampling()), result.accuracy
+    if stated is not None and (found is None or abs(found.value - stated.value) > 0.01):
+        raise _contradiction(result, f"its token accuracy is not that of the items ({found})")
+    if stated is not None and not 0 < stated.more.get("constant", 1.0) <= 100:
+        raise _contradiction(result, "the accuracy of a fixed token is not a percentage")
+    if found is None or stated is not None:
+        return result
+    return replace(result, accuracy=found)
+
+
 def _check_value(result: Result) -> None:
     """The value of a template test or of a statistic of items, from the items."""
     name, frame = result.settings.get("statistic"), result.items
@@ -96,7 +125,12 @@ def _check_value(result: Result) -> None:
         scores = log_odds.of_result(result)
         (x, x_words), (y, y_words) = template_halves(item_facts(result), scores, list(scores))
         words = by_words(x, y, x_words, y_words)
-        value = log_odds.odds_ratio(words).value if result.compared == "odds" else words.value
+        value = words.value
+        if result.compared == "odds":  # other templates can only add to its error
+            least = log_odds.odds_ratio(words)
+            value = least.value
+            if result.overall.se < 0.99 * least.se:
+                raise _contradiction(result, "its interval is narrower than its words allow")
     elif "without" in frame and frame.without.notna().any():
         left = frame.without.dropna().to_numpy(float)
         reach = 3 * float(np.abs(left - left.mean()).max()) + 0.1

@@ -101,10 +101,12 @@ def test_against_a_baseline_that_is_the_same_better_or_worse(fair, biased):
 
 
 def test_effect_sizes_and_odds_have_baselines_too():
+    both = ["kurita-career", "bundled-pairs"]
     one, two = (
-        unmask.run([tiny(f)], ["lpbs", "odds"], ["kurita-career"]) for f in ("bert", "roberta")
+        unmask.run(model, ["lpbs", "odds", "cps"], both, limit=48)
+        for model in ("bundled", tiny("roberta"))
     )
-    rule = {"no_worse_by": "0.2d,1.1x", "by": "score", "trust": "any"}
+    rule = {"no_worse_by": "0.2d,1.1x", "by": "score", "measure": ["lpbs", "odds"]}
     same = outcome(one, one, **rule)
     assert (same.state, same.tested) == ("pass", 2)
     assert "no change" in same.reason

@@ -118,6 +118,46 @@ def test_a_category_cannot_be_edited_either(folder, tmp_path):
     assert "(gender)" in invoke("gate", edited)[2]
 
 
+def set_ties(record):
+    record["coverage"]["ties"] = 5
+
+
+def set_accuracy(record):
+    record["accuracy"]["value"] = 99.0
+
+
+def drop_category(record):
+    del record["by_category"]["age"]
+    del record["verdicts"]["age"]
+
+
+def narrow_odds(record):
+    middle = record["overall"]["value"]
+    record["overall"] |= {"low": middle - 0.01, "high": middle + 0.01, "se": 0.005}
+
+
+def odd_seed(record):
+    record["settings"]["seed"] = "x"
+
+
+def odd_verdicts(record):
+    record["verdicts"] = {"nowhere": record["verdicts"][""]}
+
+
+@pytest.mark.parametrize(
+    "edit", [set_ties, set_accuracy, drop_category, narrow_odds, odd_seed, odd_verdicts]
+)
+def test_other_edits_are_refused_in_one_sentence(folder, tmp_path, edit):
+    edited = tmp_path / "edited"
+    shutil.copytree(folder, edited)
+    content = json.loads((edited / "results.json").read_text())
+    measure = "odds" if edit is narrow_odds else "cps"
+    edit(next(r for r in content["results"] if r["spec"]["measure"] == measure))
+    (edited / "results.json").write_text(json.dumps(content))
+    status, _, err = invoke("gate", edited)
+    assert (status, err.count("\n")) == (2, 1), err
+
+
 def test_people_are_told_by_the_targets():
     """Names against weapons are about people; instruments against weapons are not."""
     names = ["European-American names", "African-American names"]

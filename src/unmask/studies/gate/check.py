@@ -1,6 +1,6 @@
 """A gate: the rules for all models, their names and their baseline; `decide.py` has the tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,8 @@ def _rules(given: Rules | Sequence[Rule] | Rule | Path | str | None, baseline: A
     if isinstance(given, str | Path):
         return read(Path(given))
     given = [given] if isinstance(given, Rule) else given
+    if not isinstance(given, Rules) and not isinstance(given, Iterable):
+        raise UnmaskError(f"rules are {given!r:.40}; give a file, or a list of Rule records.")
     rules = given if isinstance(given, Rules) else Rules(tuple(given))
     if not rules.rules or not all(isinstance(r, Rule) for r in rules.rules):
         raise UnmaskError("a gate needs rules; give a file, or a list of Rule records.")

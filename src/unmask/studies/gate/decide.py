@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from unmask.answer.fitness import unproven
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.reports import answer_words, standings
@@ -43,12 +44,21 @@ class Outcome:
     reason: str
     tested: int
     items: str = ""
+    blocked: bool = False
 
     @property
     def counts_as(self) -> str:
-        """What it is for the gate: a rule may say what follows where it cannot be told."""
-        if self.state == "cannot tell" and self.rule.cannot_tell != "stop":
-            return self.rule.cannot_tell
+        """What it is for the gate: a rule may say what follows where it cannot be told.
+
+        A `blocked` one, of results that are unfit or lack items, never passes.
+        """
+        chosen = self.rule.cannot_tell
+        if (
+            self.state == "cannot tell"
+            and chosen != "stop"
+            and not (self.blocked and chosen == "pass")
+        ):
+            return chosen
         return self.state
 
 
@@ -139,16 +149,20 @@ def outcome(
     fit = [(c, r) for c, r in every if r.trust == SOUND or (r.trust != UNFIT and _lenient(rule))]
     results = mine.relevant(rule)
     items = _items(results)
+    obstacles = _unfit(results) + _unscored(rule, results)
+    obstacles += [why] if (why := unproven(mine.results)) else []
+    blocked = bool(obstacles)
     if not fit:
-        return Outcome(model, rule, "cannot tell", _nothing(every, mine.results), 0, items)
+        why = _nothing(every, mine.results)
+        return Outcome(model, rule, "cannot tell", why, 0, items, blocked)
     decided = replace(_by_check(rule, model, fit, mine, baseline, resampling), items=items)
     missing = _missing(rule, fit)
-    obstacles = [f"no ruler to be trusted is about {', '.join(missing)}"] if missing else []
-    obstacles += _unfit(results) + _unscored(rule, results)
+    if missing:
+        obstacles.insert(0, f"no ruler to be trusted is about {', '.join(missing)}")
     if decided.state == "pass" and obstacles:
         reason = f"{_some(obstacles)}; the rest: {decided.reason}"
-        return replace(decided, state="cannot tell", reason=reason)
-    return decided
+        return replace(decided, state="cannot tell", reason=reason, blocked=blocked)
+    return replace(decided, blocked=blocked)
 
 
 def _unfit(results: Sequence[Result]) -> list[str]:
