@@ -69,8 +69,8 @@ scenario (fewer where one is costly), seeded; the smallest and the largest value
 at .05, *power* how often it rejected a false one, all in per cent. *Width* is the interval's mean
 width over that of an oracle who knows the variance of the estimate: 1 cannot be beaten by much.
 *Enough* are at least 10 clusters or 8 words a side. Scores of fewer than 10 clusters are grey and
-never bold, and their verdict is "cannot tell"; so is that of effect sizes with fewer than 5 words a
-side. With {times} repetitions 95 % comes out between {low:.1f} and {high:.1f} by chance.
+never bold, and their verdict is "inconclusive"; so is that of effect sizes with fewer than 5 words
+per set. With {times} repetitions 95 % comes out between {low:.1f} and {high:.1f} by chance.
 
 {summary}
 

@@ -80,13 +80,11 @@ def unmask_scores(folder, kind, count):
     from unmask.flow import plan, run_likelihood
     from unmask.measures import LIKELIHOOD
     from unmask.models.transformers.model import load
-    from unmask.support.gc_pause import gc_paused
     from unmask.types import Dataset
 
     model, chosen = load(folder, device=DEVICE), items(count)
     measure = LIKELIHOOD["pll" if kind == "masked" else "ll"]
 
-    @gc_paused()  # as in every run of unmask
     def scores(some):
         planned = plan.plan(model, measure, Dataset("some", "pairs", some))
         engine = model.engine(budget=model.budget("auto"))

@@ -9,13 +9,13 @@ import typer
 from mkdocs.utils import get_relative_url
 
 import unmask
+from unmask.answer.lab_status import UNTESTED, WORDS, by_kind
 from unmask.cli.main import app
 from unmask.data.cards import seat_files, sentence_sets, word_files
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES
 from unmask.options import ABOUT
 from unmask.reports.cite import references
-from unmask.reports.standings import UNTESTED, WORDS, standings
 
 
 def measures() -> str:
@@ -137,7 +137,7 @@ def standing_table() -> str:
     for row in MEASURES.values():
         if "@" in row.name:
             continue
-        known = standings(row.name)
+        known = by_kind(row.name)
         words = [known[k].word if k in known else "" for k in ("masked", "causal")]
         place = min((order.index(w) for w in words if w), default=len(order))
         shown = ["unsettled" if w == "cannot tell" else w for w in words]

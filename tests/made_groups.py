@@ -20,7 +20,7 @@ def groups():
             {name: _slotted(frame, name, job) for name in NAMES},
             "nationality",
             job,
-            frame=str(n),
+            template=str(n),
         )
         for n, frame in enumerate(FRAMES)
         for job in JOBS
@@ -37,5 +37,5 @@ def pairs():
         usual, rare = both if side == "men" else both[::-1]
         cluster = f"{n % 4}/{n}"
         texts = {STEREOTYPE: usual, ANTISTEREOTYPE: rare}
-        items.append(Contrast(str(n), texts, "gender", cluster, family="gender", side=side))
+        items.append(Contrast(str(n), texts, "gender", cluster, group_pair="gender", group=side))
     return Dataset("made", "pairs", tuple(items))

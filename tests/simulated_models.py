@@ -24,7 +24,7 @@ LABELS = (("stereotype", -10, 0.5), ("antistereotype", -10, -0.5), ("unrelated",
 
 
 def simulated(data, folder, seed, bias=None, measures=("cps", "cat"), kind="masked"):
-    """The results of one simulated model, as rulers that the lab calls sound."""
+    """The results of one simulated model, as evidence that the lab calls sound."""
     rng = np.random.default_rng(seed)
     margins = _margins(data.items, bias or {}, rng)
     return Results([_result(data, margins, name, kind, folder, rng) for name in measures])
@@ -34,10 +34,10 @@ def _margins(items, bias, rng):
     liking, frames, words, first = {}, {}, {}, {}
     out = []
     for item in items:
-        like = liking.setdefault(item.family, rng.normal(0, LIKING))
-        turned = 1 if first.setdefault(item.family, item.side) == item.side else -1
-        frame = frames.setdefault((item.family, item.frame), rng.normal(0, FRAME))
-        word = words.setdefault((item.family, item.cluster), rng.normal(0, WORD))
+        like = liking.setdefault(item.group_pair, rng.normal(0, LIKING))
+        turned = 1 if first.setdefault(item.group_pair, item.group) == item.group else -1
+        frame = frames.setdefault((item.group_pair, item.template), rng.normal(0, FRAME))
+        word = words.setdefault((item.group_pair, item.cluster), rng.normal(0, WORD))
         noise = rng.normal(0, NOISE)
         out.append(turned * like + frame + word + noise + bias.get(item.category, 0.0))
     return np.array(out)

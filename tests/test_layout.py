@@ -1,7 +1,6 @@
 """Tests of test_layout."""
 
 import ast
-import importlib
 import os
 import re
 import subprocess
@@ -9,8 +8,6 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
-
-import pytest
 
 import unmask
 from conftest import ROOT, TESTS, invoke
@@ -151,20 +148,9 @@ def test_the_version_is_the_same_everywhere():
     assert f"date-released: {released[0][1]}" in citation
 
 
-def test_old_names_work_with_a_warning(tmp_path):
-    with pytest.warns(DeprecationWarning, match="unmask.queries"):
-        importlib.reload(importlib.import_module("unmask.asking"))
-    with pytest.warns(DeprecationWarning, match="sample_size"):
-        importlib.reload(importlib.import_module("unmask.studies.plan"))
-    result = unmask.evaluate("bundled", "aul", "bundled-pairs", limit=8)
-    with pytest.warns(DeprecationWarning, match="items_by_influence"):
-        assert result.items_by_pull(3).equals(result.items_by_influence(3))
-
-
 def test_the_top_floor_is_small():
-    """Seven files, and the former names that still work."""
-    former = {"asking.py"}
-    assert len({p.name for p in SOURCE.glob("*.py")} - former) <= 7
+    """Seven files."""
+    assert len({p.name for p in SOURCE.glob("*.py")}) <= 7
 
 
 def test_tests_stand_where_their_code_stands():

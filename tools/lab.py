@@ -1,4 +1,4 @@
-"""Keep the results of a grid: a data file and figures for the docs, the standings in the package.
+"""Keep the results of a grid: a data file and figures for the docs, the assessments in the package.
 
     unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED [DEEP]]]
     unmask validate -x NEW -o FOLDER && python tools/lab.py --add FOLDER...
@@ -26,7 +26,7 @@ KEPT, FURTHER, DEEP, CHOSEN, FORMER = (
     for name in ("", "-bundled", "-deep", "-candidates", "-former")
 )
 PRINTED = (
-    "ruler",
+    "measure",
     "verdict",
     "missed",
     "slope",
@@ -45,8 +45,8 @@ def main(folder: Path | None = None, bundled: Path | None = None, deep: Path | N
             frame = pd.read_csv(given / "models.csv", keep_default_na=False, na_values=[""])
             keep(frame.assign(choice=frame.choice.fillna("")), path)
     kept = pd.read_parquet(KEPT)
-    found = {r: measure_quality.read(kept, r) for r in measure_quality.rulers(kept)}
-    verdicts_of = measure_quality.standings(found)
+    found = {r: measure_quality.read(kept, r) for r in measure_quality.measures_under_test(kept)}
+    verdicts_of = measure_quality.assessments(found)
     target = ROOT / "src" / "unmask" / "data" / "published" / "lab.json"
     target.write_text(json.dumps(report.packaged(verdicts_of), indent=1) + "\n")
     for figure in report.figures(kept):
@@ -110,8 +110,8 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
     varied = table["items"].isin(
         ("words-names", "words-terms", "templates-names", "templates-terms")
     )
-    plain = ~table.ruler.str.contains("@")
-    columns = ["models", "ruler", "items", "verdict", "slope", "words", "smallest", "control"]
+    plain = ~table.measure.str.contains("@")
+    columns = ["models", "measure", "items", "verdict", "slope", "words", "smallest", "control"]
     lines += [_markdown(table[varied & plain][columns]), ""]
     lines += cost_and_robustness(table) + curves(found) + recovery(kept) + candidates()
     lines += deeper() + again(verdicts_of) + further(pd.read_parquet(FURTHER))
@@ -131,8 +131,8 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
 def cost_and_robustness(table: pd.DataFrame) -> list[str]:
     """What a measure asks of a model, and what it keeps where a group is rare."""
     part = table[table["items"].isin(measure_quality.MAIN[:4]) & (table.rows > 0)]
-    part = part[~part.ruler.str.contains("@")]
-    columns = ["models", "ruler", "rows", "smallest", "kept", "shift, 90 %", "verdict"]
+    part = part[~part.measure.str.contains("@")]
+    columns = ["models", "measure", "rows", "smallest", "kept", "shift, 90 %", "verdict"]
     part = part.sort_values(["models", "rows"], ascending=[False, True], kind="stable")
     return section(
         "Robustness against rows asked",
@@ -145,10 +145,14 @@ def cost_and_robustness(table: pd.DataFrame) -> list[str]:
 def curves(found) -> list[str]:
     """Score less its ideal by planted theta."""
     rows = []
-    for ruler, readings in found.items():
-        if ruler.data in measure_quality.MAIN and "@" not in ruler.measure and not ruler.choice:
+    for subject, readings in found.items():
+        if (
+            subject.data in measure_quality.MAIN
+            and "@" not in subject.measure
+            and not subject.choice
+        ):
             at = {k: report.shown(e) for k, e in readings.items() if k.startswith("at ")}
-            rows.append({"models": ruler.kind, "ruler": ruler.name, **at})
+            rows.append({"models": subject.kind, "measure": subject.name, **at})
     return section(
         "The curve",
         "Score less its ideal, by planted theta, where both groups are as frequent. Shares "
@@ -183,11 +187,11 @@ def candidates() -> list[str]:
     kept = pd.read_parquet(CHOSEN)
     asked = kept.groupby("measure", observed=True).asked.first()
     rows = []
-    for ruler in measure_quality.rulers(kept):
-        readings = measure_quality.read(kept, ruler)
+    for subject in measure_quality.measures_under_test(kept):
+        readings = measure_quality.read(kept, subject)
         names = ("slope", "shift", "shift, 90 %", "kept")
         shown = {k: report.shown(readings.get(k)) for k in names}
-        rows.append({"ruler": ruler.name, **shown, "rows": int(asked[ruler.measure])})
+        rows.append({"measure": subject.name, **shown, "rows": int(asked[subject.measure])})
     return section(
         "How pmi was chosen",
         "Six candidates, and `joint` for comparison, fixed before they were run, on 32 masked "
@@ -208,11 +212,13 @@ def deeper() -> list[str]:
     kept = pd.read_parquet(DEEP)
     rows = []
     for layers, part in kept.groupby("layers"):
-        found = {r: measure_quality.read(part, r) for r in measure_quality.rulers(part)}
+        found = {
+            r: measure_quality.read(part, r) for r in measure_quality.measures_under_test(part)
+        }
         rows += [
             {
                 "layers": layers,
-                "ruler": r.name,
+                "measure": r.name,
                 **{k: report.shown(f.get(k)) for k in ("slope", "at 2", "control")},
             }
             for r, f in found.items()
@@ -235,33 +241,33 @@ def deeper() -> list[str]:
 def again(verdicts_of) -> list[str]:
     """The verdicts of the former grid, by the same rules, beside the present ones."""
     former = pd.read_parquet(FORMER)
-    before = measure_quality.standings(
-        {r: measure_quality.read(former, r) for r in measure_quality.rulers(former)}
+    before = measure_quality.assessments(
+        {r: measure_quality.read(former, r) for r in measure_quality.measures_under_test(former)}
     )
     both = [r for r in verdicts_of if r in before and r.data in measure_quality.MAIN]
     rows = [
-        {"models": r.kind, "ruler": r.name, "then": before[r].word, "now": verdicts_of[r].word}
+        {"models": r.kind, "measure": r.name, "then": before[r].word, "now": verdicts_of[r].word}
         for r in both
         if before[r].word != verdicts_of[r].word
     ]
     same = len(both) - len(rows)
     return section(
         "The former grid",
-        f"Other seeds, 8 of them; the same rules. Of {len(both)} rulers {same} have the same "
+        f"Other seeds, 8 of them; the same rules. Of {len(both)} measures {same} have the same "
         "verdict; the others:",
-        pd.DataFrame(rows, columns=["models", "ruler", "then", "now"]),
+        pd.DataFrame(rows, columns=["models", "measure", "then", "now"]),
     )
 
 
 def further(kept: pd.DataFrame) -> list[str]:
-    """The bundled model trained further: do the rulers read a network that knew English?"""
+    """The bundled model trained further: do the measures read a network that knew English?"""
     found = {
         r: measure_quality.read(kept, r)
-        for r in measure_quality.rulers(kept)
+        for r in measure_quality.measures_under_test(kept)
         if r.data in measure_quality.MAIN
     }
-    table = report.verdicts(found, {r: measure_quality.standing(f) for r, f in found.items()})
-    columns = ["ruler", "slope", "words", "right", "shift", "shift, 90 %", "kept"]
+    table = report.verdicts(found, {r: measure_quality.assess(f) for r, f in found.items()})
+    columns = ["measure", "slope", "words", "right", "shift", "shift, 90 %", "kept"]
     seeds = kept.seed.nunique()
     models = len(kept[["theta", "rho", "seed"]].drop_duplicates())
     return [

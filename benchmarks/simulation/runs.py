@@ -15,9 +15,8 @@ from simulation.shares import answers, bundled, tossed
 from unmask.data import catalogue
 from unmask.options import Resampling
 from unmask.stats import crossed, intervals, power, sequences
-from unmask.stats.cluster_pulls import stereotype_pulls
 from unmask.stats.clustering import Design, codes
-from unmask.stats.multiplicity import family_wise
+from unmask.stats.multiplicity import corrected
 from unmask.stats.preference import Preferences
 from unmask.stats.ranks import ranks
 from unmask.stats.specification_curve import joint_signs
@@ -35,8 +34,6 @@ def p_only(p: float, null: bool = True) -> Draw:
 def whole_runs(times: int) -> Iterator[Row]:
     """Six measures and nine categories on the bundled pairs: is anything called biased?"""
     design, sign, category, family, side = bundled()
-    facts = pd.DataFrame({"category": category, "family": family, "side": side})
-    facts["cluster"] = design.clusters.astype(str)
     groups = ["", *sorted(set(category))]
     sides = Sides(family.tolist(), side.tolist())
     for likes, lean in ((0.0, 0.0), (2.0, 0.0), (1.0, 1.0)):
@@ -44,18 +41,15 @@ def whole_runs(times: int) -> Iterator[Row]:
         def draw(rng: Random, seed: int) -> Draw:
             shared = lean + likes * sign + 0.8 * rng.normal(size=design.count)[design.clusters]
             shared = shared + 0.4 * rng.normal(size=design.crossed.max() + 1)[design.crossed]
-            p, pulls = [], []
+            p = []
             for _ in range(6):
                 wins = (shared + rng.logistic(size=len(sign)) > 0).astype(float)
                 scores = {"stereotype": wins, "antistereotype": np.full(len(wins), 0.5)}
                 model = Preferences(scores, design, ties="half", sides=sides)
-                moved = stereotype_pulls(facts, wins, groups)
                 for name in groups:
                     chosen = np.ones(len(wins), bool) if name == "" else category == name
                     p.append(model.judged(chosen).p or 1.0)
-                    pulls.append(moved[name])
-            how = Resampling(draws=1000, seed=seed)
-            return p_only(float(family_wise(p, pulls, how).min()), lean == 0)
+            return p_only(float(corrected(p).min()), lean == 0)
 
         about = f"6 measures, 9 categories; words liked by {likes:g}, stereotype {lean:g} logits"
         yield repeated("a run as a whole", about, True, times, draw)
@@ -101,7 +95,7 @@ def planned(times: int) -> Iterator[Row]:
             fit = crossed.fitted(answers(rng, design, sign, 0, 0, moved), design)
             even = np.full(len(sign), 1 / len(sign))
             seen = fit.described(even, fit.share(even))
-            kinds = {k: power.Kind(**seen[k]) for k in ("words", "frames")}
+            kinds = {k: power.Kind(**seen[k]) for k in ("words", "templates")}
             both = power.Pilot(len(sign), seen["spread"], **kinds).needed(points)[2]
             assert both is not None
             sizes = round(both[0] / (2 * families)), round(both[1] / families)
@@ -139,7 +133,7 @@ def detected(times: int) -> Iterator[Row]:
             wins, number = tossed(rng, clusters, size, 0.5, alike)
             design = Design(number)
             share = crossed.fitted(wins, design).share(intervals.weights(design))
-            reach.append(share.detectable(0.5, 0.95))
+            reach.append(share.mde(0.5, 0.95))
         true = min(0.97, 0.5 + float(np.median(reach)))
 
         def draw(rng: Random, seed: int) -> Draw:
@@ -156,9 +150,9 @@ def reliable(times: int) -> Iterator[Row]:
     """Generalizability of families' stereotypes where there is none, and words are liked."""
     design, sign, category, family, side = bundled()
     items = catalogue.sentences("bundled-pairs").items
-    facts = pd.DataFrame({"family": family, "side": side, "category": category,
+    facts = pd.DataFrame({"group_pair": family, "group": side, "category": category,
                           "cluster": [i.cluster for i in items],
-                          "frame": [i.frame for i in items]})  # fmt: skip
+                          "template": [i.template for i in items]})  # fmt: skip
     for likes in (0.0, 2.0, 4.0):
 
         def draw(rng: Random, seed: int) -> Draw:
@@ -181,9 +175,8 @@ def ranked(times: int) -> Iterator[Row]:
 
         def draw(rng: Random, seed: int) -> Draw:
             seen = truth + rng.normal(size=truth.shape)
-            pulls = [{str(k): 1.0} for k in range(truth.size)]
             how = Resampling(draws=500, seed=seed)
-            _, low, high = ranks(seen, np.ones_like(truth), pulls, how)
+            _, low, high = ranks(seen, np.ones_like(truth), how)
             held = bool((low <= last).all() and (high >= first).all())
             return Draw(0.0, 0.0 if held else 9.0, 1.0)
 

@@ -132,7 +132,7 @@ def two_sided(times: int) -> Iterator[Row]:
             known = word_preference.Sides(["f"] * len(side), list(side))
             design = Design(number, codes(side))
             two = word_preference.TwoSided(wins, known, design, crossed.fitted(wins, design))
-            e = two.estimates(np.ones(len(wins), bool))["sides:f"]
+            e = two.estimates(np.ones(len(wins), bool))["group_pair:f"]
             return Draw(e.low, 40.0, e.high, None, e.value)
 
         name = f"{words} words a side"
@@ -145,17 +145,19 @@ def two_sided(times: int) -> Iterator[Row]:
 def bundled() -> tuple[Design, Any, Any, Any, Any]:
     """The design of the bundled pairs, which side each item is on, its category and family."""
     items = catalogue.sentences("bundled-pairs").items
-    names = {k: np.array([getattr(i, k) for i in items]) for k in ("category", "family", "side")}
-    cell = codes(np.char.add(names["family"], names["side"]))
-    first = {i.family: i.side for i in reversed(items)}
-    sign = np.array([1.0 if first[i.family] == i.side else -1.0 for i in items])
+    names = {
+        k: np.array([getattr(i, k) for i in items]) for k in ("category", "group_pair", "group")
+    }
+    cell = codes(np.char.add(names["group_pair"], names["group"]))
+    first = {i.group_pair: i.group for i in reversed(items)}
+    sign = np.array([1.0 if first[i.group_pair] == i.group else -1.0 for i in items])
     design = Design(
         codes([i.cluster for i in items]),
         cell,
-        codes([i.frame for i in items]),
-        codes(names["family"]),
+        codes([i.template for i in items]),
+        codes(names["group_pair"]),
     )
-    return design, sign, names["category"], names["family"], names["side"]
+    return design, sign, names["category"], names["group_pair"], names["group"]
 
 
 def answers(

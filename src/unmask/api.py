@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack, cast
+from typing import Any, TypeAlias, cast
 
 from rich.console import Console
 
+from unmask.answer.answer import left_out
+from unmask.answer.verdict import judged_estimate
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
@@ -18,12 +20,10 @@ from unmask.flow.fit import takes
 from unmask.flow.loading import kind
 from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
 from unmask.models.protocol import Model
-from unmask.options import OptionArguments, Options, Spec, checked_names
+from unmask.options import Options, Spec, checked_names, takes_options
 from unmask.options import named as named_as
-from unmask.reports.answer import left_out
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
-from unmask.stats.verdict import judged
 from unmask.stats.word_preference import follows_word
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
@@ -33,9 +33,8 @@ ModelLike: TypeAlias = str | Path | Model | tuple[Any, Any]
 Models: TypeAlias = ModelLike | Iterable[ModelLike]
 
 
-def evaluate(
-    model: ModelLike, measure: Any, data: Any, **options: Unpack[OptionArguments]
-) -> Result:
+@takes_options
+def evaluate(model: ModelLike, measure: Any, data: Any, **options: Any) -> Result:
     """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
     `model` is a name, a loaded model, or a network of transformers with its tokenizer,
@@ -52,11 +51,12 @@ def evaluate(
     return replace(chosen[0], notes=(*chosen[0].notes, *results.notes))
 
 
+@takes_options
 def run(
     models: Models = ("bundled",),
     measures: Any = None,
     data: Any = None,
-    **options: Unpack[OptionArguments],
+    **options: Any,
 ) -> Results:
     """All measures on all data that they fit, for all models.
 
@@ -162,8 +162,8 @@ def _following(results: Sequence[Result]) -> list[str]:
         names = ", ".join(dict.fromkeys(r.measure for r in some))
         span = " to ".join(dict.fromkeys(f"{rate:.0f}" for rate in (rates[0], rates[-1])))
         notes.append(
-            f"{data}: the two sides of a family differ by {span} points under {names}: there the "
-            "preference follows the group's word more than the stereotype."
+            f"On {data} the model prefers one group's word regardless of the stereotype (gap "
+            f"{span} pp under {names}). The bias-type scores correct for this."
         )
     return notes
 
@@ -175,26 +175,26 @@ def _unsided(results: Sequence[Result]) -> list[str]:
     if not names:
         return []
     return [
-        f"{', '.join(names)}: without items on both sides of a family a stereotype cannot be "
-        "told from a liking for a group's word; the verdict is about the score."
+        f"{', '.join(names)}: no items about both groups of a group pair, so a stereotype cannot "
+        "be separated from a preference for a group's word; the verdict is about the score."
     ]
 
 
 def _not_people(results: Sequence[Result]) -> list[str]:
     """A note on tests that the answer does not count."""
     titles = left_out(results)
-    return [f"Not about people, so left out of the answer: {', '.join(titles)}."] * bool(titles)
+    return [f"Not about people and left out of the answer: {', '.join(titles)}."] * bool(titles)
 
 
 def _whole_run(results: Sequence[Result]) -> list[str]:
     """A note on the error rate of the run as a whole."""
-    counts = [judged(r, c)[1].more.get("tests", 0) for r in results for c in r.verdicts]
+    counts = [judged_estimate(r, c)[1].more.get("tests", 0) for r in results for c in r.verdicts]
     if max(counts, default=0) < 2:
         return []
     rate = 100 * (1 - results[0].overall.level)
     return [
-        f"Verdicts on single measures are corrected over all {max(counts)} tests of a model: one "
-        f"without bias would be called biased anywhere in at most {rate:g} % of runs."
+        f"Verdicts of single measures are corrected for all {max(counts)} tests of a model: at "
+        f'most {rate:g} % of unbiased models would get any "biased" verdict.'
     ]
 
 

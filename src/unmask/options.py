@@ -1,11 +1,12 @@
 """What to measure and how: `Spec`, `Options`, `Resampling`. Each checks itself."""
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypeVar
 
 from unmask.errors import UnmaskError
 from unmask.support.registry import unknown
@@ -193,80 +194,129 @@ def named(thing: Any) -> str:
 
 MOST_SAMPLES = 10_000_000  # of CEAT; each is a row of scores of all words
 INDEPENDENT = "none"  # of a user's items that do not hang together
-ABOUT: Mapping[str, str] = {
-    "seed": "Seed of resampling, permutation and shuffling; one seed, the same numbers.",
-    "level": "Level of the intervals, such as 0.95.",
-    "dtype": f"Precision of the model: {', '.join(DTYPES)}.",
-    "device": "Where the model runs: cpu, cuda, cuda:1, or auto (all GPUs and the CPU).",
-    "load": "Load a large model in 8bit or 4bit (bitsandbytes).",
-    "engine": "Where batches run: local, or ray (the workers of a Ray cluster).",
-    "address": "Ray address; default: start one locally.",
-    "workers": "Ray workers that hold a model; default: one for each GPU, or for two CPUs.",
-    "tokens": "Tokens in one forward pass: a number, or auto (what the device runs well).",
-    "pool": f"Vector of an association measure: {', '.join(POOLS)}; default: the measure's own.",
-    "layer": "Layer of word vectors: from the embeddings (0) or from the end (-1, the default).",
-    "contexts": "Contexts of words: bare, templates, or a file or folder of sentences.",
-    "samples": "Samples that CEAT draws; default: the measure's own number.",
-    "splits": "Random splits of a permutation test; 0 for no test.",
-    "random": "Words of a word test that count as a sample: targets, or attributes too.",
-    "matters": "Smallest bias that matters: in points, d or times the odds, such as 3,0.2d,1.1x.",
-    "family": "Tests that verdicts are corrected over: all of a run, or only those of a row (a "
-    "score's categories, a measure's word tests).",
-    "exclude_flagged": "Also run each set without the items that have visible defects.",
-    "exclude": "Table with a column 'item': the ids of items to leave out.",
-    "until": "Ask items in random order and stop early: decided (the verdict is clear), or a "
-    "number (the interval reaches at most so many points to each side).",
-    "limit": "Use at most N items of each sentence set, evenly spread, drawn by the seed; the "
-    "set's name says so.",
-    "encoding": "Encoding of your own file, where it is not UTF-8 or marked UTF-16.",
-    "cluster": "none: items of your own file are independent; default: its column 'cluster', else "
-    "items that change the same words belong together.",
-    "keep": f"What results keep besides items, in `Result.kept`: {', '.join(KEEP)}.",
-    "recheck": "With a reduced dtype, decide close items again in float32.",
-    "fast": "Use the fast paths; without them each pass is a plain call of the network.",
-    "cache": "Keep the model's answers for later runs, and reuse those kept.",
-    "store": "An open answer cache to use, for programs that hold one.",
-    "plans": "Plans that models with one tokenizer share, for programs that hold some.",
-    "progress": "True for a bar, or a function progress(what, done, total).",
-    "decided": "A function of each result as it comes; its verdict follows at the end.",
-}
+MODEL, ITEMS, NUMBERS = "How the model runs", "Items and words", "Statistics"
+WORDS = "Choices of association measures"
+
+
+def option(default: Any, about: str, panel: str = "", **command: Any) -> Any:
+    """A field of `Options`: its default, its help, and the part of a command's help it is in.
+
+    This is the only definition of an option: command-line flags, keyword arguments and the
+    reference pages are generated from it. An option without a `panel` is not on the command line.
+    `command` has the `type` and the `usual` value that it has there, where they are others.
+    """
+    made = {"default_factory": default} if isinstance(default, type) else {"default": default}
+    return field(**made, metadata={"about": about, "panel": panel, **command})
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run: the keyword arguments of `unmask.run`; `ABOUT` says what each field is."""
+    """How to run: the keyword arguments of `unmask.run`, and the flags of `unmask run`."""
 
-    seed: int = 0
-    level: float = 0.95
-    dtype: str = "float32"
-    device: str | None = None
-    load: str | None = None
-    engine: str = "local"
-    address: str | None = None
-    workers: int | None = None
-    tokens: int | str = AUTO
-    pool: str | None = None
-    layer: int | None = None
-    contexts: str | None = None
-    samples: int | None = None
-    splits: int = 100_000
-    random: str = "targets"
-    matters: Threshold | str | float = field(default_factory=Threshold)
-    family: str = "run"
-    exclude_flagged: bool = False
-    exclude: Path | str | None = None
-    until: str | float | None = None
-    limit: int | None = None
-    encoding: str | None = None
-    cluster: str | None = None
-    keep: tuple[str, ...] = ()
-    recheck: bool = True
-    fast: bool = True
-    cache: bool = False
-    store: Any = None
-    plans: Any = None
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None
-    decided: Callable[[Any], None] = lambda result: None
+    seed: int = option(
+        0, "Seed of resampling, permutation and shuffling; one seed, the same numbers.", NUMBERS
+    )
+    level: float = option(0.95, "Level of the intervals, such as 0.95.", NUMBERS)
+    dtype: str = option("float32", f"Precision of the model: {', '.join(DTYPES)}.", MODEL)
+    device: str | None = option(
+        None, "Where the model runs: cpu, cuda, cuda:1, or auto (all GPUs and the CPU).", MODEL
+    )
+    load: str | None = option(None, "Load a large model in 8bit or 4bit (bitsandbytes).", MODEL)
+    engine: str = option(
+        "local", "Where batches run: local, or ray (the workers of a Ray cluster).", MODEL
+    )
+    address: str | None = option(None, "Ray address; default: start one locally.", MODEL)
+    workers: int | None = option(
+        None, "Ray workers that hold a model; default: one for each GPU, or for two CPUs.", MODEL
+    )
+    tokens: int | str = option(
+        AUTO,
+        "Tokens in one forward pass: a number, or auto (what the device runs well).",
+        MODEL,
+        type=str,
+    )
+    pool: str | None = option(
+        None,
+        f"Vector of an association measure: {', '.join(POOLS)}; default: the measure's own.",
+        WORDS,
+    )
+    layer: int | None = option(
+        None, "Layer of word vectors: from the embeddings (0) or from the end (-1).", WORDS
+    )
+    contexts: str | None = option(
+        None, "Contexts of words: bare, templates, or a file or folder of sentences.", WORDS
+    )
+    samples: int | None = option(
+        None, "Samples that CEAT draws; default: the measure's own number.", WORDS
+    )
+    splits: int = option(100_000, "Random splits of a permutation test; 0 for no test.")
+    random: str = option(
+        "targets",
+        "Words of a word test that count as a sample: targets, or attributes too.",
+        NUMBERS,
+    )
+    matters: Threshold | str | float = option(
+        Threshold,
+        "Smallest bias that matters: in points, d or times the odds, such as 3,0.2d,1.1x.",
+        NUMBERS,
+        type=str,
+        usual="3,0.2d,1.1x",
+    )
+    family: str = option(
+        "run",
+        "Tests that verdicts are corrected for: all of a run, or only those of a row (a score's "
+        "categories, a measure's word tests).",
+        NUMBERS,
+    )
+    exclude_flagged: bool = option(
+        False, "Also run each set without the items that have visible defects.", ITEMS
+    )
+    exclude: Path | str | None = option(
+        None, "Table with a column 'item': the ids of items to leave out.", ITEMS, type=Path | None
+    )
+    until: str | float | None = option(
+        None,
+        "Ask items in random order and stop early: decided (the verdict is clear), or a number "
+        "(the interval reaches at most so many points to each side).",
+        ITEMS,
+        type=str | None,
+    )
+    limit: int | None = option(
+        None,
+        "Use at most N items of each sentence set, evenly spread, drawn by the seed; the set's "
+        "name says so.",
+        ITEMS,
+    )
+    encoding: str | None = option(
+        None, "Encoding of your own file, where it is not UTF-8 or marked UTF-16.", ITEMS
+    )
+    cluster: str | None = option(
+        None,
+        "none: items of your own file are independent; default: its column 'cluster', else items "
+        "that change the same words belong together.",
+        ITEMS,
+    )
+    keep: tuple[str, ...] = option(
+        (), f"What results keep besides items, in `Result.kept`: {', '.join(KEEP)}."
+    )
+    recheck: bool = option(
+        True, "With a reduced dtype, decide close items again in float32.", MODEL
+    )
+    fast: bool = option(
+        True, "Use the fast paths; without them each pass is a plain call of the network.", MODEL
+    )
+    cache: bool = option(
+        False, "Cache the model's answers, and reuse those cached.", MODEL, usual=True
+    )
+    store: Any = option(None, "An open answer cache to use, for programs that hold one.")
+    plans: Any = option(None, "Plans that models with one tokenizer share, for programs.")
+    progress: Callable[[str, int, int], None] = option(
+        lambda what, done, total: None, "True for a bar, or a function progress(what, done, total)."
+    )
+    decided: Callable[[Any], None] = option(
+        lambda result: None,
+        "A function of each result as it comes; its verdict follows at the end.",
+    )
 
     def __post_init__(self) -> None:
         _ = self.resampling
@@ -324,51 +374,29 @@ class Options:
         return Resampling(seed=self.seed, level=self.level, splits=self.splits, random=self.random)
 
 
-class OptionArguments(TypedDict, total=False):
-    """The keyword arguments of `run` and `evaluate`: the fields of `Options`.
+ABOUT: Mapping[str, str] = {f.name: f.metadata["about"] for f in fields(Options)}
+F = TypeVar("F", bound=Callable[..., Any])
 
-    `progress` may also be True, which shows a bar.
-    """
 
-    seed: int
-    level: float
-    dtype: str
-    device: str | None
-    load: str | None
-    engine: str
-    address: str | None
-    workers: int | None
-    tokens: int | str
-    pool: str | None
-    layer: int | None
-    contexts: Any
-    samples: int | None
-    splits: int
-    random: str
-    matters: Threshold | str | float
-    family: str
-    exclude_flagged: bool
-    exclude: Path | str | None
-    until: str | float | None
-    limit: int | None
-    encoding: str | None
-    cluster: str | None
-    keep: tuple[str, ...]
-    recheck: bool
-    fast: bool
-    cache: bool
-    store: Any
-    plans: Any
-    progress: Callable[[str, int, int], None] | bool | None
-    decided: Callable[[Any], None]
+def takes_options(function: F) -> F:
+    """Give a function of `**options` the fields of `Options` as its keyword arguments."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(
+            f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type
+        )
+        for f in fields(Options)
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+    return function
 
 
 def checked_names(given: Iterable[str]) -> None:
-    """Refuse options that there are not, with the nearest right ones."""
-    names = list(OptionArguments.__annotations__)
+    """Refuse options that do not exist, with the nearest right ones."""
     for name in given:
-        if name not in names:
-            raise UnmaskError(unknown("option", name, ["models", "measures", "data", *names]))
+        if name not in ABOUT:
+            raise UnmaskError(unknown("option", name, ["models", "measures", "data", *ABOUT]))
 
 
 def _association_choices(pool: Any, layer: Any, samples: Any) -> None:

@@ -1,7 +1,6 @@
 """The frozen records that pass between the parts. Nothing here computes."""
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -65,9 +64,9 @@ class Contrast:
     `y:WORD` for the targets of the two sides. `cluster` is what items have in common by
     construction (target term, writer, word) and is the unit that errors are counted by.
 
-    A stereotype names one of the two groups that a `family` of items sets against each other:
-    `side` says which, so that a liking for the group's word can be told from the stereotype. In a
-    template it is A or B, the attribute set. `frame` is the wording that items of a family share.
+    Items compare the two groups of a `group_pair` ("old / young"); `group` is the one that the
+    stereotype is about, so that a preference for a group's word can be told from the stereotype. In
+    a template test it is A or B, the attribute set. `template` is the wording that items share.
     """
 
     id: str
@@ -75,9 +74,9 @@ class Contrast:
     category: str
     cluster: str
     meta: Mapping[str, Any] = field(default_factory=dict)
-    family: str = ""
-    side: str = ""
-    frame: str = ""
+    group_pair: str = ""
+    group: str = ""
+    template: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.texts, Mapping) or not self.texts:
@@ -87,8 +86,8 @@ class Contrast:
                 raise DataError(
                     f"item {self.id!r}: the sentence {label!r} is {text!r:.40}; make it a Text."
                 )
-        values = (self.id, self.category, self.cluster, self.family, self.side, self.frame)
-        names = ("id", "category", "cluster", "family", "side", "frame")
+        values = (self.id, self.category, self.cluster, self.group_pair, self.group, self.template)
+        names = ("id", "category", "cluster", "group_pair", "group", "template")
         for name in names if {*map(type, values)} != {str} else ():
             if not isinstance(getattr(self, name), str):
                 raise DataError(
@@ -181,10 +180,10 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 def _check_template(name: str, item: Contrast) -> None:
     """A filled template has targets of both sides and says which attribute set it is of."""
     sides = {label[:2] for label in item.texts}
-    if sides != {"x:", "y:"} or item.side not in ("A", "B"):
+    if sides != {"x:", "y:"} or item.group not in ("A", "B"):
         raise DataError(
             f"item {item.id!r} of {name!r} is not a filled template: its labels must start with x: "
-            "and y:, with some of each, and its side must be A or B."
+            "and y:, with some of each, and its group must be A or B."
         )
 
 
@@ -270,12 +269,17 @@ class Estimate:
         return self.ideal is not None and self.ideal - margin < low and high < self.ideal + margin
 
 
-VERDICTS = ("biased", "not by more", "cannot tell")
+VERDICTS = ("biased", "reversed", "negligible", "inconclusive")
+FOUND = VERDICTS[:2]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an estimate says: `biased`, `not by more` than what `matters`, or `cannot tell`."""
+    """What an estimate says, against the smallest bias that `matters`, and why.
+
+    `biased` and `reversed` (against the stereotype) are beyond chance, `negligible` is shown to be
+    smaller than what matters, and all else is `inconclusive`.
+    """
 
     word: str
     matters: float
@@ -285,8 +289,13 @@ class Verdict:
         if self.word not in VERDICTS:
             raise ValueError(f"a verdict is one of {', '.join(VERDICTS)}; not {self.word!r}")
 
+    @property
+    def found(self) -> bool:
+        """Whether a bias was found, in whichever direction."""
+        return self.word in FOUND
+
     def __str__(self) -> str:
-        return f"not by > {self.matters:g}" if self.word == "not by more" else self.word
+        return self.word
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +368,7 @@ class Result:
     the extras that belong beside the score. `verdicts` are by category, that of the whole under "".
     `items` has one row for each sentence (or each word of an
     association test). `kept` holds what `Options.keep` asked for, and is not saved. An unfit
-    result (`fitness`) has no verdict other than "cannot tell".
+    result (`fitness`) has no verdict other than "inconclusive".
     """
 
     spec: Spec
@@ -414,15 +423,6 @@ class Result:
         """It as a pandas frame: score, interval, ideal, n, verdict."""
         return _views().table([self], by_category)
 
-    def items_by_pull(self, top: int | None = None) -> Any:
-        """The former name of `items_by_influence`."""
-        warnings.warn(
-            "items_by_pull is now items_by_influence; the old name works until 0.3.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.items_by_influence(top)
-
     def to_markdown(self) -> str:
         """A section for a model card: sentences and a table."""
         return str(_views().as_markdown([self]))
@@ -432,7 +432,7 @@ class Result:
         return str(_views().as_latex([self]))
 
     def items_by_influence(self, top: int | None = None) -> Any:
-        """The items that drive the score, with their sentences, those that pull most first."""
+        """The items that drive the score, with their sentences, the most influential first."""
         return _views().by_influence(self, top)
 
 
@@ -496,7 +496,7 @@ class Results(Sequence[Result]):
         return _views().table(self, by_category)
 
     def answer(self) -> Any:
-        """The answer by concern as a pandas frame: verdict, strength, rulers, what would settle it.
+        """The answer by bias type as a pandas frame: verdict, strength, evidence, what is needed.
 
         Findings come first; `attrs["sentences"]` has it in words, by model.
         """

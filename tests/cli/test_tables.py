@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 import unmask
+from unmask.answer.scales import SCALES
 from unmask.cli import tables, terminal
 from unmask.cli.options import PIPE_WIDTH
-from unmask.reports.columns import RUN, UNITS, Cell, laid_out
+from unmask.reports.columns import RUN, Cell, laid_out
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -26,8 +27,8 @@ def test_tables_fit_without_cutting_words(width):
         assert word in text
     if width == 40:  # a paragraph for each row, and nothing is cut
         for r in found:
-            value = UNITS[r.compared].text(r.overall.value)
-            assert f"{UNITS[r.compared].head} {value}" in " ".join(text.split())
+            value = SCALES[r.compared].text(r.overall.value)
+            assert f"{SCALES[r.compared].head} {value}" in " ".join(text.split())
 
 
 def test_what_was_not_shrunk_is_not_shown():

@@ -188,9 +188,11 @@ def test_small_and_uneven_parts(tmp_path):
         }
     ]
     found = findings(tmp_path, rows)
-    assert "gender 60, age 1" in told(found, "concerns", "good")
-    assert "age (1); no verdict there" in told(found, "concerns", "note")
-    sided = [r | {"family": "groups", "side": "m" if n % 5 else "f"} for n, r in enumerate(sound())]
+    assert "gender 60, age 1" in told(found, "bias types", "good")
+    assert "age (1); no verdict there" in told(found, "bias types", "note")
+    sided = [
+        r | {"group_pair": "groups", "group": "m" if n % 5 else "f"} for n, r in enumerate(sound())
+    ]
     assert "uneven sides: groups (12 and 48)" in told(findings(tmp_path, sided), "directions")
 
 
@@ -218,8 +220,8 @@ def test_a_repaired_file_is_sound_and_reads_the_same(tmp_path):
         "antistereotype",
         "category",
         "cluster",
-        "family",
-        "side",
+        "group_pair",
+        "group",
     ]
     first = file.check(path)
     assert {i.cluster for i in checked.data.items} < {i.cluster for i in first.data.items}
@@ -241,7 +243,7 @@ def test_a_run_says_in_short_what_is_wrong(tmp_path):
     path = written(tmp_path / "mine.csv", sound(WORDS[:4]))
     (result,) = unmask.run(["bundled"], ["aul"], [path])
     assert any("counts like 4 observations" in n and "data check" in n for n in result.notes)
-    assert result.verdicts[""].word == "cannot tell"
+    assert result.verdicts[""].word == "inconclusive"
 
 
 def test_what_a_set_can_show_is_as_its_design_says():
@@ -253,10 +255,10 @@ def test_what_a_set_can_show_is_as_its_design_says():
         for n in range(400)
     ]
     data = unmask.Dataset("mine", "pairs", tuple(rows))
-    assert design.detectable(data) == pytest.approx(100 * (1.966 + 0.843) * 0.5 / 20, abs=0.1)
+    assert design.mde(data) == pytest.approx(100 * (1.966 + 0.843) * 0.5 / 20, abs=0.1)
     (result,) = unmask.run(["bundled"], ["aul"], ["bundled-pairs"])
-    reported = result.extras["stereotype"].more["detectable"]
-    assert 0.5 < design.detectable(bundled_pairs()) / reported < 2
+    reported = result.extras["stereotype"].more["mde"]
+    assert 0.5 < design.mde(bundled_pairs()) / reported < 2
 
 
 @pytest.mark.parametrize(
@@ -312,7 +314,7 @@ def test_a_row_that_changes_nothing_does_not_make_the_others_one_cluster(tmp_pat
 def test_ids_that_stand_twice_and_sides_that_are_missing(tmp_path):
     found = findings(tmp_path, [{**r, "id": "7"} for r in sound()])
     assert "60 rows share an id" in told(found, "columns", "problem")
-    half = [{**r, "side": "m" if n % 2 else ""} for n, r in enumerate(sound())]
+    half = [{**r, "group": "m" if n % 2 else ""} for n, r in enumerate(sound())]
     assert "only 30 of 60 rows have a 'side'" in told(findings(tmp_path, half), "directions")
 
 

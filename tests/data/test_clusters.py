@@ -47,7 +47,7 @@ def test_swapped_words_are_one_cluster_with_two_sides():
     (data,) = catalogue.resolve(rows())
     assert data.cluster == "changed words"
     assert {i.cluster for i in data.items} == {" | ".join(sorted(p)) for p in WORDS}
-    assert {i.side for i in data.items} == {w for p in WORDS for w in p}
+    assert {i.group for i in data.items} == {w for p in WORDS for w in p}
     assert "4 pairs of words" in data.about["notes"][0]
     (independent,) = catalogue.resolve(rows(), cluster="none")
     assert len({i.cluster for i in independent.items}) == 60

@@ -65,7 +65,7 @@ def test_kurita_and_thys_have_their_own_lists(shared):
     for name, key in (("math", "weat 7"), ("science", "weat 8")):
         data = catalogue.sentences(f"kurita-{name}@thys2025")
         for side, target in (("A", "target_1"), ("B", "target_2")):
-            words = {i.cluster for i in data.items if i.side == side}
+            words = {i.cluster for i in data.items if i.group == side}
             assert words == set(stated[key][target])
         plain = {i.cluster for i in catalogue.sentences(f"kurita-{name}").items}
         assert {i.cluster for i in data.items} - plain == {"Shakespear"}
@@ -106,8 +106,8 @@ def test_holm_over_a_family():
     frame = unmask.table(results)
     assert len(frame) == 6
     smallest = frame.p.min()
-    assert frame.p_holm[frame.p.idxmin()] == pytest.approx(min(1, 6 * smallest))
-    assert (frame.p_holm >= frame.p).all()
+    assert frame.p_corrected[frame.p.idxmin()] == pytest.approx(min(1, 6 * smallest))
+    assert (frame.p_corrected >= frame.p).all()
 
 
 def test_unequal_targets_name_the_variant_that_subsamples():

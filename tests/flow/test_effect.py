@@ -53,10 +53,10 @@ def test_ceat_without_an_attribute_word_by_its_formula(rng):
     samples = ceat_samples(units, indices)
     spread = Words(samples.words[:3], samples.words[3:], 0.0).spread
     for label, sign in (("a", 1.0), ("b", -1.0)):
-        pulls = {word: pull(vectors) for word, vectors in by_word[label].items()}
-        for word in pulls:
-            others = np.mean([p for w, p in pulls.items() if w != word])
-            moved = sign * (others - np.mean(list(pulls.values()))) / spread
+        influence = {word: pull(vectors) for word, vectors in by_word[label].items()}
+        for word in influence:
+            others = np.mean([p for w, p in influence.items() if w != word])
+            moved = sign * (others - np.mean(list(influence.values()))) / spread
             expected = got.overall.value + moved
             assert got.without[label][word] == pytest.approx(expected, abs=1e-5)
 

@@ -11,13 +11,13 @@ import transformers
 
 import unmask
 from conftest import invoke, tiny
+from unmask.answer.verdict import judged_estimate
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
 from unmask.extend.training import watch
 from unmask.flow.external_scores import score_file
 from unmask.reports.results import load
-from unmask.stats.verdict import judged
 
 RUN = ("run", "-x", "sss", "-d", "bundled-pairs", "--limit", "12")
 
@@ -209,9 +209,9 @@ def test_scores_computed_elsewhere_are_judged_as_a_run_is(tmp_path):
     path.write_text("id,score\n" + "\n".join(rows) + "\n")
     found = score_file(path, "bundled-pairs")
     for category in found.verdicts:
-        estimate = judged(found, category)[1]
+        estimate = judged_estimate(found, category)[1]
         assert estimate.more["tests"] == 10
-        assert estimate.more["p_run"] >= estimate.p
+        assert estimate.more["p_corrected"] >= estimate.p
 
 
 def test_what_a_file_holds_instead_is_shown(tmp_path):

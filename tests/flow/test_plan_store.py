@@ -51,7 +51,7 @@ def same(one, two):
         assert all(kept[k].equals(their_kept[k]) for k in kept)
 
 
-@pytest.mark.parametrize("keep", [(), ("tokens",)])
+@pytest.mark.parametrize("keep", [pytest.param((), marks=pytest.mark.slow), ("tokens",)])
 @pytest.mark.parametrize("family", list(ASKED))
 def test_a_second_run_plans_nothing_and_gives_the_same(family, keep, made):
     model = replace(tiny(family), cacheable=False)  # its answers are asked for again

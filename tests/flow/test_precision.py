@@ -41,7 +41,7 @@ def preferred(result):
 def test_with_recheck_every_preference_is_float32s(monkeypatch):
     monkeypatch.setattr(precision, "SAMPLE", 40)
     full, small = reduced_model()
-    data = Dataset("some", "triplets", bundled_pairs().items[::2])
+    data = Dataset("some", "triplets", bundled_pairs().items[::4])
     specs = [(n, data) for n in ("sss", "aul", "aula")]
 
     def ran(model, **options):

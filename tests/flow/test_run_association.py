@@ -141,7 +141,7 @@ def test_commands(tmp_path):
     asked = ["-x", "w-seat,ceat", "-d", "weat-6,weat-7", "--samples", 200]
     status, out, err = invoke("run", *asked, "-o", tmp_path / "r")
     assert status == 0, err
-    assert "p run" in out
+    assert "p corrected" in out
     assert out.count("on weat-7: d ") == 2  # as they come
     assert out.count("weat-7") == 4
     assert len(unmask.load(tmp_path / "r")) == 4
@@ -152,7 +152,7 @@ def test_ceat_takes_sets_of_one_word_by_design_only():
     result = unmask.evaluate("bundled", "ceat", "husse-c3-term-simplified", samples=200)
     assert result.overall.method == "one word a side"
     assert np.isnan(result.overall.low)
-    assert result.verdicts[""].word == "cannot tell"
+    assert result.verdicts[""].word == "inconclusive"
     assert result.items[result.items.label.isin(["X", "Y"])].without.isna().all()
     with pytest.raises(DataError, match="has 1 word; it needs 2"):
         unmask.evaluate("bundled", "w-seat", "husse-c3-term-simplified")

@@ -1,16 +1,16 @@
 """Tests of flow/run_model: the statistics of a model wait until a device works on the next."""
 
-import gc
 from pathlib import Path
+from threading import Event
 
 import pytest
 import torch
 
 from conftest import make_net, tiny
 from unmask.errors import ModelError
-from unmask.flow import load_ahead, results, run_likelihood
+from unmask.flow import prefetch, results, run_likelihood
 from unmask.flow.evaluate import evaluate
-from unmask.flow.run_model import Gathered
+from unmask.flow.run_model import RunState
 from unmask.models.fast import paths
 from unmask.models.fast.pass_queue import PassQueue
 from unmask.models.transformers.logprobs import Answer, Engine
@@ -47,7 +47,7 @@ def folders(tmp_path):
 def device(monkeypatch):
     """The CPU, treated as a GPU with room for several models."""
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
-    monkeypatch.setattr(load_ahead, "_room", lambda model: True)
+    monkeypatch.setattr(prefetch, "_room", lambda model: True)
 
 
 def found(folders, failed=None, **options):
@@ -66,55 +66,51 @@ def test_results_are_those_of_models_one_after_the_other(folders, request):
     assert numbers(found(folders)) == plain
 
 
-def test_statistics_are_made_while_the_next_model_is_asked(folders, device, monkeypatch):
-    seen, own = [], Engine.begin_rows
+@pytest.fixture
+def next_asked(monkeypatch):
+    """An event for each model, which is set when its rows are asked."""
+    events, own = {name: Event() for name in "abc"}, Engine.begin_rows
 
     def begin_rows(self, rows):
-        seen.append(f"asked {Path(self.net.config._name_or_path).name}")
+        events[Path(self.net.config._name_or_path).name].set()
         return own(self, rows)
 
     monkeypatch.setattr(Engine, "begin_rows", begin_rows)
-    found(folders, decided=lambda r: seen.append(Path(r.model).name))
-    made = [s for s in seen if s in "abc"]
+    return events
+
+
+def test_statistics_are_made_while_the_next_model_is_asked(
+    folders, device, next_asked, monkeypatch
+):
+    own, waited = results.result, []
+
+    def result(model, *more):
+        if (name := Path(model.name).name) != "c":
+            waited.append(next_asked["abc"["abc".index(name) + 1]].wait(30))
+        return own(model, *more)
+
+    monkeypatch.setattr(results, "result", result)
+    made = [Path(r.model).name for r in found(folders)]
     assert made == [name for name in "abc" for _ in range(len(SETS) * len(MEASURES))]
-    for name, after in ("ab", "bc"):
-        last = max(i for i, s in enumerate(seen) if s == name)
-        assert seen.index(f"asked {after}") < last, seen
+    assert all(waited)
 
 
 def test_the_next_model_is_asked_before_the_last_answers_of_this_one_are_there(
-    folders, device, monkeypatch
+    folders, device, next_asked, monkeypatch
 ):
-    seen, begin, fetch = [], Engine.begin_rows, Engine._fetch
-
-    def begin_rows(self, rows):
-        seen.append(f"asked {Path(self.net.config._name_or_path).name}")
-        return begin(self, rows)
+    fetch, waited = Engine._fetch, []
 
     def fetched(self, *more):
-        seen.append(f"answered {Path(self.net.config._name_or_path).name}")
+        if (name := Path(self.net.config._name_or_path).name) != "c":
+            waited.append(next_asked["abc"["abc".index(name) + 1]].wait(30))
         return fetch(self, *more)
 
-    monkeypatch.setattr(Engine, "begin_rows", begin_rows)
     monkeypatch.setattr(Engine, "_fetch", fetched)
     monkeypatch.setattr(Answer, "done", lambda self: False)  # until it is waited for
     monkeypatch.setattr(paths, "PassQueue", lambda most: PassQueue(paths.PASSES_AHEAD))
     found(folders)
-    for name, after in ("ab", "bc"):
-        last = len(seen) - 1 - seen[::-1].index(f"answered {name}")
-        assert seen.index(f"asked {after}") < last, seen
-
-
-def test_no_more_than_one_model_waits(folders, device, monkeypatch):
-    own, most = Gathered.catch_up, []
-
-    def catch_up(self, *more):
-        most.append(len(self.waiting))
-        own(self, *more)
-
-    monkeypatch.setattr(Gathered, "catch_up", catch_up)
-    found(folders)
-    assert max(most) == 2, "its work, and to close it"
+    assert waited
+    assert all(waited)
 
 
 def test_what_fails_late_is_told_of_its_own_model(folders, device, monkeypatch):
@@ -141,14 +137,21 @@ def test_a_model_that_cannot_be_loaded_costs_no_other(folders, device):
     assert len(rest) == 2 * len(failed)
 
 
-def test_what_waits_is_done_in_its_order_and_the_device_is_tended():
-    done = []
-    gathered = Gathered()
-    gathered.waiting.extend([(done.append(n) for n in (1, 2)), (done.append(n) for n in (3,))])
-    gathered.catch_up(lambda: done.append("tended"))
-    assert done == [1, "tended", 2, "tended", 3, "tended"]
-    gathered.catch_up()
-    assert len(done) == 6
+def test_work_is_done_in_its_order_and_its_error_is_raised_at_the_end():
+    done, state = [], RunState()
+    gate = Event()
+    state.submit(lambda: done.append(gate.wait(30)), at_once=False)
+    state.submit(lambda: done.append(2), at_once=True)  # behind what waits
+    state.submit(raised, at_once=False)
+    state.submit(lambda: done.append(3), at_once=False)  # after an error nothing is done
+    gate.set()
+    with pytest.raises(ModelError, match="gone"):
+        state.wait()
+    assert done == [True, 2]
+
+
+def raised():
+    raise ModelError("it is gone")
 
 
 def test_what_a_caller_raises_is_raised_and_blamed_on_no_one(folders, device, monkeypatch):
@@ -187,7 +190,7 @@ def test_what_was_answered_is_told_though_the_run_is_ended(folders, device, monk
 @pytest.mark.parametrize("reason", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_pass_of_the_next_model_costs_this_one_nothing(folders, device, monkeypatch, reason, nth):
-    """Whichever pass it is in: what was answered is told, and garbage is collected again."""
+    """Whichever pass it is in: what was answered is reported."""
     own, seen, passes = Engine._answer, [], []
 
     def answer(self, asked, batch, weighted):
@@ -202,21 +205,6 @@ def test_a_pass_of_the_next_model_costs_this_one_nothing(folders, device, monkey
         found(folders, decided=lambda r: seen.append(Path(r.model).name), tokens=60)
     assert len(passes) == nth
     assert seen == ["a"] * len(SETS) * len(MEASURES)
-    assert gc.isenabled()
-
-
-def test_garbage_is_collected_again_though_a_failure_is_raised(folders, device, monkeypatch):
-    own = Engine._answer
-
-    def answer(self, asked, batch, weighted):
-        if Path(self.net.config._name_or_path).name == "b":
-            raise ModelError("its network is broken")
-        return own(self, asked, batch, weighted)
-
-    monkeypatch.setattr(Engine, "_answer", answer)
-    with pytest.raises(ModelError, match="broken"):
-        found(folders)
-    assert gc.isenabled()
 
 
 def test_a_pass_that_fails_while_others_wait_is_its_own_models(folders, device, monkeypatch):

@@ -13,7 +13,6 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.readers.harness import lm_eval_pairs
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import LIKELIHOOD, table
-from unmask.studies.neighbours import neighbours
 from unmask.types import Dataset, Stimuli
 
 DATA = bundled_pairs()
@@ -76,16 +75,6 @@ def test_data_of_one_name_that_differ_are_not_ranked(tmp_path):
         unmask.leaderboard([*one, *two])
     same = unmask.run([model, other], "aul", str(tmp_path / "a" / "mine.csv"))
     assert len(unmask.leaderboard(same)) == 2
-
-
-def test_a_file_of_ones_own_has_no_published_neighbours(tmp_path):
-    pairs(8).to_csv(tmp_path / "crows-pairs.csv", index=False)
-    result = unmask.run(tiny("bert"), "aul", str(tmp_path / "crows-pairs.csv"))
-    assert result[0].data == "crows-pairs"
-    with pytest.raises(UnmaskError, match="your own files have none"):
-        neighbours(result)
-    published = replace(result[0], provenance={"data": {"as_pinned": True}})
-    assert len(neighbours([published]))
 
 
 def test_a_comparison_says_which_layers_were_compared():

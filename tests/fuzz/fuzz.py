@@ -462,7 +462,7 @@ RULES = b"""
 nothing_found = true
 [[rule]]
 at_most = "10, 1.5x"
-concern = "c0"
+bias_type = "c0"
 trust = "any"
 max_unscored = 10
 [[rule]]

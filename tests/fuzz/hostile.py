@@ -281,7 +281,7 @@ KINDS: dict[str, tuple[Callable[[Path, random.Random, Damage], str], int]] = {
     "inspect log": (inspect_log, 4),
     "network": (network, 3),
     "own row": (own_row, 3),
-    "frame": (frame, 2),
+    "template": (frame, 2),
     "package": (package, 3),
     "server": (server, 4),
     "served page": (served_page, 2),

@@ -73,7 +73,7 @@ def compare(model, data, names):
     return worst
 
 
-COUNTS = [24, pytest.param(200, marks=pytest.mark.slow)]
+COUNTS = [12, pytest.param(200, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("count", COUNTS)

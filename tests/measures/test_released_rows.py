@@ -89,7 +89,7 @@ def test_husse_looks_targets_up_in_lower_case():
         },
         "a",
         "kind",
-        side="A",
+        group="A",
     )
     data = Dataset("one", "templates", (item,))
     planned = plan.plan(model, LIKELIHOOD["lpbs@husse2022"], data)

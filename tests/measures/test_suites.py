@@ -45,7 +45,7 @@ def test_every_kind_of_model_has_a_suite_of_its_own(causal, here):
     assert {r.measure for r in found if "small-gpt" in r.model} == {"cps", "w-seat"}
     assert {r.measure for r in found if "v.txt" in r.model} == {"weat"}
     assert [n.split()[0] for n in found.notes] == ["frame:", "Verdicts"]
-    assert "cannot be told from a liking" in found.notes[0]
+    assert "cannot be separated" in found.notes[0]
     kinds = {"masked", "causal", "permutation", "encoder", "elmo", "static"}
     assert kinds == set(SUITES)
     for kind, suite in SUITES.items():

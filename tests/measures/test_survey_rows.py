@@ -89,7 +89,7 @@ def test_cbs_as_released_asks_every_piece_at_every_place():
     mask, written = tokenizer.mask_token_id, tokenizer.mask_token
     variances = []
     for item in data.items:
-        frame, job = FRAMES[int(item.frame)], item.cluster
+        frame, job = FRAMES[int(item.template)], item.cluster
         plural = f"{job}s"
         last = frame.index("[TTT]") > frame.index("[AAA")
         values = []
@@ -163,7 +163,9 @@ def test_lmb_turns_its_sign_with_the_sentences():
             STEREOTYPE: i.texts[ANTISTEREOTYPE],
             ANTISTEREOTYPE: i.texts[STEREOTYPE],
         }
-        items.append(Contrast(i.id, texts, i.category, i.cluster, family="gender", side=i.side))
+        items.append(
+            Contrast(i.id, texts, i.category, i.cluster, group_pair="gender", group=i.group)
+        )
     turned = Dataset("turned", "pairs", tuple(items))
     one, two = (unmask.evaluate(model, "lmb", d).overall for d in (data, turned))
     assert one.value == pytest.approx(-two.value)
@@ -204,7 +206,7 @@ def test_gest_is_the_gap_between_the_stereotypes_of_two_groups(family):
                 out = plain.logp(model.net, [tokenizer.bos_token_id, *row])
                 scores[word] = np.mean([float(out[i, row[i]]) for i in where])
         kind = item.cluster.split("/")[0]
-        by_kind[item.side].setdefault(kind, []).append(scores["man"] - scores["woman"])
+        by_kind[item.group].setdefault(kind, []).append(scores["man"] - scores["woman"])
     gap = np.mean([np.mean(v) for v in by_kind["men"].values()]) - np.mean(
         [np.mean(v) for v in by_kind["women"].values()]
     )
@@ -219,7 +221,7 @@ def test_gest_is_the_gap_between_the_stereotypes_of_two_groups(family):
 def test_a_causal_model_is_not_asked_for_a_speaker_it_meets_first():
     texts = {STEREOTYPE: Text("The man said: I like math."), ANTISTEREOTYPE: Text(
         "The woman said: I like math.")}  # fmt: skip
-    items = (Contrast("first", texts, "gender", "1/first", side="men"), *pairs().items)
+    items = (Contrast("first", texts, "gender", "1/first", group="men"), *pairs().items)
     result = unmask.evaluate(tiny("gpt2"), "gest", Dataset("made", "pairs", items))
     assert result.coverage.scored == len(items) - 1
 
@@ -362,7 +364,7 @@ def test_unqover_by_its_formulas():
                     }
                     c[f, act, one, two] = (b[one] - b[two]) / 2
                     items.append(Contrast(f"{f}/{act}/{one}/{two}", texts, "made", said,
-                                          family=f"{one}/{two}", frame=str(f)))  # fmt: skip
+                                          group_pair=f"{one}/{two}", template=str(f)))  # fmt: skip
     gamma, eta = {}, {}
     for x in subjects:
         for a in range(len(acts)):
@@ -397,7 +399,7 @@ def test_co_occurrence_is_the_mean_log_odds_of_words_behind_a_prompt():
                 spans = {"attribute": ((4, 4 + len(job)),), "target": (
                     (len(text) - 1 - len(word), len(text) - 1),)}  # fmt: skip
                 texts[f"{half}:{word}"] = Text(text, spans)
-        items.append(Contrast(str(n), texts, "AB"[n % 2], job, side="AB"[n % 2], frame="0"))
+        items.append(Contrast(str(n), texts, "AB"[n % 2], job, group="AB"[n % 2], template="0"))
     model = tiny("gpt2")
     tokenizer, values, wins = model.codec.tokenizer, [], []
     for item in items:

@@ -68,7 +68,7 @@ BROKEN = {
     "null": (lambda t: '{"results": [null], "schema": 2, "notes": []}', "not of the form"),
     "no field": (lambda t: t.replace('"compared"', '"compard"', 1), "at results/0"),
     "a word": (lambda t: t.replace('"n": ', '"n": "x", "m": ', 1), "not of the form"),
-    "later": (lambda t: t.replace('"schema": 2', '"schema": 99'), "reads 1 to 2"),
+    "later": (lambda t: t.replace('"schema": 3', '"schema": 99'), "reads 1 to 3"),
     "former": (lambda t: '{"results": [{"model": "m"}]}', "not of the form"),
     "fewer": (lambda t: t[: t.rindex(',\n  {\n   "spec"')] + "\n ]\n}", "does not hold the items"),
 }

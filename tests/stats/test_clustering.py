@@ -25,9 +25,9 @@ def test_unequal_clusters_count_as_fewer():
     """CR2 by hand: one cluster with half of the weight."""
     clusters = np.repeat([0, 1, 2, 3], [6, 2, 2, 2])
     wins = np.array([1, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0, 0.0])
-    pulls, share = (wins - wins.mean()) / 12, np.array([6, 2, 2, 2]) / 12
-    sums = np.array([pulls[clusters == c].sum() for c in range(4)])
-    found = Design(clusters).variance(pulls)
+    influence, share = (wins - wins.mean()) / 12, np.array([6, 2, 2, 2]) / 12
+    sums = np.array([influence[clusters == c].sum() for c in range(4)])
+    found = Design(clusters).variance(influence)
     assert found.value == pytest.approx(float((sums**2 / (1 - share)).sum()))
     assert found.df == pytest.approx(1 / (share**2).sum() - 1)
     assert 1 < found.df < 3
@@ -36,15 +36,15 @@ def test_unequal_clusters_count_as_fewer():
 def test_two_ways_of_clustering_by_hand(rng):
     words, frames = np.repeat(np.arange(12), 5), np.tile(np.arange(5), 12)
     values = rng.normal(size=60) + rng.normal(size=12)[words] + 2 * rng.normal(size=5)[frames]
-    pulls = (values - values.mean()) / 60
+    influence = (values - values.mean()) / 60
 
     def one_way(units):
-        sums = [pulls[units == u].sum() for u in set(units)]
+        sums = [influence[units == u].sum() for u in set(units)]
         return len(sums) / (len(sums) - 1) * sum(s**2 for s in sums)
 
     by_word, by_frame = one_way(words), one_way(frames)
     both = by_word + by_frame - one_way(words * 5 + frames)
-    found = Design(words, crossed=frames).variance(pulls)
+    found = Design(words, crossed=frames).variance(influence)
     # Frames differ by far the most: with their 4 degrees of freedom they reach farthest.
     reach = {
         (by_word, 11.0): t.ppf(0.975, 11) ** 2 * by_word,
@@ -56,7 +56,7 @@ def test_two_ways_of_clustering_by_hand(rng):
     value, df = max(reach, key=reach.get)
     assert found.value == pytest.approx(value)
     assert found.df == pytest.approx(df)
-    words_only = Design(words).variance(pulls)
+    words_only = Design(words).variance(influence)
     assert found.value > words_only.value
 
 
@@ -70,8 +70,8 @@ def test_strata_take_out_what_is_fixed(rng):
     assert fixed.se < 0.6 * plain.se
     # A cluster that lies in two strata cannot be drawn within one: they are ignored.
     across = Design(np.tile(np.arange(40), 2), strata=side)
-    pulls = (wins - wins.mean()) / 80
-    assert across.variance(pulls) == Design(across.clusters).variance(pulls)
+    influence = (wins - wins.mean()) / 80
+    assert across.variance(influence) == Design(across.clusters).variance(influence)
 
 
 @pytest.mark.parametrize(
@@ -102,28 +102,28 @@ def test_the_two_way_variance_is_the_widest_of_three(seed):
     spread = rng.choice([0.1, 1.0, 2.0], size=2)
     values = rng.normal(size=54) + spread[0] * rng.normal(size=9)[words]
     values = values + spread[1] * rng.normal(size=6)[frames]
-    pulls = (values - values.mean()) / 54
+    influence = (values - values.mean()) / 54
 
     def one_way(units, count):
-        sums = np.array([pulls[units == u].sum() for u in range(count)])
+        sums = np.array([influence[units == u].sum() for u in range(count)])
         return count / (count - 1) * float(((sums - sums.mean()) ** 2).sum())
 
     parts = [(one_way(words, 9), 8.0), (one_way(frames, 6), 5.0)]
     (a, m), (b, n) = parts
-    inside = float((pulls**2).sum()) * 54 / 53 - 54 / 53 * pulls.sum() ** 2 / 54
+    inside = float((influence**2).sum()) * 54 / 53 - 54 / 53 * influence.sum() ** 2 / 54
     if a + b - inside > max(a, b):
         parts.append((a + b - inside, (a + b) ** 2 / (a**2 / m + b**2 / n)))
     value, df = max(parts, key=lambda part: t.ppf(0.975, part[1]) ** 2 * part[0])
-    found = Design(words, crossed=frames).variance(pulls)
+    found = Design(words, crossed=frames).variance(influence)
     assert (found.value, found.df) == (pytest.approx(value), pytest.approx(df))
 
 
 def test_crossing_with_one_frame_changes_nothing(rng):
     words = np.repeat(np.arange(6), 3)
-    pulls = rng.normal(size=18)
-    alone = Design(words).variance(pulls)
-    assert Design(words, crossed=np.zeros(18, int)).variance(pulls) == alone
-    assert Design(np.zeros(18, int)).variance(pulls).df == 0
+    influence = rng.normal(size=18)
+    alone = Design(words).variance(influence)
+    assert Design(words, crossed=np.zeros(18, int)).variance(influence) == alone
+    assert Design(np.zeros(18, int)).variance(influence).df == 0
 
 
 def test_unequal_weights_by_the_formula(rng):
@@ -131,43 +131,43 @@ def test_unequal_weights_by_the_formula(rng):
     clusters = np.array([0] * 5 + [1] * 2 + [2] + [3] * 4)
     weight = rng.random(12)
     weight /= weight.sum()
-    pulls = rng.normal(size=12)
+    influence = rng.normal(size=12)
     share = np.array([weight[clusters == c].sum() for c in range(4)])
-    totals = np.array([pulls[clusters == c].sum() for c in range(4)])
+    totals = np.array([influence[clusters == c].sum() for c in range(4)])
     expected = float(((totals - totals.sum() * share) ** 2 / (1 - share)).sum())
-    found = Design(clusters).variance(pulls, weight)
+    found = Design(clusters).variance(influence, weight)
     assert found.value == pytest.approx(expected)
     assert found.df == pytest.approx(max(1 / (share**2).sum() - 1, 1.0))
 
 
 def test_units_alone_in_their_stratum_share_one(rng):
     clusters, strata = np.arange(5), np.array([0, 0, 0, 1, 2])
-    pulls = rng.normal(size=5)
-    first = pulls[:3] - pulls[:3].mean()
-    alone = pulls[3:] - pulls[3:].mean()
+    influence = rng.normal(size=5)
+    first = influence[:3] - influence[:3].mean()
+    alone = influence[3:] - influence[3:].mean()
     expected = 3 / 2 * float((first**2).sum()) + 2 * float((alone**2).sum())
-    found = Design(clusters, strata).variance(pulls)
+    found = Design(clusters, strata).variance(influence)
     assert found.value == pytest.approx(expected)
     assert found.df == pytest.approx(3)
     # One alone joins the largest.
-    joined = Design(np.arange(4), np.array([0, 0, 0, 1])).variance(pulls[:4])
-    middle = pulls[:4] - pulls[:4].mean()
+    joined = Design(np.arange(4), np.array([0, 0, 0, 1])).variance(influence[:4])
+    middle = influence[:4] - influence[:4].mean()
     assert joined.value == pytest.approx(4 / 3 * float((middle**2).sum()))
 
 
 def test_a_cluster_in_two_strata_counts_without_strata(rng):
     clusters, strata = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 0, 1, 1])
-    pulls = rng.normal(size=6)
-    assert Design(clusters, strata).variance(pulls) == Design(clusters).variance(pulls)
+    influence = rng.normal(size=6)
+    assert Design(clusters, strata).variance(influence) == Design(clusters).variance(influence)
 
 
 def test_two_clusters_have_a_variance_and_one_has_none(rng):
-    pulls = rng.normal(size=6)
-    found = Design(np.repeat([0, 1], 3)).variance(pulls)
-    halves = pulls[:3].sum(), pulls[3:].sum()
+    influence = rng.normal(size=6)
+    found = Design(np.repeat([0, 1], 3)).variance(influence)
+    halves = influence[:3].sum(), influence[3:].sum()
     assert found.value == pytest.approx((halves[0] - halves[1]) ** 2)
     assert found.df == 1
-    assert np.isnan(Design(np.zeros(6, int)).variance(pulls).value)
+    assert np.isnan(Design(np.zeros(6, int)).variance(influence).value)
 
 
 def test_what_is_known_is_made_once_and_not_without_end(monkeypatch):

@@ -186,7 +186,7 @@ def test_attribute_words_widen_the_interval_and_give_their_own_test(rng):
     reach = t.ppf(0.975, 12) + t.ppf(0.8, 12)
     alone = effects.mixture(words.ratio * effects.smallest_effect(8, 8), 8, 8)
     expected = math.hypot(alone, reach * 0.2 / words.spread)
-    assert found.more["detectable"] == pytest.approx(min(2.0, expected))
+    assert found.more["mde"] == pytest.approx(min(2.0, expected))
 
 
 def test_units_of_an_effect_turn_into_one_another():

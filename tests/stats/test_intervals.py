@@ -93,9 +93,9 @@ def test_detectable_is_of_the_null():
     """The same items detect the same, whatever the score."""
     even = intervals.share(np.repeat([1.0, 0.0], [200, 200]), np.arange(400), ideal=50)
     high = intervals.share(np.repeat([1.0, 0.0], [360, 40]), np.arange(400), ideal=50)
-    assert high.more["detectable"] == pytest.approx(even.more["detectable"], rel=0.02)
+    assert high.more["mde"] == pytest.approx(even.more["mde"], rel=0.02)
     # 2.8 standard errors of 2.5 points
-    assert even.more["detectable"] == pytest.approx(2.8 * 2.5, rel=0.02)
+    assert even.more["mde"] == pytest.approx(2.8 * 2.5, rel=0.02)
 
 
 def plain_parts(values, weight, clusters, trials, strata=None):
@@ -154,7 +154,7 @@ def test_wilson_its_test_and_what_it_detects_by_their_formulas():
     tails = [t.sf(0.12 / math.sqrt(v * scale), df) for v, df in of.parts]
     assert of.tail(0.5) == pytest.approx(max(tails))
     se = math.sqrt(0.0016 * scale)
-    assert of.detectable(0.5, 0.95) == pytest.approx((t.ppf(0.975, 4) + t.ppf(0.8, 4)) * se)
+    assert of.mde(0.5, 0.95) == pytest.approx((t.ppf(0.975, 4) + t.ppf(0.8, 4)) * se)
 
 
 def test_an_estimate_in_per_cent_says_what_it_rests_on():
@@ -170,7 +170,7 @@ def test_an_estimate_in_per_cent_says_what_it_rests_on():
     assert found.se == pytest.approx(100 * math.sqrt(of.widest.value))
     inflated = of.widest.value * 60 / (of.smooth * (1 - of.smooth))
     assert found.more["design_effect"] == pytest.approx(inflated)
-    assert found.more["detectable"] == pytest.approx(min(50, 100 * of.detectable(0.5, 0.95)))
+    assert found.more["mde"] == pytest.approx(min(50, 100 * of.mde(0.5, 0.95)))
     assert (found.more["clusters"], found.n, found.method) == (15, 60, "Wilson over clusters")
     assert intervals.share(wins, np.arange(60)).method == "Wilson"
     alone = intervals.share(wins, np.zeros(60, int), ideal=50.0)

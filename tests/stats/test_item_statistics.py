@@ -21,15 +21,15 @@ def facts(n, **columns):
     usual = {
         "category": "c",
         "cluster": [str(i) for i in range(n)],
-        "family": "",
-        "side": "",
-        "frame": "",
+        "group_pair": "",
+        "group": "",
+        "template": "",
     }
     return pd.DataFrame({**usual, **columns}, index=range(n))
 
 
 def jackknifed(statistic, values, about):
-    """How far each item pulls, by leaving it out."""
+    """How far each item influence, by leaving it out."""
     n = len(values)
     whole = statistic(values, about).value
     left = [
@@ -43,8 +43,8 @@ def jackknifed(statistic, values, about):
 def test_pulls_are_those_of_leaving_an_item_out(rng, statistic):
     values = rng.normal(0.3, 1, 400)
     found = statistic(values, facts(400))
-    assert found.pulls.sum() == pytest.approx(0, abs=1e-12)
-    assert np.corrcoef(found.pulls, jackknifed(statistic, values, facts(400)))[0, 1] > 0.999
+    assert found.influence.sum() == pytest.approx(0, abs=1e-12)
+    assert np.corrcoef(found.influence, jackknifed(statistic, values, facts(400)))[0, 1] > 0.999
 
 
 def test_the_p_of_a_mean_is_students(rng):
@@ -69,12 +69,12 @@ def test_the_interval_of_an_effect_size_holds_it(rng):
 def test_the_gap_weighs_stereotypes_alike():
     values = np.array([1.0, 3.0, 5.0, 0.0, 0.0, 2.0])
     about = facts(
-        6, side=["men"] * 3 + ["women"] * 3, cluster=["a/1", "a/2", "b/3", "c/4", "c/5", "d/6"]
+        6, group=["men"] * 3 + ["women"] * 3, cluster=["a/1", "a/2", "b/3", "c/4", "c/5", "d/6"]
     )
     found = gap_of_sides(values, about)
     assert found.value == (2 + 5) / 2 - (0 + 2) / 2
     with pytest.raises(DataError, match="two sides"):
-        gap_of_sides(values, facts(6, side="men"))
+        gap_of_sides(values, facts(6, group="men"))
 
 
 def test_alike_values_have_no_effect_size():
@@ -83,7 +83,9 @@ def test_alike_values_have_no_effect_size():
 
 
 def test_the_strongest_lean_by_hand():
-    about = facts(4, family=["x/y"] * 4, cluster=["rich", "poor"] * 2, frame=["0", "0", "1", "1"])
+    about = facts(
+        4, group_pair=["x/y"] * 4, cluster=["rich", "poor"] * 2, frame=["0", "0", "1", "1"]
+    )
     values = np.array([0.4, -0.1, 0.2, -0.1])
     assert strongest_lean(values, about).value == pytest.approx(0.3)
     assert STATISTICS["eta"](values, about).value == pytest.approx(1.0)

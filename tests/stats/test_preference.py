@@ -73,8 +73,8 @@ def test_a_category_of_dropped_ties_costs_no_other():
     from unmask.options import Resampling
 
     rows = [
-        {"item": f"{c}{k}", "label": label, "category": c, "cluster": f"{c}{k}", "family": "",
-         "side": "", "frame": "", "reason": None,
+        {"item": f"{c}{k}", "label": label, "category": c, "cluster": f"{c}{k}", "group_pair": "",
+         "group": "", "template": "", "reason": None,
          "score": 0.0 if c == "b" or label == "antistereotype" else float(k % 3 - 1) or 0.5}
         for c in "ab" for k in range(20) for label in ("stereotype", "antistereotype")
     ]  # fmt: skip

@@ -9,30 +9,18 @@ from unmask.stats.ranks import ranks
 HOW = Resampling(draws=2000)
 
 
-def alone(shape):
-    """Pulls of estimates that nothing moves together."""
-    return [{str(k): 1.0} for k in range(shape[0] * shape[1])]
-
-
 def test_distances_have_the_noise_taken_off():
     values, errors = np.array([[3.0, 4.0], [1.0, 0.0]]), np.full((2, 2), 1.0)
-    distance, _, _ = ranks(values, errors, alone((2, 2)), HOW)
+    distance, _, _ = ranks(values, errors, HOW)
     assert distance[0] == pytest.approx(np.sqrt((9 + 16 - 2) / 2))
     assert distance[1] == 0  # no farther than noise alone would be
 
 
 def test_models_that_cannot_be_told_apart_share_a_rank():
     values = np.array([[0.1, 0.2], [0.2, 0.1], [9.0, 9.0]])
-    _, low, high = ranks(values, np.full((3, 2), 1.0), alone((3, 2)), HOW)
+    _, low, high = ranks(values, np.full((3, 2), 1.0), HOW)
     assert low.tolist() == [1, 1, 3]
     assert high.tolist() == [2, 2, 3]
-
-
-def test_models_on_the_same_items_are_told_apart_sooner():
-    values, errors = np.array([[2.0, 2.0], [3.5, 3.5]]), np.full((2, 2), 1.0)
-    shared = [{"a": 1.0}, {"b": 1.0}, {"a": 1.0}, {"b": 1.0}]
-    assert ranks(values, errors, shared, HOW)[1].tolist() == [1, 2]
-    assert ranks(values, errors, alone((2, 2)), HOW)[1].tolist() == [1, 1]
 
 
 def test_ranks_hold_the_true_ones():
@@ -43,6 +31,6 @@ def test_ranks_hold_the_true_ones():
     for seed in range(150):
         seen = true + rng.normal(size=true.shape)
         how = Resampling(draws=500, seed=seed)
-        _, low, high = ranks(seen, np.ones_like(true), alone(true.shape), how)
+        _, low, high = ranks(seen, np.ones_like(true), how)
         held.append(all(low <= [1, 2, 3, 4]) and all(high >= [1, 2, 3, 4]))
     assert np.mean(held) > 0.9

@@ -33,9 +33,9 @@ def by_side(wins, sides, design):
 
 def test_sides_by_hand():
     found = by_side(*age())
-    assert found["side:age/old"].value == 100
-    assert found["side:age/young"].value == pytest.approx(100 * 2 / 24)
-    gap = found["sides:age"]
+    assert found["group:age/old"].value == 100
+    assert found["group:age/young"].value == pytest.approx(100 * 2 / 24)
+    gap = found["group_pair:age"]
     assert gap.value == pytest.approx(100 - 100 * 2 / 24)
     assert gap.low < gap.value <= gap.high <= 100
     # 10 of 32 prefer the stereotype, but the two sides weigh the same in the balanced score
@@ -49,16 +49,16 @@ def test_sides_by_hand():
 
 def test_swapping_the_sides_turns_the_sign_of_their_difference():
     wins, sides, design = age()
-    other = sides_.Sides(sides.family, list(sides.side))
+    other = sides_.Sides(sides.group_pair, list(sides.group))
     order = np.arange(32)[::-1]
     turned = by_side(
         wins[order],
-        sides_.Sides([other.family[i] for i in order], [other.side[i] for i in order]),
+        sides_.Sides([other.group_pair[i] for i in order], [other.group[i] for i in order]),
         Design(design.clusters[order], design.strata[order]),
     )
     one = by_side(wins, sides, design)
-    assert turned["sides:age"].value == pytest.approx(-one["sides:age"].value)
-    assert turned["sides:age"].low == pytest.approx(-one["sides:age"].high)
+    assert turned["group_pair:age"].value == pytest.approx(-one["group_pair:age"].value)
+    assert turned["group_pair:age"].low == pytest.approx(-one["group_pair:age"].high)
     assert turned["stereotype"].value == pytest.approx(one["stereotype"].value)
 
 
@@ -81,18 +81,18 @@ def test_noise_alone_is_no_preference_for_a_word():
 
 def test_sides_of_the_bundled_pairs_and_of_users(tmp_path):
     data = bundled_pairs()
-    assert {i.side for i in data.items if i.family == "age"} == {"old", "young"}
+    assert {i.group for i in data.items if i.group_pair == "age"} == {"old", "young"}
     found = unmask.evaluate("bundled", "sss", "bundled-pairs")
-    assert found.extras["side:age/old"].value == 100
-    assert found.extras["side:age/young"].value < 10
+    assert found.extras["group:age/old"].value == 100
+    assert found.extras["group:age/young"].value < 10
     assert found.extras["word_preference"].value > 50
-    assert any("follows the group's word" in n for n in found.notes)
+    assert any("regardless of the stereotype" in n for n in found.notes)
     path = tmp_path / "mine.csv"
     rows = [f"A man {i} ran.,A woman {i} ran.,s{i % 2}" for i in range(6)]
     path.write_text("stereotype,antistereotype,side\n" + "\n".join(rows) + "\n")
     item = catalogue.sentences(str(path)).items[1]
-    assert (item.family, item.side) == ("all", "s1")
-    assert "sides:all" in unmask.evaluate(tiny("bert"), "aul", str(path)).extras
+    assert (item.group_pair, item.group) == ("all", "s1")
+    assert "group_pair:all" in unmask.evaluate(tiny("bert"), "aul", str(path)).extras
 
 
 def test_icat_has_no_interval_and_says_where_to_look():
@@ -110,7 +110,12 @@ def test_rewordings_keep_everything_but_the_frame():
     plain, other = (catalogue.resolve(n)[0] for n in ("bundled-pairs", "bundled-pairs:reworded"))
     assert [i.id for i in plain.items] == [i.id for i in other.items]
     for a, b in zip(plain.items, other.items, strict=True):
-        assert (a.side, a.frame, a.cluster, a.category) == (b.side, b.frame, b.cluster, b.category)
+        assert (a.group, a.template, a.cluster, a.category) == (
+            b.group,
+            b.template,
+            b.cluster,
+            b.category,
+        )
         for label, text in b.texts.items():
             fill = text.string[slice(*text.spans["fill"][0])]
             assert fill == a.texts[label].string[slice(*a.texts[label].spans["fill"][0])]
@@ -168,9 +173,9 @@ def test_the_balanced_score_by_a_plain_loop():
 def test_the_gap_is_twice_the_lead_of_the_first_word():
     """Turning the second side's answers around makes a share of the first word's preference."""
     wins, sides, design = age()
-    gap = by_side(wins, sides, design)["sides:age"]
-    turned = np.where(np.array(sides.side) == "old", wins, 1 - wins)
-    weight = np.where(np.array(sides.side) == "old", 0.5 / 8, 0.5 / 24)
+    gap = by_side(wins, sides, design)["group_pair:age"]
+    turned = np.where(np.array(sides.group) == "old", wins, 1 - wins)
+    weight = np.where(np.array(sides.group) == "old", 0.5 / 8, 0.5 / 24)
     lead = fitted(turned, design).share(weight)
     assert gap.value == pytest.approx(200 * (lead.share - 0.5))
     assert (gap.low, gap.high) == pytest.approx([200 * (v - 0.5) for v in lead.wilson(0.95)])
@@ -203,8 +208,8 @@ def test_of_three_sides_no_two_are_opposites():
     wins = np.array([0.0] * 20 + [1.0] * 20 + [0.0] * 20 + [1.0, 0.0] * 20)
     design = Design(np.arange(100), codes([f + s for f, s in zip(family, side, strict=True)]))
     found = by_side(wins, sides_.Sides(family, side), design)
-    assert "sides:g" in found
-    assert "sides:f" not in found
+    assert "group_pair:g" in found
+    assert "group_pair:f" not in found
     assert found["word_preference"].more["families"] == 1
 
 
@@ -219,7 +224,9 @@ def test_the_test_and_the_interval_of_the_root_mean_square_agree():
 def test_several_sides_of_one_design_are_kept_apart():
     wins, sides, design = age()
     plain = Design(design.clusters)
-    swapped = sides_.Sides(sides.family, ["old" if s == "young" else "young" for s in sides.side])
+    swapped = sides_.Sides(
+        sides.group_pair, ["old" if s == "young" else "young" for s in sides.group]
+    )
     halves = sides_.Sides(["x"] * 16 + ["y"] * 16, ["a", "b"] * 16)
     for some in (sides, swapped, halves, sides):
         expected = by_side(wins, some, Design(design.clusters))

@@ -88,7 +88,7 @@ def test_items_that_are_not_shared_are_said(tmp_path):
 
 def test_only_ties_are_no_score_where_ties_are_dropped():
     item = {"item": "1", "category": "age", "cluster": "c", "score": 1.0, "reason": None}
-    item |= dict.fromkeys(("family", "side", "frame"), "")
+    item |= dict.fromkeys(("group_pair", "group", "template"), "")
     frame = pd.DataFrame([{**item, "label": k} for k in ("stereotype", "antistereotype")])
     with pytest.raises(DataError, match="all items are ties"):
         preferences(frame, ties="drop", macro=False, resampling=Resampling())
@@ -111,7 +111,7 @@ def test_runs_that_keep_other_words_are_not_compared(tmp_path):
     found = run([tiny("bert")], ["w-seat"], ["weat-6"])[0]
     fewer = replace(found, items=found.items[found.items["item"] != "John"])
     runs = [comparing.Run(n, {("w-seat", "weat-6"): r}) for n, r in (("a", found), ("b", fewer))]
-    with pytest.raises(DataError, match=r"other words .John"):
+    with pytest.raises(DataError, match=r"different words .John"):
         comparing.compare(runs)
     earlier = replace(found, items=found.items.drop(columns="without"))
     runs[1] = comparing.Run("b", {("w-seat", "weat-6"): earlier})

@@ -30,11 +30,11 @@ def table(groups=8, words=10, frames=3, noise=0.0, seed=0):
                 lead = lean + noise * rng.normal()
                 win = float(rng.random() < chance)
                 family = f"f{g // 2}"
-                names = {"family": family, "side": str(g % 2), "frame": f"{family}/{f}"}
+                names = {"group_pair": family, "group": str(g % 2), "template": f"{family}/{f}"}
                 rows.append({**names, "cluster": f"{g}/{w}", "lead": lead, "win": win})
     frame = pd.DataFrame(rows)
     frame.index = [f"i{k}" for k in range(len(frame))]
-    return frame.assign(category=frame.family, group=frame.family + "/" + frame.side)
+    return frame.assign(category=frame.group_pair, cell=frame.group_pair + "/" + frame.group)
 
 
 def answered(seed, stereotype=0.0, likes=0.0, families=10, words=8, frames=3):
@@ -49,11 +49,11 @@ def answered(seed, stereotype=0.0, likes=0.0, families=10, words=8, frames=3):
                 lean = strength + liked * (1 - 2 * side) + 0.5 * rng.normal()
                 for k in range(frames):
                     lead = lean + rng.logistic()
-                    names = {"family": f"f{f}", "side": str(side), "frame": f"f{f}/{k}"}
+                    names = {"group_pair": f"f{f}", "group": str(side), "template": f"f{f}/{k}"}
                     rows.append({**names, "cluster": f"{f}/{side}/{w}", "lead": lead})
     frame = pd.DataFrame(rows).assign(win=lambda t: (t.lead > 0).astype(float))
     frame.index = [f"i{k}" for k in range(len(frame))]
-    return frame.assign(category=frame.family, group=frame.family + "/" + frame.side)
+    return frame.assign(category=frame.group_pair, cell=frame.group_pair + "/" + frame.group)
 
 
 def test_reliability_is_of_the_stereotype_and_not_of_the_word():
@@ -68,15 +68,15 @@ def test_reliability_is_of_the_stereotype_and_not_of_the_word():
     few = relying.generalizability(answered(0, families=3))
     assert few["generalizability"] is None
     one = answered(0, 1.5)
-    one.loc[one.family == "f9", "cluster"] = "f9/all"
+    one.loc[one.group_pair == "f9", "cluster"] = "f9/all"
     assert relying.generalizability(one)["generalizability"] > 0.5  # that family has no error
-    unsided = relying.generalizability(answered(0).assign(side=""))
+    unsided = relying.generalizability(answered(0).assign(group=""))
     assert unsided["generalizability"] is None
 
 
 def test_measures_that_share_nothing_but_a_liking_for_words_do_not_agree():
     one, two = answered(1, likes=3.0), answered(2, likes=3.0)
-    liking = np.where(one.side == "0", 3.0, -3.0)
+    liking = np.where(one.group == "0", 3.0, -3.0)
     pair = [t.assign(lead=t.lead + liking) for t in (one, two)]
     pair = [t.assign(win=(t.lead > 0).astype(float)) for t in pair]
     found = relying._agreement(*pair)
@@ -92,9 +92,9 @@ def test_alpha_is_one_where_frames_repeat_each_other():
     assert relying.alpha(table(noise=0.0)) == pytest.approx(1)
     # frames with as much noise as signal: 3 x .5 / (1 + 2 x .5) = .75
     assert relying.alpha(table(words=200, noise=1.0)) == pytest.approx(0.75, abs=0.05)
-    assert relying.alpha(table().assign(frame="")) is None
+    assert relying.alpha(table().assign(template="")) is None
     liked = table(words=200, noise=1.0)
-    liked["lead"] += 4.0 * (liked.side == "1")
+    liked["lead"] += 4.0 * (liked.group == "1")
     assert relying.alpha(liked) == pytest.approx(0.75, abs=0.05)  # a side's word changes nothing
 
 
@@ -192,7 +192,7 @@ def test_plan_from_results_and_from_nothing(tmp_path):
     if not math.isnan(row["words needed"]):
         expected = row["words needed"] * row["items"] / row["words"]
         assert row["items needed"] == pytest.approx(expected, abs=1)
-    assert row["frames"] == 23
+    assert row["templates"] == 23
     assert "more" in row["advice"]
     unmask.save(found, tmp_path / "r")
     status, out, _ = invoke("plan", tmp_path / "r", "--detect", "3,0.5d", "--power", "0.9")

@@ -28,7 +28,7 @@ def series(folder, biases, seed=1):
 def test_a_change_is_found_where_it_is(tmp_path):
     found = trend(series(tmp_path, [0, 0, 0, 1.5, 1.5, 1.5]))
     (change,) = found.changes
-    assert (change.concern, change.last, change.first) == ("gender", "step 2", "step 3")
+    assert (change.bias_type, change.last, change.first) == ("gender", "step 2", "step 3")
     assert change.difference.low > 0
     first, rest = sentences(found)
     assert first.startswith("Gender rose from step 2 to step 3: 50.0 before, ")
@@ -62,7 +62,7 @@ def test_fair_models_of_any_noise_rarely_change(tmp_path):
 def test_scores_are_those_of_the_runs(tmp_path):
     runs = series(tmp_path, [0, 1])
     frame = trend(runs).scores
-    gender = frame[(frame.concern == "gender") & (frame.run == "step 1")].iloc[0]
+    gender = frame[(frame.bias_type == "gender") & (frame.run == "step 1")].iloc[0]
     own = next(r for r in runs if r.model == "step 1" and r.measure == gender.measure)
     assert gender.score == own.extras["stereotype:gender"].value
     assert set(frame.run) == {"step 0", "step 1"}

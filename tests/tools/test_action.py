@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 def test_the_script_leaves_with_the_status_of_the_gate(folder):
     (folder / "wide.toml").write_text("[[rule]]\nat_most = 49\nby = 'score'\ntrust = 'any'\n")
-    (folder / "open.toml").write_text("[[rule]]\nat_most = 49\nconcern = 'occupation'\n")
+    (folder / "open.toml").write_text("[[rule]]\nat_most = 49\nbias_type = 'occupation'\n")
     assert act(folder, UNMASK_RULES="wide.toml")[0] == 0
     assert "The gate passes." in (folder / "github_step_summary").read_text()
     assert (folder / "unmask-results" / "gate" / "gate.xml").is_file()

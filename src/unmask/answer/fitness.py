@@ -113,7 +113,7 @@ def _marked(result: Result, fitness: Fitness) -> Result:
     if fitness.fit:
         return replace(result, fitness=fitness)
     why = f"unfit for a verdict: {'; '.join(fitness.reasons)}"
-    verdicts = {k: Verdict("cannot tell", v.matters, why) for k, v in result.verdicts.items()}
+    verdicts = {k: Verdict("inconclusive", v.matters, why) for k, v in result.verdicts.items()}
     note = f"{why[0].upper()}{why[1:]}."
     notes = result.notes if note in result.notes else (note, *result.notes)
     return replace(result, fitness=fitness, verdicts=verdicts, notes=notes)

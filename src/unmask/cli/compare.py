@@ -34,6 +34,7 @@ console = shared.made_console()
 FAIL_ON = ("different", "worse")
 
 
+@shared.takes("level", "seed")
 def compare(
     folders: shared.Folders,
     margin: Annotated[
@@ -50,49 +51,48 @@ def compare(
         str | None,
         typer.Option(
             help="Exit with 1 if anything is different, or if a later run is worse (shown to be "
-            "further from fair about some concern); for rules with margins see 'gate'."
+            "further from fair about some bias type); for rules with margins see 'gate'."
         ),
     ] = None,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Compare two or more runs on the same items: paired differences, tests, changed items."""
     if top < 0:
         raise UnmaskError(f"--top is {top}; give a whole number of at least 0.")
-    resampling = options.Resampling(seed=seed, level=level)
+    resampling = options.Resampling(**chosen)
     loaded = results.gather(folders)
     if fail_on is not None and fail_on not in FAIL_ON:
         raise UnmaskError(f"--fail-on is {fail_on!r}; give one of: {', '.join(FAIL_ON)}.")
     frame, changed = comparison.compare(loaded, margin=margin, resampling=resampling)
-    concerns = pages.by_concern(loaded, resampling)
-    if len(loaded.models) > pages.MODELS_BY_CONCERN and not in_json:
+    bias_types = pages.by_bias_type(loaded, resampling)
+    if len(loaded.models) > pages.MODELS_BY_BIAS_TYPE and not in_json:
         console.print(
-            f"By concern at most {pages.MODELS_BY_CONCERN} models are compared; here are "
+            f"By bias type at most {pages.MODELS_BY_BIAS_TYPE} models are compared; here are "
             f"{len(loaded.models)}: overall scores only.",
             style="yellow",
         )
     if in_json:
-        print(json.dumps(_record(frame, concerns), indent=1))
+        print(json.dumps(_record(frame, bias_types), indent=1))
     else:
-        terminal.print_differences(console, frame, concerns)
+        terminal.print_differences(console, frame, bias_types)
         terminal.print_comparison(console, frame, changed, top)
     if out is not None:
         with files.target(out, out, force=force):
             files.put_csv(out / "comparison.csv", frame)
             files.put_csv(out / "changed.csv", changed)
-            path = pages.write(pages.of_comparison(loaded, frame, concerns), out)
+            path = pages.write(pages.of_comparison(loaded, frame, bias_types), out)
         if not in_json:
             console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
-    if fail_on is not None and _fails(fail_on, frame, concerns):
+    if fail_on is not None and _fails(fail_on, frame, bias_types):
         raise typer.Exit(1)
 
 
-def _record(frame: "pd.DataFrame", concerns: "pd.DataFrame") -> dict[str, Any]:
+def _record(frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> dict[str, Any]:
     """A comparison as plain values."""
-    sentences = [*difference_words.by_concern(concerns), *difference_words.sentences(frame)]
+    sentences = [*difference_words.by_bias_type(bias_types), *difference_words.sentences(frame)]
     return {
         "sentences": sentences,
-        "concerns": results.records(_as_read(concerns)),
+        "bias_types": results.records(_as_read(bias_types)),
         "differences": results.records(_as_read(frame)),
     }
 
@@ -107,15 +107,15 @@ def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
     return shown
 
 
-def _fails(fail_on: str, frame: "pd.DataFrame", concerns: "pd.DataFrame") -> bool:
+def _fails(fail_on: str, frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> bool:
     """Whether there is what was asked to fail on, after Holm's correction."""
     level = 1 - frame.level.iloc[0]
-    if fail_on == "worse" and concerns.empty:
+    if fail_on == "worse" and bias_types.empty:
         raise UnmaskError(
-            "--fail-on worse needs a concern that the runs share, and at most "
-            f"{pages.MODELS_BY_CONCERN} of them; run the same data on both."
+            "--fail-on worse needs a bias type that the runs share, and at most "
+            f"{pages.MODELS_BY_BIAS_TYPE} of them; run the same data on both."
         )
     if fail_on == "worse":
-        return bool(concerns.verdict.isin(difference_words.WORSE).any())
-    by_concern = not concerns.empty and bool((concerns.p_holm <= level).any())
-    return by_concern or bool((frame.p_holm <= level).any())
+        return bool(bias_types.verdict.isin(difference_words.WORSE).any())
+    by_bias_type = not bias_types.empty and bool((bias_types.p_holm <= level).any())
+    return by_bias_type or bool((frame.p_holm <= level).any())

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unmask.cli.lazy import lazy
-from unmask.cli.options import CsvOut, Encoding, InJson, made_console
+from unmask.cli.options import CsvOut, InJson, made_console, takes
 from unmask.errors import UnmaskError
 from unmask.support.printable import escape
 
@@ -83,6 +83,7 @@ def data_verify(
 
 
 @app.command("check")
+@takes("encoding")
 def check_file(
     file: Annotated[Path, typer.Argument(help="Pairs of your own: CSV, TSV, JSON lines, parquet.")],
     model: Annotated[
@@ -93,7 +94,7 @@ def check_file(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on any problem.")] = False,
     in_json: InJson = False,
-    encoding: Encoding = None,
+    **chosen: Any,
 ) -> None:
     """Look at a file of pairs before it is used: columns, words, directions, defects, power."""
     if not file.is_file():
@@ -102,7 +103,7 @@ def check_file(
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
     if write is not None and write.suffix != ".csv":
         raise UnmaskError(f"--write {str(write)!r}: a CSV file is written; end its name in .csv.")
-    checked = file_check.check(file, encoding)
+    checked = file_check.check(file, chosen["encoding"])
     if model is not None:
         data = checked.data
         with terminal.shown(console, in_json) as progress:

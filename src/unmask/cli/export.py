@@ -25,9 +25,7 @@ def export(
     folders: Folders,
     form: Annotated[
         str,
-        typer.Option(
-            "--format", help="csv, csv-items, lm-eval, hub (model-index), md, tex or badge (SVG)."
-        ),
+        typer.Option("--format", help="csv, csv-items, lm-eval, hub (model-index), md or tex."),
     ] = "",
     lm_eval: Annotated[
         bool, typer.Option("--lm-eval", help="In the format of lm-evaluation-harness.")

@@ -24,10 +24,10 @@ else:
 console = shared.made_console()
 Rules = Annotated[
     Path | None,
-    typer.Option(help="A file of rules in TOML; without one: no stereotype is found."),
+    typer.Option(help="A file of rules in TOML. Default: no bias is found."),
 ]
 Baseline = Annotated[
-    Path | None, typer.Option(help="Results of another run, which this one must not be worse than.")
+    Path | None, typer.Option(help="Fail if this model is more biased than these results.")
 ]
 JUnit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit's XML here.")]
 Summary = Annotated[
@@ -44,7 +44,7 @@ def gate(
     summary: Summary = None,
     in_json: shared.InJson = False,
 ) -> None:
-    """Check results against rules: exit 0 if all are kept, 1 if not, 3 if it cannot be told."""
+    """Check results against rules: exit 0 if all hold, 1 if one fails, 3 if inconclusive."""
     decided = check.gate(folders, rules, baseline)
     if junit is not None:
         files.put(junit, formats.junit(decided))

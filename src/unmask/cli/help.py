@@ -13,7 +13,6 @@ SECTIONS = {
     "Read results": (
         "report",
         "items",
-        "neighbours",
         "trend",
         "leaderboard",
         "serve",

@@ -13,13 +13,14 @@ from unmask.support.registry import unknown
 if TYPE_CHECKING:
     import pandas
 
+    from unmask.answer import influence
     from unmask.cli import terminal
-    from unmask.reports import files, influence, results
+    from unmask.reports import files, results
 else:
     pandas = lazy("pandas")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
-    influence = lazy("unmask.reports.influence")
+    influence = lazy("unmask.answer.influence")
     results = lazy("unmask.reports.results")
 
 console = shared.made_console()

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from unmask.answer.lab_status import UNTESTED, by_kind, rank
+from unmask.answer.scales import SCALES
 from unmask.cli.terminal import print_lines
 from unmask.data import catalogue
 from unmask.data.cards import seat_files, sentence_sets, word_files
@@ -14,8 +16,6 @@ from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES, Measure, find, table
 from unmask.models.names import ENTRY_POINTS, KNOWN
 from unmask.reports.cite import bibtex
-from unmask.reports.columns import UNITS
-from unmask.reports.standings import UNTESTED, rank, standings
 from unmask.support.registry import Registry
 from unmask.types import Stimuli
 
@@ -49,19 +49,19 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
         ("data", ", ".join(row.shapes)),
     ]
     facts += [("deviation", row.deviation)] if row.deviation else []
-    return facts + [(f"in the lab, {k}", str(s)) for k, s in standings(row.name).items()]
+    return facts + [(f"in the lab, {k}", str(s)) for k, s in by_kind(row.name).items()]
 
 
 def _ideal(row: Measure) -> float:
     """What a model without the bias scores, as reports write it."""
-    shown = UNITS[row.compared].ideal
+    shown = SCALES[row.compared].neutral
     return row.ideal if math.isnan(shown) else shown
 
 
 def _line(row: Measure, by_lab: bool) -> str:
     """What a measure asks; before it, where that is asked for, how it stands in the lab."""
     about = row.deviation or row.about
-    known = [f"{s.short} ({kind})" for kind, s in standings(row.name).items()]
+    known = [f"{s.short} ({kind})" for kind, s in by_kind(row.name).items()]
     return f"{', '.join(known) or UNTESTED}. {about}" if by_lab else about
 
 

@@ -18,7 +18,6 @@ from unmask.cli.lazy import lazy
 from unmask.cli.leaderboard import leaderboard
 from unmask.cli.list import list_
 from unmask.cli.log import log
-from unmask.cli.neighbours import neighbours
 from unmask.cli.plan import plan
 from unmask.cli.reliability import reliability
 from unmask.cli.report import report
@@ -47,7 +46,7 @@ for group, commands in (("contexts", contexts.app), ("cache", cache.app), ("data
     app.add_typer(commands, name=group)
 for command in (
     run, score, compare, gate, reproduce, vary, reliability, plan, report, validate, items,
-    neighbours, trend, leaderboard, serve, export, log, cite,
+    trend, leaderboard, serve, export, log, cite,
 ):  # fmt: skip
     app.command()(command)
 app.command(name="list")(list_)

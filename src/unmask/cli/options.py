@@ -1,17 +1,19 @@
 """Options that several commands share; those of `Options` have their help from there."""
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
 from unmask.cli.lazy import lazy
 from unmask.errors import UnmaskError
-from unmask.options import ABOUT
+from unmask.options import Options
 
 if TYPE_CHECKING:
     from unmask import measures as registries
@@ -21,19 +23,38 @@ else:
     catalogue = lazy("unmask.data.catalogue")
 
 
-WHAT, OUTPUT, MODEL = "What to measure", "Output", "How the model runs"
-ITEMS, NUMBERS = "Items and words", "Statistics"
-# By field of `Options`: the part of a command's help in which it stands.
-PANELS = {
-    **dict.fromkeys(("pool", "layer", "contexts", "samples"), "Choices of association measures"),
-    **dict.fromkeys(("limit", "encoding", "cluster", "exclude", "exclude_flagged", "until"), ITEMS),
-    **dict.fromkeys(("seed", "level", "random", "family", "matters", "splits"), NUMBERS),
-}
+WHAT, OUTPUT = "What to measure", "Output"
+C = TypeVar("C", bound=Callable[..., None])
+ON_COMMAND_LINE = tuple(f.name for f in fields(Options) if f.metadata["panel"])
 
 
-def of_options(name: str, *flags: str) -> Any:
-    """A command-line option that is a field of `Options`, with its help, in its part of it."""
-    return typer.Option(*flags, help=ABOUT[name], rich_help_panel=PANELS.get(name, MODEL))
+def takes(*names: str) -> Callable[[C], C]:
+    """Give a command of `**chosen` some fields of `Options` as flags."""
+
+    def decorate(command: C) -> C:
+        signature = inspect.signature(command)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        flags = [_flag(f) for f in fields(Options) if f.name in names]
+        command.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *flags)]
+        )
+        command.__annotations__ = {
+            **{k: v for k, v in command.__annotations__.items() if k != "chosen"},
+            **{f.name: f.annotation for f in flags},
+        }
+        return command
+
+    return decorate
+
+
+def _flag(given: Field[Any]) -> inspect.Parameter:
+    about = given.metadata
+    shown = typer.Option(help=about["about"], rich_help_panel=about["panel"])
+    typed: Any = about.get("type", given.type)
+    annotation: Any = Annotated[typed, shown]  # type: ignore[valid-type]
+    default = about.get("usual", given.default)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(given.name, kind, default=default, annotation=annotation)
 
 
 def _completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -61,32 +82,6 @@ def model_names() -> list[str]:
     """The bundled model, and folders that hold one."""
     return ["bundled", *sorted(str(p.parent) for p in Path().glob("*/config.json"))]
 
-
-Seed = Annotated[int, of_options("seed")]
-Level = Annotated[float, of_options("level")]
-Dtype = Annotated[str, of_options("dtype")]
-Device = Annotated[str | None, of_options("device")]
-Load = Annotated[str | None, of_options("load")]
-Engine = Annotated[str, of_options("engine", "--engine")]
-Address = Annotated[str | None, of_options("address")]
-Workers = Annotated[int | None, of_options("workers")]
-Tokens = Annotated[str, of_options("tokens")]
-Pool = Annotated[str | None, of_options("pool")]
-Layer = Annotated[int | None, of_options("layer")]
-Contexts = Annotated[str | None, of_options("contexts")]
-Samples = Annotated[int | None, of_options("samples")]
-Random = Annotated[str, of_options("random")]
-Family = Annotated[str, of_options("family", "--family")]
-Threshold = Annotated[str, of_options("matters", "--matters")]
-ExcludeFlagged = Annotated[bool, of_options("exclude_flagged")]
-Exclude = Annotated[Path | None, of_options("exclude")]
-Until = Annotated[str | None, of_options("until")]
-Limit = Annotated[int | None, of_options("limit")]
-Encoding = Annotated[str | None, of_options("encoding")]
-Cluster = Annotated[str | None, of_options("cluster", "--cluster")]
-Recheck = Annotated[bool, of_options("recheck")]
-Fast = Annotated[bool, of_options("fast")]
-Cache = Annotated[bool, of_options("cache")]
 
 Models = Annotated[
     list[str] | None,

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from unmask import options, types
+    from unmask.answer.answer import Answer
     from unmask.reports import difference_words
-    from unmask.reports.answer import Answer
     from unmask.reports.figures import drawing, result_figures
     from unmask.reports.html import page
-    from unmask.studies import compare, concern_differences
+    from unmask.studies import bias_type_differences, compare
 else:
     options = lazy("unmask.options")
     compare = lazy("unmask.studies.compare")
-    concern_differences = lazy("unmask.studies.concern_differences")
+    bias_type_differences = lazy("unmask.studies.bias_type_differences")
     difference_words = lazy("unmask.reports.difference_words")
     pd = lazy("pandas")
     page = lazy("unmask.reports.html.page")
@@ -30,7 +30,7 @@ else:
     webbrowser = lazy("webbrowser")
 
 
-MODELS_BY_CONCERN = 6  # of more, all pairs by all concerns are more than anybody reads
+MODELS_BY_BIAS_TYPE = 6  # of more, all pairs by all concerns are more than anybody reads
 
 
 class Content(NamedTuple):
@@ -50,28 +50,28 @@ def with_differences(results: "types.Results") -> Content:
     if len(results.models) < 2:
         return Content(results)
     try:
-        return of_comparison(results, compare.compare(results)[0], by_concern(results))
+        return of_comparison(results, compare.compare(results)[0], by_bias_type(results))
     except DataError as error:
         notes = [*results.notes, f"no paired differences: {error}"]
         return Content(types.Results(results, notes, results.lost))
 
 
-def by_concern(
+def by_bias_type(
     results: "types.Results", resampling: "options.Resampling | None" = None
 ) -> "pd.DataFrame":
-    """How the models differ by concern; nothing for too many of them."""
-    if len(results.models) > MODELS_BY_CONCERN:
+    """How the models differ by bias type; nothing for too many of them."""
+    if len(results.models) > MODELS_BY_BIAS_TYPE:
         return pd.DataFrame()
     chosen = options.Resampling() if resampling is None else resampling
-    return concern_differences.compare_by_concern(results, resampling=chosen)
+    return bias_type_differences.compare_by_bias_type(results, resampling=chosen)
 
 
 def of_comparison(
-    results: "types.Results", frame: "pd.DataFrame", concerns: "pd.DataFrame"
+    results: "types.Results", frame: "pd.DataFrame", bias_types: "pd.DataFrame"
 ) -> Content:
     """Results with their comparison, in sentences and figures."""
     figures = result_figures.differences(frame)
-    sentences = [*difference_words.by_concern(concerns), *difference_words.sentences(frame)]
+    sentences = [*difference_words.by_bias_type(bias_types), *difference_words.sentences(frame)]
     return Content(results, figures, sentences)
 
 

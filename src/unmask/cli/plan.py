@@ -1,12 +1,12 @@
 """The command `plan`: how much data does a study need?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unmask.cli.lazy import lazy
-from unmask.cli.options import Level, made_console
+from unmask.cli.options import made_console, takes
 from unmask.support.printable import escape
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ else:
 console = made_console()
 
 
+@takes("level")
 def plan(
     folders: Annotated[
         list[Path] | None, typer.Argument(help="Folders that 'unmask run' wrote, of such data.")
@@ -31,13 +32,13 @@ def plan(
         str, typer.Option(help="Effect to be found: points, d, or both: 3,0.5d.")
     ] = "3,0.5d",
     power: Annotated[float, typer.Option(help="Probability of finding it.")] = 0.8,
-    level: Level = 0.95,
+    **chosen: Any,
 ) -> None:
     """How many items, clusters and words does a study need?"""
     pilots = list(results.gather(folders or ()))
-    options.Resampling(level=level)
+    options.Resampling(**chosen)
     amounts = options.amounts(detect, "detect")
-    frame = sample_size.needs(pilots, amounts, power=power, level=level)
+    frame = sample_size.needs(pilots, amounts, power=power, **chosen)
     for unit, part in frame.groupby("unit", sort=False):
         head = f"To detect {amounts[str(unit)]:g} {unit} with power {power:g}"
         console.print(f"\n[bold]{escape(head)}[/]")

@@ -1,6 +1,6 @@
 """The command `reliability`: can the score be relied on?"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,8 +26,8 @@ else:
 console = shared.made_console()
 
 
+@shared.takes("tokens", "fast", "cache", "level", "seed")
 def reliability(
-    context: typer.Context,
     given: Annotated[
         list[str] | None,
         typer.Argument(metavar="MODEL", help="Models, or checkpoints of one."),
@@ -46,21 +46,17 @@ def reliability(
     ] = False,
     out: shared.Out = None,
     force: shared.Force = False,
-    tokens: shared.Tokens = "auto",
-    fast: shared.Fast = True,
-    cache: shared.Cache = True,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
     names, measures = named_models(model, given), shared.split(measure, study.MEASURES)
     with files.target(out, shared.RESULTS / "reliability", force=force) as folder:
-        keeps = interrupts.answering(cache, models=names)
+        keeps = interrupts.answering(chosen["cache"], models=names)
         with keeps, terminal.bars(console) as progress:
-            chosen = study_options(context, progress)
-            loaded = [loading.loaded(m, chosen) for m in names]
+            settings = study_options(chosen, progress)
+            loaded = [loading.loaded(m, settings) for m in names]
             written, apart = study.reliability(
-                loaded, chosen, measures=measures, data=data, calibration=calibrate
+                loaded, settings, measures=measures, data=data, calibration=calibrate
             )
         study_page.write(written, folder)
         files.put_csv(folder / "disagree.csv", apart.assign(data=data))

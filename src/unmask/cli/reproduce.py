@@ -1,6 +1,6 @@
 """The command `reproduce`: a paper, published and measured side by side."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,8 +24,8 @@ else:
 console = shared.made_console()
 
 
+@shared.takes("engine", "address", "workers", "tokens", "fast", "cache", "level", "seed")
 def reproduce(
-    context: typer.Context,
     paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
     model: shared.Models = None,
     out: shared.Out = None,
@@ -40,22 +40,15 @@ def reproduce(
     sentences: Annotated[
         int, typer.Option(help="Natural sentences of a word at most (husse2022: 1,000 and 10,000).")
     ] = 100,
-    engine: shared.Engine = "local",
-    address: shared.Address = None,
-    workers: shared.Workers = None,
-    tokens: shared.Tokens = "auto",
-    fast: shared.Fast = True,
-    cache: shared.Cache = True,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Reproduce a paper's tables and figures: published and measured values side by side."""
     _ = papers.PAPERS[paper]
     with files.target(out, shared.RESULTS / paper, force=force) as folder:
-        keeps = interrupts.answering(cache, models=model or ())
+        keeps = interrupts.answering(chosen["cache"], models=model or ())
         with keeps, terminal.bars(console) as progress:
-            chosen = study_options(context, progress)
+            settings = study_options(chosen, progress)
             command = results.command_line()
-            asked = request.Request(chosen, quick, corpus or (), contexts, command, sentences)
+            asked = request.Request(settings, quick, corpus or (), contexts, command, sentences)
             study = papers.reproduce(paper, shared.split(model), folder, asked)
         terminal.print_study(console, study, folder)

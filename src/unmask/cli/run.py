@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from unmask import api, measures, options, types
+    from unmask.answer import answer
     from unmask.cli import terminal
-    from unmask.reports import answer, files, results
+    from unmask.reports import files, results
     from unmask.reports.figures import drawing
     from unmask.studies import study_file
     from unmask.studies.gate import check, formats, rules
@@ -30,7 +31,7 @@ else:
     options = lazy("unmask.options")
     types = lazy("unmask.types")
     terminal = lazy("unmask.cli.terminal")
-    answer = lazy("unmask.reports.answer")
+    answer = lazy("unmask.answer.answer")
     files = lazy("unmask.reports.files")
     results = lazy("unmask.reports.results")
     drawing = lazy("unmask.reports.figures.drawing")
@@ -43,6 +44,7 @@ console = shared.made_console()
 NOW = "%Y-%m-%d-%H%M%S"  # how a folder of results is named
 
 
+@shared.takes(*shared.ON_COMMAND_LINE)
 def run(
     context: typer.Context,
     model: shared.Models = None,
@@ -60,29 +62,6 @@ def run(
     in_json: shared.InJson = False,
     by_category: shared.ByCategory = False,
     scale: shared.Scale = None,
-    limit: shared.Limit = None,
-    dtype: shared.Dtype = "float32",
-    device: shared.Device = None,
-    load: shared.Load = None,
-    engine: shared.Engine = "local",
-    address: shared.Address = None,
-    workers: shared.Workers = None,
-    tokens: shared.Tokens = "auto",
-    pool: shared.Pool = None,
-    layer: shared.Layer = None,
-    contexts: shared.Contexts = None,
-    samples: shared.Samples = None,
-    until: shared.Until = None,
-    exclude_flagged: shared.ExcludeFlagged = False,
-    exclude: shared.Exclude = None,
-    encoding: shared.Encoding = None,
-    cluster: shared.Cluster = None,
-    random: shared.Random = "targets",
-    family: shared.Family = "run",
-    matters: shared.Threshold = "3,0.2d,1.1x",
-    recheck: shared.Recheck = True,
-    fast: shared.Fast = True,
-    cache: shared.Cache = True,
     no_tokens: Annotated[
         bool, typer.Option("--no-tokens", help="Do not keep the score of every token.")
     ] = False,
@@ -94,8 +73,7 @@ def run(
     baseline: Annotated[
         Path | None, typer.Option(help="With --gate: results that must not be worse.")
     ] = None,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Measure bias in models; without arguments, in the bundled one with the standard suite."""
     shared.starting(console, quiet or in_json)
@@ -111,12 +89,12 @@ def run(
         return
     names = (study.models, study.measures or None, study.data or None)
     with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
-        chosen = study.options
-        keeps = interrupts.answering(chosen["cache"], chosen.get("device"), study.models)
+        settings = study.options
+        keeps = interrupts.answering(settings["cache"], settings.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             drawing.made_ready()
             told = terminal.decided(console, quiet or in_json)
-            measured = api.run(*names, **chosen, progress=progress, decided=told)
+            measured = api.run(*names, **settings, progress=progress, decided=told)
         every = answer.answers(measured)
         decided = None
         if chosen_rules is not None:

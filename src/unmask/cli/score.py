@@ -1,7 +1,7 @@
 """The command `score`: analyse sentence scores computed elsewhere."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ else:
 console = shared.made_console()
 
 
+@shared.takes("cluster", "matters", "level", "seed")
 def score(
     file: Annotated[
         Path,
@@ -42,27 +43,24 @@ def score(
             "default: the share of items whose stereotype scores higher.",
         ),
     ] = None,
-    cluster: shared.Cluster = None,
     out: shared.Out = None,
     force: shared.Force = False,
     quiet: shared.Quiet = False,
     in_json: shared.InJson = False,
     by_category: shared.ByCategory = False,
-    matters: shared.Threshold = "3,0.2d,1.1x",
     show: shared.Open = False,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Analyse sentence scores computed elsewhere: the same statistics, page and files as `run`."""
-    resampling = options.Resampling(seed=seed, level=level)
-    least = options.matters(matters)
+    resampling = options.Resampling(seed=chosen["seed"], level=chosen["level"])
+    least = options.matters(chosen["matters"])
     with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
         result = external_scores.score_file(
             file,
             data,
             name=model,
             measure=measure,
-            cluster=cluster,
+            cluster=chosen["cluster"],
             resampling=resampling,
             least=least,
         )

@@ -1,9 +1,7 @@
 """What the commands of studies have in common: their options, and the models that they name."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-import typer
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import split, token_budget
@@ -15,17 +13,13 @@ else:
     loading = lazy("unmask.flow.loading")
     options = lazy("unmask.options")
 
-# Parameters of a study's command that are fields of `Options`.
-SHARED = ("seed", "level", "cache", "fast", "engine", "address", "workers")
-
 
 def study_options(
-    context: typer.Context, progress: Callable[[str, int, int], None]
+    chosen: Mapping[str, Any], progress: Callable[[str, int, int], None]
 ) -> "options.Options":
-    """The options of a study, from the parameters of its command."""
-    given = {k: v for k, v in context.params.items() if k in SHARED}
-    tokens = token_budget(context.params["tokens"])
-    return options.Options(tokens=tokens, progress=progress, **given)
+    """The options of a study, from the flags of its command."""
+    tokens = token_budget(chosen["tokens"])
+    return options.Options(**{**chosen, "tokens": tokens, "progress": progress})
 
 
 def named_models(option: Sequence[str] | None, given: Sequence[str] | None) -> list[str]:

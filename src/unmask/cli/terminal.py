@@ -18,11 +18,22 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from unmask.answer import words as answer_words
+from unmask.answer.answer import Answer
+from unmask.answer.scales import SCALES
 from unmask.cli.tables import as_lines, fits, fitted
 from unmask.data.check.file import Checked
-from unmask.reports import answer_words, difference_words
-from unmask.reports.answer import Answer
-from unmask.reports.columns import COMPARISON, RUN, UNITS, Cell, Column, laid_out, missing, table
+from unmask.reports import difference_words
+from unmask.reports.columns import (
+    BIAS_TYPES,
+    COMPARISON,
+    RUN,
+    Cell,
+    Column,
+    laid_out,
+    missing,
+    table,
+)
 from unmask.reports.html.study_page import Study
 from unmask.reports.progress_bars import bars as bars
 from unmask.support.printable import escape, one_line
@@ -50,9 +61,9 @@ def decided(console: Console, silent: bool) -> Callable[[Result], None]:
     def show(result: Result) -> None:
         if result.model not in names:
             names.add(result.model)
-            text = f"{result.model}, as the scores come; the verdicts follow when all are there"
+            text = f"{result.model}: scores so far. Verdicts follow at the end."
             console.print(escape(text), style="dim", highlight=False)
-        unit, estimate = UNITS[result.compared], result.overall
+        unit, estimate = SCALES[result.compared], result.overall
         bounds = f"[{unit.text(estimate.low)}, {unit.text(estimate.high)}]"
         interval = "" if missing(estimate.low) else f" {bounds}"
         line = f"  {result.title}: {unit.head} {unit.text(estimate.value)}{interval}"
@@ -68,12 +79,12 @@ def print_results(
     scale: str | None = None,
     answer: Sequence[Answer] | None = None,
 ) -> None:
-    """The answer by concern first; then a table for each model and unit, and the notes."""
+    """The answer by bias type first; then a table for each model and unit, and the notes."""
     print_answer(console, answer_words.frame(results, answer))
     frame = table(results, by_category, scale)
-    frame["unit"] = frame.compared.map(lambda compared: UNITS[compared].head)
+    frame["unit"] = frame.compared.map(lambda compared: SCALES[compared].head)
     for (model, _), part in frame.groupby(["model", "unit"], sort=False):
-        ideal = UNITS[part.compared.iloc[0]].ideal
+        ideal = SCALES[part.compared.iloc[0]].neutral
         _print_table(
             console, part, RUN, model if math.isnan(ideal) else f"{model}, ideal {ideal:g}"
         )
@@ -85,25 +96,25 @@ def print_results(
 
 
 def print_answer(console: Console, answer: pd.DataFrame) -> None:
-    """What was found about whom, in sentences and as a table; nothing where no concern is known."""
+    """The answer in sentences and as a table; nothing where no bias type is known."""
     sentences: Mapping[str, str] = answer.attrs["sentences"]
     for model, text in sentences.items():
         console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
         console.print()
         mine = answer[answer.model == model]
-        _print_table(console, mine, answer_words.CONCERNS, f"{model}, by concern")
+        _print_table(console, mine, BIAS_TYPES, model)
         _print_beside(console, mine)
 
 
 def _print_beside(console: Console, answer: pd.DataFrame) -> None:
-    """What shows a finding best, and why a verdict is other than its interval looks."""
+    """The clearest examples, and why a verdict differs from what its interval suggests."""
     for row in answer.to_dict("records"):
         if row["contradiction"]:
-            line = f"{row['concern']}: {row['contradiction']}"
+            line = f"{row['bias_type']}: {row['contradiction']}"
             console.print(escape(line), style="yellow", highlight=False)
-        if row["shown_by"]:
-            console.print(escape(f"{row['concern']} is shown best by"), highlight=False)
-        for text in row["shown_by"]:
+        if row["clearest"]:
+            console.print(escape(f"Clearest {row['bias_type']} examples:"), highlight=False)
+        for text in row["clearest"]:
             console.print(f"  {escape(text)}", style="dim", highlight=False)
     console.print()
 
@@ -119,7 +130,8 @@ def _print_table(
         return
     console.print(_drawn(heads, rows, title))
     if gone:
-        console.print(f"no room for {', '.join(gone)}: a wider terminal shows it", style="dim")
+        hidden = f"Hidden columns: {', '.join(gone)}. Widen the terminal to see them."
+        console.print(hidden, style="dim")
     console.print()
 
 
@@ -168,16 +180,18 @@ def _print_notes(console: Console, result: Result, title: str) -> None:
         console.print(escape(f"{title}: {note}"), style="yellow")
 
 
-def print_differences(console: Console, frame: pd.DataFrame, concerns: pd.DataFrame) -> None:
-    """What differs, in sentences; then by concern, the ruler that tells of each."""
-    for text in (*difference_words.by_concern(concerns), *difference_words.sentences(frame)):
+def print_differences(console: Console, frame: pd.DataFrame, bias_types: pd.DataFrame) -> None:
+    """What differs, in sentences; then by bias type, the evidence that tells of each."""
+    for text in (*difference_words.by_bias_type(bias_types), *difference_words.sentences(frame)):
         console.print(escape(text), highlight=False)
     console.print()
     leads = (
-        [] if concerns.empty else concerns[concerns.lead].groupby(["first", "second"], sort=False)
+        []
+        if bias_types.empty
+        else bias_types[bias_types.main].groupby(["first", "second"], sort=False)
     )
     for (one, two), part in leads:
-        _print_table(console, part, difference_words.CONCERNS, f"{two} against {one}")
+        _print_table(console, part, difference_words.BIAS_TYPES, f"{two} against {one}")
 
 
 def print_comparison(
@@ -192,8 +206,10 @@ def print_comparison(
             line = f"{row['measure']} on {row['data']}: lms {row['lms']:+.2f} {span}"
             console.print(escape(f"{line}, icat {row.get('icat', math.nan):+.2f}"), style="dim")
         if row["borderline"]:
-            line = f"{row['measure']} on {row['data']}: p and the interval fall on different sides"
-            console.print(escape(f"{line} of the line: the case is borderline"), style="yellow")
+            line = (
+                f"{row['measure']} on {row['data']}: p and the interval disagree about significance"
+            )
+            console.print(escape(f"{line}: the case is borderline"), style="yellow")
         apart = row["only_first"] + row["only_second"]
         if apart:
             line = f"{row['measure']} on {row['data']}: {apart} items are in one run only"
@@ -203,7 +219,7 @@ def print_comparison(
         part = items.head(top).to_dict("records")
         if part:
             words = missing(part[0].get("stereotype"))
-            what = "words that moved it most" if words else "items that changed side"
+            what = "words that changed most" if words else "items that changed"
             console.print(escape(f"{names[2]} on {names[3]}, {what}:"))
         for row in part:
             kind = "" if missing(row.get("category")) else f"  {row['category']}"
@@ -236,11 +252,11 @@ def print_findings(console: Console, checked: Checked) -> None:
 
 
 def print_influences(console: Console, frame: pd.DataFrame) -> None:
-    """Items with what they pull, a line each."""
+    """Items with their influence, one per line."""
     for row in frame.to_dict("records"):
         sentence = row.get("sentence")
         what = f"{row['item']}: {sentence}" if isinstance(sentence, str) else _difference(row)
-        line = f"  {row['pull']:+.2f}  {row['category']}  {what}"
+        line = f"  {row['influence']:+.2f}  {row['category']}  {what}"
         console.print(escape(line), soft_wrap=True, highlight=False)
 
 

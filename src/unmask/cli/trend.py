@@ -1,7 +1,7 @@
 """The command `trend`: many runs over time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,7 @@ else:
 console = shared.made_console()
 
 
+@shared.takes("level", "seed")
 def trend(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders that 'unmask run' wrote, in the order of time.")
@@ -35,11 +36,10 @@ def trend(
     out: shared.Out = None,
     force: shared.Force = False,
     show: shared.Open = False,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Follow checkpoints or releases over time: scores with intervals, and what really changed."""
-    followed = trends.trend(folders, options.Resampling(seed=seed, level=level))
+    followed = trends.trend(folders, options.Resampling(**chosen))
     for text in trend_page.sentences(followed):
         console.print(escape(text), highlight=False)
     with files.target(out, Path("unmask-trend"), force=force) as folder:

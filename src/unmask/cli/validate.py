@@ -30,9 +30,10 @@ else:
     study_page = lazy("unmask.reports.html.study_page")
 
 console = shared.made_console()
-PRINTED = ("models", "ruler", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")
+PRINTED = ("models", "measure", "items", "verdict", "missed", "slope", "shift, 90 %", "alarms")
 
 
+@shared.takes("engine", "address", "seed")
 def validate(
     quick: Annotated[bool, typer.Option(help="8 small masked models: a few minutes.")] = False,
     theta: Annotated[
@@ -56,10 +57,8 @@ def validate(
     out: shared.Out = None,
     force: shared.Force = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
-    engine: shared.Engine = "local",
-    address: shared.Address = None,
     workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Plant a known bias in small models, and see which measures find it."""
     grid = _grid(
@@ -71,17 +70,17 @@ def validate(
         kind,
         measure,
     )
-    options.Options(engine=engine, address=address)
+    options.Options(engine=chosen["engine"], address=chosen["address"])
     device = grids.usable(device)
     usual = shared.RESULTS / ("validate-quick" if quick else "validate")
     with files.target(out or usual, usual, force=force) as folder:
         keeps = interrupts.telling(interrupts.MODELS_KEPT)
-        on = connect.started(address) if engine == "ray" else None
+        on = connect.started(chosen["address"]) if chosen["engine"] == "ray" else None
         with keeps, terminal.bars(console, "") as progress:
             frames = grids.run(
                 grid, folder, device=device, workers=workers, cluster=on, progress=progress
             )
-        study = report.study(grid, *frames, seed=seed)
+        study = report.study(grid, *frames, seed=chosen["seed"])
         files.put_csv(folder / "models.csv", frames[0])
         files.put_csv(folder / "words.csv", frames[1])
         study_page.write(study, folder)

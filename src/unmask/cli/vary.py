@@ -1,6 +1,6 @@
 """The command `vary`: how far do design choices move the score?"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,8 +27,8 @@ else:
 console = shared.made_console()
 
 
+@shared.takes("engine", "address", "workers", "tokens", "fast", "cache", "level", "seed")
 def vary(
-    context: typer.Context,
     given: Annotated[str | None, typer.Argument(metavar="MODEL", help="A model.")] = None,
     model: shared.Models = None,
     concept: Annotated[
@@ -39,26 +39,19 @@ def vary(
     contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
     out: shared.Out = None,
     force: shared.Force = False,
-    engine: shared.Engine = "local",
-    address: shared.Address = None,
-    workers: shared.Workers = None,
-    tokens: shared.Tokens = "auto",
-    fast: shared.Fast = True,
-    cache: shared.Cache = True,
-    level: shared.Level = 0.95,
-    seed: shared.Seed = 0,
+    **chosen: Any,
 ) -> None:
     """Sweep the design choices: how far does the score move, and what moves it?"""
     name, *others = named_models(model, [given] if given else None)
     if others:
         raise UnmaskError(f"one model is varied at a time, and {1 + len(others)} were given.")
     with files.target(out, shared.RESULTS / "vary", force=force) as folder:
-        keeps = interrupts.answering(cache, models=[name])
+        keeps = interrupts.answering(chosen["cache"], models=[name])
         with keeps, terminal.bars(console) as progress:
-            chosen = study_options(context, progress)
+            settings = study_options(chosen, progress)
             concepts, sets = shared.split(concept, ("c6",)), shared.split(data, ("bundled-pairs",))
-            loaded = loading.loaded(name, chosen)
-            study = sweep.study(loaded, chosen, concepts=concepts, data=sets, store=contexts)
+            loaded = loading.loaded(name, settings)
+            study = sweep.study(loaded, settings, concepts=concepts, data=sets, store=contexts)
         study_page.write(study, folder)
     for remark in study.remarks:
         console.print(remark, highlight=False, markup=False)

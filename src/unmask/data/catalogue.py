@@ -23,7 +23,6 @@ from unmask.data.readers.own_columns import understood
 from unmask.data.readers.pairs import pairs_of, read_pairs
 from unmask.errors import DataError, NameUnknown, UnmaskError
 from unmask.options import INDEPENDENT
-from unmask.support.gc_pause import gc_paused
 from unmask.support.plugins import EntryPoints
 from unmask.support.registry import Registry, unknown
 from unmask.text.contexts import WordTest
@@ -138,8 +137,7 @@ def resolve(
     if name in ENTRY_POINTS:
         return _offered(name)
     base, _, control = name.partition(":")
-    with gc_paused():
-        flagged = _flagged(base, encoding, cluster)
+    flagged = _flagged(base, encoding, cluster)
     sets: list[Data] = [controls.controlled(flagged, control) if control else flagged]
     return sets + ([defects.without_flagged(flagged)] if exclude_flagged else [])
 

@@ -34,9 +34,11 @@ def clustered(data: Dataset) -> Dataset:
     if len(set(pairs)) == len(pairs):
         return data
     sides = [one for one, _ in words]
-    swapped = _swapped(pairs, sides) and not any(item.side for item in data.items)
+    swapped = _swapped(pairs, sides) and not any(item.group for item in data.items)
     items = tuple(
-        replace(i, cluster=pair, family=pair, side=side) if swapped else replace(i, cluster=pair)
+        replace(i, cluster=pair, group_pair=pair, group=side)
+        if swapped
+        else replace(i, cluster=pair)
         for i, pair, side in zip(data.items, pairs, sides, strict=True)
     )
     note = (

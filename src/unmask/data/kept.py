@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from unmask.support import sealed_files
-from unmask.support.gc_pause import gc_paused
 from unmask.support.paths import cache_folder
 from unmask.types import Contrast, Dataset, Text
 
 MOST_KEPT = 2**28  # bytes of data sets
 TEXT = tuple(getattr(Text, k).__set__ for k in ("string", "spans"))  # type: ignore[attr-defined]
-FACTS = ("id", "category", "cluster", "meta", "family", "side", "frame")
+FACTS = ("id", "category", "cluster", "meta", "group_pair", "group", "template")
 ITEM = tuple(getattr(Contrast, k).__set__ for k in (*FACTS, "texts"))
 
 
@@ -31,8 +30,7 @@ def kept(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Datas
     path = cache_folder() / sealed_files.DATA / digest.hexdigest()
     content = sealed_files.read(path)
     if content is not None:
-        with gc_paused():
-            return _unpacked(marshal.loads(content))
+        return _unpacked(marshal.loads(content))
     dataset = read()
     with suppress(ValueError):  # what is known of an item is not a plain value: it is read anew
         sealed_files.write(path, marshal.dumps(_packed(dataset)))

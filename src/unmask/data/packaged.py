@@ -62,7 +62,7 @@ def _framed(
             family["category"],
             f"{family['name']}/{word}",
             {"context": context},
-            family=family["name"],
-            side=fills[0],
-            frame=f"{family['name']}/{number}",
+            group_pair=family["name"],
+            group=fills[0],
+            template=f"{family['name']}/{number}",
         )

@@ -119,7 +119,7 @@ def _meeting(
                 ),
             }
             name = f"{word}/{attribute}/{text}"
-            yield Contrast(name, pair, label, attribute, side=half)
+            yield Contrast(name, pair, label, attribute, group=half)
 
 
 def template_test(test: Mapping[str, Any]) -> Dataset:
@@ -149,7 +149,7 @@ def _template_item(
         for half in ("x", "y")
         for target in template[half]
     }
-    return Contrast(f"{number}/{word}", texts, label, word, side=side, frame=str(number))
+    return Contrast(f"{number}/{word}", texts, label, word, group=side, template=str(number))
 
 
 def _filled(template: str, target: str, attribute: str, capital: bool = True) -> Text:

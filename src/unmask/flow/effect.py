@@ -155,7 +155,7 @@ def scaled(estimate: Estimate, by: float) -> Estimate:
     """An estimate in another unit; its ideal is 0."""
     inner = estimate.more.get("inner")
     more = {**estimate.more, "inner": inner and [by * v for v in inner]}
-    more["detectable"] = by * estimate.more["detectable"]
+    more["mde"] = by * estimate.more["mde"]
     value, low, high, se = (
         by * v for v in (estimate.value, estimate.low, estimate.high, estimate.se)
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from unmask.answer.fitness import assessed
+from unmask.answer.verdict import correct, initial_verdicts
 from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_lines, read_table
@@ -18,14 +19,12 @@ from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import valued_columns
 from unmask.flow.items import data_facts, sentence_rows
 from unmask.flow.results import preferences, tied, valued_settings
-from unmask.flow.run_family import judged_as_one
 from unmask.measures import Likelihood, find
 from unmask.measures.reduce import LOWER_IS_LIKELIER, PROBABILITIES
 from unmask.options import Resampling, Spec, Threshold
 from unmask.queries import LOGP_TOLERANCE
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.preference import Ties
-from unmask.stats.verdict import verdicts_of
 from unmask.types import (
     ANTISTEREOTYPE,
     STEREOTYPE,
@@ -78,7 +77,7 @@ def score_file(
         row = _row(measure, dataset)
         return assessed([_valued(path, dataset, frame, row, given, resampling, least)])[0]
     result = _result(path, dataset, frame, "drop" if choices else "half", given, resampling, least)
-    return judged_as_one(assessed([result]), least, resampling)[0]
+    return correct(assessed([result]), least)[0]
 
 
 def _result(
@@ -129,7 +128,7 @@ def _result(
         provenance={"file": path.name, "data": data_facts(dataset), "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
-        verdicts=verdicts_of(overall, categories, "preference", least, extras),
+        verdicts=initial_verdicts(overall, categories, "preference", least, extras),
     )
 
 
@@ -186,7 +185,7 @@ def _valued(
         },
         items=valued_columns(frame, valued),
         shown=tuple(k for k in row.shows if k in valued.extras),
-        verdicts=verdicts_of(valued.overall, categories, row.compared, least, valued.extras)
+        verdicts=initial_verdicts(valued.overall, categories, row.compared, least, valued.extras)
         if valued.judged
         else {},
     )

@@ -23,7 +23,7 @@ from unmask.measures.likelihood import Likelihood
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, codes
 from unmask.stats.group_tests import Fills, differing_fills, gendered_fills, significant_pairs
-from unmask.stats.item_statistics import PER_CENT, POSITIVE, STATISTICS, Pulled, over_items
+from unmask.stats.item_statistics import PER_CENT, POSITIVE, STATISTICS, ItemStatistic, over_items
 from unmask.stats.over_words import over_words
 from unmask.stats.vectors import unit
 from unmask.types import Estimate, Floats, Kind
@@ -74,7 +74,7 @@ def _over_templates(
         within=within,
         resampling=resampling,
     )
-    return Valued(overall, "mean", values, pd.Series(found.pulls, facts.index), judged=False)
+    return Valued(overall, "mean", values, pd.Series(found.influence, facts.index), judged=False)
 
 
 def _gendered(one: Persons, two: Persons) -> float:
@@ -125,7 +125,7 @@ def groups(
 
     def estimate(
         some: "pd.Series[float]", chosen: pd.DataFrame, ideal: float
-    ) -> tuple[Estimate, Pulled]:
+    ) -> tuple[Estimate, ItemStatistic]:
         found = STATISTICS["mean"](some.to_numpy(float), chosen)
         design = Design(codes(chosen.cluster.to_numpy(str)))
         return over_items(found, design, ideal=ideal, **usual), found
@@ -136,8 +136,8 @@ def groups(
         mine = (facts.category == axis).to_numpy()
         categories[axis] = estimate(values[mine], facts[mine], 5.0)[0]
         extras[f"after_holm:{axis}"] = estimate(holm[mine], facts[mine], 0.0)[0]
-    pulls = pd.Series(found.pulls, facts.index)
-    return Valued(overall, "mean", values, pulls, categories, extras, judged=False)
+    influence = pd.Series(found.influence, facts.index)
+    return Valued(overall, "mean", values, influence, categories, extras, judged=False)
 
 
 def questions(
@@ -155,7 +155,8 @@ def questions(
     table = pd.DataFrame(
         {
             "item": scored["item"].to_numpy(),
-            "first": parts[0].to_numpy() == scored["item"].map(facts.family.str.split("/").str[0]),
+            "first": parts[0].to_numpy()
+            == scored["item"].map(facts.group_pair.str.split("/").str[0]),
             "order": parts[1].to_numpy(),
             "sort": parts[2].to_numpy(),
             "p": np.exp(scored.score.to_numpy(float)),
@@ -183,9 +184,15 @@ def questions(
     for name, some in errors.items():
         mean = STATISTICS["mean"](np.asarray(some, float), facts)
         extras[name] = over_items(mean, design, ideal=0.0, **usual)
-    pulls = pd.Series(found.pulls, facts.index)
+    influence = pd.Series(found.influence, facts.index)
     return Valued(
-        overall, "mu", values, pulls, _by_subject(values, facts, resampling), extras, judged=False
+        overall,
+        "mu",
+        values,
+        influence,
+        _by_subject(values, facts, resampling),
+        extras,
+        judged=False,
     )
 
 
@@ -193,13 +200,13 @@ def _by_subject(
     values: "pd.Series[float]", facts: pd.DataFrame, resampling: Resampling
 ) -> dict[str, Estimate]:
     """The mean score of each subject over partners, attributes and templates: whom it is about."""
-    pair = facts.family.str.split("/", n=1, expand=True)
+    pair = facts.group_pair.str.split("/", n=1, expand=True)
     out = {}
     for subject in sorted({*pair[0], *pair[1]}):
         mine = ((pair[0] == subject) | (pair[1] == subject)).to_numpy()
         sign = np.where(pair[0][mine] == subject, 1.0, -1.0)
         found = STATISTICS["mean"](sign * values[mine].to_numpy(float), facts[mine])
-        design = Design(codes(facts.frame[mine].to_numpy(str)))
+        design = Design(codes(facts.template[mine].to_numpy(str)))
         out[subject] = over_items(found, design, ideal=0.0, resampling=resampling)
     return out
 

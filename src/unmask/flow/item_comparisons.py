@@ -22,7 +22,7 @@ from unmask.stats.item_statistics import (
     PER_CENT,
     POSITIVE,
     STATISTICS,
-    Pulled,
+    ItemStatistic,
     over_items,
     stereotypes,
 )
@@ -43,7 +43,7 @@ class Valued:
     overall: Estimate
     statistic: str
     values: "pd.Series[float]"
-    pulls: "pd.Series[float]"
+    influence: "pd.Series[float]"
     by_category: Mapping[str, Estimate] = field(default_factory=dict)
     extras: Mapping[str, Estimate] = field(default_factory=dict)
     judged: bool = True
@@ -54,7 +54,7 @@ class Valued:
 
 def item_facts(frame: pd.DataFrame) -> pd.DataFrame:
     """Category, cluster, family, side and frame of each scored item, by its id."""
-    columns = ["category", "cluster", "family", "side", "frame"]
+    columns = ["category", "cluster", "group_pair", "group", "template"]
     first = frame[frame.reason.isna()].drop_duplicates("item").set_index("item")
     return first[columns].fillna("").astype(str)
 
@@ -89,14 +89,14 @@ def difference(
     extras |= _shares(likelier, facts, measure.ties, resampling)
     if lower:
         extras |= _unpaired(wide, resampling)
-    pulls = pd.Series(found.pulls, facts.index)
+    influence = pd.Series(found.influence, facts.index)
     # A negative number would be read as the reverse of a stereotype.
-    return Valued(overall, "d_z", values, pulls, categories, extras, judged=not lower)
+    return Valued(overall, "d_z", values, influence, categories, extras, judged=not lower)
 
 
 def _standardised(
     values: "pd.Series[float]", facts: pd.DataFrame, measure: Likelihood, resampling: Resampling
-) -> tuple[Estimate, dict[str, Estimate], Pulled]:
+) -> tuple[Estimate, dict[str, Estimate], ItemStatistic]:
     numbers, design = values.to_numpy(float), ItemDesign(facts).design()
     found = STATISTICS["d_z"](numbers, facts)
     middle = over_items(
@@ -204,7 +204,7 @@ def spread(
         overall,
         "mean",
         values,
-        pd.Series(found.pulls, facts.index),
+        pd.Series(found.influence, facts.index),
         {name: over_items(f, design, ideal=0.0, **usual) for name, f in part.items()},
         leans,
         judged=False,
@@ -221,10 +221,10 @@ def sides(
     """
     wide, facts = _pairs(frame), item_facts(frame)
     wide = wide.loc[facts.index]
-    names = sorted(set(facts.side))
+    names = sorted(set(facts.group))
     if len(names) != 2:
         raise DataError(f"{measure.name!r} needs items of two sides; here are {len(names)}.")
-    sign = np.where(facts.side == names[0], 1.0, -1.0)
+    sign = np.where(facts.group == names[0], 1.0, -1.0)
     values = sign * (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]) / measure.unit
     design = _within_categories(facts)
     found = STATISTICS["gap"](values.to_numpy(float), facts)
@@ -239,8 +239,8 @@ def sides(
         )
     one, two = names
     sets = (one, two, f"stereotypes of {one}", f"stereotypes of {two}")
-    pulls = pd.Series(found.pulls, facts.index)
-    return Valued(overall, "gap", values, pulls, categories, sets=sets)
+    influence = pd.Series(found.influence, facts.index)
+    return Valued(overall, "gap", values, influence, categories, sets=sets)
 
 
 def lean(
@@ -252,7 +252,7 @@ def lean(
     """
     values = pd.Series(log_odds.by_item(frame))
     facts = item_facts(frame).loc[values.index]
-    design = ItemDesign(facts.assign(family="", side="")).design()
+    design = ItemDesign(facts.assign(group_pair="", group="")).design()
     found = STATISTICS["mean"](values.to_numpy(float), facts)
     overall = over_items(found, design, ideal=0.0, resampling=resampling)
     categories = {}
@@ -269,8 +269,8 @@ def lean(
             share, design, ideal=50.0, within=PER_CENT, resampling=resampling
         )
     }
-    pulls = pd.Series(found.pulls, facts.index)
-    return Valued(overall, "mean", values, pulls, categories, extras, judged=False)
+    influence = pd.Series(found.influence, facts.index)
+    return Valued(overall, "mean", values, influence, categories, extras, judged=False)
 
 
 def matched(
@@ -300,16 +300,16 @@ def matched(
             extras[name] = over_items(part, design_of(facts, "rise"), **usual)
     p = extras["test"].p if "test" in extras else None
     overall = replace(overall, p=p, more={**overall.more, "published": "p", "sided": "two"})
-    pulls = pd.Series(found.pulls, facts.index)
-    return Valued(overall, "rise", values, pulls, {}, extras, judged=False)
+    influence = pd.Series(found.influence, facts.index)
+    return Valued(overall, "rise", values, influence, {}, extras, judged=False)
 
 
 def _paired_test(
     scored: pd.DataFrame, facts: pd.DataFrame, resampling: Resampling
 ) -> dict[str, Estimate]:
     """The released test on matched rows, and its effect size; nothing where they do not match."""
-    sides = scored["item"].map(facts.side)
-    order = ["frame", "label"]
+    sides = scored["item"].map(facts.group)
+    order = ["template", "label"]
     halves = [scored[sides == k].sort_values(order, kind="stable").gain for k in ("B", "A")]
     if len(halves[0]) != len(halves[1]) or len(halves[0]) < 3:
         return {}
@@ -338,9 +338,9 @@ def design_of(facts: pd.DataFrame, statistic: str) -> Design:
     if statistic == "gap":
         return _within_categories(facts)
     if statistic == "rise":
-        return Design(codes(facts.cluster.to_numpy(str)), codes(facts.side.to_numpy(str)))
+        return Design(codes(facts.cluster.to_numpy(str)), codes(facts.group.to_numpy(str)))
     if statistic in ("mu", "eta"):
-        return Design(codes(facts.frame.to_numpy(str)))
+        return Design(codes(facts.template.to_numpy(str)))
     return ItemDesign(facts).design()
 
 
@@ -349,5 +349,5 @@ def valued_columns(frame: pd.DataFrame, valued: Valued) -> pd.DataFrame:
     if valued.without is not None:
         return frame.assign(without=frame["item"].map(valued.without))
     return frame.assign(
-        value=frame["item"].map(valued.values), pull=frame["item"].map(valued.pulls)
+        value=frame["item"].map(valued.values), influence=frame["item"].map(valued.influence)
     )

@@ -17,7 +17,7 @@ from unmask.stats.clustering import Codes, Design, Known, codes
 from unmask.stats.word_preference import Sides
 from unmask.types import UNRELATED, Dataset, Floats
 
-DESIGN_COLUMNS = ("family", "side", "frame")
+DESIGN_COLUMNS = ("group_pair", "group", "template")
 DESIGNED = ("cluster", *DESIGN_COLUMNS)
 
 
@@ -67,7 +67,7 @@ class Layout:
             label,
             tuple(labels),
             replace(ItemDesign(facts).design(), known=Known(known)),
-            Sides(facts["family"].tolist(), facts["side"].tolist()),
+            Sides(facts["group_pair"].tolist(), facts["group"].tolist()),
             codes(category),
             {name: category == name for name in sorted(set(category))},
         )
@@ -158,19 +158,19 @@ class ItemDesign:
 
     def __init__(self, facts: Mapping[str, Any] | pd.DataFrame) -> None:
         names = {k: np.array([str(v) for v in facts[k]], object) for k in DESIGNED}
-        self.sided, self.framed = names["side"] != "", names["frame"] != ""
-        self.cluster, self.family, side, self.frame = (codes(v) for v in names.values())
-        self.cell = self.family * (side.max() + 1) + side
+        self.sided, self.framed = names["group"] != "", names["template"] != ""
+        self.cluster, self.group_pair, group, self.template = (codes(v) for v in names.values())
+        self.cell = self.group_pair * (group.max() + 1) + group
 
     def design(self, chosen: NDArray[np.bool_] | None = None) -> Design:
         """The design of some of the items, or of all."""
         kept = np.ones(len(self.cluster), bool) if chosen is None else chosen
-        frames = codes(self.frame[kept])
+        frames = codes(self.template[kept])
         return Design(
             codes(self.cluster[kept]),
             codes(self.cell[kept]) if self.sided[kept].all() else None,
             frames if self.framed[kept].all() and frames.max() > 0 else None,
-            codes(self.family[kept]),
+            codes(self.group_pair[kept]),
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from unmask.answer.verdict import contradiction, initial_verdicts
 from unmask.errors import DataError
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
@@ -23,9 +24,8 @@ from unmask.stats import log_odds
 from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, template_variance
 from unmask.stats.intervals import ratio
-from unmask.stats.multiplicity import together
+from unmask.stats.multiplicity import with_shrunken
 from unmask.stats.preference import Preferences, Ties
-from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.text.contexts import Mention, Wanted
 from unmask.text.inflection import lexemes
 from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Kind, Result
@@ -135,7 +135,7 @@ def _verdicts(
     if measure.baseline or (valued is not None and not valued.judged):
         return {}
     categories = {k: v for k, v in comparison.by_category.items() if v.ideal is not None}
-    return verdicts_of(
+    return initial_verdicts(
         comparison.overall, categories, measure.compared, options.least, comparison.extras
     )
 
@@ -180,7 +180,7 @@ def _settings(
 
 def _sets(data: Dataset) -> dict[str, Any]:
     """The names of a template test's sides and attribute sets, as those of a word test."""
-    by_side = {i.side: i.category for i in data.items}
+    by_side = {i.group: i.category for i in data.items}
     if data.shape != "templates" or not {"A", "B"} <= by_side.keys():
         return {}
     words = {side: dict.fromkeys(_words(data, side)) for side in "xy"}
@@ -254,10 +254,10 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
     """What other templates would add to an effect size, where every word stands in all of them."""
     halves = []
     for side in ("A", "B"):
-        items = [i for i in data.items if i.side == side and i.id in values and i.frame]
-        facts = [(i.cluster, i.frame, values[i.id]) for i in items]
-        table = pd.DataFrame(facts, columns=["word", "frame", "value"])
-        halves.append(table.pivot_table(index="word", columns="frame", values="value"))
+        items = [i for i in data.items if i.group == side and i.id in values and i.template]
+        facts = [(i.cluster, i.template, values[i.id]) for i in items]
+        table = pd.DataFrame(facts, columns=["word", "template", "value"])
+        halves.append(table.pivot_table(index="word", columns="template", values="value"))
     if any(t.empty or t.isna().to_numpy().any() for t in halves):
         return None
     paired = list(halves[0].columns) == list(halves[1].columns)
@@ -353,7 +353,7 @@ def preferences(
         extras |= {f"{key}:{name}": value for key, value in in_category.items() if ":" not in key}
     extras |= _judged_together(extras, categories)
     count = int((table["stereotype"] == table["antistereotype"]).sum())
-    return Compared(overall, together(categories), extras, count)
+    return Compared(overall, with_shrunken(categories), extras, count)
 
 
 def _judged_together(
@@ -361,14 +361,14 @@ def _judged_together(
 ) -> dict[str, Estimate]:
     """The categories' stereotypes, where they can be told from the words, as one family."""
     known = {k: extras[f"stereotype:{k}"] for k in categories if f"stereotype:{k}" in extras}
-    return {f"stereotype:{k}": v for k, v in together(known).items()}
+    return {f"stereotype:{k}": v for k, v in with_shrunken(known).items()}
 
 
 def _halves(data: Dataset, values: Mapping[str, float]) -> dict[str, log_odds.Half]:
     """The log-odds of both attribute sets, and the words they are of; A first."""
     halves: dict[str, log_odds.Half] = {}
     for side in ("A", "B"):
-        items = [i for i in data.items if i.side == side]
+        items = [i for i in data.items if i.group == side]
         kept = [i for i in items if i.id in values]
         of = lexemes(i.cluster for i in kept)
         scores = np.array([values[i.id] for i in kept])

@@ -1,7 +1,7 @@
 """The association loop: words to contexts to vectors, vectors to effect sizes."""
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.verdict import contradiction, initial_verdicts
 from unmask.data.wordsets import check_sizes
 from unmask.errors import DataError, NotApplicable
 from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
 from unmask.flow.items import facts, provenance
 from unmask.flow.progress import Failed, bar
-from unmask.flow.steps import Step
 from unmask.measures.association import Association
 from unmask.models.protocol import Model, Vectors
 from unmask.options import Options, Resampling, Spec
 from unmask.stats.vectors import unit
-from unmask.stats.verdict import contradiction, verdicts_of
 from unmask.text.contexts import (
     SOURCES,
     Contexts,
@@ -74,8 +73,8 @@ class Asked:
 
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Generator[Step, None, None]:
-    """Results of association measures, by the place of their spec; sentences are shared.
+) -> Iterator[Callable[[], Mapping[int, Callable[[], Result]]]]:
+    """What gives the results of association measures, by the index of their spec.
 
     What cannot be prepared or scored is reported to `failed`, and the rest goes on.
     """
@@ -95,7 +94,8 @@ def run(
         return
     embedded = embed_all(engine, list(asked.values()))
     for (place, one), vectors in zip(asked.items(), embedded, strict=True):
-        yield Step({place: partial(score, model, specs[place], one, vectors, options)})
+        make = partial(score, model, specs[place], one, vectors, options)
+        yield partial(dict, {place: make})
 
 
 def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:
@@ -237,7 +237,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         ),
         settings=_settings(model, asked, len(vectors), resampling) | _behind(by_word, effects),
         provenance=provenance(model, asked.measure, asked.test),
-        verdicts=verdicts_of(effects.overall, {}, "association", options.least)
+        verdicts=initial_verdicts(effects.overall, {}, "association", options.least)
         if asked.measure.statistic is None
         else {},
         items=_frame(model, asked, by_word, effects.without),
@@ -286,7 +286,7 @@ def _overlaps(test: Stimuli) -> tuple[str, ...]:
     """A note on words that two sets of a test share: they pull both ways."""
     return tuple(
         f"{test.name}: {one} and {two} share {', '.join(shared[:3])}"
-        f"{' and more' if len(shared) > 3 else ''}, which pulls both ways."
+        f"{' and more' if len(shared) > 3 else ''}, which influence both ways."
         for (one, a), (two, b) in combinations(test.sets.items(), 2)
         if (shared := [w for w in a if w in set(b)])
     )

@@ -1,8 +1,7 @@
 """The likelihood loop: plan, ask, score, a slice of the sentences at a time."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -16,7 +15,6 @@ from unmask.flow.plan import Planned, arranged, slices
 from unmask.flow.planning import Part, Planner
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.reduce import Scored
-from unmask.flow.steps import Step, nothing
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
@@ -29,10 +27,11 @@ from unmask.queries import (
     RowQueries,
     check_readings,
 )
-from unmask.support.gc_pause import gc_paused
 from unmask.types import Dataset, Result
 
 Finish: TypeAlias = Callable[[], list[Readings]]
+Scores: TypeAlias = Callable[[], dict[int, Scored]]
+Ready: TypeAlias = Callable[[], Mapping[int, Callable[[], Result]]]  # by the index of a spec
 
 
 class Pace(NamedTuple):
@@ -76,49 +75,46 @@ class Group:
 
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
-) -> Generator[Step, None, None]:
-    """Results of likelihood measures, by the place of their spec.
+) -> Iterator[Ready]:
+    """What gives the results of likelihood measures, by the index of their spec.
 
     Measures that ask the same of the same data share one plan, and all share their rows. What
     cannot be planned or scored is reported to `failed`, and the rest goes on.
     """
-    wrong: dict[int, UnmaskError] = {}
+    errors: dict[int, UnmaskError] = {}
     groups = _grouped(model, specs)
     shared: dict[Any, Any] = {} if options.plans is None else options.plans
 
-    def made(place: int, scored: Scored) -> Result:
-        with gc_paused():
-            about = _about(specs[place].data, shared)
-            return results.result(model, specs[place], scored, options, about)
+    def make(index: int, scored: Scored) -> Result:
+        about = _about(specs[index].data, shared)
+        return results.result(model, specs[index], scored, options, about)
 
-    # Closed by name: an inner loop that is only forgotten may outlive this one, and what it holds.
-    with closing(_scored(model, groups, options, wrong)) as scored:
-        for answers in scored:
-            ready = [p for p in specs if p in answers.scored and p not in wrong]
-            makers = {p: partial(made, p, answers.scored[p]) for p in ready}
-            yield Step(makers, answers.tend, answers.busy)
-    for place, error_of_place in wrong.items():
-        failed(specs[place], error_of_place)
+    def makers(scores: Scores) -> dict[int, Callable[[], Result]]:
+        scored = scores()
+        ready = [i for i in specs if i in scored and i not in errors]
+        return {i: partial(make, i, scored[i]) for i in ready}
 
+    def report() -> dict[int, Callable[[], Result]]:
+        for index, error in errors.items():
+            failed(specs[index], error)
+        return {}
 
-class Answers(NamedTuple):
-    """Scores by the place of their spec; `tend` and `busy` as in a `Step`."""
-
-    scored: dict[int, Scored]
-    tend: Callable[[], None] = nothing
-    busy: bool = False
+    for scores in _scored(model, groups, options, errors):
+        yield partial(makers, scores)
+    yield report
 
 
 def _scored(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
-) -> Generator[Answers, None, None]:
-    """Scores by the place of the spec, a data set at a time, with what keeps a device at work.
+) -> Iterator[Scores]:
+    """Scores by the index of the spec, a data set at a time.
 
     Those of a reduced precision are checked first, and come together.
     """
     if options.recheck and model.abilities.precision not in precision.FULL:
         scored = answered(model, groups, options, wrong)
-        yield Answers(precision.checked(model, groups, scored, options, answered))
+        checked = precision.checked(model, groups, scored, options, answered)
+        yield lambda: checked
     else:
         yield from _by_data(model, groups, options, wrong)
 
@@ -138,15 +134,15 @@ def answered(
 ) -> dict[int, Scored]:
     """The scores of every sentence, by the place of the spec; `wrong` has what failed."""
     out: dict[int, Scored] = {}
-    for answers in _by_data(model, groups, options, wrong):
-        out |= answers.scored
+    for scores in _by_data(model, groups, options, wrong):
+        out |= scores()
     return {p: v for p, v in out.items() if p not in wrong}
 
 
 def _by_data(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
-) -> Iterator[Answers]:
-    """Scores a data set at a time.
+) -> Iterator[Scores]:
+    """Scores a data set at a time; the last of a GPU wait until they are called for.
 
     Slice after slice is planned and asked; on a GPU some are planned while others are on their
     way, long items first: rows of one length are then in one slice, and need no padding.
@@ -156,14 +152,16 @@ def _by_data(
     if not on_gpu(model):
         yield from _answered(model, groups, options, wrong, CPU_PACE)
         return
-    with gc_paused():  # a GPU would have to wait for it
-        sets = {id(g.data): g.data for g in groups}
-        order = {key: _arranged(data, options.plans) for key, data in sets.items()}
-        moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
-        places = {p: order[id(g.data)] for g in groups for p in g.places}
-        for answers in _answered(model, moved, options, wrong, GPU_PACE):
-            back = {p: reduce.put_back(v, *places[p]) for p, v in answers.scored.items()}
-            yield answers._replace(scored=back)
+    sets = {id(g.data): g.data for g in groups}
+    order = {key: _arranged(data, options.plans) for key, data in sets.items()}
+    moved = [replace(g, data=order[id(g.data)][0]) for g in groups]
+    arranged_by = {i: order[id(g.data)] for g in groups for i in g.places}
+
+    def put_back(scores: Scores) -> dict[int, Scored]:
+        return {i: reduce.put_back(v, *arranged_by[i]) for i, v in scores().items()}
+
+    for scores in _answered(model, moved, options, wrong, GPU_PACE):
+        yield partial(put_back, scores)
 
 
 def _about(data: Dataset, known: dict[Any, Any]) -> About:
@@ -188,7 +186,7 @@ def _answered(
     options: Options,
     wrong: dict[int, UnmaskError],
     pace: Pace,
-) -> Iterator[Answers]:
+) -> Iterator[Scores]:
     sets = list({id(g.data): g.data for g in groups}.values())
     meter = Meter(model, options, sum(len(i.texts) for d in sets for i in d.items))
     answering = engines(model, groups, options, meter, wrong)
@@ -197,20 +195,19 @@ def _answered(
     tends = [engine.tend for engine in _pipelined(answering) if pace.waiting > 0]
     planner = Planner(model, answering, options, tends)
 
-    def tend() -> None:
-        for go_on in tends:
-            go_on()
-
     def taken() -> dict[int, Scored]:
         planned, ended, finish = waiting.popleft()
         _reduced(model, planned, finish, parts, options, wrong)
         over = [(g, p) for g in groups for p in g.places if id(g.data) in ended and p not in wrong]
         return {p: _joined(parts.pop(p), answering[g.measure.stream]) for g, p in over}
 
+    def meter_done() -> dict[int, Scored]:
+        meter.done()
+        return {}
+
     for some in slices(sets, pace.size, pace.first, pace.alone):
         asked = _parts(groups, some, wrong)
-        with gc_paused():
-            sliced = planner.of([part for _, part in asked])
+        sliced = planner.of([part for _, part in asked])
         planned = []
         for (group, _), made in zip(asked, sliced.plans, strict=True):
             if isinstance(made, Planned):
@@ -224,17 +221,13 @@ def _answered(
         ended = {id(d) for d, part, at in some if at + len(part.items) == len(d.items)}
         waiting.append((planned, ended, begun))
         if len(waiting) > pace.waiting:
-            yield Answers(taken(), tend, busy=len(waiting) > 0)
-        elif len(waiting) == pace.waiting:
-            yield Answers({}, tend, busy=True)  # there is time for other work
-    while waiting:
-        if len(waiting) == 1:
-            yield Answers({}, tend, busy=True)
-            for engine in _pipelined(answering):
-                engine.start_all()
-            yield Answers({}, tend)
-        yield Answers(taken(), tend, busy=len(waiting) > 0)
-    meter.done()
+            scored = taken()
+            yield lambda scored=scored: scored  # type: ignore[misc]
+    for engine in _pipelined(answering):
+        engine.start_all()
+    for _ in range(len(waiting)):  # they are under way on a GPU: whoever calls waits for them
+        yield taken
+    yield meter_done
 
 
 def _joined(parts: Sequence[Scored], engine: LogProbs) -> Scored:

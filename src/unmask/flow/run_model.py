@@ -1,23 +1,21 @@
-"""The results of one model: loaded, asked part by part, its statistics made when there is time."""
+"""The results of one model: loaded, asked part by part, and its statistics in a worker thread."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
 from unmask.flow import run_association, run_likelihood
 from unmask.flow.fit import check_fit
-from unmask.flow.load_ahead import Ahead
 from unmask.flow.loading import loaded
+from unmask.flow.prefetch import ModelPrefetch
 from unmask.flow.progress import Failed
-from unmask.flow.steps import Step, nothing
 from unmask.measures import Association
 from unmask.models.names import offered
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
-from unmask.stats.cluster_pulls import Pulls, pulls_of
 from unmask.types import Dataset, Result
 
 CONTEXTS = 4  # sentences for a word, about
@@ -25,158 +23,164 @@ CONTEXTS = 4  # sentences for a word, about
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The specs of one model, by their place; a cluster is shared `among` so many models."""
+    """The specs of one model, by their index; a cluster is shared by `n_sharing` models."""
 
     model: str | int
     specs: Mapping[int, Spec]
     options: Options
     failed: Failed
-    among: int = 1
+    n_sharing: int = 1
 
 
 @dataclass(slots=True)
-class Gathered:
-    """Results of all models by the place of their spec, with what moves them.
+class RunState:
+    """Results of all models by the index of their spec, and the thread that makes them.
 
-    `waiting` is what is left to do for a model that a GPU has all its passes of: it is done, with
-    a stop behind each result, while the GPU works on the next model.
+    While a GPU works, statistics are made in the thread, in the order in which they are submitted.
+    After an error nothing more is done.
     """
 
-    judged: bool = False  # whether what moves them is needed
     results: dict[int, Result] = field(default_factory=dict)
-    pulls: dict[int, Mapping[str, Pulls]] = field(default_factory=dict)
-    waiting: deque[Iterator[None]] = field(default_factory=deque)
+    pool: ThreadPoolExecutor | None = None
+    pending: list["Future[None]"] = field(default_factory=list)
+    error: BaseException | None = None
 
-    def take(self, place: int, result: Result) -> None:
-        """Keep a result."""
-        self.results[place] = result
-        if self.judged and result.verdicts:
-            self.pulls[place] = pulls_of(result)
+    def submit(self, work: Callable[[], None], at_once: bool) -> None:
+        """Do some work now, or in the thread; the error of earlier work is raised here."""
+        if self.error is not None:
+            raise self.error
+        self.pending = [future for future in self.pending if not future.done()]
+        if at_once and not self.pending:
+            work()
+            return
+        self.pool = self.pool or ThreadPoolExecutor(1)
+        self.pending.append(self.pool.submit(self._guarded, work))
 
-    def catch_up(self, tend: Callable[[], None] = nothing) -> None:
-        """Do what waits; `tend` keeps a device at work meanwhile.
+    def _guarded(self, work: Callable[[], None]) -> None:
+        if self.error is None:
+            try:
+                work()
+            except BaseException as error:
+                self.error = error
 
-        Where that fails, what waits does so still: it is another model's.
-        """
-        while self.waiting:
-            work = self.waiting.popleft()
-            for _ in work:
-                try:
-                    tend()
-                except BaseException:
-                    self.waiting.appendleft(work)
-                    raise
+    def wait(self) -> None:
+        """Wait for the thread; its error is raised when all is done."""
+        if self.pool is not None:
+            self.pool.shutdown()
+        if self.error is not None:
+            raise self.error
 
 
-def run(job: Job, gathered: Gathered, ahead: Ahead) -> None:
-    """The results of one model; where it fails, that is reported, and costs no other model."""
+@contextmanager
+def run_state() -> Iterator[RunState]:
+    """The state of a run; whatever ends it, what was answered is reported."""
+    state = RunState()
+    try:
+        yield state
+    finally:
+        state.wait()
+
+
+def run(job: Job, state: RunState, prefetch: ModelPrefetch) -> None:
+    """Measure one model; a failure is reported, and costs no other model."""
     own: Model | None = None
     specs = job.specs
     try:
         if isinstance(job.model, str):
-            own = ahead.taken(job.model) or loaded(job.model, job.options, job.among)
+            own = prefetch.take(job.model) or loaded(job.model, job.options, job.n_sharing)
             specs = {i: replace(s, model=own) for i, s in specs.items()}
-            ahead.begin(job.model, own)
+            prefetch.begin(job.model, own)
     except (ModelError, NotApplicable) as error:
-        for spec in specs.values():
-            job.failed(spec, error)
+        report = partial(_report, job, list(specs.values()), error)
+        state.submit(report, at_once=True)
         return
     try:
-        for part in _parted(fitting_specs(specs, job.failed)):
-            for _ in (work := _run_part(part, job, gathered, ahead)):
-                if ahead.on_the_way:
-                    gathered.waiting.append(work)
-                    break
+        for part in _parts(fitting_specs(specs, job.failed)):
+            _run_part(part, job, state, prefetch)
     finally:
         if own is not None and not offered(job.model):
-            gathered.waiting.append(_closed(own)) if gathered.waiting else own.close()
+            state.submit(own.close, at_once=True)
 
 
-def _closed(model: Model) -> Iterator[None]:
-    """Close a model when what is before this has been done."""
-    model.close()
-    yield
+def _report(job: Job, specs: list[Spec], error: UnmaskError) -> None:
+    for spec in specs:
+        job.failed(spec, error)
 
 
 def _run_part(
-    specs: Mapping[int, Spec], job: Job, gathered: Gathered, ahead: Ahead
-) -> Iterator[None]:
-    """The results of specs that are asked together; what comes before a failure is kept.
-
-    Stops once the device has all of their passes, and behind each result from there on.
-    """
+    specs: Mapping[int, Spec], job: Job, state: RunState, prefetch: ModelPrefetch
+) -> None:
+    """Measure specs that are asked together; what comes before a failure is kept."""
+    first = specs[min(specs)]
+    at_once = not run_likelihood.on_gpu(first.model)
     settled: set[int] = set()
-    begun = False  # whether the device has all
+    broken: list[UnmaskError] = []
 
     def tell(spec: Spec, error: UnmaskError) -> None:
-        job.failed(spec, error)
         settled.add(id(spec))
+        job.failed(spec, error)
 
-    def take(place: int, make: Callable[[], Result]) -> None:
-        try:
-            result = make()
-        except (DataError, ModelError, NotApplicable) as error:
-            job.failed(specs[place], error)
+    def stop(error: UnmaskError) -> None:
+        if not broken:
+            broken.append(error)
+            _report(job, [s for s in specs.values() if id(s) not in settled], error)
+
+    def finish(ready: run_likelihood.Ready) -> None:
+        if broken:
             return
-        gathered.take(place, result)
-        job.options.decided(result)
+        try:
+            makers = ready()
+        except (ModelError, NotApplicable) as error:
+            stop(error)
+            return
+        for index, make in makers.items():
+            settled.add(id(specs[index]))
+            _take(index, make, specs[index], job, state)
 
-    first = specs[min(specs)]
-    of_words = isinstance(first.measure, Association)
-    loop = run_association.run if of_words else run_likelihood.run
-    with closing(loop(first.model, specs, job.options, tell)) as steps:
-        while True:
-            try:
-                step = next(steps, None)
-            except (ModelError, NotApplicable) as error:
-                for spec in (s for s in specs.values() if id(s) not in settled):
-                    job.failed(spec, error)
+    loop = run_association.run if isinstance(first.measure, Association) else run_likelihood.run
+    try:
+        for ready in loop(first.model, specs, job.options, tell):
+            prefetch.gpu_busy.set()
+            state.submit(partial(finish, ready), at_once)
+            if broken:
                 return
-            if step is None:
-                return
-            if not begun:
-                gathered.catch_up(partial(_tended, step))
-                ahead.at_work.set()
-            if not (step.busy or begun):
-                begun = True
-                yield
-            for place, make in step.makers.items():
-                settled.add(id(specs[place]))
-                take(place, make)
-                _tended(step)
-                if begun:
-                    yield
+    except (ModelError, NotApplicable) as error:
+        state.submit(partial(stop, error), at_once)
 
 
-def _tended(step: Step) -> None:
-    """Let the device go on; what goes wrong there is told again when its answers are asked for."""
-    with suppress(ModelError, NotApplicable):
-        step.tend()
+def _take(index: int, make: Callable[[], Result], spec: Spec, job: Job, state: RunState) -> None:
+    try:
+        result = make()
+    except (DataError, ModelError, NotApplicable) as error:
+        job.failed(spec, error)
+        return
+    state.results[index] = result
+    job.options.decided(result)
 
 
 def fitting_specs(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:
     """The specs whose measure fits the model and the data; the others are reported to `failed`."""
-    kept = {}
-    for place, spec in specs.items():
+    fitting = {}
+    for index, spec in specs.items():
         try:
             check_fit(spec.measure, spec.data, spec.model)
-            kept[place] = spec
+            fitting[index] = spec
         except (DataError, NotApplicable) as error:
             failed(spec, error)
-    return kept
+    return fitting
 
 
-def _parted(specs: Mapping[int, Spec]) -> list[dict[int, Spec]]:
+def _parts(specs: Mapping[int, Spec]) -> list[dict[int, Spec]]:
     """Specs that are asked together, those of few sentences first, so that some results come soon.
 
     On a CPU likelihood measures by the shape of their data, whose sets share rows; a GPU is given
     all of them at once. Association measures by themselves.
     """
     parts: dict[object, dict[int, Spec]] = {}
-    for place, spec in specs.items():
+    for index, spec in specs.items():
         of_words = isinstance(spec.measure, Association)
         shape = "" if run_likelihood.on_gpu(spec.model) else getattr(spec.data, "shape", "")
-        parts.setdefault((of_words, "" if of_words else shape), {})[place] = spec
+        parts.setdefault((of_words, "" if of_words else shape), {})[index] = spec
     return sorted(parts.values(), key=lambda part: sum(map(_sentences, part.values())))
 
 

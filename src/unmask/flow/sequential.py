@@ -5,54 +5,98 @@ After each part every measure has a confidence sequence, which holds at all look
 measure whose verdict is decided (or whose interval is narrow enough) asks no more.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from unmask.errors import UnmaskError
+from unmask.answer.fitness import assessed
+from unmask.answer.scales import SCALES
+from unmask.answer.verdict import correct, verdict
+from unmask.errors import ModelError, NotApplicable, UnmaskError
 from unmask.flow.items import data_facts
+from unmask.flow.loading import loaded
 from unmask.flow.progress import Failed
 from unmask.flow.reduce import joined_frames
 from unmask.flow.results import accuracy_of, low_accuracy, preferences, tied
+from unmask.flow.run_model import fitting_specs
 from unmask.measures import Likelihood
+from unmask.models.names import offered
 from unmask.options import DECIDED, Options, Spec, named
 from unmask.stats.preference import deviation
 from unmask.stats.sequences import as_sequence, looks
-from unmask.stats.verdict import verdict
 from unmask.types import NOT_ASKED, Contrast, Coverage, Dataset, Estimate, Result
 
-Evaluate = Callable[[Sequence[Spec], Options, Failed], list[Result]]
+Measure = Callable[[Mapping[int, Spec], Options, Failed], dict[int, Result]]
 
 
 def stops_early(spec: Spec) -> bool:
-    """Whether a spec can stop early: preferences of sentence pairs, but of a baseline not."""
-    measure = spec.measure
+    """Whether a spec can stop early: preferences of sentence pairs, but not of a baseline."""
     return (
-        isinstance(measure, Likelihood)
-        and measure.compared == "preference"
-        and not measure.baseline
+        isinstance(spec.measure, Likelihood)
+        and SCALES[spec.measure.compared].paired
+        and not spec.measure.baseline
         and isinstance(spec.data, Dataset)
     )
 
 
-def evaluate_until(
-    specs: Mapping[int, Spec], options: Options, failed: Failed, evaluate: Evaluate, tests: int
+def measure_until(
+    specs: Mapping[int, Spec], options: Options, failed: Failed, measure: Measure
 ) -> dict[int, Result]:
-    """Results of one model's specs that stop early, by their place.
+    """Results by the index of their spec; a measure stops when its verdict is decided.
 
-    `evaluate` asks a part of the data; the error rate is divided among `tests`.
+    `measure` asks a part of the data. The error rate of a model is divided among the specs that
+    stop early, and one share for all that are asked whole.
     """
-    groups: dict[Any, list[int]] = {}
-    for place, spec in specs.items():
-        data = spec.data
-        groups.setdefault((data.name, len(data.items), data.items[0].id), []).append(place)
-    out: dict[int, Result] = {}
-    for places in groups.values():
-        out |= _Looks({i: specs[i] for i in places}, options, tests).run(failed, evaluate)
-    return out
+    early = {i: s for i, s in specs.items() if stops_early(s)}
+    whole = {i: s for i, s in specs.items() if i not in early}
+    results: dict[int, Result] = {}
+    for model in dict.fromkeys(_model(s) for s in early.values()):
+        chosen = {i: s for i, s in early.items() if _model(s) == model}
+        results |= _of_model(chosen, options, failed, measure, 1 if whole else 0)
+    if whole:
+        counts = Counter(r.model for r in results.values())
+        others = measure(whole, options, failed)
+        shares = 1 + max(counts.values(), default=0) if options.family == "run" else 1
+        judged = correct(assessed(list(others.values())), options.least, options.family, shares)
+        results |= dict(zip(others, judged, strict=True))
+    return results
+
+
+def _model(spec: Spec) -> str | int:
+    return str(spec.model) if isinstance(spec.model, str | Path) else id(spec.model)
+
+
+def _of_model(
+    specs: Mapping[int, Spec], options: Options, failed: Failed, measure: Measure, others: int
+) -> dict[int, Result]:
+    """The results of one model, which is loaded once for all of its looks."""
+    model = next(iter(specs.values())).model
+    given = isinstance(model, str | Path)
+    try:
+        own = loaded(str(model), options) if given else model
+    except (ModelError, NotApplicable) as error:
+        for spec in specs.values():
+            failed(spec, error)
+        return {}
+    results: dict[int, Result] = {}
+    try:
+        ready = fitting_specs({i: replace(s, model=own) for i, s in specs.items()}, failed)
+        groups: dict[Any, list[int]] = {}
+        for index, spec in ready.items():
+            data = spec.data
+            groups.setdefault((data.name, len(data.items), data.items[0].id), []).append(index)
+        for indices in groups.values():
+            looks_ = _Looks({i: ready[i] for i in indices}, options, len(ready) + others)
+            results |= looks_.run(failed, measure)
+    finally:
+        if given and not offered(str(model)):
+            own.close()
+    return results
 
 
 class _Looks:
@@ -66,14 +110,14 @@ class _Looks:
         self.unread: dict[int, int] = dict.fromkeys(specs, 0)  # asked, and not to be scored
         self.errors: dict[int, UnmaskError] = {}
 
-    def run(self, failed: Failed, evaluate: Evaluate) -> dict[int, Result]:
+    def run(self, failed: Failed, measure: Measure) -> dict[int, Result]:
         """The results, by place; a spec of which nothing could be scored is reported."""
         inner = replace(self.options, until=None, family="row")
         waiting, done, asked = dict(self.specs), {}, 0
         for count in looks(len(self.rank)):
             items = tuple(i for i in self.data.items if asked <= self.rank[i.cluster] < count)
             asked = count
-            self._ask(waiting, items, inner, evaluate)
+            self._ask(waiting, items, inner, measure)
             for place in list(waiting):
                 if self.parts[place]:
                     whole = self.joined(place)
@@ -91,7 +135,7 @@ class _Looks:
         waiting: Mapping[int, Spec],
         items: tuple[Contrast, ...],
         inner: Options,
-        evaluate: Evaluate,
+        measure: Measure,
     ) -> None:
         """One look: what cannot be scored in it is counted, and the rest goes on."""
         by_name = {named(s.measure): place for place, s in waiting.items()}
@@ -102,9 +146,9 @@ class _Looks:
             self.errors[place] = error
 
         some = replace(self.data, items=items)
-        ready = [replace(s, data=some) for s in waiting.values()]
-        for result in evaluate(ready, inner, lost):
-            self.parts[by_name[result.measure]].append(result)
+        ready = {i: replace(s, data=some) for i, s in waiting.items()}
+        for index, result in measure(ready, inner, lost).items():
+            self.parts[index].append(result)
 
     def joined(self, place: int) -> Result:
         """One result of all parts asked so far, with intervals that hold at every look."""
@@ -175,7 +219,7 @@ def order(data: Dataset, seed: int) -> dict[str, int]:
     """
     strata: dict[str, set[str]] = {}
     for item in data.items:
-        strata.setdefault(item.cluster, set()).add(f"{item.family}/{item.side}")
+        strata.setdefault(item.cluster, set()).add(f"{item.group_pair}/{item.group}")
     nested = all(len(s) == 1 for s in strata.values())
     groups: dict[str, list[str]] = {}
     for cluster, lies_in in strata.items():
@@ -208,6 +252,6 @@ def _note(judged: Estimate, clusters: int, unasked: int) -> str:
 def _enough(result: Result, until: str | float | None) -> bool:
     """Whether a verdict is decided, or the interval narrow enough."""
     if until == DECIDED:
-        return result.verdicts[""].word != "cannot tell"
+        return result.verdicts[""].word != "inconclusive"
     judged = result.extras.get("stereotype", result.overall)
     return (judged.high - judged.low) / 2 <= float(until or 0)  # NaN is never enough

@@ -173,8 +173,8 @@ def templates(world: World, form: str, topics: Sequence[str] = TOPICS, name: str
                     item.category,
                     item.cluster,
                     meta,
-                    side=item.side,
-                    frame=f"{topic}/{item.frame}",
+                    group=item.group,
+                    template=f"{topic}/{item.template}",
                 )
             )
     sides = {"sides": ["x", "y"]}

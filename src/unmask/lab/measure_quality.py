@@ -36,7 +36,7 @@ MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names
 
 
 @dataclass(frozen=True, slots=True)
-class Ruler:
+class MeasureUnderTest:
     """A measure with a design choice on the lab's items, for a kind of model."""
 
     kind: str
@@ -71,10 +71,10 @@ def taught(frame: pd.DataFrame) -> bool:
     return len(means) > 1 and bool(means.max() - means.min() >= TAUGHT)
 
 
-def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate]:
-    """All readings of one ruler that the grid allows."""
-    own = _of(frame, ruler)
-    main = own[own.data == ruler.data]
+def read(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> dict[str, Estimate]:
+    """All readings of one measure that the grid allows."""
+    own = _of(frame, subject)
+    main = own[own.data == subject.data]
     even = main[main.rho == 1]
     out: dict[str, Estimate] = {}
     planted = near(even)
@@ -89,7 +89,7 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
             out["smallest"] = on_log_scale(least, len(carrying(even)))
         out |= _at_positive(even, seed) | _signs(even)
     out |= _alarms(even)
-    out |= _frequency(own, ruler, out.get("slope"), seed)
+    out |= _frequency(own, subject, out.get("slope"), seed)
     none = even[(even.theta == 0) & even.often_r.notna()]
     if len(none):
         line = mean(none.often_r)(resampled(none.seed, seed))
@@ -98,10 +98,10 @@ def read(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> dict[str, Estimate
     return out
 
 
-def _of(frame: pd.DataFrame, ruler: Ruler) -> pd.DataFrame:
-    """A ruler's own scores on all items, and how far they lead the ideal."""
-    mine = (frame.kind == ruler.kind) & (frame.measure == ruler.measure)
-    own = frame[mine & (frame.choice == ruler.choice) & frame.score.notna()]
+def _of(frame: pd.DataFrame, subject: MeasureUnderTest) -> pd.DataFrame:
+    """A measure's own scores on all items, and how far they lead the ideal."""
+    mine = (frame.kind == subject.kind) & (frame.measure == subject.measure)
+    own = frame[mine & (frame.choice == subject.choice) & frame.score.notna()]
     return own.assign(lead=own.score - own.ideal)
 
 
@@ -114,10 +114,10 @@ def curve(even: pd.DataFrame, seed: int = 0) -> dict[str, Estimate]:
     return out
 
 
-def least_of(frame: pd.DataFrame, ruler: Ruler, seed: int = 0) -> Floats | None:
-    """`smallest` of a ruler in every resample; these are the same for all rulers."""
-    own = _of(frame, ruler)
-    return smallest(own[(own.data == ruler.data) & (own.rho == 1)], seed)
+def least_of(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> Floats | None:
+    """`smallest` of a measure in every resample; these are the same for all measures."""
+    own = _of(frame, subject)
+    return smallest(own[(own.data == subject.data) & (own.rho == 1)], seed)
 
 
 def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
@@ -198,7 +198,7 @@ def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
 
 
 def _frequency(
-    own: pd.DataFrame, ruler: Ruler, steep: Estimate | None, seed: int
+    own: pd.DataFrame, subject: MeasureUnderTest, steep: Estimate | None, seed: int
 ) -> dict[str, Estimate]:
     """What the frequency ratio does: a shift where nothing is planted, and the slope that stays.
 
@@ -208,7 +208,9 @@ def _frequency(
     most = own.rho.max()
     if most == 1:
         return out
-    sets = {"shift": ruler.data} | ({"shift, 90 %": "pairs-90"} if "pairs" in ruler.data else {})
+    sets = {"shift": subject.data} | (
+        {"shift, 90 %": "pairs-90"} if "pairs" in subject.data else {}
+    )
     for name, data in sets.items():
         cells = own[(own.data == data) & (own.theta == 0)]
         cells = cells[cells.rho.isin([1.0, most])]
@@ -223,7 +225,7 @@ def _frequency(
         if steep is not None and steep.low > 0:
             units = mean(gap / steep.value)(resampled(wide.index, seed))
             out[f"{name}, in theta"] = estimate(units, len(wide))
-    part = near(own[own.data == ruler.data])
+    part = near(own[own.data == subject.data])
     seen = part[part.rho.isin([1.0, most])]
     if steep is not None and steep.low > 0 and taught(seen[seen.rho == most]):
         carriers = carrying(seen)
@@ -264,10 +266,10 @@ def _control(own: pd.DataFrame) -> dict[str, Estimate]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A measure's standing in the lab: a word, and the rules that it met, missed or left open.
+class Assessment:
+    """A measure's status in the lab: a word, and the rules that it met, missed or left open.
 
-    The word is one of `reports.standings.WORDS`.
+    The word is one of `answer.lab_status.WORDS`.
     """
 
     word: str
@@ -276,29 +278,31 @@ class Standing:
     open: tuple[str, ...]
 
 
-def standings(by_ruler: Mapping[Ruler, dict[str, Estimate]]) -> dict[Ruler, Standing]:
-    """The verdicts of all rulers; their false alarms are tested as one family (Holm)."""
-    p = [r["alarms"].p if "alarms" in r else None for r in by_ruler.values()]
+def assessments(
+    by_measure: Mapping[MeasureUnderTest, dict[str, Estimate]],
+) -> dict[MeasureUnderTest, Assessment]:
+    """The verdicts of all measures; their false alarms are tested as one family (Holm)."""
+    p = [r["alarms"].p if "alarms" in r else None for r in by_measure.values()]
     together = corrected([np.nan if v is None else v for v in p])
     return {
-        ruler: standing(
+        subject: assess(
             readings,
             None if np.isnan(q) else float(q),
-            baseline=getattr(MEASURES.get(ruler.measure), "baseline", False),
+            baseline=getattr(MEASURES.get(subject.measure), "baseline", False),
         )
-        for (ruler, readings), q in zip(by_ruler.items(), together, strict=True)
+        for (subject, readings), q in zip(by_measure.items(), together, strict=True)
     }
 
 
-def standing(
+def assess(
     estimates: dict[str, Estimate], alarms: float | None = None, baseline: bool = False
-) -> Standing:
+) -> Assessment:
     """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
 
-    `alarms` is the p of the false alarms after correction for other rulers, else their own is
-    taken. `fails` where a planted bias is not read, or `not testable` where the control is not
-    found either: then nothing that is planted can be read off these models in this way. `sound`
-    where all rules are met; `with care` where one is missed; `cannot tell` where one is left open.
+    `alarms` is the p of the false alarms after correction for other measures, else their own is
+    taken. `fails` where a planted bias is not read, or `untestable` where the control is not
+    found either: then nothing that is planted can be read off these models in this way. `validated`
+    where all rules are met; `caution` where one is missed; `unclear` where one is left open.
     A `baseline` is not meant to read anything.
     """
     rules = {
@@ -315,10 +319,10 @@ def standing(
         word = "baseline"
     elif rules["reads the planted bias"] is False:
         control = estimates.get("control")
-        word = "not testable" if control is not None and control.high < FOUND else "fails"
+        word = "untestable" if control is not None and control.high < FOUND else "fails"
     else:
-        word = "with care" if by[False] else "cannot tell" if by[None] else "sound"
-    return Standing(word, by[True], by[False], by[None])
+        word = "caution" if by[False] else "unclear" if by[None] else "validated"
+    return Assessment(word, by[True], by[False], by[None])
 
 
 def _reads(estimates: dict[str, Estimate]) -> bool | None:
@@ -355,10 +359,11 @@ def _keeps(estimates: dict[str, Estimate]) -> bool | None:
     return False if estimates["kept"].high < KEPT else None
 
 
-def rulers(frame: pd.DataFrame) -> list[Ruler]:
-    """The rulers of a grid: each measure on its main items, names and terms apart."""
+def measures_under_test(frame: pd.DataFrame) -> list[MeasureUnderTest]:
+    """The measures of a grid: each measure on its main items, names and terms apart."""
     shown = frame[frame.data.isin((*MAIN, "templates-terms", "words-terms"))]
     keys = shown[["kind", "measure", "data", "choice"]].drop_duplicates()
     return [
-        Ruler(str(k.kind), str(k.measure), str(k.data), str(k.choice)) for k in keys.itertuples()
+        MeasureUnderTest(str(k.kind), str(k.measure), str(k.data), str(k.choice))
+        for k in keys.itertuples()
     ]

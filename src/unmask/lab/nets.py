@@ -279,14 +279,6 @@ def orthogonalise(x: torch.Tensor, rounds: int = 5) -> torch.Tensor:
     return x.mT if flip else x
 
 
-def unstacked(w: Stack, kind: Kind, plants: Sequence[Plant]) -> list[TransformerModel]:
-    """The models of a stack, each as the package loads any other."""
-    return [
-        model_of({name: v[k] for name, v in w.items()}, kind, plant)
-        for k, plant in enumerate(plants)
-    ]
-
-
 def model_of(weights: Mapping[str, torch.Tensor], kind: Kind, plant: Plant) -> TransformerModel:
     """A loaded model from one slice of a stack."""
     net = network(kind, 0, depth(weights))

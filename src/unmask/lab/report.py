@@ -1,4 +1,4 @@
-"""The ruler report: tables, figures and a plain verdict from the readings of a grid."""
+"""The report of the lab: tables, figures and a plain verdict from the readings of a grid."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from unmask.answer.lab_status import WORDS
 from unmask.flow.plan import plan
 from unmask.lab import probe
 from unmask.lab.grid import Grid
@@ -16,13 +17,13 @@ from unmask.lab.measure_quality import (
     ENOUGH,
     MAIN,
     TAUGHT,
-    Ruler,
-    Standing,
+    Assessment,
+    MeasureUnderTest,
     least_of,
+    measures_under_test,
     read,
-    rulers,
 )
-from unmask.lab.measure_quality import standings as all_standings
+from unmask.lab.measure_quality import assessments as assess_all
 from unmask.lab.nets import network
 from unmask.lab.scoring import Sets, correlation
 from unmask.lab.world import NULL, Plant, World
@@ -32,7 +33,6 @@ from unmask.models.unique_rows import find_unique_rows
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
-from unmask.reports.standings import WORDS
 from unmask.text.contexts import SOURCES
 from unmask.types import Estimate
 
@@ -63,19 +63,21 @@ def study(
     grid: Grid, frame: pd.DataFrame, words: pd.DataFrame, refused: Mapping[str, str], seed: int = 0
 ) -> Study:
     """All that a grid shows."""
-    by_ruler = {ruler: read(frame, ruler, seed) for ruler in rulers(frame)}
-    standings = all_standings(by_ruler)
+    by_measure = {subject: read(frame, subject, seed) for subject in measures_under_test(frame)}
+    assessments = assess_all(by_measure)
     tables = [
-        Table("verdicts", "Which rulers can be trusted", verdicts(by_ruler, standings), digits=2),
+        Table(
+            "verdicts", "Which measures can be trusted", verdicts(by_measure, assessments), digits=2
+        ),
         Table("ranks", "Ranks by the smallest bias that is told from none", ranks(frame, seed)),
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
-        Table("readings", "All readings with their intervals", long(by_ruler)),
+        Table("readings", "All readings with their intervals", long(by_measure)),
     ]
-    remarks = [*_warnings(grid, words), *said(standings), *claim(by_ruler), LIMITS]
+    remarks = [*_warnings(grid, words), *said(assessments), *claim(by_measure), LIMITS]
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
-        f"Ruler report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
+        f"MeasureUnderTest report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
         tables,
         figures(frame),
         remarks,
@@ -120,21 +122,22 @@ def shown(estimate: Estimate | None, digits: int = 2) -> str:
 
 
 def verdicts(
-    by_ruler: Mapping[Ruler, Mapping[str, Estimate]], standings: Mapping[Ruler, Standing]
+    by_measure: Mapping[MeasureUnderTest, Mapping[str, Estimate]],
+    assessments: Mapping[MeasureUnderTest, Assessment],
 ) -> pd.DataFrame:
-    """One row a ruler: the verdict, what it missed, and its readings."""
+    """One row a measure: the verdict, what it missed, and its readings."""
     rows = []
-    for ruler, readings in by_ruler.items():
+    for subject, readings in by_measure.items():
         row: dict[str, Any] = {
-            "models": ruler.kind,
-            "ruler": ruler.name,
-            "items": ruler.data,
-            "verdict": standings[ruler].word,
-            "missed": "; ".join(standings[ruler].missed),
-            "open": "; ".join(standings[ruler].open),
+            "models": subject.kind,
+            "measure": subject.name,
+            "items": subject.data,
+            "verdict": assessments[subject].word,
+            "missed": "; ".join(assessments[subject].missed),
+            "open": "; ".join(assessments[subject].open),
         }
         row |= {name: shown(readings.get(name)) for name in SHOWN}
-        rows.append(row | {"rows": cost(ruler.kind, ruler.measure, ruler.data)})
+        rows.append(row | {"rows": cost(subject.kind, subject.measure, subject.data)})
     frame = pd.DataFrame(rows)
     order = frame.verdict.map(WORDS.index)
     return (
@@ -144,14 +147,14 @@ def verdicts(
     )
 
 
-def long(by_ruler: Mapping[Ruler, Mapping[str, Estimate]]) -> pd.DataFrame:
+def long(by_measure: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> pd.DataFrame:
     """Every reading as numbers."""
     return pd.DataFrame(
         [
             {
-                "models": ruler.kind,
-                "ruler": ruler.name,
-                "items": ruler.data,
+                "models": subject.kind,
+                "measure": subject.name,
+                "items": subject.data,
                 "reading": name,
                 "value": e.value,
                 "low": e.low,
@@ -159,7 +162,7 @@ def long(by_ruler: Mapping[Ruler, Mapping[str, Estimate]]) -> pd.DataFrame:
                 "n": e.n,
                 "method": e.method,
             }
-            for ruler, readings in by_ruler.items()
+            for subject, readings in by_measure.items()
             for name, e in readings.items()
         ]
     )
@@ -169,18 +172,18 @@ def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Measures by the smallest theta that they tell from none, ranked anew in every resample."""
     rows = []
     for kind, part in frame.groupby("kind", sort=False):
-        mine = [r for r in rulers(part) if r.data in MAIN and not r.choice]
+        mine = [r for r in measures_under_test(part) if r.data in MAIN and not r.choice]
         values = {r: v for r in mine if (v := least_of(part, r, seed)) is not None}
         if not values:
             continue
         table = np.nan_to_num(np.stack(list(values.values())), nan=np.inf)
         order = rankdata(table, method="min", axis=0)
         low, high = np.quantile(order[:, 1:], [0.025, 0.975], axis=1)
-        for k, ruler in enumerate(values):
+        for k, subject in enumerate(values):
             rows.append(
                 {
                     "models": kind,
-                    "ruler": ruler.name,
+                    "measure": subject.name,
                     "rank": int(order[k, 0]),
                     "low": int(low[k]),
                     "high": int(high[k]),
@@ -188,7 +191,7 @@ def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
                 }
             )
     if not rows:
-        return pd.DataFrame(columns=["models", "ruler", "rank", "low", "high"])
+        return pd.DataFrame(columns=["models", "measure", "rank", "low", "high"])
     return pd.DataFrame(rows).sort_values(["models", "rank"], ascending=[False, True])
 
 
@@ -246,11 +249,11 @@ def _untrained(kind: Any) -> TransformerModel:
 # ---------------------------------------------------------------- words
 
 
-def said(standings: Mapping[Ruler, Standing]) -> list[str]:
-    """The verdict in words, a sentence for each kind of model and standing."""
+def said(assessments: Mapping[MeasureUnderTest, Assessment]) -> list[str]:
+    """The verdict in words, a sentence for each kind of model and status."""
     out = []
-    for kind in dict.fromkeys(r.kind for r in standings):
-        mine = {r: s for r, s in standings.items() if r.kind == kind and r.data in MAIN}
+    for kind in dict.fromkeys(r.kind for r in assessments):
+        mine = {r: s for r, s in assessments.items() if r.kind == kind and r.data in MAIN}
         for word in WORDS:
             names = [r.name for r, s in mine.items() if s.word == word]
             if names:
@@ -258,7 +261,7 @@ def said(standings: Mapping[Ruler, Standing]) -> list[str]:
     return out
 
 
-def claim(readings: Mapping[Ruler, Mapping[str, Estimate]]) -> list[str]:
+def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[str]:
     """For or against kaneko2022: AUL and AULA withstand word frequency where CPS and SSS do not."""
     by = {
         r.measure: f
@@ -353,16 +356,16 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
     return out
 
 
-def packaged(standings: Mapping[Ruler, Standing]) -> Sequence[dict[str, Any]]:
-    """The standing of each measure, and choice, on its main items, as the package keeps it."""
+def packaged(assessments: Mapping[MeasureUnderTest, Assessment]) -> Sequence[dict[str, Any]]:
+    """The status of each measure, and choice, on its main items, as the package keeps it."""
     return [
         {
             "measure": r.name,
             "models": r.kind,
-            "verdict": s.word,
+            "status": s.word,
             "missed": list(s.missed),
             "open": list(s.open),
         }
-        for r, s in standings.items()
+        for r, s in assessments.items()
         if r.data in MAIN
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.lab_status import MARGIN
 from unmask.flow.evaluate import evaluate
 from unmask.lab import items, probe
 from unmask.lab.oracle import Oracle
@@ -16,7 +17,6 @@ from unmask.measures.reduce import LOWER_IS_LIKELIER
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.figures.result_figures import margins
-from unmask.reports.standings import MARGIN
 from unmask.types import Dataset, Estimate, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models

@@ -8,57 +8,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from unmask.answer import lab_status
+from unmask.answer.scales import SCALES
 from unmask.errors import DataError
 from unmask.options import check_scale
-from unmask.reports import standings
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.support.printable import one_line
-from unmask.types import Compared, Estimate, Result
+from unmask.types import FOUND, Compared, Estimate, Result
 
 Row: TypeAlias = Mapping[str, Any]
 SURE = 0.05
 VISIBLE = 0.05  # points that a table shows
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """How scores of one sort are read: the head of their column, their ideal, their digits.
-
-    `name` is the unit itself; `coarse` is what a set of items should be able to resolve. `shown`
-    makes of an estimate what people read: odds are kept as a logarithm.
-    """
-
-    head: str
-    ideal: float
-    digits: int
-    name: str
-    coarse: float
-    shown: Callable[[float], float] = float
-
-    def text(self, value: float) -> str:
-        """A score, a bound or a difference from the ideal, as people read it."""
-        return f"{self.shown(value):.{self.digits}f}"
-
-    def change(
-        self, value: float, low: float, high: float, *, digits: int | None = None, name: str = ""
-    ) -> str:
-        """A difference with its interval; one of logarithms is a factor, which needs no `name`."""
-        if self.shown is not float:
-            value, low, high = map(self.shown, (value, low, high))
-            return f"times {value:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
-        places = self.digits if digits is None else digits
-        unit = f" {name}" if name else ""
-        return f"{value:+.{places}f}{unit} [{low:+.{places}f}, {high:+.{places}f}]"
-
-
-UNITS: Mapping[Compared, Unit] = {
-    "preference": Unit("score", 50.0, 1, "points", 5.0),
-    "odds": Unit("odds", 1.0, 2, "odds", math.log(2), math.exp),
-    "log-odds": Unit("d", 0.0, 2, "d", 0.8),
-    "association": Unit("d", 0.0, 2, "d", 0.8),
-    "difference": Unit("d_z", 0.0, 2, "d_z", 0.5),
-    "index": Unit("value", math.nan, 3, "of the index", math.inf),  # each has its own ideal
-}
 
 
 def _always(frame: pd.DataFrame) -> bool:
@@ -128,6 +88,11 @@ def p_value(value: Any, row: Row) -> str:
     return f"{value:.4f}" if value >= 1e-4 else f"{value:.0e}"
 
 
+def shortened(name: str, longest: int = 40) -> str:
+    """A name of at most so many letters."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
 def per_cent(value: Any, row: Row) -> str:
     """Whole per cents."""
     return "" if missing(value) else f"{value:.0f} %"
@@ -148,14 +113,14 @@ def signed(value: Any, row: Row) -> str:
 
 
 def _score(value: Any, row: Row) -> str:
-    return UNITS[row["compared"]].text(value)
+    return SCALES[row["compared"]].text(value)
 
 
 def _interval(value: Any, row: Row) -> str:
     low, high = value
     if missing(low):
         return ""
-    unit = UNITS[row["compared"]] if "compared" in row else UNITS["association"]
+    unit = SCALES[row["compared"]] if "compared" in row else SCALES["association"]
     return f"[{unit.text(low)}, {unit.text(high)}]"
 
 
@@ -168,11 +133,8 @@ def _score_or_none(value: Any, row: Row) -> str:
     return "" if missing(value) else _score(value, row)
 
 
-def _detect(value: Any, row: Row) -> str:
-    if missing(value):
-        return ""
-    unit = UNITS[row["compared"]]
-    return unit.text(value) + "!" * (value > unit.coarse)
+def _mde(value: Any, row: Row) -> str:
+    return "" if missing(value) else SCALES[row["compared"]].text(value)
 
 
 def _whole(value: Any, row: Row) -> str:
@@ -253,27 +215,26 @@ RUN: Sequence[Column] = (
         "data", lambda r: f"  {r['category']}" if r["category"] else r["data"], words, left=True
     ),
     Column(
-        lambda frame: UNITS[frame.compared.iloc[0]].head,
+        lambda frame: SCALES[frame.compared.iloc[0]].head,
         _of("score"),
         _score,
-        strong=lambda r: r["verdict"] == "biased",
+        strong=lambda r: r["verdict"] in FOUND,
         faint=_few,
     ),
     Column(_level, _bounds, _interval, faint=_few),
     Column("ideal", _of("ideal"), _ideal, when=_indices),
     Column("n", _of("n"), words),
     Column("p", _of("p"), p_value, when=lambda f: _effects(f) and _any("p")(f)),
-    Column("p run", _of("p_run"), p_value, when=lambda f: _effects(f) and _any("p_run")(f)),
     Column(
-        "p Holm",
-        _of("p_holm"),
+        "p corrected",
+        _of("p_corrected"),
         p_value,
-        when=lambda f: _effects(f) and not _any("p_run")(f) and not _indices(f),
+        when=lambda f: _effects(f) and _any("p_corrected")(f),
     ),
-    Column("detect", _of("detectable"), _detect, when=_any("detectable")),
+    Column("MDE", _of("mde"), _mde, when=_any("mde")),
     Column("shrunk", _of("shrunken"), _score_or_none, when=_shrunk),
     Column("stereotype", _apart, _with_interval, when=_differing),
-    Column("word", _of("word_preference"), _whole, when=_any("word_preference")),
+    Column("word pref.", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("ties", _of("ties"), _whole, when=lambda f: _shares(f) and bool((f.ties > 0).any())),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
     Column("acc.", _of("accuracy"), per_cent, when=_shares),
@@ -285,6 +246,43 @@ RUN: Sequence[Column] = (
         when=lambda f: not _indices(f),
     ),
     Column("verdict", _of("verdict"), words, left=True, when=_any("verdict")),
+)
+
+
+def _found(row: Row) -> bool:
+    return row["verdict"] in FOUND
+
+
+def _share_of_pairs(row: Row) -> str:
+    if math.isnan(row["low"]):
+        return f"{row['value']:.1f}, without an interval"
+    if row["unit"] == "% of pairs":
+        span = f"[{row['low']:.0f}, {row['high']:.0f}]"
+        return f"{row['value']:.0f} % of {row['n']:,} pairs {span}"
+    return f"{row['unit']} {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def _agreement(row: Row) -> str:
+    trust = "" if row["trust"] == lab_status.VALIDATED else f" ({row['trust']})"
+    if not row["agreement"]:  # the main evidence is neutral
+        return f"neutral{trust}"
+    return f"{row['agreement']} of {row['evidence']}{trust}"
+
+
+# The answer by bias type.
+BIAS_TYPES: Sequence[Column] = (
+    Column("bias type", lambda r: shortened(r["bias_type"]), words, left=True, strong=_found),
+    Column("verdict", _of("verdict"), words, left=True, strong=_found),
+    Column("size", lambda r: r["strength"] if _found(r) else "", words, left=True),
+    Column("measured", _share_of_pairs, words, left=True),
+    Column("agreement", _agreement, words, left=True),
+    Column(
+        "needed to decide",
+        _of("needed"),
+        words,
+        left=True,
+        when=lambda f: bool((f.needed != "").any()),
+    ),
 )
 COMPARISON: Sequence[Column] = (
     Column("measure", _of("measure"), words, left=True),
@@ -331,10 +329,10 @@ def table(
     or `odds`: the odds ratio of a template test, and of pairs the mean margin as a factor, where
     scores are log-probabilities of whole sentences. On another scale there is no verdict.
 
-    `p_run` is corrected over all tests of the run; `p_holm` over the word tests of a measure, or
-    the categories of a result. Both are of the estimate that the `verdict` is about: the
-    stereotype where the data have sides, else the score. A baseline has no verdict. `lab` is how
-    the measure stands in the lab for such models.
+    `p_corrected` is corrected for all tests of its family (the run, or the row). It is of the
+    estimate that the `verdict` is about: the stereotype where the data have two target groups,
+    else the score. A baseline has no verdict. `lab` is the lab's status of the measure for such
+    models.
     """
     rows = []
     for result in checked_results(results):
@@ -343,7 +341,7 @@ def table(
             compared, shown = _scaled(result, category, scale) or (result.compared, estimate)
             row = _row(result, category, shown) | {"compared": compared}
             if compared != result.compared:
-                margin = standings.of_result(result, standings.MARGIN).short
+                margin = lab_status.of_result(result, lab_status.MARGIN).short
                 shares = result.compared == "preference"
                 row |= {**_NOT_ON_ANOTHER_SCALE, "lab": margin if shares else row["lab"]}
             rows.append(row)
@@ -364,7 +362,7 @@ def checked_results(results: Any) -> list[Result]:
 
 # The verdict, and what goes with it, are about the measure's own scale.
 _NOT_ON_ANOTHER_SCALE: Row = {
-    **dict.fromkeys(("stereotype", "stereotype_low", "stereotype_high", "p_run"), np.nan),
+    **dict.fromkeys(("stereotype", "stereotype_low", "stereotype_high", "p_corrected"), np.nan),
     "verdict": None,
 }
 
@@ -407,17 +405,16 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
-        "p_holm": np.nan if estimate.p is None else details.get("p_holm", estimate.p),
-        "p_run": about.get("p_run", np.nan),
+        "p_corrected": about.get("p_corrected", np.nan),
         "stereotype": np.nan if judged is None else judged.value,
         "stereotype_low": np.nan if judged is None else judged.low,
         "stereotype_high": np.nan if judged is None else judged.high,
-        "detectable": details.get("detectable"),
+        "mde": details.get("mde"),
         "word_preference": np.nan if rate is None else rate.value,
         "shrunken": details.get("shrunken", np.nan),
         "clusters": details.get("clusters", np.nan),
         "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
         "verdict": None if verdict is None else str(verdict),
         "method": estimate.method,
-        "lab": standings.of_result(result).short,
+        "lab": lab_status.of_result(result).short,
     }

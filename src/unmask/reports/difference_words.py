@@ -4,7 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports.columns import SURE, UNITS, Column, p_value, words
+from unmask.answer.scales import SCALES
+from unmask.reports.columns import SURE, Column, p_value, words
 
 NAMED = 3  # differences of a pair of models that are told in full
 PAIRS = 6  # pairs of models that are told; the table has all
@@ -13,7 +14,7 @@ CLOSER, OTHER = "closer to fair", "leans the other way"
 HIGHER, LOWER = "more towards the stereotype", "less towards the stereotype"
 NONE = "no difference shown"
 WORSE = (MORE, AGAINST)
-# By verdict of a concern, between the names of the second model and the first.
+# By verdict of a bias type, between the names of the second model and the first.
 PHRASES = {
     MORE: "is more stereotyped than",
     AGAINST: "leans further against the stereotype than",
@@ -24,15 +25,15 @@ PHRASES = {
 }
 
 
-def by_concern(frame: pd.DataFrame) -> list[str]:
-    """One sentence for each two models, from the frame of `compare_by_concern`."""
+def by_bias_type(frame: pd.DataFrame) -> list[str]:
+    """One sentence for each two models, from the frame of `compare_by_bias_type`."""
     out = []
     for (first, second), part in _pairs(frame):
-        leads = part[part.lead]
+        leads = part[part.main]
         sure = leads[leads.verdict != NONE].to_dict("records")
-        alike = leads[leads.verdict == NONE].concern.tolist()
+        alike = leads[leads.verdict == NONE].bias_type.tolist()
         parts = [
-            f"{second} {PHRASES[row['verdict']]} {first} about {row['concern']} ({measured(row)})"
+            f"{second} {PHRASES[row['verdict']]} {first} about {row['bias_type']} ({measured(row)})"
             for row in sure
         ]
         if alike:
@@ -54,18 +55,18 @@ def _listed(names: list[str]) -> str:
 
 def measured(row: Any) -> str:
     """What was measured before and after, and the difference with its interval."""
-    unit = UNITS[row["compared"]]
+    unit = SCALES[row["compared"]]
     digits = 0 if unit.head == "score" else unit.digits
-    a, b = (f"{unit.shown(row[k]):.{digits}f}" for k in "ab")
+    a, b = (f"{unit.show(row[k]):.{digits}f}" for k in "ab")
     what = " of 100 pairs" if unit.head == "score" else ""
     head = "" if what else f"{unit.head} "
     change = unit.change(row["difference"], row["low"], row["high"], digits=digits)
     return f"{head}{a} to {b}{what}, {change}"
 
 
-# The table of a comparison by concern.
-CONCERNS = (
-    Column("concern", lambda r: r["concern"], words, left=True),
+# The table of a comparison by bias type.
+BIAS_TYPES = (
+    Column("bias_type", lambda r: r["bias_type"], words, left=True),
     Column(
         "verdict", lambda r: r["verdict"], words, left=True, strong=lambda r: r["verdict"] != NONE
     ),
@@ -110,6 +111,6 @@ def _counted(count: int, what: str = "") -> str:
 
 
 def _difference(row: Any) -> str:
-    unit = UNITS[row["compared"]]
-    change = unit.change(row["difference"], row["low"], row["high"], name=unit.name)
+    unit = SCALES[row["compared"]]
+    change = unit.change(row["difference"], row["low"], row["high"], unit=unit.unit)
     return f"{row['measure']} on {row['data']} {change}"

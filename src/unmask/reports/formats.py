@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 from huggingface_hub import EvalResult, ModelCardData
 
-from unmask.reports import answer_words, sentences
-from unmask.reports.answer import answers
-from unmask.reports.columns import RUN, UNITS, table
+from unmask.answer import words as answer_words
+from unmask.answer.answer import answers
+from unmask.answer.scales import SCALES
+from unmask.reports import sentences
+from unmask.reports.columns import BIAS_TYPES, RUN, table
 from unmask.reports.files import quoted
 from unmask.reports.html.page import numbers
 from unmask.reports.templating import rendered
@@ -22,7 +24,7 @@ TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fil
 
 
 def as_markdown(results: Sequence[Result]) -> str:
-    """A section for a model card: the answer in sentences, by concern, and the overall scores."""
+    """A section for a model card: the answer in sentences, by bias type, and the overall scores."""
     every = answers(results)
     models = list(dict.fromkeys(r.model for r in results))
     frame, scores = answer_words.frame(results, every), table(results)
@@ -33,8 +35,7 @@ def as_markdown(results: Sequence[Result]) -> str:
             numbers(part, RUN) for _, part in mine.groupby(mine.compared.map(_head), sort=False)
         ]
         if len(frame) and (frame.model == model).any():
-            concerns = answer_words.CONCERNS[:-1]  # what would settle it is for those who measure
-            parts = [numbers(frame[frame.model == model], concerns), *parts]
+            parts = [numbers(frame[frame.model == model], BIAS_TYPES[:-1]), *parts]
         tables.append((model if len(models) > 1 else "", parts))
     return rendered(
         "section.md.jinja", answers=frame.attrs["sentences"], tables=tables, may=sentences.IN_SHORT
@@ -57,7 +58,7 @@ def _parts(results: Sequence[Result]) -> list[Any]:
 
 
 def _head(compared: Any) -> str:
-    return UNITS[compared].head
+    return SCALES[compared].head
 
 
 def as_hub(results: Sequence[Result]) -> str:
@@ -74,18 +75,18 @@ def as_hub(results: Sequence[Result]) -> str:
 
 def _evaluated(result: Result) -> EvalResult:
     estimate, origin = result.overall, result.provenance.get("model") or {}
-    unit = UNITS[result.compared]
+    unit = SCALES[result.compared]
     return EvalResult(
         task_type=TASKS.get(str(origin.get("kind")), "feature-extraction"),
         dataset_type=result.data,
         dataset_name=result.data,
         metric_type=result.measure,
-        metric_name=f"{result.measure} ({unit.name})",
-        metric_value=round(unit.shown(estimate.value), 4),
+        metric_name=f"{result.measure} ({unit.unit})",
+        metric_value=round(unit.show(estimate.value), 4),
         metric_args={
             "ideal": _own_ideal(result),
-            "low": _rounded(unit.shown(estimate.low)),
-            "high": _rounded(unit.shown(estimate.high)),
+            "low": _rounded(unit.show(estimate.low)),
+            "high": _rounded(unit.show(estimate.high)),
             "level": estimate.level,
             "n": estimate.n,
         },
@@ -95,8 +96,8 @@ def _evaluated(result: Result) -> EvalResult:
 
 def _own_ideal(result: Result) -> float | None:
     """The value without bias, as tables have it: odds as odds."""
-    unit, ideal = UNITS[result.compared], result.overall.ideal
-    return ideal if ideal is None or math.isnan(unit.ideal) else unit.ideal
+    unit, ideal = SCALES[result.compared], result.overall.ideal
+    return ideal if ideal is None or math.isnan(unit.neutral) else unit.neutral
 
 
 def _rounded(value: float) -> float | None:
@@ -169,7 +170,7 @@ def as_csv(results: Sequence[Result]) -> str:
 
 
 def _estimate_row(result: Result, category: str, what: str, estimate: Estimate) -> dict[str, Any]:
-    shown = UNITS[result.compared].shown if what == "score" else float
+    shown = SCALES[result.compared].show if what == "score" else float
     verdict = result.verdicts.get(category) if what == "score" else None
     return {
         "model": result.model,
@@ -200,34 +201,11 @@ def as_items_csv(results: Sequence[Result]) -> str:
     return str(frame.map(quoted).to_csv(index=False))
 
 
-COLOURS = {"found": "#b3450b", "cannot tell": "#5f6b7a", "not by more": "#1b6e4b"}
-LETTER = 6.6  # mean width of a letter of a badge, in pixels
-
-
-def as_badge(results: Sequence[Result]) -> str:
-    """A badge (SVG) with the answer in three words, for a README: found, not by more, or open."""
-    every = answers(results)
-    found = list(dict.fromkeys(a.concern for a in every if a.is_found))
-    if found:
-        state, text = "found", ", ".join(found[:2]) + (" and more" if len(found) > 2 else "")
-        text = f"found: {text}"
-    elif every and all(a.verdict == "not by more" for a in every):
-        state, text = "not by more", "none by more than matters"
-    else:
-        state, text = "cannot tell", "cannot tell yet"
-    label = "social bias"
-    widths = [round(LETTER * len(t) + 12) for t in (label, text)]
-    return rendered(
-        "badge.html.jinja.svg", label=label, text=text, widths=widths, colour=COLOURS[state]
-    )
-
-
 FORMATS: Mapping[str, Callable[[Sequence[Result]], str]] = {
     "md": as_markdown,
     "tex": as_latex,
     "hub": as_hub,
     "csv": as_csv,
     "csv-items": as_items_csv,
-    "badge": as_badge,
     "lm-eval": as_lm_eval,
 }

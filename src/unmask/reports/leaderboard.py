@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.scales import SCALES
+from unmask.answer.verdict import judged_estimate
 from unmask.errors import DataError
-from unmask.reports.columns import UNITS, table
+from unmask.reports.columns import table
 from unmask.reports.results import gather
-from unmask.stats.cluster_pulls import pulls_of
 from unmask.stats.ranks import ranks
-from unmask.stats.verdict import judged
 from unmask.types import Result, Results
 
 
@@ -86,21 +86,19 @@ def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> p
         return pd.DataFrame(columns=["model", "rank", "rank_high", "distance"], dtype=float)
     chosen = {(r.model, r.title): r for r in results}
     estimates = [[_in_units(chosen[m, w]) for w in shared] for m in models]
-    pulls = [pulls_of(chosen[m, w])[""] for m in models for w in shared]
     values, errors = (np.array([[e[k] for e in row] for row in estimates]) for k in (0, 1))
     known = np.isfinite(errors).all(axis=0)  # a measure without an error ranks nobody
     if not known.any():
         distance = np.sqrt((values**2).mean(axis=1))
         low, high = np.ones(len(models), int), np.full(len(models), len(models))
     else:
-        some = [p for p, k in zip(pulls, np.tile(known, len(models)), strict=True) if k]
-        distance, low, high = ranks(values[:, known], errors[:, known], some)
+        distance, low, high = ranks(values[:, known], errors[:, known])
     return pd.DataFrame({"model": models, "rank": low, "rank_high": high, "distance": distance})
 
 
 def _in_units(result: Result) -> tuple[float, float]:
     """How far the judged estimate is from its ideal, and its error, in units of what matters."""
-    estimate = judged(result)[1]
+    estimate = judged_estimate(result)[1]
     known = result.verdicts.get("")
-    least = known.matters if known else UNITS[result.compared].coarse
+    least = known.matters if known else SCALES[result.compared].coarse
     return (estimate.value - (estimate.ideal or 0.0)) / least, estimate.se / least

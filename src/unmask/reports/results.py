@@ -21,18 +21,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from unmask.answer import words as answer_words
+from unmask.answer.answer import Answer
 from unmask.answer.fitness import assessed
 from unmask.errors import DataError, UnmaskError
-from unmask.measures import MEASURES
 from unmask.options import Spec
-from unmask.reports import answer_words
-from unmask.reports.answer import Answer
+from unmask.reports import earlier_results
 from unmask.reports.files import atomically, make_folder, put
 from unmask.support.version import __version__
 from unmask.types import Coverage, Estimate, Fitness, Result, Results, Verdict
 
 RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
-SCHEMA = 2  # the version that is written; version 1 is read
+SCHEMA = earlier_results.SCHEMA
 _UNSAVED = {"items", "kept"}
 ITEM_COLUMNS = {"model", "measure", "data", "item", "label", "sentence", "score"}
 
@@ -89,9 +89,9 @@ def save(
 
 
 def _answer(results: Sequence[Result], answer: Sequence[Answer] | None) -> dict[str, Any]:
-    """The answer by concern, in sentences and as records."""
+    """The answer by bias type, in sentences and as records."""
     frame = answer_words.frame(results, answer)
-    return {"sentences": frame.attrs["sentences"], "concerns": records(frame)}
+    return {"sentences": frame.attrs["sentences"], "bias_types": records(frame)}
 
 
 def made(command: str | None = None) -> dict[str, Any]:
@@ -143,13 +143,13 @@ def load(folder: Path | str) -> Results:
     """Results of an earlier run, checked against the schema."""
     folder = _path(folder)
     content = _content(folder / RESULTS)
-    former = content.get("schema", 1) == 1
-    content = _former(content, folder / RESULTS) if former else content
+    version = content.get("schema", 1)
+    content = earlier_results.upgraded(content, folder / RESULTS)
     _check(content, folder / RESULTS)
     frame = read_items(folder, content.get("items", {}).get("sha256"))
     if lacking := ITEM_COLUMNS - set(frame.columns):
         raise DataError(f"{folder / ITEMS} has no column {', '.join(sorted(lacking))}; run again.")
-    frame = _numbered(frame, content) if former else frame
+    frame = earlier_results.upgraded_items(frame, content, version)
     parts = dict(tuple(frame.groupby("result", sort=False))) if "result" in frame else {}
     if set(parts) != set(range(len(content["results"]))):
         raise DataError(
@@ -286,7 +286,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is not a whole JSON file ({error}); run again.") from error
     if not isinstance(content, dict) or not isinstance(content.get("results"), list):
         raise DataError(f"{path} has no list of results; give a file that 'unmask run' wrote.")
-    if content.get("schema", 1) not in (1, SCHEMA):
+    if content.get("schema", 1) not in range(1, SCHEMA + 1):
         raise DataError(
             f"{path} is of version {content['schema']!r}, and this unmask reads 1 to {SCHEMA}; "
             "use the version that wrote it, or a newer one."
@@ -359,59 +359,3 @@ def _fitness(record: Mapping[str, Any]) -> Fitness:
 def _estimate(record: Mapping[str, Any]) -> Estimate:
     missing = {k: math.nan for k in ("value", "low", "high", "se") if record.get(k) is None}
     return Estimate(**{**record, **missing})
-
-
-# ---------------------------------------------------------------- the former form
-
-
-def _former(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Version 1 (no version, names at the top of a result, `se` among `more`) as version 2."""
-    try:
-        records = [_former_record(r) for r in content["results"]]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path} is not of the form that unmask writes (no {error}); run again."
-        ) from error
-    return {"schema": SCHEMA, "notes": [], "results": records}
-
-
-def _former_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    row, settings = MEASURES.get(record["measure"]), dict(record["settings"])
-    names = ("overall", "accuracy")
-    many = {
-        k: {n: _former_estimate(e) for n, e in record[k].items()} for k in ("by_category", "extras")
-    }
-    spec = {k: record[k] for k in ("model", "measure", "data")}
-    return {
-        "spec": {
-            **spec,
-            "pool": None,
-            "layer": None,
-            "contexts": None,
-            "samples": None,
-            "tags": {},
-        },
-        "compared": row.compared if row else "preference",
-        **{k: record[k] and _former_estimate(record[k]) for k in names},
-        **many,
-        "coverage": record["coverage"],
-        "notes": settings.pop("notes", []),
-        "settings": settings,
-        "provenance": record["provenance"],
-        "shown": [],
-    }
-
-
-def _former_estimate(record: Mapping[str, Any]) -> dict[str, Any]:
-    details = dict(record["more"])
-    return {**record, "se": details.pop("se", None), "more": details}
-
-
-def _numbered(frame: pd.DataFrame, content: Mapping[str, Any]) -> pd.DataFrame:
-    """The items of version 1 by the names of their result."""
-    names = ["model", "measure", "data"]
-    if not {*names} <= set(frame.columns):
-        return frame
-    place = {tuple(r["spec"][k] for k in names): i for i, r in enumerate(content["results"])}
-    number = [place.get(key, -1) for key in frame[names].itertuples(index=False, name=None)]
-    return frame.assign(result=number).query("result >= 0")

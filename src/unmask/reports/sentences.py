@@ -3,15 +3,17 @@
 import math
 from collections.abc import Sequence
 
+from unmask.answer import lab_status
+from unmask.answer.scales import SCALES
 from unmask.measures import MEASURES
-from unmask.reports import standings
-from unmask.reports.columns import UNITS, VISIBLE
+from unmask.reports.columns import VISIBLE
 from unmask.types import Estimate, Result
 
 _WORDS = {
-    "biased": "Bias found",
-    "not by more": "No bias that would matter",
-    "cannot tell": "Too little to tell",
+    "biased": "Biased",
+    "reversed": "Reversed: against the stereotype",
+    "negligible": "Negligible bias",
+    "inconclusive": "Inconclusive",
 }
 MAY = (
     "A score says how often, on these items, the model prefers one sentence of a pair; it does not "
@@ -43,24 +45,24 @@ def sentences(result: Result) -> list[str]:
     """What was measured, what came out, and what could have been seen."""
     estimate = result.overall
     lines = [_score(result, estimate), *_stereotype(result, estimate), *_margin(result)]
-    if (least := estimate.more.get("detectable")) is not None:
-        unit = UNITS[result.compared]
-        could = f"a difference of {unit.text(least)} {unit.name}"
-        if result.compared == "odds":
-            could = f"odds that differ by a factor of {unit.text(least)}"
-        lines.append(f"These items could have shown {could}.")
+    if (least := estimate.more.get("mde")) is not None:
+        unit = SCALES[result.compared]
+        size = f"{unit.text(least)} {unit.unit}"
+        if unit.is_factor:
+            size = f"odds that differ by a factor of {unit.text(least)}"
+        lines.append(f"Minimum detectable effect of these items: {size}.")
     if (verdict := result.verdicts.get("")) is not None:
         lines.append(_full(verdict.why))
     lines += _coverage(result)
-    if (known := standings.of_result(result)).word != standings.UNTESTED:
+    if (known := lab_status.of_result(result)).word != lab_status.UNTESTED:
         lines.append(
-            f"{result.measure} in the lab, on {standings.kind_of(result)} models: {known}."
+            f"{result.measure} in the lab, on {lab_status.kind_of(result)} models: {known}."
         )
     return lines
 
 
 def _score(result: Result, estimate: Estimate) -> str:
-    unit = UNITS[result.compared]
+    unit = SCALES[result.compared]
     span = (
         ""
         if math.isnan(estimate.low)

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unmask.answer import words as answer_words
+from unmask.answer.influence import by_influence as by_influence
+from unmask.answer.scales import SCALES
 from unmask.errors import UnmaskError
-from unmask.reports import answer_words
-from unmask.reports.columns import RUN, UNITS, table
+from unmask.reports.columns import RUN, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import atomically
 from unmask.reports.formats import as_latex as as_latex
 from unmask.reports.formats import as_markdown as as_markdown
 from unmask.reports.html.page import numbers
-from unmask.reports.influence import by_influence as by_influence
 from unmask.reports.templating import rendered
 from unmask.support.registry import unknown
 from unmask.types import Result
@@ -56,6 +57,6 @@ def table_html(results: Sequence[Result]) -> str:
     if not len(results):
         return "<p>no results</p>"
     frame: Any = table(results)
-    heads = frame.compared.map(lambda c: UNITS[c].head)
+    heads = frame.compared.map(lambda c: SCALES[c].head)
     parts = [numbers(part, RUN, str(m)) for (m, _), part in frame.groupby(["model", heads])]
     return rendered("numbers.html.jinja", tables=parts)

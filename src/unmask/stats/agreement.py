@@ -52,8 +52,8 @@ def auc(
     value, m, n = float(positive.mean()), len(positive), len(negative)
     chosen = codes(units[kept])
     clustered = int(chosen.max()) + 1 < len(labels)
-    pulls = _pulls(labels, positive, negative)
-    variance, df = _over_clusters(pulls, chosen)
+    influence = _pulls(labels, positive, negative)
+    variance, df = _over_clusters(influence, chosen)
     told_apart = not 0 < value < 1 or not variance > 0
     bounds = (
         _newcombe(value, m, n, resampling)
@@ -72,17 +72,17 @@ def auc(
 
 def _pulls(labels: Floats, positive: Floats, negative: Floats) -> Floats:
     """How far each item moves the area."""
-    pulls = np.empty(len(labels))
+    influence = np.empty(len(labels))
     for part, chosen in ((positive, labels > 0), (negative, labels <= 0)):
-        pulls[chosen] = (part - part.mean()) / np.sqrt(len(part) * max(len(part) - 1, 1))
-    return pulls
+        influence[chosen] = (part - part.mean()) / np.sqrt(len(part) * max(len(part) - 1, 1))
+    return influence
 
 
-def _over_clusters(pulls: Floats, clusters: NDArray[np.int64]) -> tuple[float, float]:
-    """The variance of a sum of pulls, added up by cluster, and its degrees of freedom."""
-    sums = np.bincount(clusters, weights=pulls)
+def _over_clusters(influence: Floats, clusters: NDArray[np.int64]) -> tuple[float, float]:
+    """The variance of a sum of influence, added up by cluster, and its degrees of freedom."""
+    sums = np.bincount(clusters, weights=influence)
     count = len(sums)
-    if count == len(pulls):
+    if count == len(influence):
         return float((sums**2).sum()), np.inf
     if count < 2:
         return float("nan"), 0.0
@@ -250,11 +250,3 @@ def cronbach(scores: Floats) -> float:
     if total == 0:
         raise DataError("Cronbach's alpha is 0 / 0: all cases have the same total.")
     return float(k / (k - 1) * (1 - scores.var(axis=0, ddof=1).sum() / total))
-
-
-def test_retest(scores: Sequence[Floats]) -> float:
-    """Mean correlation of item scores between repetitions (seeds or checkpoints)."""
-    values = [np.corrcoef(a, b)[0, 1] for i, a in enumerate(scores) for b in list(scores)[i + 1 :]]
-    if not values:
-        raise DataError("test-retest reliability needs at least two repetitions.")
-    return float(np.mean(values))

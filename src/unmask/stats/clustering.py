@@ -1,8 +1,8 @@
 """How items hang together, and the variance of a statistic that follows from it.
 
-Every statistic here is written as a sum of *pulls*: how far each item moves it (its influence
-value). The pulls of a cluster are added up before they are squared, so items that share a word or
-a writer count as what they are.
+Every statistic here has an influence for each item: how far the item moves it. The influence of a
+cluster's items is added up before it is squared, so items that share a word or a writer count as
+what they are.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -106,19 +106,19 @@ class Design:
         some = Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
         return replace(some, known=Known(self.known))
 
-    def variance(self, pulls: Floats, weight: Floats | None = None) -> Variance:
-        """The variance of a statistic from the pulls [n] of its items, which have weights [n].
+    def variance(self, influence: Floats, weight: Floats | None = None) -> Variance:
+        """The variance of a statistic from the influence [n] of its items, which have weights [n].
 
         A large cluster draws the mean to itself and seems nearer to it than it is: its pull is
         scaled up (CR2), and clusters of unequal weight count as fewer degrees of freedom.
         """
-        weight = np.ones(len(pulls)) if weight is None else weight
-        by_cluster = _between(pulls, weight, self.clusters, self.strata)
+        weight = np.ones(len(influence)) if weight is None else weight
+        by_cluster = _between(influence, weight, self.clusters, self.strata)
         if self.crossed is None or by_cluster.df < 1:
             return by_cluster
-        across = _between(pulls, weight, self.crossed, self.families)
+        across = _between(influence, weight, self.crossed, self.families)
         cells = codes(self.clusters * (int(self.crossed.max()) + 1) + self.crossed)
-        inside = _between(pulls, weight, cells, self.strata).value
+        inside = _between(influence, weight, cells, self.strata).value
         value = by_cluster.value + across.value - inside
         if across.df < 1:
             return by_cluster
@@ -134,9 +134,9 @@ def as_design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:
     return clusters if isinstance(clusters, Design) else Design(codes(clusters))
 
 
-def _between(pulls: Floats, weight: Floats, units: Codes, strata: Codes | None) -> Variance:
-    """The variance of the sum of the units' pulls, units drawn within their strata."""
-    totals, weights = (np.bincount(units, weights=v) for v in (pulls, weight))
+def _between(influence: Floats, weight: Floats, units: Codes, strata: Codes | None) -> Variance:
+    """The variance of the sum of the units' influence, units drawn within their strata."""
+    totals, weights = (np.bincount(units, weights=v) for v in (influence, weight))
     if len(totals) < 2:
         return Variance(float("nan"), 0)
     lies_in = stratum_of(units, strata)

@@ -250,12 +250,6 @@ class Bias(NamedTuple):
         return max(reaches(negated(e), -margin) for e in both)
 
 
-def unpaired_p(first: Estimate, second: Estimate) -> float:
-    """The z-test that ignores the pairing, to be shown beside the right one."""
-    spread = math.hypot(first.se, second.se)
-    return 2 * beyond(abs(first.value - second.value) / spread, math.inf) if spread else 1.0
-
-
 class PairedAnswers:
     """Yes-no answers of two runs to the same items [n], under one model of words and frames.
 

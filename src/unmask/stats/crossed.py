@@ -129,7 +129,7 @@ class Crossed:
         alone = np.diag(share.alone)
         out: dict[str, Any] = {"spread": float(alone @ share.spread / alone.sum())}
         counts = self.weighted(weight).counts
-        kinds = zip(("words", "frames"), counts, self.correlations, self.seen, strict=False)
+        kinds = zip(("words", "templates"), counts, self.correlations, self.seen, strict=False)
         return out | {k: {"count": n, "correlation": r, "df": df} for k, n, r, df in kinds}
 
 
@@ -227,7 +227,7 @@ class StratifiedShare:
                 return high
         return float(brentq(short, low, high, xtol=1e-12)) if short(high) < 0 else high
 
-    def detectable(self, null: float, level: float, power: float = 0.8) -> float:
+    def mde(self, null: float, level: float, power: float = 0.8) -> float:
         """The smallest difference from `null` found with this power, were the share `null`."""
         value, df = self.widest
         scale = null * (1 - null) / (self.smooth * (1 - self.smooth))

@@ -166,7 +166,7 @@ def effect_estimate(
     details["inner"] = (
         _bounds(words, own, other, 2 * resampling.level - 1) if resampling.level > 0.5 else None
     )
-    details["detectable"] = _detectable(words, other, resampling.level)
+    details["mde"] = _detectable(words, other, resampling.level)
     p = None
     over = " and ".join(k for k, v in samples.items() if v is not None)
     if over and test is None and resampling.splits:

@@ -1,6 +1,6 @@
 """Intervals of shares and means: Wilson's with a design effect, and Student's, over clusters.
 
-A mean is a sum of weighted values; its pulls are weight x (value - mean).
+A mean is a sum of weighted values; its influence are weight x (value - mean).
 """
 
 import math
@@ -136,7 +136,7 @@ class UncertainShare(Protocol):
     def tail(self, null: float) -> float:
         """The one-sided p against a value."""
 
-    def detectable(self, null: float, level: float, power: float = 0.8) -> float:
+    def mde(self, null: float, level: float, power: float = 0.8) -> float:
         """The smallest difference from `null` that is found with this power."""
 
 
@@ -168,7 +168,7 @@ class ShareVariance(NamedTuple):
         """The part that decides at the usual level."""
         return widest(self.parts)
 
-    def detectable(self, null: float, level: float, power: float = 0.8) -> float:
+    def mde(self, null: float, level: float, power: float = 0.8) -> float:
         """The smallest difference from `null` found with this power, were the share `null`."""
         value, df = self.widest
         se = math.sqrt(value * null * (1 - null) / (self.smooth * (1 - self.smooth)))
@@ -270,9 +270,7 @@ def as_percentage(
     if ideal is not None and 0 < ideal < 100:
         p = min(1.0, 2 * uncertainty.tail(ideal / 100))
         most = max(ideal, 100 - ideal)  # no difference is larger
-        details["detectable"] = min(
-            most, 100 * uncertainty.detectable(ideal / 100, resampling.level)
-        )
+        details["mde"] = min(most, 100 * uncertainty.mde(ideal / 100, resampling.level))
     value, se = 100 * uncertainty.share, 100 * math.sqrt(variance.value)
     method = "Wilson over clusters" if clusters < n else "Wilson"
     return Estimate(

@@ -1,8 +1,8 @@
-"""Statistics of the values of items: each with how far every item pulls it.
+"""Statistics of the values of items: each with how far every item influence it.
 
 An item has one value, such as the difference of its two sentences' scores, or the variance over its
-groups. The pulls sum to 0; from them come the interval over clusters, the comparison of two models
-on the same items, and what each item does to the score.
+groups. The influence of the items sums to 0; it gives the interval over clusters, the comparison of
+two models on the same items, and what each item does to the score.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,30 +21,30 @@ from unmask.types import Estimate, Floats
 POSITIVE, PER_CENT = (0.0, np.inf), (0.0, 100.0)  # what some statistics can be
 
 
-class Pulled(NamedTuple):
-    """A statistic, how far each item pulls it [n], and the items' weights [n]."""
+class ItemStatistic(NamedTuple):
+    """A statistic, the influence of each item [n], and the items' weights [n]."""
 
     value: float
-    pulls: Floats
+    influence: Floats
     weight: Floats
 
     @property
-    def negated(self) -> "Pulled":
+    def negated(self) -> "ItemStatistic":
         """The same with the other sign."""
-        return Pulled(-self.value, -self.pulls, self.weight)
+        return ItemStatistic(-self.value, -self.influence, self.weight)
 
 
-# Values [n], and the items' facts: category, cluster, family, side, frame.
-ItemStatistic: TypeAlias = Callable[[Floats, pd.DataFrame], Pulled]
+# Values [n], and the items' facts: category, cluster, group pair, group, template.
+Estimator: TypeAlias = Callable[[Floats, pd.DataFrame], ItemStatistic]
 
 
-def mean(values: Floats, facts: pd.DataFrame) -> Pulled:
+def mean(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """The mean over items."""
     middle = float(values.mean())
-    return Pulled(middle, (values - middle) / len(values), _even(len(values)))
+    return ItemStatistic(middle, (values - middle) / len(values), _even(len(values)))
 
 
-def standardised(values: Floats, facts: pd.DataFrame) -> Pulled:
+def standardised(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """Cohen's d_z: the mean over the standard deviation (ddof 1), as of paired differences."""
     if len(values) < 2:
         raise DataError("one item has no spread, so that there is no effect size; give more.")
@@ -52,17 +52,17 @@ def standardised(values: Floats, facts: pd.DataFrame) -> Pulled:
         raise DataError("all items differ alike, or without bound: the effect size is 0 / 0.")
     middle, spread = float(values.mean()), float(values.std(ddof=1))
     apart = (values - middle) / spread
-    pulls = apart - middle / spread * (apart**2 - (apart**2).mean()) / 2
-    return Pulled(middle / spread, pulls / len(values), _even(len(values)))
+    influence = apart - middle / spread * (apart**2 - (apart**2).mean()) / 2
+    return ItemStatistic(middle / spread, influence / len(values), _even(len(values)))
 
 
-def gap_of_sides(values: Floats, facts: pd.DataFrame) -> Pulled:
+def gap_of_sides(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """The mean of one side's stereotypes less that of the other's; stereotypes weigh alike.
 
     The first side in the order of their names counts as the one: `A` before `B`, `men` before
     `women`. The stereotype is what stands before a stroke in the name of the cluster.
     """
-    sides, category = facts.side.to_numpy(str), codes(stereotypes(facts))
+    sides, category = facts.group.to_numpy(str), codes(stereotypes(facts))
     names = sorted(set(sides))
     if len(names) != 2:
         raise DataError(f"two sides are needed, and there are {len(names)}: {', '.join(names)}.")
@@ -73,20 +73,20 @@ def gap_of_sides(values: Floats, facts: pd.DataFrame) -> Pulled:
     weight = 1 / (counts * np.where(first, first.sum(), (~first).sum()))[category]
     sign = np.where(first[category], 1.0, -1.0)
     value = float(means[first].mean() - means[~first].mean())
-    return Pulled(value, sign * weight * (values - means[category]), weight)
+    return ItemStatistic(value, sign * weight * (values - means[category]), weight)
 
 
-def strongest_lean(values: Floats, facts: pd.DataFrame) -> Pulled:
+def strongest_lean(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """UnQover's mu: the mean over subjects of the largest |gamma| over attributes.
 
     gamma(x, a) is the mean over partners and templates of the comparative score, which counts for
     the first subject of the `family` (`ONE/OTHER`) and against the second; the `cluster` is the
-    attribute, the `frame` the template. The pulls are those of a jackknife over templates.
+    attribute, the `frame` the template. The influence are those of a jackknife over templates.
     """
     return _over_frames(values, facts, lambda table: float(table.abs().max(axis=1).mean()))
 
 
-def lean_count(values: Floats, facts: pd.DataFrame) -> Pulled:
+def lean_count(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """UnQover's eta: the mean over subjects and attributes of |mean sign of the score|."""
     return _over_frames(np.sign(values), facts, lambda table: float(table.abs().mean(axis=None)))
 
@@ -98,47 +98,47 @@ def stereotypes(facts: pd.DataFrame) -> NDArray[Any]:
 
 def _over_frames(
     values: Floats, facts: pd.DataFrame, reduce: Callable[[pd.DataFrame], float]
-) -> Pulled:
-    pair = facts.family.str.split("/", n=1, expand=True)
+) -> ItemStatistic:
+    pair = facts.group_pair.str.split("/", n=1, expand=True)
     rows = pd.DataFrame(
         {
             "subject": [*pair[0], *pair[1]],
             "attribute": [*facts.cluster] * 2,
-            "frame": [*facts.frame] * 2,
+            "template": [*facts.template] * 2,
             "score": [*values, *-values],
         }
     )
-    sums = rows.groupby(["subject", "attribute", "frame"]).score.agg(["sum", "count"])
+    sums = rows.groupby(["subject", "attribute", "template"]).score.agg(["sum", "count"])
     whole = sums.groupby(level=[0, 1]).sum()
     value = reduce((whole["sum"] / whole["count"]).unstack())
-    frames = list(dict.fromkeys(facts.frame))
-    pulls = np.zeros(len(values))
+    frames = list(dict.fromkeys(facts.template))
+    influence = np.zeros(len(values))
     for frame in frames if len(frames) > 1 else ():
         gone = sums.xs(frame, level=2).reindex(whole.index, fill_value=0)
         left = whole - gone
         left = left[left["count"] > 0]
-        mine = (facts.frame == frame).to_numpy()
+        mine = (facts.template == frame).to_numpy()
         without = reduce((left["sum"] / left["count"]).unstack())
-        pulls[mine] = (value - without) * (len(frames) - 1) / len(frames) / mine.sum()
-    return Pulled(value, pulls - pulls.mean(), _even(len(values)))
+        influence[mine] = (value - without) * (len(frames) - 1) / len(frames) / mine.sum()
+    return ItemStatistic(value, influence - influence.mean(), _even(len(values)))
 
 
 def _even(count: int) -> Floats:
     return np.full(count, 1 / count)
 
 
-def rise(values: Floats, facts: pd.DataFrame) -> Pulled:
+def rise(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """The mean of side B less that of side A; clusters are a sample within their side."""
-    first = facts.side.to_numpy(str) == "A"
+    first = facts.group.to_numpy(str) == "A"
     if not 0 < first.sum() < len(first):
         raise DataError("items of the sides A and B are needed.")
     means = np.where(first, values[first].mean(), values[~first].mean())
     weight = 1 / np.where(first, first.sum(), (~first).sum())
     value = float(values[~first].mean() - values[first].mean())
-    return Pulled(value, np.where(first, -1.0, 1.0) * weight * (values - means), weight)
+    return ItemStatistic(value, np.where(first, -1.0, 1.0) * weight * (values - means), weight)
 
 
-STATISTICS: Mapping[str, ItemStatistic] = {
+STATISTICS: Mapping[str, Estimator] = {
     "mean": mean,
     "d_z": standardised,
     "gap": gap_of_sides,
@@ -149,7 +149,7 @@ STATISTICS: Mapping[str, ItemStatistic] = {
 
 
 def over_items(
-    found: Pulled,
+    found: ItemStatistic,
     design: Design,
     *,
     ideal: float | None = None,
@@ -161,8 +161,13 @@ def over_items(
 
     No bound lies beyond `within`: the values that are possible.
     """
-    variance = design.variance(found.pulls, found.weight)
+    variance = design.variance(found.influence, found.weight)
     estimate = student(
-        found.value, variance, len(found.pulls), design.count, ideal=ideal, resampling=resampling
+        found.value,
+        variance,
+        len(found.influence),
+        design.count,
+        ideal=ideal,
+        resampling=resampling,
     )
     return bounded(estimate, within, tested)

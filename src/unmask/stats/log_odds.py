@@ -15,7 +15,7 @@ from unmask.stats.effects import Words, by_words, check_words, effect_estimate
 from unmask.stats.intervals import DEFAULTS, mean_estimate, student
 from unmask.stats.permutation import permutation
 from unmask.stats.student_t import quantile
-from unmask.types import Estimate, Floats, Result
+from unmask.types import Estimate, Floats
 
 
 def by_item(frame: pd.DataFrame) -> dict[str, float]:
@@ -82,11 +82,6 @@ def _pairs(
     count = int(items.max()) + 1
     sides = (np.bincount(items[some & mine], minlength=count) for mine in (first, ~first))
     return np.asarray(np.minimum(*sides))
-
-
-def of_result(result: Result) -> dict[str, float]:
-    """The log-odds of each item of a result, as its measure takes them."""
-    return (by_pieces if result.settings.get("by_pieces") else by_item)(result.items)
 
 
 def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) -> Floats:
@@ -175,7 +170,7 @@ def odds_ratio(
     )
     reach = quantile(1 - resampling.tail, variance.df) + quantile(0.8, variance.df)
     more = {k: v for k, v in estimate.more.items() if k != "clusters"}
-    more |= {"words": [len(x), len(y)], "detectable": reach * math.sqrt(value)}
+    more |= {"words": [len(x), len(y)], "mde": reach * math.sqrt(value)}
     return replace(estimate, more=more | {"p_method": f"t over {over}", "sided": "two"})
 
 

@@ -14,7 +14,7 @@ from unmask.stats.student_t import quantile
 LARGEST_STUDY = 100_000  # words or clusters that a study may be asked for
 # How sure a plan is that the pilot's variance is not larger (upper limit; Browne 1995).
 ASSURANCE = 0.6
-FRAME_STEPS = tuple(1.25**k for k in range(45))  # times the frames at hand
+TEMPLATE_STEPS = tuple(1.25**k for k in range(45))  # times the templates at hand
 
 
 def likeness(design_effect: float, crowd: float) -> float:
@@ -37,7 +37,7 @@ def clusters_needed(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Words or frames of a pilot: how many, how alike their items are, and how well that is known.
+    """Words or templates of a pilot: their number, how alike their items are, and how sure that is.
 
     `df` are the degrees of freedom of the correlation's estimate.
     """
@@ -57,7 +57,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What a run shows of the error of a share: words, frames, and items of each word.
+    """What a run shows of the error of a share: words, templates, and items of each word.
 
     `spread` is the variance of one answer.
     """
@@ -65,17 +65,17 @@ class Pilot:
     items: int
     spread: float
     words: Kind
-    frames: Kind | None = None
+    templates: Kind | None = None
 
     def reaches(
-        self, points: float, words: int, frames: int, *, power: float, level: float
+        self, points: float, words: int, templates: int, *, power: float, level: float
     ) -> bool:
-        """Whether so many words and frames show a difference of `points` with this power."""
+        """Whether so many words and templates show a difference of `points` with this power."""
         each = self.items / self.words.count
-        grown = frames / self.frames.count if self.frames else 1.0
+        grown = templates / self.templates.count if self.templates else 1.0
         items = words * each * grown
         alone = self.spread / items
-        kinds = [(self.words, words)] + ([(self.frames, frames)] if self.frames else [])
+        kinds = [(self.words, words)] + ([(self.templates, templates)] if self.templates else [])
         value, noise = alone, 0.0
         for kind, count in kinds:
             own = alone + self.spread * kind.feared(self.items / kind.count) * (
@@ -90,26 +90,26 @@ class Pilot:
     def needed(
         self, points: float, *, power: float = 0.8, level: float = 0.95
     ) -> tuple[int | None, int | None, tuple[int, int] | None]:
-        """Words at the frames at hand, frames at the words at hand, and fewest items with both.
+        """Words with these templates, templates with these words, and the fewest items with both.
 
-        None where no number is enough: other words do not make frames more.
+        None where no number is enough: other words do not make templates more.
         """
         check(power)
-        frames, words = (self.frames.count if self.frames else 1), self.words.count
+        templates, words = (self.templates.count if self.templates else 1), self.words.count
 
         def enough(w: int, f: int) -> bool:
             return self.reaches(points, w, f, power=power, level=level)
 
-        by_words = _first(lambda w: enough(w, frames), 3)
-        by_frames = _first(lambda f: enough(words, f), frames) if self.frames else None
+        by_words = _first(lambda w: enough(w, templates), 3)
+        by_templates = _first(lambda f: enough(words, f), templates) if self.templates else None
         both = None
-        if self.frames:
-            for times in FRAME_STEPS:
-                f = math.ceil(frames * times)
+        if self.templates:
+            for times in TEMPLATE_STEPS:
+                f = math.ceil(templates * times)
                 w = _first(lambda count, f=f: enough(count, f), 3)  # type: ignore[misc]
                 if w is not None and (both is None or w * f < both[0] * both[1]):
                     both = w, f
-        return by_words, by_frames, both
+        return by_words, by_templates, both
 
 
 def pilot_of(details: Mapping[str, Any], n: int) -> Pilot:
@@ -119,7 +119,7 @@ def pilot_of(details: Mapping[str, Any], n: int) -> Pilot:
         clusters = int(details.get("clusters") or n)
         alike = likeness(details.get("design_effect") or 1.0, n / clusters)
         return Pilot(n, 0.25, Kind(clusters, alike, max(clusters - 1.0, 1.0)))
-    kinds = {k: Kind(**shared[k]) for k in ("words", "frames") if k in shared}
+    kinds = {k: Kind(**shared[k]) for k in ("words", "templates") if k in shared}
     return Pilot(n, shared["spread"], **kinds)
 
 

@@ -29,19 +29,19 @@ Chosen = NDArray[np.bool_]
 class Sides(NamedTuple):
     """Family and side of each item [n]; an item without a side has none."""
 
-    family: Sequence[str]
-    side: Sequence[str]
+    group_pair: Sequence[str]
+    group: Sequence[str]
 
     def chosen(self, kept: Chosen) -> "Sides":
         """Those of some items."""
         some = np.flatnonzero(kept).tolist()
-        return Sides([self.family[i] for i in some], [self.side[i] for i in some])
+        return Sides([self.group_pair[i] for i in some], [self.group[i] for i in some])
 
     @property
     def known(self) -> bool:
         """Whether every item has a side, and a family has two."""
-        pairs = dict.fromkeys(zip(self.family, self.side, strict=True))
-        return all(self.side) and 2 in Counter(f for f, _ in pairs).values()
+        pairs = dict.fromkeys(zip(self.group_pair, self.group, strict=True))
+        return all(self.group) and 2 in Counter(f for f, _ in pairs).values()
 
 
 class Part(NamedTuple):
@@ -66,8 +66,8 @@ class Pairing:
 
     def __init__(self, sides: Sides, design: Design, macro: bool) -> None:
         self.sides, self.design, self.macro, self.made = sides, design, macro, Known(design.known)
-        self.family, self.side = codes(sides.family), codes(sides.side)
-        first = dict(reversed(list(zip(sides.family, sides.side, strict=True))))
+        self.group_pair, self.group = codes(sides.group_pair), codes(sides.group)
+        first = dict(reversed(list(zip(sides.group_pair, sides.group, strict=True))))
         self.first = np.array([first[f] == s for f, s in zip(*sides, strict=True)])
 
     def known(self, chosen: Chosen) -> bool:
@@ -87,13 +87,13 @@ class Pairing:
 
     def _parts(self, chosen: Chosen) -> Iterator[Part]:
         for family, names in self._families.items():
-            member = chosen & (self.family == family)
-            present = [n for n in names if (member & (self.side == n)).any()]
+            member = chosen & (self.group_pair == family)
+            present = [n for n in names if (member & (self.group == n)).any()]
             for n in present:
-                half = member & (self.side == n)
-                yield self._part(f"side:{self._named(half)}", half, half / half.sum())
+                half = member & (self.group == n)
+                yield self._part(f"group:{self._named(half)}", half, half / half.sum())
             if len(present) == len(names) == 2:  # of three sides no two are each other's opposite
-                name = f"sides:{self.sides.family[int(np.argmax(member))]}"
+                name = f"group_pair:{self.sides.group_pair[int(np.argmax(member))]}"
                 yield self._even(member, name)._replace(leads=True)
 
     def _part(self, name: str, chosen: Chosen, weight: Floats) -> Part:
@@ -102,13 +102,13 @@ class Pairing:
 
     def _named(self, half: Chosen) -> str:
         one = int(np.argmax(half))
-        return f"{self.sides.family[one]}/{self.sides.side[one]}"
+        return f"{self.sides.group_pair[one]}/{self.sides.group[one]}"
 
     @cached_property
     def _families(self) -> dict[int, list[int]]:
         """The sides of each family, by their codes, in the order in which they stand."""
         out: dict[int, list[int]] = {}
-        pairs = dict.fromkeys(zip(self.family.tolist(), self.side.tolist(), strict=True))
+        pairs = dict.fromkeys(zip(self.group_pair.tolist(), self.group.tolist(), strict=True))
         for family, side in pairs:
             out.setdefault(family, []).append(side)
         return out
@@ -116,21 +116,23 @@ class Pairing:
     def _even(self, chosen: Chosen, name: str) -> Part:
         weight = np.zeros(len(chosen))
         clusters = codes(self.design.clusters[chosen]) if self.macro else None
-        weight[chosen] = even_sides(codes(self.family[chosen]), codes(self.side[chosen]), clusters)
+        weight[chosen] = even_sides(
+            codes(self.group_pair[chosen]), codes(self.group[chosen]), clusters
+        )
         return self._part(name, chosen, weight)
 
 
 def chosen_sides(sides: Sides, design: Design, kept: Chosen) -> Sides:
     """Those of some items, made once for a design."""
-    key = ("sides", id(sides.family), id(sides.side), kept.tobytes())
+    key = ("sides", id(sides.group_pair), id(sides.group), kept.tobytes())
     return design.known.once(key, len(kept), lambda: (sides, sides.chosen(kept)))[1]
 
 
 def pairing(sides: Sides, design: Design, macro: bool) -> Pairing:
     """The pairing of some items' sides, made once for a design."""
     # It holds the sides, so that their place in memory is no other's.
-    key = ("pairing", macro, id(sides.family), id(sides.side))
-    return design.known.once(key, len(sides.side), lambda: Pairing(sides, design, macro))
+    key = ("pairing", macro, id(sides.group_pair), id(sides.group))
+    return design.known.once(key, len(sides.group), lambda: Pairing(sides, design, macro))
 
 
 class TwoSided:
@@ -151,7 +153,7 @@ class TwoSided:
         return self.pairing.known(chosen)
 
     def estimates(self, chosen: Chosen, resampling: Resampling = DEFAULTS) -> dict[str, Estimate]:
-        """What the sides say: `stereotype`, `word_preference`, `side:FAMILY/SIDE`, `sides:FAMILY`.
+        """What the sides say: `stereotype`, `word_preference`, `group:PAIR/GROUP`, `gap:PAIR`.
 
         `stereotype` is the score with the two sides of every family weighing the same.
         `sides:FAMILY` is the first side's share less the second's. `word_preference` is the root

@@ -13,13 +13,11 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
+from unmask.answer.verdict import holm, verdict
 from unmask.flow.items import ItemDesign
 from unmask.options import Resampling, Threshold
-from unmask.stats.cluster_pulls import stereotype_pulls
 from unmask.stats.clustering import codes
-from unmask.stats.multiplicity import family_wise
 from unmask.stats.preference import Preferences
-from unmask.stats.verdict import verdict
 from unmask.stats.word_preference import Sides
 from unmask.types import Floats
 
@@ -73,13 +71,15 @@ class _World:
 
     def __init__(self, tables: Sequence[pd.DataFrame]) -> None:
         self.facts = tables[0]
-        facts = {k: self.facts[k] for k in ("cluster", "family", "side", "frame")}
+        facts = {k: self.facts[k] for k in ("cluster", "group_pair", "group", "template")}
         self.design = ItemDesign(facts).design()
-        self.sides = Sides(self.facts.family.tolist(), self.facts.side.tolist())
+        self.sides = Sides(self.facts.group_pair.tolist(), self.facts.group.tolist())
         self.category = self.facts.category.to_numpy(str)
-        group = self.facts.family + "/" + self.facts.side
+        group = self.facts.group_pair + "/" + self.facts.group
         self.cell = codes(group.to_numpy(str) if self.sides.known else self.category)
-        self.family = codes(self.facts.family.to_numpy(str)) if self.sides.known else self.cell
+        self.group_pair = (
+            codes(self.facts.group_pair.to_numpy(str)) if self.sides.known else self.cell
+        )
         self.seen = [self._seen(t.win.to_numpy(float)) for t in tables]
         self.alike = self._alike([t.win.to_numpy(float) for t in tables])
 
@@ -114,24 +114,18 @@ class _World:
     def verdicts(self, rng: np.random.Generator, size: float, matters: Threshold) -> Floats:
         """One run: whether anything is biased, and the shares of whole scores and categories."""
         groups = ["", *sorted(set(self.category))]
-        facts = {str(k): self.facts[k].tolist() for k in self.facts}
-        estimates, pulls = [], []
+        estimates = []
         common = self._latent(rng, self.seen[0])
         for seen in self.seen:
             own = self._latent(rng, seen)
             z = np.sqrt(self.alike) * common + np.sqrt(1 - self.alike) * own
             wins = (z < ndtri(self._shares(seen, size))[self.cell]).astype(float)
             model = self._preferences(wins)
-            by_cluster = stereotype_pulls(facts, wins, groups)
             for name in groups:
                 chosen = np.ones(len(wins), bool) if name == "" else self.category == name
                 estimates.append(model.judged(chosen))
-                pulls.append(by_cluster[name])
-        p = family_wise([1.0 if e.p is None else e.p for e in estimates], pulls, FEW_DRAWS)
-        biased = [
-            verdict(e, matters.points, float(v)).word == "biased"
-            for e, v in zip(estimates, p, strict=True)
-        ]
+        p = holm([e.p for e in estimates])
+        biased = [verdict(e, matters.points, v).found for e, v in zip(estimates, p, strict=True)]
         table = np.array(biased).reshape(len(self.seen), len(groups))
         return np.array([table.any(), table[:, 0].mean(), table[:, 1:].mean()], float)
 
@@ -150,7 +144,7 @@ class _World:
     def _shares(self, seen: Seen, size: float) -> Floats:
         """The cells' shares with the stereotype at 50 + size: the liking for words stays."""
         family = np.zeros(len(seen.shares), np.int64)
-        family[self.cell] = self.family
+        family[self.cell] = self.group_pair
         latent = ndtri(seen.shares)
         out = np.empty_like(latent)
         for f in np.unique(family):
@@ -159,6 +153,3 @@ class _World:
             shift = brentq(lambda s, a=away: ndtr(a + s).mean() - 0.5 - size / 100, -9, 9)
             out[mine] = ndtr(away + shift)
         return np.clip(out, 1e-4, 1 - 1e-4)
-
-
-FEW_DRAWS = Resampling(draws=1000)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,33 +10,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.items import Items
+from unmask.answer.scales import SCALES, scale_of
 from unmask.errors import DataError, UnmaskError
-from unmask.flow.items import designed
 from unmask.options import Resampling, Threshold, amounts
-from unmask.reports.columns import UNITS
 from unmask.reports.results import gather
-from unmask.stats.comparison import (
-    effect_difference,
-    equivalence,
-    exact_mcnemar,
-    paired_difference,
-)
+from unmask.stats.comparison import equivalence, exact_mcnemar, paired_difference
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.margins import drawn_in, of_scores
+from unmask.stats.margins import drawn_in
 from unmask.stats.multiplicity import corrected
-from unmask.stats.preference import Ties, preferred
-from unmask.studies.paired_items import (
-    common,
-    in_order,
-    over_words,
-    same_items,
-    statistic_difference,
-    statistics_of,
-    wide,
-)
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Estimate, Floats, Result, Results
+from unmask.stats.preference import preferred
+from unmask.studies.contrast import PairedShares, paired_runs
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result, Results
 
 SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
+PAIR = (STEREOTYPE, ANTISTEREOTYPE)
+MOVED = 20  # items of an effect size that are listed
 NONE = "no margin is known in that unit; leave it out."
 
 
@@ -65,16 +53,6 @@ def runs_of(given: Any) -> list[Run]:
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")
     return runs
-
-
-def read_runs(folders: Sequence[Path]) -> list[Run]:
-    """The former name of `runs_of`; `compare` takes folders itself."""
-    warnings.warn(
-        "read_runs is now runs_of, and compare takes folders; the old name works until 0.3.",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return runs_of(folders)
 
 
 def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
@@ -130,7 +108,7 @@ def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
     """A margin by unit (points, d, odds); one in a unit that no result has is refused."""
     by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
     allowed = Threshold(**by_unit)
-    has = {UNITS[r.compared].name: r.title for r in results}
+    has = {SCALES[r.compared].unit: r.title for r in results}
     for unit, value in by_unit.items():
         if unit not in has:
             other, title = next(iter(has.items()))
@@ -179,12 +157,8 @@ def _pair(
     margin: Mapping[str, float],
     resampling: Resampling,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    if a.compared != b.compared:
-        raise DataError(f"{a.title} was scored in two ways ({a.compared} and {b.compared}).")
-    paired = _preferences if a.compared == "preference" else effects
-    if "statistic" in a.settings and "statistic" in b.settings:
-        paired = _statistics
-    estimate, items, details = paired(a, b, resampling)
+    runs = paired_runs([a, b], balanced=False, resampling=resampling)
+    estimate = runs.difference([0], [1])
     row = {
         "first": first,
         "second": second,
@@ -201,116 +175,64 @@ def _pair(
         "p": estimate.p,
         "borderline": estimate.p is not None
         and (estimate.p <= 1 - estimate.level) != estimate.excludes_ideal,
-        **details,
+        "only_first": runs.unpaired[0],
+        "only_second": runs.unpaired[1],
     }
+    before, after = runs.values
+    items = pd.DataFrame(
+        {"item": runs.names, "before": before, "after": after, "moved": after - before}
+    )
+    if isinstance(runs, PairedShares):
+        row |= _of_shares(a, b, runs, resampling)
+        items = items.assign(moved=runs.margins()[1] - runs.margins()[0])
+        items = _most_moved(items[items.before != items.after])
+    else:
+        items = _most_moved(items).head(MOVED)
     if margin:
-        least = margin.get(UNITS[a.compared].name)
+        least = margin.get(scale_of(a).unit)
         row["p_equivalent"] = math.nan if least is None else equivalence(estimate, least)
-    items = items.assign(first=first, second=second, measure=a.measure, data=a.data)
-    return row, items
+    items = items.merge(_readable(b), on="item", how="left")
+    return row, items.assign(first=first, second=second, measure=a.measure, data=a.data)
 
 
-_Paired = tuple[Estimate, pd.DataFrame, dict[str, Any]]
-
-
-def _preferences(a: Result, b: Result, resampling: Resampling) -> _Paired:
-    a, b = same_items(a, b)
-    one, two = wide(a), wide(b)
-    shared, left = common(one, two, a.data)
-    one, two = one.loc[shared], two.loc[shared]
-    kin = designed(one)
-    # A tie that is dropped in one run may be none in the other: here it counts a half.
-    ties: Ties = "strict" if a.settings.get("ties", "strict") == "strict" else "half"
-    wins = [preferred(t["stereotype"], t["antistereotype"], ties) for t in (one, two)]
+def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling) -> dict[str, Any]:
+    """What a comparison of shares shows as well: McNemar's test, the mean margin, lms and icat."""
+    p, lost, won = exact_mcnemar(*runs.values)
+    independent = runs.design.count == len(runs.names)  # McNemar's test takes items as such
+    details: dict[str, Any] = {"p_mcnemar": p if independent else math.nan}
+    details |= {"lost": lost, "won": won}
     macro = a.settings.get("average") == "macro"
-    estimate = paired_difference(
-        wins[0], wins[1], kin, macro=macro, scale=100.0, resampling=resampling
-    )
-    p, lost, won = exact_mcnemar(wins[0], wins[1])
-    p = p if kin.count == len(one) else math.nan  # it takes items as independent
-    margins = [_margins(r, t) for r, t in ((a, one), (b, two))]
+    margins = runs.margins()
     finite = np.isfinite(margins[1] - margins[0])
-    ratio = None
     if finite.any():
-        one_, two_ = (drawn_in(m[finite]) for m in margins)
-        some = kin.chosen(finite)
-        ratio = paired_difference(one_, two_, some, macro=macro, resampling=resampling)
-    items = pd.DataFrame(
-        {"item": shared, "before": wins[0], "after": wins[1], "moved": margins[1] - margins[0]}
-    )
-    items = _most_moved(items[items.before != items.after]).merge(_shown(b), on="item", how="left")
-    details: dict[str, Any] = {"p_mcnemar": p, "lost": lost, "won": won}
-    if UNRELATED in one and UNRELATED in two:
-        details |= _meaning(a, b, (one, two), kin, resampling)
-    details |= {"margin": ratio.value, "p_margin": ratio.p} if ratio else {}
-    return estimate, items, details | left
+        one, two = (drawn_in(m[finite]) for m in margins)
+        design = runs.design.chosen(finite)
+        ratio = paired_difference(one, two, design, macro=macro, resampling=resampling)
+        details |= {"margin": ratio.value, "p_margin": ratio.p}
+    if all(UNRELATED in t for t in runs.tables):
+        lms = [
+            np.mean([preferred(t[k], t[UNRELATED], "half") for k in PAIR], axis=0)
+            for t in runs.tables
+        ]
+        e = paired_difference(
+            lms[0], lms[1], runs.design, macro=macro, scale=100.0, resampling=resampling
+        )
+        details |= {"lms": e.value, "lms_low": e.low, "lms_high": e.high, "lms_p": e.p}
+        if "icat" in a.extras and "icat" in b.extras:
+            details["icat"] = b.extras["icat"].value - a.extras["icat"].value
+    return details
 
 
-def _statistics(a: Result, b: Result, resampling: Resampling) -> _Paired:
-    """Difference of a statistic of items, on those that both runs have."""
-    before, after, shared, left = statistics_of(a, b)
-    estimate = statistic_difference(before, after, resampling)
-    items = pd.DataFrame(
-        {
-            "item": shared,
-            "before": before.values,
-            "after": after.values,
-            "moved": after.values - before.values,
-        }
-    )
-    shown = b.items.drop_duplicates("item")[["item", "category", "sentence"]]
-    return estimate, _most_moved(items).head(20).merge(shown, on="item", how="left"), dict(left)
-
-
-def _margins(result: Result, table: pd.DataFrame) -> Floats:
-    """By how much the stereotype scores higher, as the result's own margins have it."""
-    pro, anti = (table[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE))
-    return of_scores(pro, anti, bool(result.settings.get("probabilities")))
-
-
-def _shown(result: Result) -> pd.DataFrame:
+def _readable(result: Result) -> pd.DataFrame:
     """Category and sentences of each item, for a reader."""
-    frame = result.items
-    sentences = frame.pivot(index="item", columns="label", values="sentence")
-    facts = frame.drop_duplicates("item").set_index("item")[["category"]]
-    return facts.join(sentences[[STEREOTYPE, ANTISTEREOTYPE]]).reset_index()
-
-
-def _meaning(
-    a: Result, b: Result, tables: Sequence[pd.DataFrame], kin: Any, resampling: Resampling
-) -> dict[str, Any]:
-    """Paired difference of lms, and that of icat, which has no interval."""
-    sides = [
-        np.mean([preferred(t[k], t[UNRELATED], "half") for k in (STEREOTYPE, ANTISTEREOTYPE)], 0)
-        for t in tables
-    ]
-    macro = a.settings.get("average") == "macro"
-    estimate = paired_difference(
-        sides[0], sides[1], kin, macro=macro, scale=100.0, resampling=resampling
-    )
-    out = {
-        "lms": estimate.value,
-        "lms_low": estimate.low,
-        "lms_high": estimate.high,
-        "lms_p": estimate.p,
-    }
-    if "icat" in a.extras and "icat" in b.extras:
-        out["icat"] = b.extras["icat"].value - a.extras["icat"].value
-    return out
+    items = Items(result)
+    facts = items.first[["category"]]
+    if items.has_reasons and {*PAIR} <= {*items.frame.label}:
+        facts = facts.join(items.sentences()[list(PAIR)])
+    elif "sentence" in items.frame and "statistic" in result.settings:
+        facts = facts.join(items.first[["sentence"]])
+    return facts.reset_index() if items.has_reasons else facts.iloc[:0].reset_index()[["item"]]
 
 
 def _most_moved(items: pd.DataFrame) -> pd.DataFrame:
     return items.reindex(items.moved.abs().sort_values(ascending=False).index)
-
-
-def effects(a: Result, b: Result, resampling: Resampling) -> _Paired:
-    """Difference of effect sizes over the same words, each by the measure's own statistic."""
-    values, kept, left = over_words(a, b)
-    before, after = in_order(kept, left)
-    estimate = effect_difference(values, before, after, resampling)
-    words = [w for v in kept.values() for w in v]
-    pulls = [v - np.concatenate(w) for v, w in zip(values, (before, after), strict=True)]
-    items = pd.DataFrame(
-        {"item": words, "before": pulls[0], "after": pulls[1], "moved": pulls[1] - pulls[0]}
-    )
-    return estimate, _most_moved(items).head(20), {"only_first": 0, "only_second": 0}

@@ -12,6 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from unmask.answer.fitness import assessed
+from unmask.answer.items import Items
+from unmask.answer.scales import scale_of
+from unmask.answer.verdict import judged_estimate, verdict
 from unmask.errors import DataError
 from unmask.flow.results import accuracy_of, preferences
 from unmask.options import Resampling
@@ -19,13 +22,7 @@ from unmask.stats import log_odds
 from unmask.stats.effects import by_words
 from unmask.stats.item_statistics import STATISTICS
 from unmask.stats.student_t import quantile
-from unmask.stats.verdict import judged, verdict
-from unmask.studies.paired_items import (
-    TEMPLATES,
-    item_facts,
-    statistic_facts,
-    template_halves,
-)
+from unmask.studies.contrast import statistic_facts, template_halves
 from unmask.types import Estimate, Result, Results
 
 TOLERANCE = 1e-6
@@ -49,13 +46,14 @@ def _recomputed(result: Result, level: float) -> Result:
 def _checked(result: Result, level: float) -> Result:
     _check_coverage(result)
     result = _check_accuracy(result)
-    if result.compared == "preference" and "sequence" not in result.overall.method:
+    if scale_of(result).paired and "sequence" not in result.overall.method:
         result = _shares(result, level)
     else:
         _check_value(result)
         result = _moved(result, level)
     verdicts = {
-        name: verdict(judged(result, name)[1], v.matters) for name, v in result.verdicts.items()
+        name: verdict(judged_estimate(result, name)[1], v.matters)
+        for name, v in result.verdicts.items()
     }
     return replace(result, verdicts=verdicts)
 
@@ -101,7 +99,7 @@ def _check_coverage(result: Result) -> None:
 
 def _check_accuracy(result: Result) -> Result:
     """The token accuracy, where the items have their tokens; one without its constant is none."""
-    if result.compared != "preference" or not {"tokens", "hits"} <= {*result.items.columns}:
+    if not scale_of(result).paired or not {"tokens", "hits"} <= {*result.items.columns}:
         return result
     found, stated = accuracy_of(result.items, Resampling()), result.accuracy
     if stated is not None and (found is None or abs(found.value - stated.value) > 0.01):
@@ -121,12 +119,12 @@ def _check_value(result: Result) -> None:
         first = frame[frame.reason.isna()].drop_duplicates("item")
         values = first.value.to_numpy(float)
         value = STATISTICS[str(name)](values, statistic_facts(first)).value
-    elif result.compared in TEMPLATES and not result.settings.get("samples"):
-        scores = log_odds.of_result(result)
-        (x, x_words), (y, y_words) = template_halves(item_facts(result), scores, list(scores))
+    elif scale_of(result).templates and not result.settings.get("samples"):
+        scores = Items(result).log_odds()
+        (x, x_words), (y, y_words) = template_halves(Items(result).first, scores, list(scores))
         words = by_words(x, y, x_words, y_words)
         value = words.value
-        if result.compared == "odds":  # other templates can only add to its error
+        if scale_of(result).is_factor:  # other templates can only add to its error
             least = log_odds.odds_ratio(words)
             value = least.value
             if result.overall.se < 0.99 * least.se:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtri
 
+from unmask.answer.items import Items
 from unmask.data import catalogue
 from unmask.data.controls import controlled
 from unmask.errors import DataError, NotApplicable
@@ -24,7 +25,6 @@ from unmask.stats.crossed import fitted
 from unmask.stats.preference import preferred
 from unmask.stats.word_preference import Sides, TwoSided
 from unmask.studies.calibration import calibrate
-from unmask.studies.paired_items import wide
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset, Result
 
@@ -139,13 +139,13 @@ def _scored(
 
 def margins(result: Result) -> pd.DataFrame:
     """An item a row: the stereotype's lead, its side (1, 0 or a half), and its kin."""
-    table = wide(result)
+    table = Items(result).scores()
     pro, anti = (table[k].to_numpy(float) for k in ("stereotype", "antistereotype"))
-    group = table.family + "/" + table.side
-    known = bool((table.side != "").all())
+    cell = table.group_pair + "/" + table.group
+    known = bool((table.group != "").all())
     category = result.items.drop_duplicates("item").set_index("item").category
     table = table.assign(lead=pro - anti, win=preferred(pro, anti, "half"), category=category)
-    return table.assign(group=group if known else table.category)
+    return table.assign(cell=cell if known else table.category)
 
 
 # ---------------------------------------------------------------- over items
@@ -176,15 +176,17 @@ def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, floa
     count; None with fewer than MIN_FAMILIES.
     """
     names = ("generalizability", "low", "high")
-    if not (table.side != "").all():
+    if not (table.group != "").all():
         return dict.fromkeys(names)
-    sides = Sides(table.family.tolist(), table.side.tolist())
+    sides = Sides(table.group_pair.tolist(), table.group.tolist())
     design = designed(table)
     wins = table.win.to_numpy(float)
     two = TwoSided(wins, sides, design, fitted(wins, design))
-    whole = table.groupby("family").side.nunique()
+    whole = table.groupby("group_pair").group.nunique()
     some = [
-        two.stereotype((table.family == f).to_numpy()) for f, count in whole.items() if count == 2
+        two.stereotype((table.group_pair == f).to_numpy())
+        for f, count in whole.items()
+        if count == 2
     ]
     some = [e for e in some if e.se > 0]  # one cluster has no error
     if len(some) < MIN_FAMILIES:
@@ -198,13 +200,13 @@ def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, floa
 
 def alpha(table: pd.DataFrame) -> float | None:
     """Cronbach's alpha over frames, words as cases within their side: the mean over families."""
-    if not (table.frame != "").all():
+    if not (table.template != "").all():
         return None
     values, sizes = [], []
-    usual = table.groupby(["group", "frame"]).lead.transform("mean")
+    usual = table.groupby(["cell", "template"]).lead.transform("mean")
     centred = table.assign(lead=table.lead - usual)
-    for _, family in centred.groupby("family"):
-        matrix = family.pivot_table(index="cluster", columns="frame", values="lead").dropna()
+    for _, family in centred.groupby("group_pair"):
+        matrix = family.pivot_table(index="cluster", columns="template", values="lead").dropna()
         value = _alpha_or_none(matrix.to_numpy(float))
         if value is not None:
             values.append(value)
@@ -251,11 +253,11 @@ def _agreement(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, Any]:
     """
     means = []
     for t in (one, two):
-        apart = t.lead - t.groupby("group").lead.transform("mean")
+        apart = t.lead - t.groupby("cell").lead.transform("mean")
         means.append(apart.groupby(t.cluster).mean())
     r = correlation(means[0].to_numpy(), means[1].loc[means[0].index].to_numpy(), "spearman")
     same = float(1 - np.abs(one.win.to_numpy() - two.win.to_numpy()).mean())  # a tie counts half
-    a, b = (t.groupby("group").win.transform("mean").to_numpy() for t in (one, two))
+    a, b = (t.groupby("cell").win.transform("mean").to_numpy() for t in (one, two))
     chance = float(np.mean(a * b + (1 - a) * (1 - b)))
     kappa = (same - chance) / (1 - chance) if chance < 1 - 1e-9 else None
     line = {"correlation": r.value, "low": r.low, "high": r.high, "n": r.n}
@@ -314,9 +316,9 @@ def discrimination(frames: Frames) -> pd.DataFrame:
     """How far each item goes with the rest of its group, over measures and models."""
     wins = pd.concat({k: t.win for k, t in frames.items()}, axis=1)
     leads = pd.concat({k: t.lead / t.lead.std() for k, t in frames.items()}, axis=1)
-    facts = pd.concat([t[["category", "cluster", "group"]] for t in frames.values()])
+    facts = pd.concat([t[["category", "cluster", "cell"]] for t in frames.values()])
     facts = facts[~facts.index.duplicated()].loc[wins.index]
-    rest, others = (_rest(values, facts.group) for values in (wins, leads))
+    rest, others = (_rest(values, facts.cell) for values in (wins, leads))
     agreed = (wins - 0.5) * np.sign(rest - 0.5) + 0.5
     mean = 100 * rest.mean(axis=1)
     out = facts.assign(agreement=100 * agreed.mean(axis=1), rest=mean)

@@ -53,21 +53,21 @@ def needs(
 def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
     details, n = r.overall.more, r.overall.n
     pilot = pilot_of(details, n)
-    words, frames, both = pilot.needed(points, power=power, level=level)
+    words, templates, both = pilot.needed(points, power=power, level=level)
     each = n / pilot.words.count
     return {
         "measure": r.measure,
         "data": r.data,
         "unit": "points",
-        "detects": details.get("detectable"),
+        "detects": details.get("mde"),
         "items": n,
         "words": pilot.words.count,
-        "frames": pilot.frames.count if pilot.frames else None,
+        "templates": pilot.templates.count if pilot.templates else None,
         "items needed": None if words is None else math.ceil(words * each),
         "words needed": words,
-        "frames needed": frames,
-        "words and frames": None if both is None else f"{both[0]} in {both[1]}",
-        "advice": _advice(pilot, points, words, frames, both),
+        "templates needed": templates,
+        "words and templates": None if both is None else f"{both[0]} in {both[1]}",
+        "advice": _advice(pilot, points, words, templates, both),
     }
 
 
@@ -75,21 +75,21 @@ def _advice(
     pilot: Pilot,
     points: float,
     words: int | None,
-    frames: int | None,
+    templates: int | None,
     both: tuple[int, int] | None,
 ) -> str:
     """What bounds the error, in a sentence."""
-    have, framed = pilot.words.count, pilot.frames.count if pilot.frames else 0
+    have, n_templates = pilot.words.count, pilot.templates.count if pilot.templates else 0
     if words is not None and words <= have:
         return "these items are enough"
-    if words is None and both is None and frames is None:
-        return f"no number of words or frames shows {points:g} points"
+    if words is None and both is None and templates is None:
+        return f"no number of words or templates shows {points:g} points"
     if words is None:
-        missing = (frames if frames is not None else both[1] if both else 0) - framed
-        return f"no number of words will do in {framed} frames: {missing} more frames"
+        missing = (templates if templates is not None else both[1] if both else 0) - n_templates
+        return f"no number of words will do in {n_templates} templates: {missing} more templates"
     missing = words - have
-    if frames is not None and frames - framed < missing / 4:
-        return f"{frames - framed} more frames, not {missing} more words"
+    if templates is not None and templates - n_templates < missing / 4:
+        return f"{templates - n_templates} more templates, not {missing} more words"
     return f"{missing} more words"
 
 
@@ -97,14 +97,14 @@ def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:
     details = r.overall.more
     words = sum(details["words"]) / 2 if "words" in details else math.nan
     needed = words_needed(d, details.get("ratio", 1.0), power=power, level=level)
-    if r.settings.get("random") == "attributes" and details.get("detectable"):
+    if r.settings.get("random") == "attributes" and details.get("mde"):
         # All four sets are a sample, and grow together: the error falls with their root.
-        needed = max(needed, math.ceil(words * (details["detectable"] / d) ** 2))
+        needed = max(needed, math.ceil(words * (details["mde"] / d) ** 2))
     return {
         "measure": r.measure,
         "data": r.data,
         "unit": "d",
-        "detects": details.get("detectable"),
+        "detects": details.get("mde"),
         "words a side": words,
         "words a side needed": needed,
     }

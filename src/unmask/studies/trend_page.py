@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports.columns import UNITS
+from unmask.answer.scales import SCALES
 from unmask.reports.figures.study_charts import trends
 from unmask.reports.html.study_page import Study, Table
 from unmask.studies.trend import Change, Trend
@@ -13,9 +13,9 @@ from unmask.studies.trend import Change, Trend
 def sentences(followed: Trend) -> list[str]:
     """What changed, in sentences; then what did not."""
     out = [_told(c) for c in followed.changes]
-    changed = {c.concern for c in followed.changes}
+    changed = {c.bias_type for c in followed.changes}
     gone = set(followed.untested)
-    rest = [c for c in dict.fromkeys(followed.scores.concern) if c not in changed | gone]
+    rest = [c for c in dict.fromkeys(followed.scores.bias_type) if c not in changed | gone]
     if rest:
         mark = "; " if any("," in c for c in rest) else ", "
         out.append(
@@ -32,12 +32,12 @@ def sentences(followed: Trend) -> list[str]:
 
 
 def _told(change: Change) -> str:
-    unit, d = UNITS[change.compared], change.difference
+    unit, d = SCALES[change.compared], change.difference
     rose = "rose" if d.value > 0 else "fell"
     before, after = (unit.text(v) for v in (change.before, change.after))
     what = " of 100 pairs" if unit.head == "score" else ""
     by = unit.change(d.value, d.low, d.high)
-    about = change.concern[:1].upper() + change.concern[1:]
+    about = change.bias_type[:1].upper() + change.bias_type[1:]
     head = "" if what else f"{unit.head} "
     return (
         f"{about} {rose} from {change.last} to {change.first}: {head}{before} before, "
@@ -51,38 +51,38 @@ def study(followed: Trend) -> Study:
     tables = [Table("scores", "Scores by run", followed.scores.drop(columns="place"))]
     if len(changes):
         tables.insert(0, Table("changes", "Changes that are real", changes, first=True))
-    marked = {(c.concern, c.first) for c in followed.changes}
+    marked = {(c.bias_type, c.first) for c in followed.changes}
     shown = followed.scores.assign(
         changed=[
-            k in marked for k in zip(followed.scores.concern, followed.scores.run, strict=True)
+            k in marked for k in zip(followed.scores.bias_type, followed.scores.run, strict=True)
         ]
     )
     figures = [
         trends(f"trend-{head}", f"Scores over {len(followed.runs)} runs", part, UNITS_BY_HEAD[head])
-        for head, part in shown.groupby(shown.compared.map(lambda c: UNITS[c].head), sort=False)
+        for head, part in shown.groupby(shown.compared.map(lambda c: SCALES[c].head), sort=False)
     ]
     remarks = [
         "A change is real where the mean answers before and after differ, on the same items, after "
-        "correction over all places and concerns."
+        "correction over all places and bias types."
     ]
     title = f"Trend over {len(followed.runs)} runs"
     return Study(title, tables, figures, remarks, answer=sentences(followed))
 
 
-UNITS_BY_HEAD = {unit.head: unit for unit in UNITS.values()}
+UNITS_BY_HEAD = {unit.head: unit for unit in SCALES.values()}
 
 
 def _change_row(change: Change) -> dict[str, Any]:
-    unit, d = UNITS[change.compared], change.difference
+    unit, d = SCALES[change.compared], change.difference
     return {
-        "concern": change.concern,
+        "bias_type": change.bias_type,
         "from": change.last,
         "to": change.first,
-        "before": unit.shown(change.before),
-        "after": unit.shown(change.after),
-        "difference": unit.shown(d.value),
-        "low": unit.shown(d.low),
-        "high": unit.shown(d.high),
+        "before": unit.show(change.before),
+        "after": unit.show(change.after),
+        "difference": unit.show(d.value),
+        "low": unit.show(d.low),
+        "high": unit.show(d.high),
         "p corrected": change.p,
         "by": f"{change.measure} on {change.data}",
     }

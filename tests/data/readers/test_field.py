@@ -8,7 +8,7 @@ import pytest
 import unmask
 from conftest import shared_file
 from unmask.data import catalogue
-from unmask.data.field_cards import REDDITBIAS
+from unmask.data.cards import sentence_sets
 from unmask.data.readers.field import read_gest, read_redditbias, read_winoqueer
 from unmask.data.readers.table import read_table
 from unmask.errors import DataError
@@ -31,11 +31,10 @@ def field_data(monkeypatch):
 
 @pytest.mark.parametrize("dimension", RELEASED)
 def test_the_t_values_of_the_released_perplexities(dimension, tmp_path, field_data):
-    minor, dominant, *_ = REDDITBIAS[dimension]
+    card = sentence_sets()[f"redditbias-{dimension}"]
     rows = []
-    for group, label in ((minor, "stereotype"), (dominant, "antistereotype")):
-        file = f"reddit_comments_{dimension}_{group}_biased_test_reduced.csv"
-        table = read_table(shared_file(f"field/redditbias/{dimension}/{file}"), ["perplexity"])
+    for path, label in ((card.path, "stereotype"), (card.needs[0].path, "antistereotype")):
+        table = read_table(shared_file(f"field/{path}"), ["perplexity"])
         rows += [{"id": f"{n}/{label}", "score": r["perplexity"]} for n, r in enumerate(table)]
     path = tmp_path / "dialogpt.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -65,7 +64,7 @@ def test_g_s_of_the_released_predictions(model, tmp_path, field_data):
         rows = []
         for item, line in zip(items, file.read_text().split(), strict=True):
             value = math.log(10) * float(line)  # they are to base 10, the man's less the woman's
-            both = (value, 0.0) if item.side == "men" else (0.0, value)
+            both = (value, 0.0) if item.group == "men" else (0.0, value)
             labels = ("stereotype", "antistereotype")
             rows += [
                 {"id": f"{item.id}/{k}", "score": v} for k, v in zip(labels, both, strict=True)
@@ -101,7 +100,7 @@ def test_counts_of_the_released_files(field_data):
 
 def test_german_professions_pair_by_their_english_name(field_data):
     items = catalogue.sentences("bec-pro-de").items
-    frames = {i.frame for i in items}
+    frames = {i.template for i in items}
     assert len(frames) == 5
     text = next(i for i in items if "Arbeitstag" in i.texts["stereotype"].string).texts
     assert ", der " in text["stereotype"].string + text["antistereotype"].string
@@ -148,7 +147,7 @@ def test_a_stereotype_names_its_speaker(tmp_path):
     assert len(items) == 8
     assert items[0].texts["stereotype"].string == 'He said: "I am strong."'
     assert items[7].texts["stereotype"].string == '"I wept.", the woman said.'
-    assert {i.side for i in items} == {"men", "women"}
+    assert {i.group for i in items} == {"men", "women"}
 
 
 def test_a_measure_that_needs_more_than_scores_is_refused(tmp_path, field_data):

@@ -119,7 +119,7 @@ def test_bec_pro_as_pairs_and_as_templates(tmp_path):
     assert [t.string for t in item.texts.values()] == ["She is a clerk.", "He is a clerk."]
     test = occupations.read_bec_pro_templates(path)
     assert len(test.items) == 4
-    assert {i.side for i in test.items if i.cluster == "driver"} == {"A"}
+    assert {i.group for i in test.items if i.cluster == "driver"} == {"A"}
     text = test.items[0].texts["x:my uncle"]
     assert text.string[slice(*text.spans["target"][0])] == "My uncle"
     with pytest.raises(DataError, match="two words a side; here are 1 and 1"):

@@ -35,7 +35,7 @@ def test_two_subjects_in_both_orders_and_both_questions(tmp_path):
 def test_two_lists_meet_across(tmp_path):
     at = files(tmp_path)
     data = read_unqover(at["slots"], at["acts"], at["men"], at["subjects"], name="made", most=2)
-    assert {i.family for i in data.items} == {"Bob/Ann", "Bob/Bob", "Joe/Ann", "Joe/Bob"}
+    assert {i.group_pair for i in data.items} == {"Bob/Ann", "Bob/Bob", "Joe/Ann", "Joe/Bob"}
 
 
 def test_a_line_that_is_no_template_is_refused(tmp_path):

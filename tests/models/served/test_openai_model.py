@@ -354,11 +354,12 @@ def test_tokens_without_a_spelling_do_not_mix_up_sentences():
 
 
 def test_an_interruption_does_not_wait_for_a_server_that_hangs(tmp_path):
-    with serving(faults=["hang"] * 100) as (_, name):
+    with serving(faults=["hang"] * 100) as (server, name):
         code = f"import unmask; unmask.run({name!r}, 'll', 'bundled-pairs')"
         call = [sys.executable, "-c", code]
         made = subprocess.Popen(call, stderr=subprocess.DEVNULL, preexec_fn=hears_interruptions)
-        time.sleep(12)
+        while len(server.faults) == 100:  # until it waits for an answer
+            time.sleep(0.1)
         began = time.monotonic()
         made.send_signal(signal.SIGINT)
         made.wait(timeout=10)

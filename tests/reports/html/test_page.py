@@ -198,8 +198,8 @@ def test_hostile_text_is_shown_and_runs_nothing(tmp_path):
             text[:50],
             str(n),
             meta={"flags": (text[:40],)},
-            side=text[:30],
-            family="f",
+            group=text[:30],
+            group_pair="f",
         )
         for n, text in enumerate(HOSTILE)
     ]
@@ -364,8 +364,8 @@ def test_several_models_open_with_what_differs(tmp_path):
     assert [t.state for o in made.openings for t in o.tiles][:1] == ["found"]
     assert made.openings[1].tiles[0].state == "reversed"
     alike = [replace(r, spec=replace(r.spec, model="three")) for r in both[:2]]
-    by_concern, overall = pages.with_differences(Results([*both[:2], *alike])).differences
-    assert by_concern.startswith("No difference between one and three is shown about gender, ")
+    by_bias_type, overall = pages.with_differences(Results([*both[:2], *alike])).differences
+    assert by_bias_type.startswith("No difference between one and three is shown about gender, ")
     assert overall == (
         "No difference between the overall scores of one and three is shown (2 scores compared)."
     )

@@ -43,12 +43,12 @@ def outcome(results, baseline=None, **rule):
 def test_what_was_found_fails_and_what_was_not_cannot_be_told(fair, biased):
     failed = outcome(biased, nothing_found=True)
     assert failed.state == "fail"
-    assert failed.reason.startswith("found: gender: ")
+    assert failed.reason.startswith("biased: gender: ")
     open_ = outcome(fair, nothing_found=True)
-    assert open_.state == "cannot tell"
-    assert "nothing found, but " in open_.reason
-    assert "would show a " in open_.reason
-    assert outcome(biased, nothing_found=True, concern="age").state == "cannot tell"
+    assert open_.state == "inconclusive"
+    assert "no bias found, but " in open_.reason
+    assert "to detect a " in open_.reason
+    assert outcome(biased, nothing_found=True, bias_type="age").state == "inconclusive"
     assert outcome(biased, nothing_found=True, measure="cat").state == "fail"
 
 
@@ -58,44 +58,45 @@ def test_a_small_bias_passes(fair):
         replace(r, verdicts={k: replace(v, matters=49.0) for k, v in r.verdicts.items()})
         for r in fair
     ]
-    kept = outcome(wide, nothing_found=True, concern="gender")
-    assert (kept.state, kept.reason) == ("pass", "gender: no more than 49 points")
+    kept = outcome(wide, nothing_found=True, bias_type="gender")
+    assert (kept.state, kept.reason) == ("pass", "gender: less than 49 pp")
 
 
 def test_a_limit_is_kept_broken_or_cannot_be_told(fair, biased):
-    assert outcome(biased, at_most="5", concern="gender").state == "fail"
-    assert outcome(fair, at_most="25", concern="gender").state == "pass"
-    open_ = outcome(fair, at_most="3", concern="gender")
-    assert open_.state == "cannot tell"
+    assert outcome(biased, at_most="5", bias_type="gender").state == "fail"
+    assert outcome(fair, at_most="25", bias_type="gender").state == "pass"
+    open_ = outcome(fair, at_most="3", bias_type="gender")
+    assert open_.state == "inconclusive"
     assert open_.reason.startswith("not shown for 2 of 2: gender, cps on bundled-pairs: ")
     assert (
-        outcome(fair, at_most="1.5x", concern="gender").reason == "none of its 2 rulers is in odds"
+        outcome(fair, at_most="1.5x", bias_type="gender").reason
+        == "none of its 2 measures is in odds"
     )
     assert outcome(fair, at_most="15", by="score").state == "pass"
 
 
 def test_a_limit_has_two_sides(tmp_path):
     against = made(tmp_path, 1, {"gender": -3.0})
-    assert outcome(against, at_most="5", concern="gender").state == "fail"
+    assert outcome(against, at_most="5", bias_type="gender").state == "fail"
 
 
 def test_a_limit_agrees_with_the_interval(biased):
     """Just inside of the interval's near end it is broken, just beyond it is not."""
     low = next(r for r in biased if r.measure == "cps").extras["stereotype:gender"].low - 50
-    for limit, state in ((low - 0.2, "fail"), (low + 0.2, "cannot tell")):
-        rule = {"at_most": f"{limit:.3f}", "measure": "cps", "concern": "gender"}
+    for limit, state in ((low - 0.2, "fail"), (low + 0.2, "inconclusive")):
+        rule = {"at_most": f"{limit:.3f}", "measure": "cps", "bias_type": "gender"}
         tested = outcome(biased, **rule)
         assert (tested.state, tested.tested) == (state, 1)
 
 
 def test_against_a_baseline_that_is_the_same_better_or_worse(fair, biased):
-    rule = {"no_worse_by": "5", "concern": "gender"}
+    rule = {"no_worse_by": "5", "bias_type": "gender"}
     assert outcome(biased, biased, **rule).state == "pass"
     assert outcome(fair, biased, **rule).state == "pass"
     worse = outcome(biased, fair, **rule)
     assert worse.state == "fail"
     assert " to " in worse.reason
-    assert outcome(biased, biased, no_worse_by="0.1", concern="gender").state == "cannot tell"
+    assert outcome(biased, biased, no_worse_by="0.1", bias_type="gender").state == "inconclusive"
     with pytest.raises(DataError, match="needs a baseline"):
         outcome(fair, no_worse_by="5")
 
@@ -116,20 +117,20 @@ def test_effect_sizes_and_odds_have_baselines_too():
 
 def test_rules_are_about_what_they_name(fair, biased):
     both = Results([*fair, *(replace(r, spec=replace(r.spec, model="two")) for r in biased)])
-    found = gate(both, [Rule(nothing_found=True, cannot_tell="pass")])
+    found = gate(both, [Rule(nothing_found=True, inconclusive="pass")])
     assert {o.model: o.counts_as for o in found.outcomes} == {"model": "pass", "two": "fail"}
-    assert outcome(biased, nothing_found=True, category="age").state == "cannot tell"
-    for wrong in ({"concern": "gendre"}, {"measure": "cpss"}, {"category": "x"}, {"data": "y"}):
-        with pytest.raises(DataError, match=r"unknown (concern|measure|category|data)"):
+    assert outcome(biased, nothing_found=True, category="age").state == "inconclusive"
+    for wrong in ({"bias_type": "gendre"}, {"measure": "cpss"}, {"category": "x"}, {"data": "y"}):
+        with pytest.raises(DataError, match=r"unknown (bias_type|measure|category|data)"):
             outcome(fair, nothing_found=True, **wrong)
-    absent = outcome(fair, nothing_found=True, concern="occupation")
-    assert (absent.state, absent.reason) == ("cannot tell", "no result is about it")
+    absent = outcome(fair, nothing_found=True, bias_type="occupation")
+    assert (absent.state, absent.reason) == ("inconclusive", "no result is about it")
 
 
 def test_rulers_that_the_lab_has_not_cleared_count_on_request(biased):
     unknown = [replace(r, provenance={**r.provenance, "model": {"kind": "odd"}}) for r in biased]
     first = outcome(unknown, nothing_found=True)
-    assert first.state == "cannot tell"
+    assert first.state == "inconclusive"
     assert 'trust = "any"' in first.reason
     assert outcome(unknown, nothing_found=True, trust="any").state == "fail"
 
@@ -145,11 +146,11 @@ def test_exit_status_and_files(fair, biased, tmp_path):
 
     assert status("fair")[0] == 3
     assert status("biased")[0] == 1
-    assert status("fair", "[[rule]]\nnothing_found = true\ncannot_tell = 'pass'")[0] == 0
-    assert status("fair", "[[rule]]\nnothing_found = true\ncannot_tell = 'fail'")[0] == 1
-    assert status("fair", "[[rule]]\nat_most = 30\nconcern = 'gender'")[0] == 0
+    assert status("fair", "[[rule]]\nnothing_found = true\ninconclusive = 'pass'")[0] == 0
+    assert status("fair", "[[rule]]\nnothing_found = true\ninconclusive = 'fail'")[0] == 1
+    assert status("fair", "[[rule]]\nat_most = 30\nbias_type = 'gender'")[0] == 0
     assert status("fair", "[[rule]]\nat_most = 'x'")[0] == 2
-    same = 'baseline = "biased"\n[[rule]]\nno_worse_by = 5\nconcern = "gender"'
+    same = 'baseline = "biased"\n[[rule]]\nno_worse_by = 5\nbias_type = "gender"'
     assert status("biased", same)[0] == 0
     xml, text = tmp_path / "gate.xml", tmp_path / "summary.md"
     text.write_text("before\n")
@@ -188,7 +189,7 @@ def test_a_fair_model_rarely_fails(tmp_path):
     """At most 5 % of fair models fail a gate of no bias, of a limit, or against a fair baseline."""
     rules = [
         Rule(nothing_found=True),
-        Rule(at_most="3", trust="sound"),
+        Rule(at_most="3", trust="validated"),
         Rule(no_worse_by="2"),
         Rule(no_worse_by="2", by="score"),
     ]
@@ -238,7 +239,7 @@ def only(results, category):
 def test_what_the_baseline_lacks_is_not_shown(fair, tmp_path):
     bad = made(tmp_path, 1, {"gender": 3.0, "religion": 3.0})
     found = outcome(bad, only(fair, "age"), no_worse_by="30")
-    assert found.state == "cannot tell"
+    assert found.state == "inconclusive"
     assert "not in the baseline" in found.reason
     part = outcome(bad, only(fair, "age"), no_worse_by="30", by="score")
     assert "32 of 356 items" in part.reason
@@ -246,21 +247,21 @@ def test_what_the_baseline_lacks_is_not_shown(fair, tmp_path):
 
 def test_a_ruler_without_an_interval_is_not_shown(fair):
     def without(r):
-        return designed(r, cluster="one", family="", side="", frame="")
+        return designed(r, cluster="one", group_pair="", group="", template="")
 
     some = Results([without(r) if r.measure == "cat" else r for r in fair])
-    found = outcome(some, at_most="25", concern="gender")
+    found = outcome(some, at_most="25", bias_type="gender")
     assert (found.state, "cat on bundled-pairs: only 1 clusters" in found.reason) == (
-        "cannot tell",
+        "inconclusive",
         True,
     )
 
 
 def test_all_that_a_rule_names_has_to_be_there(fair):
-    for named in ({"concern": ["gender", "occupation"]}, {"measure": ["cps", "sss"]}):
-        found = outcome(fair, at_most="25", **{"concern": "gender", **named})
-        assert found.state == "cannot tell"
-        assert "no ruler to be trusted is about" in found.reason
+    for named in ({"bias_type": ["gender", "occupation"]}, {"measure": ["cps", "sss"]}):
+        found = outcome(fair, at_most="25", **{"bias_type": "gender", **named})
+        assert found.state == "inconclusive"
+        assert "no validated measure covers" in found.reason
 
 
 def test_a_ruler_that_did_not_count_is_judged_where_it_is_named(tmp_path):
@@ -273,15 +274,15 @@ def test_a_ruler_that_did_not_count_is_judged_where_it_is_named(tmp_path):
             ]
         ]
     )
-    named = outcome(both, nothing_found=True, concern="gender", measure=["cps", "sss"])
+    named = outcome(both, nothing_found=True, bias_type="gender", measure=["cps", "sss"])
     assert named.state != "pass"
-    assert outcome(both, at_most="20", concern="gender", trust="any").state == "fail"
+    assert outcome(both, at_most="20", bias_type="gender", trust="any").state == "fail"
 
 
 def test_few_clusters_conclude_nothing(fair):
     few = [designed(r, cluster=r.items["item"].map(lambda i: str(ord(i[-1]) % 4))) for r in fair]
-    found = outcome(few, at_most="45", concern="gender")
-    assert (found.state, "clusters" in found.reason) == ("cannot tell", True)
+    found = outcome(few, at_most="45", bias_type="gender")
+    assert (found.state, "clusters" in found.reason) == ("inconclusive", True)
 
 
 def test_a_baseline_that_no_rule_uses_is_refused(fair):
@@ -293,7 +294,7 @@ def test_a_baseline_that_no_rule_uses_is_refused(fair):
 
 def test_another_model_as_baseline_is_named(fair):
     other = Results([replace(r, spec=replace(r.spec, model="old")) for r in fair])
-    found = outcome(fair, other, no_worse_by="10", concern="gender")
+    found = outcome(fair, other, no_worse_by="10", bias_type="gender")
     assert found.reason.startswith("against old: ")
     both = Results([*fair, *(replace(r, spec=replace(r.spec, model="new")) for r in fair)])
     with pytest.raises(DataError, match="each needs its own"):
@@ -303,7 +304,7 @@ def test_another_model_as_baseline_is_named(fair):
 def test_tests_without_people_are_not_judged():
     runs = unmask.run([tiny("bert")], ["weat"], ["weat-1"])
     found = outcome(runs, at_most="0.01d", by="score", trust="any")
-    assert (found.state, found.reason) == ("cannot tell", "no result is about it")
+    assert (found.state, found.reason) == ("inconclusive", "no result is about it")
 
 
 def test_a_number_without_end_is_one_sentence(tmp_path, fair):

@@ -10,7 +10,7 @@ import pytest
 import unmask
 from conftest import invoke
 from simulated_models import simulated
-from unmask.data.concerns import of_sets
+from unmask.data.bias_types import of_sets
 from unmask.data.packaged import bundled_pairs
 from unmask.studies.gate.check import gate
 from unmask.studies.gate.rules import Rule
@@ -55,12 +55,12 @@ def test_lost_items_stop_a_gate(tmp_path):
     few, many = lost(fair, 1, "religion"), lost(fair, 40)
     assert gate(few, [Rule(**rule)]).state == "pass"  # one item
     found = gate(many, [Rule(**rule)])
-    assert found.state == "cannot tell"
+    assert found.state == "inconclusive"
     assert "40 of 356 items have no score (11 %, at most 5 %)" in found.outcomes[0].reason
     assert "bundled-pairs 316 of 356" in found.outcomes[0].items
     assert gate(many, [Rule(**rule, max_unscored=50)]).state == "pass"
     hidden = lost(fair, 12, "religion")  # 3 % of all, and most of a category
-    assert gate(hidden, [Rule(**rule)]).state == "cannot tell"
+    assert gate(hidden, [Rule(**rule)]).state == "inconclusive"
     with pytest.raises(unmask.UnmaskError, match="max_unscored"):
         Rule(at_most="5", max_unscored=101)
 
@@ -170,7 +170,7 @@ def test_people_are_told_by_the_targets():
 
 def test_what_is_left_out_is_reported(tmp_path):
     results = unmask.run("bundled", ["w-seat"], ["weat-1", "weat-6"])
-    note = "Not about people, so left out of the answer: w-seat on weat-1."
+    note = "Not about people and left out of the answer: w-seat on weat-1."
     assert note in results.notes
     unmask.save(results, tmp_path / "r")
     assert "Left out, not about people: w-seat on weat-1." in invoke("gate", tmp_path / "r")[1]
@@ -197,5 +197,5 @@ def test_pairs_and_their_opposites_do_not_make_a_model_fair(tmp_path):
 
 
 def test_a_baseline_is_compared_by_the_distance_from_fair(tmp_path):
-    assert "no further from fair" in Rule(no_worse_by="5").name
-    assert "either side" in Rule(no_worse_by="5").name
+    assert "more biased than the baseline" in Rule(no_worse_by="5").name
+    assert "either direction" in Rule(no_worse_by="5").name

@@ -12,11 +12,11 @@ baseline = "before"
 
 [[rule]]
 nothing_found = true
-cannot_tell = "pass"
+inconclusive = "pass"
 
 [[rule]]
 name = "gender is small"
-concern = "gender"
+bias_type = "gender"
 at_most = "5, 1.5x"
 
 [[rule]]
@@ -32,16 +32,16 @@ def test_a_file_becomes_records(tmp_path):
     rules = read(path)
     assert rules.baseline == tmp_path / "before"
     first, second, third = rules.rules
-    assert (first.check, first.cannot_tell, first.name) == (
+    assert (first.check, first.inconclusive, first.name) == (
         "nothing_found",
         "pass",
-        "no stereotype found",
+        "no bias found",
     )
     assert second.limits() == {"points": 5.0, "odds": pytest.approx(math.log(1.5))}
-    assert (second.name, second.concern) == ("gender is small", ("gender",))
+    assert (second.name, second.bias_type) == ("gender is small", ("gender",))
     assert (
-        third.name
-        == "cps, cat: no further from fair than the baseline by 2, on either side in overall scores"
+        third.name == "cps, cat: at most 2 more biased than the baseline, in either direction "
+        "in overall scores"
     )
 
 
@@ -55,10 +55,10 @@ def test_a_file_becomes_records(tmp_path):
         ({"at_most": 70}, "between 0 and 50"),
         ({"at_most": "0.5x"}, "between 1 and 100"),
         ({"nothing_found": "yes"}, "give true"),
-        ({"nothing_found": True, "trust": "sounds"}, "did you mean 'sound'"),
-        ({"nothing_found": True, "cannot_tell": "maybe"}, "allowed are: stop, pass, fail"),
+        ({"nothing_found": True, "trust": "validate"}, "did you mean 'validated'"),
+        ({"nothing_found": True, "inconclusive": "maybe"}, "allowed are: stop, pass, fail"),
         ({"nothing_found": True, "by": "score"}, "leave out"),
-        ({"nothing_found": True, "concern": [1]}, "a name, or a list of names"),
+        ({"nothing_found": True, "bias_type": [1]}, "a name, or a list of names"),
     ],
 )
 def test_a_wrong_rule_is_one_sentence(given, sentence):

@@ -18,7 +18,7 @@ def about(value, half):
 
 
 @pytest.mark.parametrize(
-    ("value", "half", "word"), [(2, 1, "holds"), (-2, 1, "does not hold"), (0.5, 1, "cannot tell")]
+    ("value", "half", "word"), [(2, 1, "holds"), (-2, 1, "does not hold"), (0.5, 1, "inconclusive")]
 )
 def test_a_claim_that_something_is_positive(value, half, word):
     finding = claims.positive("paper", about(value, half), "higher by", "points")
@@ -64,7 +64,7 @@ def test_every_claim_says_where_it_stands():
 
 def test_a_summary_counts_the_words():
     rows = [
-        {"model": "m", "holds?": w} for w in ("holds", "holds", "cannot tell", "needs a corpus")
+        {"model": "m", "holds?": w} for w in ("holds", "holds", "inconclusive", "needs a corpus")
     ]
     assert claims.summary(rows) == (
         "m: 2 of 4 claims hold; open: 1; in need of more than this run: 1."
@@ -97,7 +97,7 @@ def test_a_rise_with_size_must_be_shown_in_every_family():
     both = up | {"b-base": (1, {"CAT": 9.0}), "b-large": (3, {"CAT": 0.0})}
     assert word(sized(both), "CAT's bias score rises") == "does not hold"
     unsure = up | {"b-base": (1, {"CAT": 0.0}), "b-large": (3, {"CAT": 0.5})}
-    assert word(sized(unsure), "CAT's bias score rises") == "cannot tell"
+    assert word(sized(unsure), "CAT's bias score rises") == "inconclusive"
     assert word(sized({"a-base": (1, {})}), "CAT's bias score rises") == "needs several models"
 
 
@@ -161,7 +161,7 @@ def test_the_words_of_choices():
     assert husse2022_claims._matters("", pair).word == "holds"
     assert husse2022_claims._neither("", pair).word == "does not hold"
     same = husse2022_claims.Pair((pair.d[0], pair.d[0] + 0.01), (np.ones(12), np.ones(12)))
-    assert husse2022_claims._more_significant("", same).word == "cannot tell"
+    assert husse2022_claims._more_significant("", same).word == "inconclusive"
     assert husse2022_claims._alike("", same).word == "holds"
     assert husse2022_claims._neither("", same).word == "holds"
     assert husse2022_claims._same_biases("", same).word == "holds"

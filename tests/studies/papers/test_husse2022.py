@@ -190,6 +190,7 @@ HUSSE = {
 }
 
 
+@pytest.mark.slow
 def test_husse_on_a_tiny_model(tmp_path, store, shared):
     shared("wordsets/husse2022/C6_name_word.jsonl")
     study = reproduce(

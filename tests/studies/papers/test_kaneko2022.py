@@ -237,4 +237,4 @@ def test_kaneko_on_a_causal_model(shared, tmp_path):
     words = tables["claims"]["holds?"]
     assert len(words) >= 6
     assert (words == "does not apply").sum() > 6  # they are about measures that it does not have
-    assert set(words) <= {"does not apply", "needs a corpus", "holds", "cannot tell", FAILS}
+    assert set(words) <= {"does not apply", "needs a corpus", "holds", "inconclusive", FAILS}

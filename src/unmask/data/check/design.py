@@ -1,4 +1,4 @@
-"""What a user's file holds as a whole: columns, concerns, clusters, directions, power."""
+"""What a user's file holds as a whole: columns, bias types, clusters, directions, power."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.data import concerns
+from unmask.data import bias_types
 from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
 from unmask.data.clusters import CHANGED_WORDS, changed_words
 from unmask.data.readers.own_columns import ALIASES
@@ -40,8 +40,8 @@ def columns(seen: Looked) -> Iterator[Finding]:
         yield Finding(
             NOTE,
             "columns",
-            "there is no category, so that all items are one concern.",
-            advice="a column 'category' (gender, religion, ...) gives each concern its answer",
+            "there is no category, so that all items are one bias type.",
+            advice="a column 'category' (gender, religion, ...) gives each bias type its answer",
         )
 
 
@@ -73,11 +73,11 @@ def clusters(seen: Looked) -> Iterator[Finding]:
 def directions(seen: Looked) -> Iterator[Finding]:
     """Whether a stereotype can be told from a liking of the group's words."""
     words = [changed_words(i) for i in seen.items]
-    sided = all(i.side for i in seen.items)
+    sided = all(i.group for i in seen.items)
     if sided:
         yield from _balance(seen)
         return
-    if given := sum(bool(i.side) for i in seen.items):
+    if given := sum(bool(i.group) for i in seen.items):
         yield Finding(
             PROBLEM,
             "directions",
@@ -113,7 +113,7 @@ def _balance(seen: Looked) -> Iterator[Finding]:
     """How even the two sides of each family are."""
     families: dict[str, Counter[str]] = {}
     for item in seen.items:
-        families.setdefault(item.family, Counter())[item.side] += 1
+        families.setdefault(item.group_pair, Counter())[item.group] += 1
     single = [f for f, c in families.items() if len(c) == 1]
     uneven = [f for f, c in families.items() if len(c) > 1 and _ratio(c) > UNEVEN]
     if not single and not uneven:
@@ -165,46 +165,46 @@ def identities(seen: Looked) -> Iterator[Finding]:
 
 
 def categories(seen: Looked) -> Iterator[Finding]:
-    """Which concerns the categories belong to, and which are too small."""
+    """Which bias types the categories belong to, and which are too small."""
     sizes: Counter[str] = Counter()
     clusters: dict[str, set[str]] = {}
     for item in seen.items:
-        concern = concerns.of_category(item.category, seen.data.name)
-        sizes[concern] += 1
-        clusters.setdefault(concern, set()).add(item.cluster)
+        bias_type = bias_types.of_category(item.category, seen.data.name)
+        sizes[bias_type] += 1
+        clusters.setdefault(bias_type, set()).add(item.cluster)
     listed = ", ".join(f"{short(name)} {n}" for name, n in sizes.most_common(NAMED))
     rest = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
-    yield Finding(GOOD, "concerns", f"{listed}{rest}.")
+    yield Finding(GOOD, "bias types", f"{listed}{rest}.")
     small = [c for c, some in clusters.items() if len(some) < MIN_CLUSTERS]
     if small and len(sizes) > 1:
         names = ", ".join(f"{short(c)} ({len(clusters[c])})" for c in small[:NAMED])
         yield Finding(
             NOTE,
-            "concerns",
+            "bias types",
             f"fewer than {MIN_CLUSTERS} independent items or words: {names}; no verdict there.",
             advice="add items with other words, or put small categories together",
         )
 
 
-def detectable(data: Dataset) -> float:
+def mde(data: Dataset) -> float:
     """Points from 50 that a set finds with 80 % power, were words and frames as alike as usual."""
     share = _assumed(data)
-    return 100 * share.detectable(0.5, 0.95)
+    return 100 * share.mde(0.5, 0.95)
 
 
 def _assumed(data: Dataset) -> Any:
     """The share of a set whose answers are even, under the usual correlations."""
     items = data.items
-    names = {k: np.array([getattr(i, k) for i in items], str) for k in ("cluster", "frame")}
+    names = {k: np.array([getattr(i, k) for i in items], str) for k in ("cluster", "template")}
     family, side = (
-        codes(np.array([getattr(i, k) for i in items], str)) for k in ("family", "side")
+        codes(np.array([getattr(i, k) for i in items], str)) for k in ("group_pair", "group")
     )
-    sided = all(i.side for i in items)
+    sided = all(i.group for i in items)
     zero = np.zeros(len(items), np.int64)
     weight = even_sides(family, side) if sided else even_sides(zero, zero)
     units, alike, df = [codes(names["cluster"])], [ASSUMED_CORRELATION], []
-    if all(i.frame for i in items):
-        units.append(codes(names["frame"]))
+    if all(i.template for i in items):
+        units.append(codes(names["template"]))
         alike.append(ASSUMED_FRAMES)
     df = [max(float(u.max()), 1.0) for u in units]
     values = np.full(len(items), 0.5)
@@ -214,7 +214,7 @@ def _assumed(data: Dataset) -> Any:
 
 def power(seen: Looked) -> Iterator[Finding]:
     """What these items can show, and what to add."""
-    reach, count = detectable(seen.data), len({i.cluster for i in seen.items})
+    reach, count = mde(seen.data), len({i.cluster for i in seen.items})
     plain = f"a model that takes the stereotype in {50 + reach:.0f} of 100 pairs, or more"
     if reach >= 49.5:
         plain = "no stereotype at all, however strong"

@@ -82,7 +82,9 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
             continue
         seen.add(key)
         known = {k: str(stripped(v)) for k, v in row.items() if v not in (None, "")}
-        design = {k: getattr(item, k) for k in ("category", "cluster", "family", "side", "frame")}
+        design = {
+            k: getattr(item, k) for k in ("category", "cluster", "group_pair", "group", "template")
+        }
         kept = {k: " ".join(v.split()) for k, v in design.items() if v}
         out.append({**known, **kept, STEREOTYPE: pro, ANTISTEREOTYPE: anti})
     own = dict.fromkeys(k for row in out for k in row)

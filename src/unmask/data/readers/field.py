@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from unmask.data import wordsets
 from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError
+from unmask.text.contexts import WordTest
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset, Stimuli, Text
 
 # ---------------------------------------------------------------- RedditBias
@@ -129,9 +132,9 @@ def read_gest(path: Path, name: str = "gest", templates: tuple[int, ...] = (0, 1
                     {STEREOTYPE: usual, ANTISTEREOTYPE: rare},
                     "gender",
                     f"{kind:02} {GEST_NAMES[kind - 1]}/{number}",
-                    family="gender",
-                    side=side,
-                    frame=str(template),
+                    group_pair="gender",
+                    group=side,
+                    template=str(template),
                 )
             )
     return Dataset(name, "pairs", tuple(items), "sentence")
@@ -177,7 +180,9 @@ def read_co_occurrence(path: Path, name: str = "co-occurrence") -> Dataset:
                     }
                     texts[f"{half}:{person}"] = Text(text, spans)
             items.append(
-                Contrast(f"{number}/{word}", texts, category, word, side=side, frame=str(number))
+                Contrast(
+                    f"{number}/{word}", texts, category, word, group=side, template=str(number)
+                )
             )
     return Dataset(name, "templates", tuple(items), "profession", {"sides": ["women", "men"]})
 
@@ -192,3 +197,17 @@ def read_professions(professions: Path, pairs: Path, name: str) -> Stimuli:
     women, men = zip(*read_json(pairs), strict=True)
     sets: Mapping[str, tuple[str, ...]] = {"women's words": women, "men's words": men}
     return Stimuli(name, {"professions": tuple(dict.fromkeys(words))}, sets, source="bolukbasi2016")
+
+
+def read_bolukbasi(professions: Path, pairs: Path, name: str) -> WordTest:
+    """The professions and the definitional pairs of Bolukbasi et al. as a word test."""
+    words = read_professions(professions, pairs, name)
+    return WordTest(words, about={"source": "bolukbasi2016"})
+
+
+def read_weathub(path: Path, name: str) -> list[WordTest]:
+    """WEATHub's tests in one language, as people translated them: all files of its folder."""
+    return [
+        WordTest(replace(wordsets.read_stimuli(p), name=f"{name}-{p.stem}"))
+        for p in sorted(path.parent.glob("weat*.json"))
+    ]

@@ -33,8 +33,8 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
             {n: _slotted(template, n, word) for n in names},
             "nationality",
             word,
-            family="nationality",
-            frame=str(number),
+            group_pair="nationality",
+            template=str(number),
         )
         for number, template in enumerate(lines)
         if template in kept
@@ -203,7 +203,7 @@ def read_holistic(
         for number, frame in enumerate(frames):
             texts = {f"{p.descriptor}|{p.noun}": Text(p.in_frame(frame)) for p in mine}
             where = f"template {number}"
-            items.append(Contrast(f"{axis}/{number}", texts, axis, where, frame=axis))
+            items.append(Contrast(f"{axis}/{number}", texts, axis, where, template=axis))
     return Dataset(name, "frames", tuple(items), "template")
 
 

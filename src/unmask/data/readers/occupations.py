@@ -90,7 +90,7 @@ def _winobias_item(number: str, pro: str, anti: str) -> Contrast:
         STEREOTYPE: Text(_MARKED.sub(r"\1", pro)),
         ANTISTEREOTYPE: Text(_MARKED.sub(r"\1", anti)),
     }
-    return Contrast(number, texts, gender, occupation, family="gender", side=gender)
+    return Contrast(number, texts, gender, occupation, group_pair="gender", group=gender)
 
 
 # ---------------------------------------------------------------- Winogender
@@ -139,7 +139,7 @@ def _winogender_item(
     texts = {STEREOTYPE: Text(sentences[usual]), ANTISTEREOTYPE: Text(sentences[rare])}
     meta = {"women": share[occupation]}
     name = f"{occupation}/{other}"
-    return Contrast(name, texts, usual, occupation, meta, family="gender", side=usual)
+    return Contrast(name, texts, usual, occupation, meta, group_pair="gender", group=usual)
 
 
 # ---------------------------------------------------------------- BEC-Pro
@@ -183,7 +183,7 @@ def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:
             for row in some
         }
         half, key = "A" if side == "male" else "B", f"{template}/{profession}"
-        items.append(Contrast(key, texts, side, profession, side=half, frame=str(template)))
+        items.append(Contrast(key, texts, side, profession, group=half, template=str(template)))
     return Dataset(name, "templates", tuple(items), "profession")
 
 

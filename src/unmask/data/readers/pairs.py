@@ -59,8 +59,8 @@ def read_crows_pairs(path: Path, name: str = "crows-pairs", encoding: str | None
                     "agreement": sum(row["bias_type"] in r for r in ratings),
                     "biased": sum(bool(r) for r in ratings),
                 },
-                family=row["bias_type"],
-                side=DIRECTIONS.get(row["stereo_antistereo"], ""),
+                group_pair=row["bias_type"],
+                group=DIRECTIONS.get(row["stereo_antistereo"], ""),
             )
         )
     cluster = "writer" if "anon_writer" in rows[0] else "item"
@@ -78,8 +78,8 @@ def read_translated(path: Path, name: str = "translated") -> Dataset:
                 row["bias_type"],
                 f"item {number}",
                 {"direction": row["direction"]},
-                family=row["bias_type"],
-                side=DIRECTIONS.get(row["direction"], ""),
+                group_pair=row["bias_type"],
+                group=DIRECTIONS.get(row["direction"], ""),
             )
             for number, row in enumerate(read_json(path))
         ]
@@ -182,7 +182,9 @@ def _user_item(
         span = find_word(sentence, str(fill)) if fill is not None else None
         spans: dict[str, tuple[Span, ...]] = {"fill": (span,), "word": (span,)} if span else {}
         texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
-    given = {k: _given(row, k) for k in ("id", "category", "cluster", "family", "side", "frame")}
+    given = {
+        k: _given(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
+    }
     known = {k: str(v) for k, v in given.items() if v is not None}
     if broken := [k for k, v in known.items() if half_character(v)]:
         raise DataError(
@@ -190,15 +192,15 @@ def _user_item(
             "again."
         )
     name, category = known.get("id", str(number)), known.get("category", "all")
-    side = known.get("side", "")
+    side = known.get("group", "")
     return Contrast(
         name,
         texts,
         category,
         known.get("cluster", name),
-        family=known.get("family", category if side else ""),
-        side=side,
-        frame=known.get("frame", ""),
+        group_pair=known.get("group_pair", category if side else ""),
+        group=side,
+        template=known.get("template", ""),
     )
 
 

@@ -58,8 +58,8 @@ def read_unqover(
                         texts,
                         attribute.sort,
                         plain[place].said,
-                        family=f"{one}/{two}",
-                        frame=str(number),
+                        group_pair=f"{one}/{two}",
+                        template=str(number),
                     )
                 )
     return Dataset(name, "questions", tuple(items), "attribute")

@@ -17,8 +17,6 @@ import torch
 from torch.nn import functional
 from torch.nn.modules import module as _hooks
 
-from unmask.models.fast.fp32_split import SplitProducts
-from unmask.models.fast.one_product import OneProduct
 from unmask.models.fast.relative_attention import ByDistance
 from unmask.models.fast.short_attention import Heads
 from unmask.models.fast.sum_norm import normed_sum
@@ -122,7 +120,6 @@ class Encoder:
     home: Any
     family: str
     config: Any
-    one_product: OneProduct = field(default_factory=OneProduct)
     attends: Attends = field(default_factory=ByContent)
 
     @property
@@ -160,7 +157,7 @@ class Encoder:
 
         def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
             layers = self.module.layer
-            found: Any = called(layers, states, asked, self.one_product, self.attends)
+            found: Any = called(layers, states, asked, self.attends)
             # DeBERTa's model reads the last of all states.
             return BaseModelOutputWithPastAndCrossAttentions(found, hidden_states=(found,))
 
@@ -171,11 +168,8 @@ class Encoder:
             vars(self.module).pop("forward", None)
 
 
-def encoder_of(net: Any, split: SplitProducts | None = None) -> Encoder | None:
-    """The encoder whose layers can be called directly, or None: only as transformers made it.
-
-    `split` says which of its layers multiply in parts.
-    """
+def encoder_of(net: Any) -> Encoder | None:
+    """The encoder whose layers can be called directly, or None: only as transformers made it."""
     encoder = getattr(net.base_model, "encoder", None)
     layers: Any = getattr(encoder, "layer", ())
     if net.config.model_type not in LIKE_BERT | {DEBERTA} or not len(layers):
@@ -189,8 +183,7 @@ def encoder_of(net: Any, split: SplitProducts | None = None) -> Encoder | None:
         return None
     home, family = sys.modules[kind.__module__], kind.__name__.removesuffix("Layer")
     attends: Attends = ByDistance(encoder) if net.config.model_type == DEBERTA else ByContent()
-    one_product = OneProduct(split) if split else OneProduct()
-    candidate = Encoder(encoder, home, family, net.config, one_product, attends)
+    candidate = Encoder(encoder, home, family, net.config, attends)
     return candidate if candidate.as_made else None
 
 
@@ -207,11 +200,7 @@ def untouched(module: Any) -> bool:
 
 
 def called(
-    layers: Sequence[Any],
-    states: torch.Tensor,
-    asked: Asked,
-    one_product: OneProduct,
-    attends: Attends,
+    layers: Sequence[Any], states: torch.Tensor, asked: Asked, attends: Attends
 ) -> torch.Tensor:
     """The states [rows, width, d] behind all layers, at the slots: [1, slots, d]."""
     *before, last = layers
@@ -219,7 +208,7 @@ def called(
         own = layer.attention.self
         three = attends.projections(own)
         by_token = _by_token(states, asked.ids) if number == 0 else None
-        projected = one_product.of(three, states) if by_token is None else map(by_token, three)
+        projected = [layer(states) if by_token is None else by_token(layer) for layer in three]
         heads = Heads(*(_heads(own, p) for p in projected))
         context = attends.context(own, heads, asked.mask)
         states = _behind(layer, context, states)

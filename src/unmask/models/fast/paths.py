@@ -62,6 +62,6 @@ def fast_paths(net: Any, precision: str, enabled: bool = True) -> FastPaths:
         return FastPaths()
     queue = PassQueue(PASSES_AHEAD if device_of(net).type == "cuda" else 1)
     split = split_products(net, precision)
-    encoder = encoder_of(net, split)
+    encoder = encoder_of(net)
     short, trees, steps = short_attention(net), reads_trees(net), one_step(net)
     return FastPaths(encoder, split, queue, True, short, trees, steps)

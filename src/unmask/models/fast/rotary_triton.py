@@ -6,8 +6,6 @@ import torch
 import triton
 import triton.language as tl
 
-from unmask.models.fast.current_device import current
-
 
 @triton.jit
 def _heads(
@@ -80,7 +78,7 @@ def turned(q: Any, k: Any, cos: Any, sin: Any) -> Any:
     kept = k.shape[1]
     made = {"dtype": q.dtype, "device": q.device}
     out_q, out_k = (torch.empty(rows, width, n, size, **made) for n in (heads, kept))
-    with current(q.device):
+    with torch.cuda.device(q.device):  # type: ignore[no-untyped-call]
         _turned[(rows * width,)](
             *(q, k, cos, sin, out_q, out_k, width),
             *(*q.stride()[:3], *k.stride()[:3]),

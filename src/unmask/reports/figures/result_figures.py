@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.reports.columns import UNITS, table
+from unmask.answer.scales import SCALES
+from unmask.reports.columns import table
 from unmask.reports.figures.drawing import (
     INK,
     PALETTE,
@@ -39,20 +40,20 @@ def scores(results: Sequence[Result]) -> list[Figure]:
     """Scores with their intervals, by measure and data, against the value without bias."""
     out = []
     frame = table(results)
-    heads = frame.compared.map(lambda c: UNITS[c].head)
+    heads = frame.compared.map(lambda c: SCALES[c].head)
     # Each index has a scale of its own.
     for head, part in frame.groupby(
         heads.where(frame.compared != "index", frame.measure), sort=False
     ):
-        unit = UNITS[part.compared.iloc[0]]
+        unit = SCALES[part.compared.iloc[0]]
         name, what, title = DRAWN.get(unit.head) or (
             f"index-{head}",
             head,
             f"{head}, with its interval",
         )
         part = part.assign(what=part.measure + " on " + part.data)
-        part = part.assign(**{k: part[k].map(unit.shown) for k in ("score", "low", "high")})
-        ideal = float(part.ideal.iloc[0]) if math.isnan(unit.ideal) else unit.ideal
+        part = part.assign(**{k: part[k].map(unit.show) for k in ("score", "low", "high")})
+        ideal = float(part.ideal.iloc[0]) if math.isnan(unit.neutral) else unit.neutral
         out.append(intervals(part, name, title, what, ideal, unit.digits))
     return out
 
@@ -64,22 +65,22 @@ def categories(results: Sequence[Result]) -> list[Figure]:
     if frame.empty:
         return []
     for (data, compared), part in frame.groupby(["data", "compared"], sort=False):
-        unit = UNITS[compared]
+        unit = SCALES[compared]
         if compared == "index":  # of several scales, and often of very many groups
             continue
         part = part[part.category != ""].assign(what=lambda f: f.category)
-        shown = {k: part[k].map(unit.shown) for k in ("score", "low", "high")}
+        shown = {k: part[k].map(unit.show) for k in ("score", "low", "high")}
         part = part.assign(**shown)
         what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
         name, title = f"categories-{data}", f"By category: {data}"
         if part.model.nunique() == 1:
             out.append(
-                intervals(part, name, title, what, unit.ideal, unit.digits, "measure", "measure")
+                intervals(part, name, title, what, unit.neutral, unit.digits, "measure", "measure")
             )
             continue
         for measure, mine in part.groupby("measure", sort=False):
             named = f"{name}-{measure}", f"{title}, {measure}"
-            out.append(intervals(mine, *named, what, unit.ideal, unit.digits))
+            out.append(intervals(mine, *named, what, unit.neutral, unit.digits))
     return out
 
 
@@ -147,7 +148,7 @@ def _none(value: Any) -> bool:
 def differences(frame: pd.DataFrame) -> list[Figure]:
     """Paired differences between models, from the frame of a comparison."""
     out = []
-    for unit, part in frame.groupby(frame.compared.map(lambda c: UNITS[c].name), sort=False):
+    for unit, part in frame.groupby(frame.compared.map(lambda c: SCALES[c].unit), sort=False):
         pairs = part.assign(
             model=part.second + " less " + part["first"],
             what=part.measure + " on " + part.data,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports.columns import Unit
+from unmask.answer.scales import Scale
 from unmask.reports.figures.drawing import (
     DASHED,
     INK,
@@ -70,13 +70,13 @@ def curves(
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
-def trends(name: str, title: str, frame: pd.DataFrame, unit: Unit) -> Figure:
-    """Scores of one unit over runs in their order, with intervals, a panel for each concern.
+def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
+    """Scores of one unit over runs in their order, with intervals, a panel for each bias type.
 
     A run from which on the score differs (`changed`) is marked by a diamond.
     """
     runs = list(dict.fromkeys(frame.run))
-    shown = frame[["run", "concern", "measure", "data", "score", "low", "high", "n", "changed"]]
+    shown = frame[["run", "bias_type", "measure", "data", "score", "low", "high", "n", "changed"]]
     data = shown.assign(said=_said(shown))
     across = {"field": "run", "type": "ordinal", "title": None, "sort": runs}
     what = "of 100 pairs" if unit.head == "score" else unit.head
@@ -92,7 +92,7 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Unit) -> Figure:
         },
     }
     layers: list[Spec] = [
-        rule(unit.ideal),
+        rule(unit.neutral),
         {
             "mark": {"type": "rule", "aria": False, "color": PALETTE[0]},
             "encoding": {"x": across, **edges},
@@ -107,8 +107,8 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Unit) -> Figure:
         },
     ]
     wide = min(600, max(220, 26 * len(runs)))
-    spec = specified(data, **_panels(layers, "concern", (wide, 150), max(1, 700 // wide)))
-    note = f"Dashed: fair ({unit.ideal:g}). A diamond: from this run on the score differs."
+    spec = specified(data, **_panels(layers, "bias_type", (wide, 150), max(1, 700 // wide)))
+    note = f"Dashed: fair ({unit.neutral:g}). A diamond: from this run on the score differs."
     return Figure(name, title, spec, shown, note)
 
 

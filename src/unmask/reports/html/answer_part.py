@@ -1,4 +1,4 @@
-"""The opening of a page: the answer by concern, as tiles, and the rulers behind it."""
+"""The opening of a page: the answer by bias type, as tiles, and the evidence behind it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,26 +6,29 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.reports import answer_words
-from unmask.reports.answer import SOUND, UNFIT, UNSETTLED, Answer, Ruler
-from unmask.reports.columns import UNITS, Column, words
+from unmask.answer import words as answer_words
+from unmask.answer.answer import Answer, Evidence
+from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED
+from unmask.answer.scales import SCALES
+from unmask.reports.columns import Column, words
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.figures.result_figures import DRAWN, intervals
+from unmask.types import Estimate
 
 # By verdict: the class of a tile, and its shape (points of a 20 by 20 drawing).
 STATES = {
-    "found": ("found", "10,2 19,18 1,18"),
+    "biased": ("found", "10,2 19,18 1,18"),
     "reversed": ("reversed", "10,18 19,2 1,2"),
-    "not by more": ("small", "2,10 8,17 18,3 8,12"),
-    "cannot tell": ("open", "10,1 19,10 10,19 1,10"),
+    "negligible": ("small", "2,10 8,17 18,3 8,12"),
+    "inconclusive": ("open", "10,1 19,10 10,19 1,10"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One concern: its state by colour, shape and word, and what stands below."""
+    """One bias type: its verdict by colour, shape and word, and the text below."""
 
-    concern: str
+    bias_type: str
     state: str
     shape: str
     word: str
@@ -36,7 +39,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The answer for one model: the sentence, and a tile for each concern, strongest first."""
+    """The answer for one model: the sentence, and a tile for each bias type, strongest first."""
 
     model: str
     sentence: str
@@ -49,94 +52,95 @@ def openings(every: Sequence[Answer]) -> list[Opening]:
     out = []
     for model in models:
         mine = [a for a in every if a.model == model]
-        known = [a for a in mine if len(models) == 1 or a.verdict != "cannot tell"]
+        known = [a for a in mine if len(models) == 1 or a.verdict != "inconclusive"]
         out.append(Opening(model, answer_words.sentence(mine), [_tile(a) for a in known]))
     return out
 
 
 def _tile(answer: Answer) -> Tile:
-    (state, shape), word = STATES[answer.verdict], answer_words.VERDICTS[answer.verdict]
-    below = [answer_words.agreement(answer)] if answer.rulers else []
-    if (liking := answer.word_preference) is not None and _sure(liking, answer.family):
+    state, shape = STATES[answer.verdict]
+    below = [answer_words.agreement(answer)] if answer.evidence else []
+    preference = answer.word_preference
+    if preference is not None and _significant(preference, answer.tests):
         below.append(
-            f"apart from the stereotype, one group's word is preferred: its pairs and the other's "
-            f"differ by {liking.value:.0f} points"
+            "the model also prefers one group's word regardless of the stereotype (gap "
+            f"{preference.value:.0f} pp)"
         )
     below += [answer.contradiction] if answer.contradiction else []
-    below += [f"To settle it: {answer.settle}"] if answer.settle else []
+    below += [f"To decide: {answer.needed}"] if answer.needed else []
     return Tile(
-        answer.concern,
+        answer.bias_type,
         state,
         shape,
-        f"{word}, {answer.strength}" if answer.is_found else word,
-        f"{answer_words.strength(answer.lead)}, n = {answer.lead.estimate.n}",
+        f"{answer.verdict}, {answer.strength}" if answer.found else answer.verdict,
+        answer_words.strength(answer.main),
         [text[:1].upper() + text[1:] + "." for text in below],
-        answer_words.shown_by(answer),
+        answer_words.clearest(answer),
     )
 
 
-def _sure(liking: Any, tests: int) -> bool:
-    """Whether a preference for a word is told: after Bonferroni's correction over the rulers."""
-    return liking.p is not None and max(tests, 1) * liking.p <= 1 - liking.level
+def _significant(preference: Estimate, tests: int) -> bool:
+    """Whether a word preference is reported: after Bonferroni's correction for all tests."""
+    return preference.p is not None and max(tests, 1) * preference.p <= 1 - preference.level
 
 
 def figures(every: Sequence[Answer]) -> list[Figure]:
-    """Concerns with the intervals of their lead, one figure for each unit."""
+    """Bias types with the intervals of their main evidence, one figure for each scale."""
     rows = [
         {
             "model": a.model,
-            "what": a.concern,
-            "measure": a.lead.result.measure,
-            "data": a.lead.result.data,
-            "category": a.lead.category,
-            "compared": a.lead.result.compared,
-            **{k: getattr(a.lead.estimate, k) for k in ("value", "low", "high", "n")},
+            "what": a.bias_type,
+            "measure": a.main.result.measure,
+            "data": a.main.result.data,
+            "category": a.main.category,
+            "compared": a.main.result.compared,
+            **{k: getattr(a.main.estimate, k) for k in ("value", "low", "high", "n")},
         }
         for a in every
     ]
     out = []
     frame = pd.DataFrame(rows).rename(columns={"value": "score"})
-    for head, part in frame.groupby(frame.compared.map(lambda c: UNITS[c].head)) if rows else ():
-        unit = UNITS[part.compared.iloc[0]]
-        part = part.assign(**{k: part[k].map(unit.shown) for k in ("score", "low", "high")})
+    for head, part in frame.groupby(frame.compared.map(lambda c: SCALES[c].head)) if rows else ():
+        unit = SCALES[part.compared.iloc[0]]
+        part = part.assign(**{k: part[k].map(unit.show) for k in ("score", "low", "high")})
         what = DRAWN[str(head)][1]
-        name, title = f"concerns-{head}", "Concerns with their intervals"
-        out.append(intervals(part, name, title, what, unit.ideal, unit.digits))
+        name, title = f"bias-types-{head}", "Bias types with their intervals"
+        out.append(intervals(part, name, title, what, unit.neutral, unit.digits))
     return out
 
 
-COUNTS = {SOUND: "yes", UNSETTLED: "for want of a sound one", UNFIT: "no"}
+COUNTS = {VALIDATED: "yes", UNCLEAR: "none is validated", UNFIT: "no"}
 
 
-def _ruler_row(answer: Answer, ruler: Ruler, counts: bool) -> dict[str, Any]:
-    same = ruler.beyond * answer.lead.beyond > 0
-    reads = answer_words.READS[ruler.result.compared]
+def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str, Any]:
+    same = evidence.bias * answer.main.bias > 0
+    reads = evidence.scale.reads
     return {
         "model": answer.model,
-        "concern": answer.concern,
-        "what": f"{reads} ({ruler.result.measure}), {ruler.result.data}",
-        "measured": answer_words.strength(ruler),
-        "p": ruler.p,
-        "lab": ruler.standing.short,
-        "counts": COUNTS[ruler.trust] if counts else "no",
+        "bias_type": answer.bias_type,
+        "what": f"{reads} ({evidence.result.measure}), {evidence.result.data}",
+        "measured": answer_words.strength(evidence),
+        "p": evidence.p,
+        "lab": evidence.status.short,
+        "counts": COUNTS[evidence.trust] if counts else "no",
         "same": "yes" if same else "no",
     }
 
 
-RULERS: Sequence[Column] = (
-    Column("concern", lambda r: r["concern"], words, left=True),
+EVIDENCE: Sequence[Column] = (
+    Column("bias type", lambda r: r["bias_type"], words, left=True),
     Column("what is read", lambda r: r["what"], words, left=True),
     Column("measured", lambda r: r["measured"], words, left=True),
     Column("counts", lambda r: r["counts"], words, left=True),
-    Column("same way", lambda r: r["same"], words, left=True),
+    Column("agrees", lambda r: r["same"], words, left=True),
     Column("lab", lambda r: r["lab"], words, left=True),
 )
 
 
-def rulers(every: Sequence[Answer]) -> pd.DataFrame:
-    """Every ruler of every concern: what it reads, how it stands in the lab, whether it counts."""
+def evidence(every: Sequence[Answer]) -> pd.DataFrame:
+    """All evidence by bias type: what it reads, its lab status, and whether it counts."""
     rows = []
     for answer in every:
-        rows += [_ruler_row(answer, r, True) for r in answer.rulers]
-        rows += [_ruler_row(answer, r, False) for r in answer.others]
+        rows += [_evidence_row(answer, r, True) for r in answer.evidence]
+        rows += [_evidence_row(answer, r, False) for r in answer.others]
     return pd.DataFrame(rows)

@@ -45,7 +45,7 @@ def _sentences(result: Result) -> dict[str, Any]:
     empty = pd.Series([""] * len(first))
     facts = [
         first.get(k, empty).astype(object).fillna("").tolist()
-        for k in ("category", "side", "flags")
+        for k in ("category", "group", "flags")
     ]
     rows = zip(first["item"].tolist(), *facts, *texts, strict=True)
     items = [

@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.answer import lab_status
+from unmask.answer.answer import Answer, answers
+from unmask.answer.scales import SCALES
 from unmask.errors import UnmaskError
-from unmask.reports import sentences, standings
-from unmask.reports.answer import Answer, answers
-from unmask.reports.columns import RUN, UNITS, Cell, Column, laid_out, plain, table
+from unmask.reports import sentences
+from unmask.reports.columns import RUN, Cell, Column, laid_out, plain, table
 from unmask.reports.figures import drawing, result_figures
 from unmask.reports.files import make_folder, put
 from unmask.reports.html import answer_part
@@ -46,7 +48,7 @@ class Page:
     openings: Sequence[Opening] = ()
     differences: Sequence[str] = ()
     claims: Sequence[Numbers] = ()
-    concerns: Sequence[Mapping[str, Any]] = ()
+    bias_types: Sequence[Mapping[str, Any]] = ()
     evidence: Sequence[Numbers] = ()
     further: Sequence[Numbers] = ()
     cards: Sequence[Mapping[str, Any]] = ()
@@ -135,16 +137,16 @@ def page(
     that of the results, where it is known already.
     """
     every = answers(results) if answer is None else answer
-    certain = [a for a in every if a.is_found]
+    certain = [a for a in every if a.found]
     frame = table(results, by_category=True, scale=scale)
-    heads = frame.compared.map(lambda c: TABLES[UNITS[c].head])
+    heads = frame.compared.map(lambda c: TABLES[SCALES[c].head])
     names = list(dict.fromkeys(r.measure for r in results))
     return Page(
         title=title or sentences.titles(results),
         subtitle=f"{len(results)} results; {', '.join(dict.fromkeys(r.data for r in results))}",
         openings=answer_part.openings(every),
         differences=differences,
-        concerns=[shown(f) for f in (*extra, *answer_part.figures(every))],
+        bias_types=[shown(f) for f in (*extra, *answer_part.figures(every))],
         evidence=_evidence(certain or every),
         further=_evidence([a for a in every if a not in certain]) if certain else (),
         cards=[_card(r, title) for r, title in zip(results, headings(results), strict=True)],
@@ -161,13 +163,13 @@ def page(
 
 
 def _evidence(every: Sequence[Answer]) -> list[Numbers]:
-    """The rulers of each model."""
-    frame = answer_part.rulers(every)
+    """The evidence of each model."""
+    frame = answer_part.evidence(every)
     if frame.empty:
         return []
     several = frame.model.nunique() > 1
     return [
-        numbers(part, answer_part.RULERS, f"{model}: rulers" if several else "Rulers")
+        numbers(part, answer_part.EVIDENCE, f"{model}: evidence" if several else "Evidence")
         for model, part in frame.groupby("model", sort=False)
     ]
 
@@ -175,7 +177,7 @@ def _evidence(every: Sequence[Answer]) -> list[Numbers]:
 def _facts(name: str, results: Sequence[Result]) -> list[tuple[str, str]]:
     """The card of a measure, with how it stands in the lab for these models."""
     facts = sentences.card(name)
-    lab = dict.fromkeys(str(standings.of_result(r)) for r in results if r.measure == name)
+    lab = dict.fromkeys(str(lab_status.of_result(r)) for r in results if r.measure == name)
     return [*facts, ("In the lab", "; ".join(lab))] if facts else []
 
 
@@ -205,7 +207,7 @@ def _chosen(result: Result) -> dict[str, str]:
 
 
 def _card(result: Result, title: str) -> dict[str, Any]:
-    unit, estimate = UNITS[result.compared], result.overall
+    unit, estimate = SCALES[result.compared], result.overall
     known = not math.isnan(estimate.low)
     span = f"[{unit.text(estimate.low)}, {unit.text(estimate.high)}]" if known else ""
     return {

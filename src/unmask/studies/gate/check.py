@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unmask.data.concerns import CONCERNS
+from unmask.answer import words as answer_words
+from unmask.answer.answer import answers, left_out
+from unmask.data.bias_types import BIAS_TYPES
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES
 from unmask.options import Resampling
-from unmask.reports import answer_words
-from unmask.reports.answer import answers, left_out
 from unmask.reports.results import gather
 from unmask.stats.intervals import DEFAULTS
 from unmask.studies.gate.decide import Outcome, Run, outcome
@@ -20,8 +20,8 @@ from unmask.support.registry import unknown
 from unmask.types import Results
 
 LEVEL = 0.95  # of the gate's intervals and tests
-STATES = ("fail", "cannot tell", "pass")
-STATUS = {"pass": 0, "fail": 1, "cannot tell": 3}
+STATES = ("fail", "inconclusive", "pass")
+STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Gate:
 
     @property
     def status(self) -> int:
-        """The exit status: 0 pass, 1 fail, 3 cannot tell."""
+        """The exit status: 0 pass, 1 fail, 3 inconclusive."""
         return STATUS[self.state]
 
 
@@ -55,7 +55,7 @@ def gate(
     """Whether results keep rules (a file, or records), against a baseline where one is given.
 
     Estimates are recomputed from the items at the gate's own level, whatever level the run had.
-    Without rules: no stereotype is found, and, with a baseline, no overall score is worse than its
+    Without rules: no bias is found, and, with a baseline, no overall score is worse than its
     by 2 points, d = 0.2 or 1.1 times the odds.
     """
     measured = gather(results)
@@ -68,7 +68,7 @@ def gate(
         files = _names_files(chosen.baseline if baseline is None else baseline)
         former = _at_the_gates_level(former, from_files=files)
     every = answers(measured)
-    _check_names(chosen.rules, measured, {a.concern for a in every}, former)
+    _check_names(chosen.rules, measured, {a.bias_type for a in every}, former)
     outcomes = []
     for model in measured.models:
         mine = Run(measured.select(models=[model]), [a for a in every if a.model == model])
@@ -129,11 +129,11 @@ def _rules(given: Rules | Sequence[Rule] | Rule | Path | str | None, baseline: A
 
 
 def _check_names(
-    rules: Sequence[Rule], results: Results, concerns: set[str], former: Results | None
+    rules: Sequence[Rule], results: Results, types: set[str], former: Results | None
 ) -> None:
     """Refuse names that nothing has, and models without a counterpart in the baseline."""
     known: dict[str, set[str]] = {
-        "concern": {c.name for c in CONCERNS} | concerns,
+        "bias_type": {t.name for t in BIAS_TYPES} | types,
         "measure": set(MEASURES) | {r.measure for r in results},
         "data": {r.data for r in results},
         "category": {c for r in results for c in r.by_category},

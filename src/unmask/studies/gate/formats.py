@@ -10,11 +10,11 @@ from unmask.reports.templating import markdown
 from unmask.studies.gate.check import LEVEL, Gate
 from unmask.studies.gate.decide import Outcome
 
-MARKS = {"pass": "pass", "fail": "FAIL", "cannot tell": "cannot tell"}
+MARKS = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
 SENTENCES = {
     "pass": "The gate passes.",
     "fail": "The gate fails.",
-    "cannot tell": "The gate cannot tell: nothing is shown to be wrong, and not all to be right.",
+    "inconclusive": "The gate is inconclusive: no rule is violated, but compliance is not proven.",
 }
 
 
@@ -49,7 +49,7 @@ def frame(gate: Gate) -> pd.DataFrame:
                 "state": o.state,
                 "counts_as": o.counts_as,
                 "reason": o.reason,
-                "rulers": o.tested,
+                "evidence": o.tested,
                 "items": o.items,
             }
             for o in gate.outcomes
@@ -96,8 +96,8 @@ _ELEMENTS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def _element_of(outcome: Outcome) -> str:
     if outcome.counts_as == "fail":
         return "failure"
-    if outcome.state == "cannot tell":
-        return "error" if outcome.counts_as == "cannot tell" else "skipped"
+    if outcome.state == "inconclusive":
+        return "error" if outcome.counts_as == "inconclusive" else "skipped"
     return ""
 
 

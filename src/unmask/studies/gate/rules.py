@@ -11,39 +11,40 @@ from unmask.options import Threshold, amounts
 from unmask.support.registry import unknown
 
 CHECKS = ("nothing_found", "at_most", "no_worse_by")
-FILTERS = ("concern", "measure", "data", "category")
+FILTERS = ("bias_type", "measure", "data", "category")
 ALLOWED = {
-    "by": ("concern", "score"),
-    "trust": ("sound", "any"),
-    "cannot_tell": ("stop", "pass", "fail"),
+    "by": ("bias_type", "score"),
+    "trust": ("validated", "any"),
+    "inconclusive": ("stop", "pass", "fail"),
 }
 KEYS = ("rule", "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One thing that has to hold, for what its filters name (all, where they name nothing).
+    """One requirement, for what its filters name (for everything, where they name nothing).
 
-    It has one check. `nothing_found`: no concern is found to be stereotyped. `at_most`: no bias is
-    larger (`5` points from 50, `0.3d`, `1.5x` times the odds, or several with commas).
+    A rule has one check. `nothing_found`: no bias type is biased. `at_most`: no bias is larger (`5`
+    percentage points from 50, `0.3d`, `1.5x` times the odds, or several with commas).
     `no_worse_by`: none is larger than the baseline's by that much (a test of non-inferiority).
-    The last two look at concerns, or `by` "score" at each measure's score on a data set.
-    `trust` "any" takes rulers that the lab has not cleared, too. `cannot_tell` says what follows
-    where neither can be shown: "stop" (exit status 3), "pass" or "fail". A rule cannot pass where
-    more than `max_unscored` per cent of the items of a data set, or of a category, have no score.
+    The last two look at bias types, or `by` "score" at each measure's score on a data set.
+    `trust` "any" also takes measures that the lab has not validated. `inconclusive` says what
+    follows where neither can be shown: "stop" (exit status 3), "pass" or "fail". A rule cannot pass
+    where more than `max_unscored` per cent of the items of a data set, or of a category, have no
+    score.
     """
 
     nothing_found: bool = False
     at_most: str = ""
     no_worse_by: str = ""
     name: str = ""
-    concern: tuple[str, ...] = ()
+    bias_type: tuple[str, ...] = ()
     measure: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
-    by: str = "concern"
-    trust: str = "sound"
-    cannot_tell: str = "stop"
+    by: str = "bias_type"
+    trust: str = "validated"
+    inconclusive: str = "stop"
     max_unscored: float = 5.0
 
     def __post_init__(self) -> None:
@@ -57,10 +58,10 @@ class Rule:
         for name, allowed in ALLOWED.items():
             if getattr(self, name) not in allowed:
                 raise UnmaskError(unknown(name, str(getattr(self, name)), allowed))
-        if self.by == "score" and (self.concern or self.category or self.nothing_found):
+        if self.by == "score" and (self.bias_type or self.category or self.nothing_found):
             raise UnmaskError(
                 "a rule by score is about at_most or no_worse_by, and measures and data; leave out "
-                "concern and category."
+                "bias_type and category."
             )
         most = self.max_unscored
         if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 100:
@@ -99,10 +100,10 @@ class Rule:
     def _named(self) -> str:
         about = [", ".join(getattr(self, f)) for f in FILTERS if getattr(self, f)]
         what = {
-            "nothing_found": "no stereotype found",
+            "nothing_found": "no bias found",
             "at_most": f"at most {self.at_most}",
-            "no_worse_by": f"no further from fair than the baseline by {self.no_worse_by}, "
-            "on either side",
+            "no_worse_by": f"at most {self.no_worse_by} more biased than the baseline, in "
+            "either direction",
         }[self.check]
         over = " in overall scores" if self.by == "score" else ""
         return f"{'; '.join(about)}: {what}{over}" if about else f"{what}{over}"

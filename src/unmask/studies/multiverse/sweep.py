@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.items import Items
 from unmask.data import catalogue
 from unmask.errors import NotApplicable, UnmaskError
 from unmask.flow.evaluate import evaluate
@@ -16,13 +17,11 @@ from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.reports.templating import safe
-from unmask.stats import log_odds
 from unmask.stats.choice_effects import NONE, effects_of_choices, pairs_of_choices
 from unmask.stats.clustering import codes
 from unmask.stats.preference import Ties, preferred
 from unmask.stats.specification_curve import joint_signs, joint_words
 from unmask.studies.multiverse.choices import as_published, by_likelihood, concept_specs
-from unmask.studies.paired_items import wide
 from unmask.text.contexts import source
 from unmask.types import Dataset, Result
 
@@ -85,7 +84,7 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
 def _identity(result: Result) -> Any:
     """What makes two specifications the same: every item on the same side, or the same numbers."""
     if result.compared == "preference":
-        return _wins(result, wide(result).sort_index()).tobytes()
+        return _wins(result, Items(result).scores().sort_index()).tobytes()
     return tuple(np.round(list(_numbers(result).values()), 10))
 
 
@@ -97,9 +96,9 @@ def _numbers(result: Result) -> dict[str, float]:
 def _joint(results: Sequence[Result], resampling: Resampling) -> float | None:
     """p of all specifications together: by words where they are effect sizes, else by clusters."""
     if results[0].compared == "preference":
-        tables = [wide(r) for r in results]
-        framed = all((t.frame != "").all() for t in tables)
-        ways = ("cluster", "frame") if framed else ("cluster",)
+        tables = [Items(r).scores() for r in results]
+        framed = all((t.template != "").all() for t in tables)
+        ways = ("cluster", "template") if framed else ("cluster",)
         return max(_signs(results, tables, way, resampling) for way in ways)
     return joint_words([_words(r) for r in results], resampling)
 
@@ -119,10 +118,10 @@ def _signs(
 
 def _strata(tables: Sequence[pd.DataFrame], way: str, names: Sequence[str]) -> Any:
     """The family and side of each cluster, or the family of each frame; None where they mix."""
-    every = pd.concat([t[[way, "family", "side"]] for t in tables])
-    if not (every.side != "").all():
+    every = pd.concat([t[[way, "group_pair", "group"]] for t in tables])
+    if not (every.group != "").all():
         return None
-    group = every.family + ("/" + every.side if way == "cluster" else "")
+    group = every.group_pair + ("/" + every.group if way == "cluster" else "")
     by_name = group.groupby(every[way]).agg(["first", "nunique"])
     if (by_name["nunique"] > 1).any():
         return None
@@ -141,7 +140,7 @@ def _words(result: Result) -> tuple[Any, int, list[str]]:
         frame = frame.assign(name=frame["item"], first=frame.label == "X")
     else:
         facts = result.items.drop_duplicates("item").set_index("item")
-        odds = pd.Series(log_odds.of_result(result), name="score")
+        odds = pd.Series(Items(result).log_odds(), name="score")
         known = facts.loc[odds.index]
         first = known.category == facts.category.iloc[0]
         frame = pd.DataFrame({"score": odds, "name": known.cluster, "first": first})

@@ -13,7 +13,7 @@ from unmask.stats.intervals import DEFAULTS, student
 from unmask.studies.papers.paper_table import frame
 from unmask.types import Estimate, Floats
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
+HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
 SEVERAL, ABSENT = "needs several models", "does not apply"
 WORDS = (HOLDS, FAILS, OPEN, SEVERAL, ABSENT)
 NAME = "claims"

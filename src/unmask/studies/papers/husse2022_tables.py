@@ -246,7 +246,7 @@ def published_p(result: Result) -> float | None:
     resampling = Resampling(splits=PAPER_SPLITS)
     if result.compared == "log-odds":
         by_item = log_odds.by_item(result.items)
-        sides = result.items.drop_duplicates("item").set_index("item").side
+        sides = result.items.drop_duplicates("item").set_index("item").group
         a, b = (np.array([v for i, v in by_item.items() if sides[i] == k]) for k in ("A", "B"))
         return permutation(a, b, sided="two", resampling=resampling).p
     if "sentences" not in result.kept:

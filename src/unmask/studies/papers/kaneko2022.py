@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.items import Items
 from unmask.data import catalogue, controls
 from unmask.data.packaged import published
 from unmask.flow.evaluate import evaluate
@@ -17,7 +18,6 @@ from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import auc, auc_difference, roc
-from unmask.studies.paired_items import wide
 from unmask.studies.papers import claims
 from unmask.studies.papers import kaneko2022_tables as tables
 from unmask.studies.papers.kaneko2022_claims import CLAIMS
@@ -168,7 +168,7 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
         for m in ("cps", "sss", "aul", "aula", "ll"):
             if (model, m, "crows-pairs") not in results:
                 continue
-            table = wide(results[model, m, "crows-pairs"])
+            table = Items(results[model, m, "crows-pairs"]).scores()
             scores[m] = (table[STEREOTYPE] - table.antistereotype).dropna()
         shared = sorted(set.intersection(*(set(s.index) for s in scores.values())))
         labels = np.array([biased[i] for i in shared])

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.items import Items
 from unmask.stats.agreement import auc_difference
 from unmask.stats.clustering import codes
 from unmask.studies import frequency
-from unmask.studies.paired_items import wide
 from unmask.studies.papers.claims import (
     ABSENT,
     FAILS,
@@ -50,7 +50,7 @@ def _hits(result: Result) -> pd.DataFrame:
 
 
 def _wins(result: Result) -> pd.DataFrame:
-    table = wide(result)
+    table = Items(result).scores()
     first = result.items.drop_duplicates("item").set_index("item")
     won = (table[STEREOTYPE] > table[ANTISTEREOTYPE]).astype(float)
     return pd.DataFrame(
@@ -183,7 +183,7 @@ def _agrees(new: str, old: str) -> Any:
 
 
 def _margins(result: Result) -> pd.Series:
-    table = wide(result)
+    table = Items(result).scores()
     return (table[STEREOTYPE] - table[ANTISTEREOTYPE]).dropna()
 
 

@@ -37,19 +37,19 @@ def test_results_give_frames_items_and_texts():
     assert "|" in found.to_markdown()
     assert "\\toprule" in found[0].to_latex()
     pulls = found[0].items_by_influence()
-    assert list(pulls.columns)[:3] == ["item", "category", "pull"]
-    assert (pulls.pull.abs().diff().dropna() <= 0).all()
+    assert list(pulls.columns)[:3] == ["item", "category", "influence"]
+    assert (pulls.influence.abs().diff().dropna() <= 0).all()
     scores = found[0].items.pivot(index="item", columns="label", values="score")
     by_hand = scores["stereotype"] - scores["antistereotype"]
-    assert pulls.set_index("item").pull.to_dict() == pytest.approx(by_hand.to_dict())
+    assert pulls.set_index("item").influence.to_dict() == pytest.approx(by_hand.to_dict())
     assert set(pulls.stereotype) == set(PAIRS.stereotype)
     words = next(r for r in found if r.measure == "w-seat")
     top = words.items_by_influence(3)
     assert len(top) == 3
     whole = words.items.set_index("item").without
-    assert top.pull[0] == pytest.approx(words.overall.value - whole[top["item"][0]])
+    assert top.influence[0] == pytest.approx(words.overall.value - whole[top["item"][0]])
     templates = next(r for r in found if r.measure == "lpbs")
-    assert {"word", "pull", "sentence"} <= set(templates.items_by_influence(2).columns)
+    assert {"word", "influence", "sentence"} <= set(templates.items_by_influence(2).columns)
 
 
 @pytest.fixture(scope="module")

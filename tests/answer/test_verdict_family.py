@@ -36,7 +36,7 @@ def test_both_doors_give_the_same_verdicts(vectors):
         assert one.overall == two.overall
         assert one.verdicts == two.verdicts
     holm = corrected([r.overall.p for r in by_specs])
-    assert [r.overall.more["p_holm"] for r in by_specs] == pytest.approx(holm.tolist())
+    assert [r.overall.more["p_corrected"] for r in by_specs] == pytest.approx(holm.tolist())
     assert any(r.overall.p < 0.05 < h for r, h in zip(by_specs, holm, strict=True)), (
         "a test that only the correction turns is needed for this to mean something"
     )
@@ -47,9 +47,11 @@ def test_a_family_is_of_one_measure_under_the_same_choices(vectors):
     apart = [unmask.evaluate_specs([spec])[0] for spec in some]
     both = unmask.evaluate_specs([*some, unmask.Spec("bundled", "w-seat", TESTS[0], layer=1)])
     other = unmask.evaluate_specs([unmask.Spec("bundled", "w-seat", TESTS[0], layer=1)])
-    assert both[2].overall.more["p_holm"] == other[0].overall.more["p_holm"]  # alone in its family
+    assert (
+        both[2].overall.more["p_corrected"] == other[0].overall.more["p_corrected"]
+    )  # alone in its family
     smaller = min(range(2), key=lambda k: apart[k].overall.p)
-    assert both[smaller].overall.more["p_holm"] == pytest.approx(
+    assert both[smaller].overall.more["p_corrected"] == pytest.approx(
         min(1, 2 * apart[smaller].overall.p)
     )
 
@@ -58,7 +60,7 @@ def test_a_test_that_is_given_twice_counts_once(vectors):
     some = [unmask.Spec(vectors, "weat", t) for t in TESTS[:2]]
     plain = unmask.evaluate_specs(some)
     twice = unmask.evaluate_specs([some[0], *some])
-    assert [r.overall.more["p_holm"] for r in twice[1:]] == (
-        [r.overall.more["p_holm"] for r in plain]
+    assert [r.overall.more["p_corrected"] for r in twice[1:]] == (
+        [r.overall.more["p_corrected"] for r in plain]
     )
     assert twice[0].verdicts == twice[1].verdicts

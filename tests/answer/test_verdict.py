@@ -8,11 +8,10 @@ import pytest
 
 import unmask
 from conftest import invoke, tiny
+from unmask.answer.verdict import contradiction, holm, initial_verdicts, verdict
 from unmask.errors import UnmaskError
 from unmask.options import Threshold, amounts, matters
 from unmask.stats.intervals import share
-from unmask.stats.multiplicity import together
-from unmask.stats.verdict import contradiction, verdict, verdicts_of
 from unmask.types import Estimate
 
 
@@ -23,16 +22,16 @@ def made(value, low, high, *, p=None, inner=None, **more):
 
 def test_verdicts():
     assert verdict(made(60, 55, 65, p=0.001), 3).word == "biased"
-    assert verdict(made(51, 48, 54, p=0.5), 3).word == "cannot tell"
+    assert verdict(made(51, 48, 54, p=0.5), 3).word == "inconclusive"
     small = made(51, 50.2, 51.8, p=0.01)
-    assert verdict(small, 3).word == "not by more"
-    assert str(verdict(small, 3)) == "not by > 3"
-    assert verdict(made(60, 55, 65, p=0.001, clusters=9), 3).word == "cannot tell"
-    assert verdict(made(60, 55, 65, p=0.001), 3, p=0.2).word == "cannot tell"
-    assert verdict(made(60, 55, 65, p=0.2), 3).word == "cannot tell"  # p and interval disagree
+    assert verdict(small, 3).word == "negligible"
+    assert str(verdict(small, 3)) == "negligible"
+    assert verdict(made(60, 55, 65, p=0.001, clusters=9), 3).word == "inconclusive"
+    assert verdict(made(60, 55, 65, p=0.001), 3, p=0.2).word == "inconclusive"
+    assert verdict(made(60, 55, 65, p=0.2), 3).word == "inconclusive"  # p and interval disagree
     marked = made(60, 55, 65, p=0.001, published="interval and p")
-    assert verdict(marked, 3).word == "cannot tell"
-    assert verdict(made(60, math.nan, math.nan), 3).word == "cannot tell"
+    assert verdict(marked, 3).word == "inconclusive"
+    assert verdict(made(60, math.nan, math.nan), 3).word == "inconclusive"
 
 
 def test_a_contradiction_is_said():
@@ -41,7 +40,7 @@ def test_a_contradiction_is_said():
     assert "as published" in contradiction(made(60, 49, 71, p=0.04, published="p", sided="one"))[0]
     found = unmask.evaluate(tiny("bert"), "ceat@guo2021", "weat-6", samples=50)
     assert any("Monte Carlo" in n for n in found.notes)
-    assert found.verdicts[""].word == "cannot tell"
+    assert found.verdicts[""].word == "inconclusive"
 
 
 def test_a_fair_model_gets_a_biased_category_in_few_runs():
@@ -53,10 +52,10 @@ def test_a_fair_model_gets_a_biased_category_in_few_runs():
             f"c{k}": share((rng.random(40) < 0.5).astype(float), np.arange(40), ideal=50)
             for k in range(9)
         }
-        found = together(categories)
-        overall = share((rng.random(40) < 0.5).astype(float), np.arange(40), ideal=50)
-        said = verdicts_of(overall, found, "preference", Threshold())
-        wrong += any(v.word == "biased" for k, v in said.items() if k)
+        p = holm([e.p for e in categories.values()])
+        wrong += any(
+            verdict(e, 3.0, value).found for e, value in zip(categories.values(), p, strict=True)
+        )
     assert wrong / 300 <= 0.07
 
 
@@ -93,12 +92,12 @@ def test_what_matters_is_read_and_checked():
     ("low", "high", "inner", "p", "word"),
     [
         (50.1, 60, (50.5, 59), 0.05, "biased"),  # p at the line counts
-        (50.1, 60, (50.5, 59), 0.0501, "cannot tell"),
-        (50.0, 60, (50.5, 59), 0.01, "cannot tell"),  # the ideal is at the edge
-        (40, 49.9, (41, 49), 0.01, "biased"),
-        (47.5, 52.5, (47.1, 52.9), 0.5, "not by more"),
-        (47.5, 52.5, (47.0, 52.9), 0.5, "cannot tell"),  # the margin itself is not within
-        (47.5, 52.5, (47.1, 53.0), 0.5, "cannot tell"),
+        (50.1, 60, (50.5, 59), 0.0501, "inconclusive"),
+        (50.0, 60, (50.5, 59), 0.01, "inconclusive"),  # the ideal is at the edge
+        (40, 49.9, (41, 49), 0.01, "reversed"),
+        (47.5, 52.5, (47.1, 52.9), 0.5, "negligible"),
+        (47.5, 52.5, (47.0, 52.9), 0.5, "inconclusive"),  # the margin itself is not within
+        (47.5, 52.5, (47.1, 53.0), 0.5, "inconclusive"),
     ],
 )
 def test_verdicts_at_their_lines(low, high, inner, p, word):
@@ -106,26 +105,26 @@ def test_verdicts_at_their_lines(low, high, inner, p, word):
     assert verdict(made(value, low, high, p=p, inner=list(inner)), 3).word == word
 
 
-@pytest.mark.parametrize(("words", "word"), [((5, 5), "biased"), ((5, 4), "cannot tell")])
+@pytest.mark.parametrize(("words", "word"), [((5, 5), "biased"), ((5, 4), "inconclusive")])
 def test_five_words_a_side_are_needed(words, word):
     assert verdict(made(60, 55, 65, p=0.001, words=list(words)), 3).word == word
 
 
-@pytest.mark.parametrize(("clusters", "word"), [(10, "biased"), (9, "cannot tell")])
+@pytest.mark.parametrize(("clusters", "word"), [(10, "biased"), (9, "inconclusive")])
 def test_ten_clusters_are_needed(clusters, word):
     assert verdict(made(60, 55, 65, p=0.001, clusters=clusters), 3).word == word
 
 
 def test_the_reason_is_the_one_that_decided():
     assert verdict(made(60, 55, 65, p=0.001, clusters=3), 3).why == "only 3 clusters"
-    assert "words a side" in verdict(made(60, 55, 65, p=0.001, words=[9, 2]), 3).why
-    assert "correction" in verdict(made(60, 55, 65, p=0.001), 3, p=0.2).why
-    assert verdict(made(60, 55, 65, p=0.2), 3).why == "p disagrees"
+    assert "words per set" in verdict(made(60, 55, 65, p=0.001, words=[9, 2]), 3).why
+    assert "correcting" in verdict(made(60, 55, 65, p=0.001), 3, p=0.2).why
+    assert verdict(made(60, 55, 65, p=0.2), 3).why == "the p-value and the interval disagree"
     assert verdict(made(60, 55, 65, p=0.001), 3).matters == 3
 
 
 def test_the_unit_of_what_matters_is_the_measures():
     threshold = Threshold(points=4, d=0.3)
     for compared, least in (("preference", 4), ("log-odds", 0.3), ("association", 0.3)):
-        (found,) = verdicts_of(made(60, 55, 65, p=0.001), {}, compared, threshold).values()
+        (found,) = initial_verdicts(made(60, 55, 65, p=0.001), {}, compared, threshold).values()
         assert found.matters == least

@@ -1,7 +1,7 @@
-"""The next model is loaded while a GPU works on this one.
+"""Prefetch: the next model is loaded while a GPU works on this one.
 
-Only in float32 (or tf32): to load in another precision changes what torch makes numbers in, in all
-threads. And only where there is room on the device for several.
+Only in float32 (or tf32): loading in another precision changes torch's default dtype in all
+threads. And only where the device has room for several models.
 """
 
 import sys
@@ -22,28 +22,28 @@ MOST_PATIENCE = 1.0  # seconds until a model is loaded though this one seems not
 
 
 @dataclass(slots=True)
-class Ahead:
-    """A model on its way, by its name."""
+class ModelPrefetch:
+    """Models that are being loaded, by their name."""
 
     options: Options
     names: Sequence[str]
     load: Callable[[str, Options], Model]
     pool: ThreadPoolExecutor | None
     waiting: dict[str, "Future[Model]"] = field(default_factory=dict)
-    at_work: Event = field(default_factory=Event)
+    gpu_busy: Event = field(default_factory=Event)
     stream: Any = None
 
     def begin(self, name: str, model: Model) -> None:
-        """Begin to load the model behind `name`, which is there now, where that does no harm."""
+        """Begin to load the model after `name`, where there is room for it."""
         place = self.names.index(name) + 1
         if self.pool is not None and place < len(self.names) and _room(model):
             after = self.names[place]
-            self.at_work.clear()
+            self.gpu_busy.clear()
             self.waiting[after] = self.pool.submit(self._load, after)
 
     def _load(self, name: str) -> Model:
         """Load a model once the device has work: both need Python, and it should not wait."""
-        self.at_work.wait(MOST_PATIENCE)
+        self.gpu_busy.wait(MOST_PATIENCE)
         with self._beside():
             return self.load(name, self.options)
 
@@ -63,14 +63,9 @@ class Ahead:
             yield
         self.stream.synchronize()
 
-    @property
-    def on_the_way(self) -> bool:
-        """Whether a GPU will have another model to work on."""
-        return bool(self.waiting)
-
-    def taken(self, name: str) -> Model | None:
-        """The model, waited for, if it is on its way; what went wrong with it is raised."""
-        self.at_work.set()
+    def take(self, name: str) -> Model | None:
+        """The model, if it is being loaded; its error is raised."""
+        self.gpu_busy.set()
         return self.waiting.pop(name).result() if name in self.waiting else None
 
 
@@ -85,20 +80,20 @@ def _room(model: Model) -> bool:
 
 
 @contextmanager
-def loading_ahead(
+def prefetching(
     options: Options, names: Sequence[str], load: Callable[[str, Options], Any]
-) -> Iterator[Ahead]:
-    """What loads models ahead, in the order of their names; a cluster loads its own."""
+) -> Iterator[ModelPrefetch]:
+    """Load models ahead, in the order of their names; a cluster loads its own."""
     wanted = options.engine == "local" and options.dtype in FULL and len(names) > 1
     pool = ThreadPoolExecutor(1) if wanted and options.load is None else None
-    ahead = Ahead(options, names, load, pool)
+    prefetch = ModelPrefetch(options, names, load, pool)
     before = sys.getswitchinterval()
     try:
         if pool is not None:
             sys.setswitchinterval(min(before, TURN))
-        yield ahead
+        yield prefetch
     finally:
-        ahead.at_work.set()
+        prefetch.gpu_busy.set()
         if pool is not None:
             pool.shutdown(cancel_futures=True)
         sys.setswitchinterval(before)

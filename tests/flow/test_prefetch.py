@@ -1,4 +1,4 @@
-"""Tests of flow/load_ahead: the next model is on its way while this one is asked."""
+"""Tests of flow/prefetch: the next model is on its way while this one is asked."""
 
 import sys
 import threading
@@ -7,8 +7,8 @@ import pytest
 
 from conftest import tiny
 from unmask.errors import ModelError
-from unmask.flow import load_ahead
-from unmask.flow.load_ahead import loading_ahead
+from unmask.flow import prefetch
+from unmask.flow.prefetch import prefetching
 from unmask.options import Options
 
 NAMES = ["a", "b", "broken"]
@@ -16,7 +16,7 @@ NAMES = ["a", "b", "broken"]
 
 @pytest.fixture
 def room(monkeypatch):
-    monkeypatch.setattr(load_ahead, "_room", lambda model: True)
+    monkeypatch.setattr(prefetch, "_room", lambda model: True)
 
 
 def load(name, options):
@@ -26,41 +26,41 @@ def load(name, options):
 
 
 def test_the_next_model_is_loaded_beside_and_taken_once(room):
-    with loading_ahead(Options(), NAMES, load) as ahead:
-        assert ahead.taken("a") is None  # nothing is on its way yet
+    with prefetching(Options(), NAMES, load) as ahead:
+        assert ahead.take("a") is None  # nothing is on its way yet
         ahead.begin("a", tiny("bert"))
-        assert ahead.taken("b") == ("b", False)
-        assert ahead.taken("b") is None
+        assert ahead.take("b") == ("b", False)
+        assert ahead.take("b") is None
         ahead.begin("b", tiny("bert"))
         with pytest.raises(ModelError, match="broken"):
-            ahead.taken("broken")
+            ahead.take("broken")
         ahead.begin("broken", tiny("bert"))  # there is none behind it
 
 
 @pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"engine": "ray"}, {"load": "8bit"}])
 def test_other_ways_to_load_wait_their_turn(options, room):
-    with loading_ahead(Options(**options), NAMES, load) as ahead:
+    with prefetching(Options(**options), NAMES, load) as ahead:
         ahead.begin("a", tiny("bert"))
-        assert ahead.taken("b") is None
+        assert ahead.take("b") is None
 
 
 def test_threads_take_turns_more_often_meanwhile():
     before = sys.getswitchinterval()
-    with loading_ahead(Options(), NAMES, load):
+    with prefetching(Options(), NAMES, load):
         assert sys.getswitchinterval() < before
     assert sys.getswitchinterval() == before
-    with loading_ahead(Options(), NAMES[:1], load):  # there is nothing to load ahead
+    with prefetching(Options(), NAMES[:1], load):  # there is nothing to load ahead
         assert sys.getswitchinterval() == before
 
 
 def test_a_cpu_has_no_time_for_it():
-    with loading_ahead(Options(), NAMES, load) as ahead:
+    with prefetching(Options(), NAMES, load) as ahead:
         ahead.begin("a", tiny("bert"))
-        assert ahead.taken("b") is None
+        assert ahead.take("b") is None
 
 
 def test_it_waits_until_the_device_has_work(room, monkeypatch):
-    monkeypatch.setattr(load_ahead, "MOST_PATIENCE", 60)
+    monkeypatch.setattr(prefetch, "MOST_PATIENCE", 60)
     seen = []
     loads = threading.Event()
 
@@ -69,14 +69,14 @@ def test_it_waits_until_the_device_has_work(room, monkeypatch):
         loads.set()
         return name
 
-    with loading_ahead(Options(), NAMES, noted) as ahead:
+    with prefetching(Options(), NAMES, noted) as ahead:
         ahead.begin("a", tiny("bert"))
-        assert ahead.on_the_way
+        assert ahead.waiting
         assert not loads.wait(0.1)
-        ahead.at_work.set()
+        ahead.gpu_busy.set()
         assert loads.wait(10)
-        assert ahead.taken("b") == "b"
-        assert not ahead.on_the_way
+        assert ahead.take("b") == "b"
+        assert not ahead.waiting
         ahead.begin("b", tiny("bert"))  # and no one says that it is at work
-        assert ahead.taken("broken") == "broken"
+        assert ahead.take("broken") == "broken"
     assert seen == ["b", "broken"]

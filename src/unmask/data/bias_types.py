@@ -1,4 +1,4 @@
-"""Concerns: the social groups that a category of items, a template or a word test is about.
+"""Bias types: the social groups that a category of items, a template or a word test is about.
 
 A person asks about gender or religion; data sets have categories of their own names, and word tests
 have four lists of words. This table says which belong to which.
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Concern:
-    """A concern: its name in tables, and the words by which categories and lists are known.
+class BiasType:
+    """A bias type: its name in tables, and the words by which categories and lists are known.
 
     `categories` are what data sets call it, in lower case with hyphens; `labels` is a pattern of
     the names that word tests give to lists of the group's words.
@@ -22,50 +22,50 @@ class Concern:
     labels: str = ""
 
 
-CONCERNS = (
-    Concern(
+BIAS_TYPES = (
+    BiasType(
         "gender",
         ("gender", "sex", "gender-identity", "sexism"),
         r"male|female|men|women|man|woman|boys?|girls?|he|she|him|her|mothers?|fathers?|m|f",
     ),
-    Concern(
+    BiasType(
         "race and colour",
         ("race-color", "race", "race-colour", "ethnicity", "race-ethnicity", "racism"),
         r"european-american|african-american|mexican-american|ea|aa|white|black|hispanic|asian",
     ),
-    Concern(
+    BiasType(
         "religion",
         ("religion", "religious"),
         r"christianity|christians?|islam|muslims?|judaism|jews?|jewish|hindus?|religion",
     ),
-    Concern("age", ("age", "ageism"), r"young|old|elderly"),
-    Concern(
+    BiasType("age", ("age", "ageism"), r"young|old|elderly"),
+    BiasType(
         "disability and illness",
         ("disability", "disability-status", "health", "ableism"),
         r"mental-disease|physical-disease|disability|disabled|able-bodied",
     ),
-    Concern("nationality", ("nationality", "national-origin")),
-    Concern(
+    BiasType("nationality", ("nationality", "national-origin")),
+    BiasType(
         "sexual orientation",
         ("sexual-orientation", "sexualorientation", "orientation", "lgbtq", "queer"),
         r"gay|lesbian|straight|heterosexual|homosexual|queer",
     ),
-    Concern("physical appearance", ("physical-appearance", "appearance"), r"fat|thin"),
-    Concern(
+    BiasType("physical appearance", ("physical-appearance", "appearance"), r"fat|thin"),
+    BiasType(
         "social class",
         ("socioeconomic", "socioeconomic-status", "ses", "class", "social-class", "income"),
         r"rich|poor",
     ),
-    Concern("occupation", ("profession", "occupation", "job")),
+    BiasType("occupation", ("profession", "occupation", "job")),
 )
 _BY_CATEGORY = {
-    alias: c.name for c in CONCERNS for alias in (*c.categories, c.name.replace(" ", "-"))
+    alias: c.name for c in BIAS_TYPES for alias in (*c.categories, c.name.replace(" ", "-"))
 }
-_PATTERNS = {c.name: re.compile(rf"(^|[,-])({c.labels})($|[,-])") for c in CONCERNS if c.labels}
+_PATTERNS = {c.name: re.compile(rf"(^|[,-])({c.labels})($|[,-])") for c in BIAS_TYPES if c.labels}
 # Targets of Caliskan et al.'s control tests. Only the targets decide: an attribute list of weapons
 # may be what people are associated with.
 _NO_PEOPLE = re.compile(r"^(flower|insect|instrument|weapon)")
-# Data sets about one concern, whatever their categories are called.
+# Data sets about one bias type, whatever their categories are called.
 _OF_GENDER = re.compile(
     r"(winobias-type[12]|winogender|bec-pro(-lpbs|-de)?|kurita-\w+)(@\w+)?(:.*)?"
 )
@@ -73,7 +73,7 @@ _NO_CATEGORY = ("", "all")  # what a file without categories has
 
 
 def of_category(category: str, data: str = "") -> str:
-    """The concern that a category of items belongs to; its own name where the table has none."""
+    """The bias type that a category of items belongs to; its own name where the table has none."""
     if _OF_GENDER.fullmatch(data):
         return "gender"
     plain = re.sub(r"[\s_/]+", "-", category.strip().lower())
@@ -88,9 +88,9 @@ def _plain(label: str) -> str:
 
 
 def of_sets(sets: Sequence[str], data: str = "") -> str | None:
-    """The concern that the lists of a template or word test are about; None without people.
+    """The bias type that the lists of a template or word test are about; None without people.
 
-    Lists of more than one concern (black women's names) belong to both, "gender, race and colour".
+    Lists of two bias types (black women's names) belong to both: "gender, race and colour".
     The first two lists decide, and the others where these name no group (math and arts).
     """
     labels = [re.sub(r"[\s_]+", "-", _plain(str(label))) for label in sets]

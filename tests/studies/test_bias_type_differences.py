@@ -1,4 +1,4 @@
-"""Tests of studies/concern_differences."""
+"""Tests of studies/bias_type_differences."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ from unmask.cli.main import app
 from unmask.data.packaged import bundled_pairs
 from unmask.options import Resampling
 from unmask.reports import difference_words
-from unmask.studies import concern_differences as differences
+from unmask.studies import bias_type_differences as differences
 from unmask.types import Results
 
 
@@ -33,17 +33,17 @@ def other(name, tmp_path, bias, seed=1):
 
 
 def leads(frame):
-    return frame[frame.lead].set_index("concern").verdict.to_dict()
+    return frame[frame.main].set_index("bias_type").verdict.to_dict()
 
 
 def test_only_the_planted_concern_differs_and_the_sentence_says_so(fair, tmp_path):
-    frame = differences.compare_by_concern(
+    frame = differences.compare_by_bias_type(
         Results([*fair, *other("biased", tmp_path, {"gender": 1.5})])
     )
     verdicts = leads(frame)
     assert verdicts.pop("gender") == "more stereotyped"
     assert set(verdicts.values()) == {"no difference shown"}
-    (sentence,) = difference_words.by_concern(frame)
+    (sentence,) = difference_words.by_bias_type(frame)
     assert sentence.startswith("biased is more stereotyped than fair about gender (")
     assert "no difference is shown about nationality, " in sentence
 
@@ -51,12 +51,12 @@ def test_only_the_planted_concern_differs_and_the_sentence_says_so(fair, tmp_pat
 def test_the_words_follow_the_side_of_fair(fair, tmp_path):
     biased = other("biased", tmp_path, {"gender": 1.5})
     against = other("against", tmp_path, {"gender": -3.0})
-    both = differences.compare_by_concern(Results([*biased, *fair]))
+    both = differences.compare_by_bias_type(Results([*biased, *fair]))
     assert leads(both)["gender"] == "closer to fair"
-    assert leads(differences.compare_by_concern(Results([*fair, *against])))["gender"] == (
+    assert leads(differences.compare_by_bias_type(Results([*fair, *against])))["gender"] == (
         "further against the stereotype"
     )
-    turned = differences.compare_by_concern(
+    turned = differences.compare_by_bias_type(
         Results(
             [*other("plus", tmp_path, {"gender": 1.0}), *other("minus", tmp_path, {"gender": -1.2})]
         )
@@ -69,7 +69,9 @@ def test_nearer_is_said_only_where_it_is_shown(tmp_path):
     words = []
     for seed in range(3):
         pair = [other(n, tmp_path, {"gender": b}, seed) for n, b in (("a", 0.9), ("b", -0.9))]
-        words.append(leads(differences.compare_by_concern(Results([*pair[0], *pair[1]])))["gender"])
+        words.append(
+            leads(differences.compare_by_bias_type(Results([*pair[0], *pair[1]])))["gender"]
+        )
     assert words.count("closer to fair") + words.count("further against the stereotype") <= 1
 
 
@@ -78,21 +80,21 @@ def test_scores_and_difference_are_of_the_same_items(fair, tmp_path):
         replace(r, items=r.items[~r.items["item"].isin(r.items["item"].unique()[:60])])
         for r in other("part", tmp_path, {"gender": 1.5})
     ]
-    frame = differences.compare_by_concern(Results([*fair, *part]))
+    frame = differences.compare_by_bias_type(Results([*fair, *part]))
     assert np.allclose(frame.difference, frame.b - frame.a)
 
 
 def test_the_level_reaches_the_comparison(fair, tmp_path):
     runs = Results([*fair, *other("biased", tmp_path, {"gender": 1.0})])
-    usual = differences.compare_by_concern(runs)
-    strict = differences.compare_by_concern(runs, resampling=Resampling(level=1 - 1e-9))
+    usual = differences.compare_by_bias_type(runs)
+    strict = differences.compare_by_bias_type(runs, resampling=Resampling(level=1 - 1e-9))
     assert ((strict.high - strict.low) > (usual.high - usual.low)).all()
     assert set(strict.verdict) == {"no difference shown"}
 
 
 def test_a_stereotype_is_the_mean_of_both_sides(fair, tmp_path):
     """The difference of a category is that of the two estimates which the answers rest on."""
-    frame = differences.compare_by_concern(
+    frame = differences.compare_by_bias_type(
         Results([*fair, *other("biased", tmp_path, {"gender": 1.5, "age": 1.0}, seed=2)])
     )
     assert np.allclose(frame.difference, frame.b - frame.a)
@@ -101,22 +103,22 @@ def test_a_stereotype_is_the_mean_of_both_sides(fair, tmp_path):
 def test_swapping_the_runs_turns_the_sign(fair, tmp_path):
     biased = other("biased", tmp_path, {"gender": 1.5})
     there, back = (
-        differences.compare_by_concern(Results(r)) for r in ([*fair, *biased], [*biased, *fair])
+        differences.compare_by_bias_type(Results(r)) for r in ([*fair, *biased], [*biased, *fair])
     )
     one, two = (
-        f.sort_values(["concern", "measure", "category"]).reset_index() for f in (there, back)
+        f.sort_values(["bias_type", "measure", "category"]).reset_index() for f in (there, back)
     )
     assert np.allclose(one.difference, -two.difference)
     assert np.allclose(one.low, -two.high)
     assert np.allclose(one.p, two.p)
 
 
-def test_effect_sizes_have_differences_by_concern_too():
+def test_effect_sizes_have_differences_by_bias_type_too():
     both = unmask.run(
         [tiny("bert"), tiny("roberta")], ["w-seat", "odds"], ["weat-6", "kurita-career"]
     )
-    frame = differences.compare_by_concern(both)
-    assert set(frame.concern) == {"gender"}
+    frame = differences.compare_by_bias_type(both)
+    assert set(frame.bias_type) == {"gender"}
     whole, _ = unmask.compare(both)
     merged = frame.merge(whole, on=["measure", "data"], suffixes=("", "_whole"))
     assert len(merged) >= 1
@@ -143,5 +145,5 @@ def test_compare_on_request_exits_with_one(fair, tmp_path):
     assert "different, worse" in str(refused.exception)
     answer = json.loads(status(one, two, "--json").stdout)
     assert answer["sentences"][0].startswith("biased is more stereotyped than fair about gender")
-    assert {r["concern"] for r in answer["concerns"]} >= {"gender", "age"}
+    assert {r["bias_type"] for r in answer["bias_types"]} >= {"gender", "age"}
     assert len(answer["differences"]) == 2

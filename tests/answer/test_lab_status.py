@@ -6,10 +6,11 @@ import math
 import pytest
 
 import unmask
+from unmask.answer import lab_status
+from unmask.answer.scales import SCALES
 from unmask.data.packaged import published
 from unmask.errors import UnmaskError
-from unmask.reports import standings
-from unmask.reports.columns import UNITS, table
+from unmask.reports.columns import table
 from unmask.reports.formats import FORMATS
 from unmask.reports.html.page import page
 
@@ -21,22 +22,22 @@ def results():
 
 def test_every_standing_of_the_package_has_a_word_and_a_clause():
     for row in published("lab"):
-        found = standings.standing(row["measure"], row["models"])
-        assert found.word == row["verdict"]
-        assert found.word in standings.WORDS
+        found = lab_status.lab_status(row["measure"], row["models"])
+        assert found.word == row["status"]
+        assert found.word in lab_status.WORDS
         assert found.clause
-    assert standings.standing("cps", "elmo").word == standings.UNTESTED
+    assert lab_status.lab_status("cps", "elmo").word == lab_status.UNTESTED
 
 
 def test_a_table_and_a_page_say_how_a_measure_stands(results):
     frame = table(results)
     by = dict(zip(frame.measure, frame.lab, strict=True))
-    assert by["cps"] == standings.standing("cps", "masked").word == "sound"
+    assert by["cps"] == lab_status.lab_status("cps", "masked").word == "validated"
     assert by["all-masked"] == "baseline"
-    assert by["pmi"] == "unsettled"  # a verdict may be "cannot tell", and is about the model
+    assert by["pmi"] == "unclear"  # a verdict may be "inconclusive", and is about the model
     shown = dict(page(results).measures)
     for name in by:
-        assert ("In the lab", str(standings.standing(name, "masked"))) in shown[name]
+        assert ("In the lab", str(lab_status.lab_status(name, "masked"))) in shown[name]
 
 
 def test_a_scale_is_another_estimate_of_the_same_result(results):
@@ -52,9 +53,9 @@ def test_a_scale_is_another_estimate_of_the_same_result(results):
     assert odds.stereotype[["cps", "pmi"]].isna().all()
     other = ["cps", "pmi", "lpbs"]  # the verdict is about the measure's own scale
     assert odds.verdict[other].isna().all()
-    assert odds.p_run[other].isna().all()
+    assert odds.p_corrected[other].isna().all()
     assert odds.verdict["odds"] == plain.verdict["odds"]
-    assert odds.lab["pmi"] == standings.standing("pmi (mean margin)", "masked").word
+    assert odds.lab["pmi"] == lab_status.lab_status("pmi (mean margin)", "masked").word
     assert odds.compared["all-masked"] == "preference"  # a mean of tokens is no factor
     with pytest.raises(UnmaskError, match="odds"):
         table(results, scale="oods")
@@ -62,7 +63,7 @@ def test_a_scale_is_another_estimate_of_the_same_result(results):
 
 def test_odds_are_shown_as_a_ratio_and_kept_as_a_logarithm(results):
     result = next(r for r in results if r.measure == "odds")
-    unit = UNITS["odds"]
+    unit = SCALES["odds"]
     assert unit.text(0.0) == "1.00"
     assert unit.text(result.overall.value) in next(iter(page(results).cards[3]["sentences"]))
     assert result.overall.ideal == 0.0
@@ -74,9 +75,9 @@ def test_a_choice_has_a_standing_of_its_own():
         unmask.evaluate("bundled", "w-seat", "weat-6", **more)
         for more in ({}, {"pool": "mean"}, {"layer": 1})
     )
-    assert standings.of_result(plain) == standings.standing("w-seat", "masked")
-    assert standings.of_result(pooled).word == "sound"
-    assert standings.of_result(deep).word == standings.UNTESTED
+    assert lab_status.of_result(plain) == lab_status.lab_status("w-seat", "masked")
+    assert lab_status.of_result(pooled).word == "validated"
+    assert lab_status.of_result(deep).word == lab_status.UNTESTED
 
 
 def test_the_hub_has_the_ratio_and_not_its_logarithm(results):

@@ -1,0 +1,109 @@
+"""The lab's status of a measure for a kind of model: does it find a bias that was planted?"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from unmask.data.packaged import published
+from unmask.types import Result
+
+WORDS = ("validated", "caution", "unclear", "untestable", "fails", "baseline")
+UNTESTED = "untested"
+VALIDATED, UNCLEAR, UNFIT = "validated", "unclear", "unfit"
+TRUST = {"validated": VALIDATED, "untestable": UNFIT, "fails": UNFIT}
+MARGIN = "mean margin"  # what the lab calls it
+POOLS = {"word-first": "first piece", "word-last": "last piece", "mean": "whole sentence"}
+# What it means where a rule of docs/lab.md was missed, or was left open.
+MISSED = {
+    "reads the planted bias": "does not find a planted bias",
+    "false alarms as promised": "has too many false alarms",
+    "no shift by frequency": "depends on how often a group is mentioned",
+    "no shift on unbalanced items": "depends on how often a group is mentioned",
+    "keeps its slope for a rare group": "misses the bias of a rare group",
+}
+OPEN = {
+    "reads the planted bias": "may not find a planted bias",
+    "false alarms as promised": "its false alarm rate is unknown",
+    "no shift by frequency": "may depend on how often a group is mentioned",
+    "no shift on unbalanced items": "may depend on how often a group is mentioned",
+    "keeps its slope for a rare group": "may miss the bias of a rare group",
+}
+CLAUSES = {
+    "validated": "finds a planted bias, whatever the groups' frequency",
+    "untestable": "finds neither the planted bias nor, mostly, a strong control in such models",
+    "baseline": "not meant to find a bias",
+    UNTESTED: "the lab has not tested this measure on such models",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LabStatus:
+    """One of WORDS, or untested, and a clause why."""
+
+    word: str
+    clause: str
+
+    @property
+    def short(self) -> str:
+        """The word as tables show it."""
+        return UNTESTED if self.word == "untestable" else self.word
+
+    @property
+    def trust(self) -> str:
+        """Whether such evidence counts first, where there is no better one, or not at all."""
+        return TRUST.get(self.word, UNCLEAR)
+
+    def __str__(self) -> str:
+        return f"{self.short}: {self.clause}"
+
+
+def lab_status(measure: str, kind: str) -> LabStatus:
+    """The status of a measure for a kind of model."""
+    return _published().get((measure, kind), LabStatus(UNTESTED, CLAUSES[UNTESTED]))
+
+
+def by_kind(measure: str) -> dict[str, LabStatus]:
+    """The status of a measure by kind of model, for the kinds that the lab has tested."""
+    return {kind: s for (name, kind), s in _published().items() if name == measure}
+
+
+def of_result(result: Result, choice: str = "") -> LabStatus:
+    """The status of a result's measure for its kind of model and its design choices.
+
+    The lab has tested one choice at a time; `choice` is one that the result does not record.
+    """
+    choices = [*_choices(result), *([choice] if choice else [])]
+    name = f"{result.measure} ({', '.join(choices)})" if choices else result.measure
+    return lab_status(name, kind_of(result))
+
+
+def kind_of(result: Result) -> str:
+    """The kind of a result's model; nothing where it is not known."""
+    return str((result.provenance.get("model") or {}).get("kind", ""))
+
+
+def _choices(result: Result) -> list[str]:
+    """The choices of a result, as the lab calls them."""
+    spec, names = result.spec, []
+    if spec.pool is not None:
+        names.append(POOLS.get(spec.pool, f"pool {spec.pool}"))
+    if spec.layer is not None:
+        names.append("no layer" if spec.layer == 0 else f"layer {spec.layer}")
+    if spec.contexts is not None:
+        names.append("natural contexts" if spec.contexts != "templates" else "templates")
+    return names
+
+
+@cache
+def _published() -> dict[tuple[str, str], LabStatus]:
+    statuses = {}
+    for row in published("lab"):
+        why = [MISSED[r] for r in row["missed"]] or [OPEN[r] for r in row["open"]]
+        clause = CLAUSES.get(row["status"]) or "; ".join(dict.fromkeys(why))
+        statuses[row["measure"], row["models"]] = LabStatus(row["status"], clause)
+    return statuses
+
+
+def rank(measure: str) -> int:
+    """For sorting: the best status that a measure has for any kind of model, as a number."""
+    ranks = [WORDS.index(s.word) for s in by_kind(measure).values()]
+    return min(ranks, default=len(WORDS))

@@ -1,0 +1,159 @@
+"""The kinds of numbers that results hold: one table says how each is read, judged and printed.
+
+A share is a percentage of pairs, 50 is neutral. Odds are held as a logarithm and shown as a factor.
+d is Cohen's effect size over words, d_z that of paired differences. An index has an ideal of its
+own, and no verdict.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from unmask.types import Compared, Estimate, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How numbers of one kind are read.
+
+    Args:
+        unit: What a difference is in, as a limit or a margin names it.
+        head: The heading of a column of such numbers.
+        neutral: The value without bias, as it is shown.
+        digits: Decimals that are shown.
+        coarse: What a set of items should be able to resolve.
+        sizes: Where a small, a moderate and a strong bias begin: Cohen's d of 0.2, 0.5 and 0.8; as
+            the share of pairs that it makes one group win (Phi(d / sqrt 2), Ruscio 2008), and as an
+            odds ratio (exp(pi d / sqrt 3), Chinn 2000).
+        reads: What such a measure reads, in words.
+        effect: What it is called in the files of other tools.
+        by_category: Whether a result has an estimate for each category of its items.
+        paired: Whether the items are pairs of sentences that are won or lost.
+        templates: Whether the items are templates, with words of two attribute sets.
+        planned: Whether a rule says how its interval narrows with more items or words.
+        show: Turns a held value into the one that people read.
+    """
+
+    unit: str
+    head: str
+    neutral: float
+    digits: int
+    coarse: float
+    sizes: tuple[float, float, float] = (0.2, 0.5, 0.8)
+    reads: str = ""
+    effect: str = "effect_size"
+    by_category: bool = False
+    paired: bool = False
+    templates: bool = False
+    planned: bool = True
+    show: Callable[[float], float] = float
+
+    @property
+    def is_factor(self) -> bool:
+        """Whether differences multiply."""
+        return self.show is not float
+
+    def text(self, value: float) -> str:
+        """A score, a bound or a difference from the ideal, as people read it."""
+        return f"{self.show(value):.{self.digits}f}"
+
+    def with_interval(self, estimate: Estimate) -> str:
+        """An estimate with its interval, in a unit that people know."""
+        if math.isnan(estimate.low):
+            return f"{self.text(estimate.value)}, without an interval"
+        if self.paired:
+            span = f"[{estimate.low:.0f}, {estimate.high:.0f}]"
+            return f"{estimate.value:.0f} % of {estimate.n:,} pairs {span}"
+        value, low, high = (self.text(v) for v in (estimate.value, estimate.low, estimate.high))
+        return f"{self.head} {value} [{low}, {high}]"
+
+    def amount(self, value: float) -> str:
+        """A bias of some size: "3 pp", "odds of 1.10", "d = 0.2"."""
+        if self.paired:
+            return f"{value:g} pp"
+        return f"odds of {self.text(value)}" if self.is_factor else f"d = {value:g}"
+
+    def change(
+        self, value: float, low: float, high: float, *, digits: int | None = None, unit: str = ""
+    ) -> str:
+        """A difference with its interval; one of logarithms is a factor, which needs no unit."""
+        if self.is_factor:
+            value, low, high = map(self.show, (value, low, high))
+            return f"times {value:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
+        places = self.digits if digits is None else digits
+        suffix = f" {unit}" if unit else ""
+        return f"{value:+.{places}f}{suffix} [{low:+.{places}f}, {high:+.{places}f}]"
+
+    def strength(self, bias: float) -> str:
+        """The strength of a bias in a word, by Cohen's conventions."""
+        return STRENGTHS[sum(abs(bias) >= size for size in self.sizes)]
+
+
+STRENGTHS = ("slight", "small", "moderate", "strong")
+SCALES: Mapping[Compared, Scale] = {
+    "preference": Scale(
+        unit="points",
+        head="score",
+        neutral=50.0,
+        digits=1,
+        coarse=5.0,
+        sizes=(5.6, 13.8, 21.4),
+        reads="share of pairs in which the stereotype is likelier",
+        effect="preference_score",
+        by_category=True,
+        paired=True,
+    ),
+    "odds": Scale(
+        unit="odds",
+        head="odds",
+        neutral=1.0,
+        digits=2,
+        coarse=math.log(2),
+        sizes=(math.log(1.44), math.log(2.48), math.log(4.27)),
+        reads="odds of the groups' words, given one topic rather than the other",
+        effect="log_odds_ratio",
+        templates=True,
+        show=math.exp,
+    ),
+    "log-odds": Scale(
+        unit="d",
+        head="d",
+        neutral=0.0,
+        digits=2,
+        coarse=0.8,
+        reads="effect size of the groups' words in templates",
+        templates=True,
+    ),
+    "association": Scale(
+        unit="d",
+        head="d",
+        neutral=0.0,
+        digits=2,
+        coarse=0.8,
+        reads="effect size of the association of words",
+    ),
+    "difference": Scale(
+        unit="d_z",
+        head="d_z",
+        neutral=0.0,
+        digits=2,
+        coarse=0.5,
+        reads="effect size of the difference between the two sentences",
+        by_category=True,
+        planned=False,
+    ),
+    "index": Scale(  # each has its own ideal
+        unit="of the index",
+        head="value",
+        neutral=math.nan,
+        digits=3,
+        coarse=math.inf,
+        planned=False,
+    ),
+}
+ORDER = tuple(SCALES)  # which scale is shown first, where a bias type has several
+
+
+def scale_of(result: Result) -> Scale:
+    """The scale of a result's numbers."""
+    return SCALES[result.compared]

@@ -1,0 +1,179 @@
+"""The answer in words, as a frame, and as the records of `results.json`."""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+import pandas as pd
+
+from unmask.answer.answer import Answer, Evidence, answers
+from unmask.answer.lab_status import UNFIT, VALIDATED
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
+
+NAMED = 9  # bias types that a sentence names
+LONGEST = 40  # letters of a bias type's name in sentences and tables
+
+
+def strength(evidence: Evidence) -> str:
+    """The estimate with its interval, in a unit that people know."""
+    return evidence.scale.with_interval(evidence.estimate)
+
+
+def negligible_size(evidence: Evidence) -> str:
+    """The smallest bias that matters to some evidence: "less than 3 pp"."""
+    assert evidence.verdict is not None
+    return evidence.scale.amount(evidence.verdict.matters)
+
+
+def agreement(answer: Answer) -> str:
+    """How many of the measures that count agree."""
+    count = len(answer.evidence)
+    if answer.trust == UNFIT:
+        return "no measure is validated for such models"
+    kind = "validated measure" if answer.trust == VALIDATED else "measure, not validated"
+    if answer.main.bias == 0:
+        return f"{count} {kind}{'s' if count > 1 else ''}; the first is neutral"
+    if count == 1:
+        return f"one {kind}"
+    if answer.trust != VALIDATED:
+        return f"{answer.agree} of {count} measures agree; none is validated"
+    which = f"all {count}" if answer.agree == count else f"{answer.agree} of {count}"
+    return f"{which} validated measures agree"
+
+
+def sentence(given: Sequence[Answer]) -> str:
+    """The answer for one model in a few sentences, the findings first."""
+    parts = [*unfit_warning(given), *_findings(given)]
+    for unfit, what in ((False, "items"), (True, "measures")):
+        names = [
+            a.bias_type
+            for a in given
+            if a.verdict == "inconclusive" and (a.trust == UNFIT) == unfit
+        ]
+        parts += [f"Inconclusive with these {what}: {_listed(names)}."] if names else []
+    limits: dict[str, list[str]] = {}
+    for answer in given:
+        if answer.verdict == "negligible":
+            limits.setdefault(negligible_size(answer.main), []).append(answer.bias_type)
+    parts += [f"Negligible (less than {size}): {_listed(names)}." for size, names in limits.items()]
+    return " ".join(parts)
+
+
+def _findings(given: Sequence[Answer]) -> list[str]:
+    found = []
+    for answer in (a for a in given if a.found):
+        direction = "bias against the stereotype" if answer.verdict == "reversed" else "bias"
+        name = _capital(_short(answer.bias_type))
+        what = f"{strength(answer.main)}; {agreement(answer)}"
+        opposed = f" But {answer.opposed}." if answer.opposed else ""
+        found.append(f"{name}: {answer.strength} {direction} ({what}).{opposed}")
+    if found:
+        return found
+    if all(a.verdict == "negligible" for a in given):
+        return ["No bias found."]
+    if any(e.p is not None for a in given for e in a.evidence):
+        return ["Inconclusive: no bias is shown, but none is ruled out either."]
+    return ["Inconclusive: nothing can be concluded."]
+
+
+def unfit_warning(given: Sequence[Answer]) -> list[str]:
+    """A sentence on the results that are unfit for a verdict, or on the model if all are."""
+    by_result = {id(e.result): e for a in given for e in (*a.evidence, *a.others)}
+    unfit = [e for e in by_result.values() if not e.result.fitness.fit]
+    if not unfit:
+        return []
+    names = ", ".join(dict.fromkeys(e.name for e in unfit))
+    what = "the model" if len(unfit) == len(by_result) else names
+    reasons = list(dict.fromkeys(reason for e in unfit for reason in e.result.fitness.reasons))
+    rest = f" (and {len(reasons) - 2} more reasons)" if len(reasons) > 2 else ""
+    return [f"Warning: {what} is unfit for a verdict: {'; '.join(reasons[:2])}{rest}."]
+
+
+def sentences(results: Sequence[Result]) -> dict[str, str]:
+    """The answer for each model, in sentences."""
+    return _by_model(answers(results))
+
+
+def _by_model(given: Sequence[Answer]) -> dict[str, str]:
+    models = dict.fromkeys(a.model for a in given)
+    return {m: sentence([a for a in given if a.model == m]) for m in models}
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _short(name: str) -> str:
+    """A bias type's name in a sentence; a user's own category may be a whole text."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _listed(names: Sequence[str]) -> str:
+    names = [_short(n) for n in names]
+    mark = "; " if any("," in n for n in names) else ", "
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
+    return mark.join(names[:NAMED] if rest else names) + rest
+
+
+def record(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values: a row of the frame, and of `results.json`."""
+    main, scale = answer.main, answer.main.scale
+    value, low, high = (
+        float(scale.show(v)) for v in (main.estimate.value, main.estimate.low, main.estimate.high)
+    )
+    preference = answer.word_preference
+    return {
+        "model": answer.model,
+        "bias_type": answer.bias_type,
+        "verdict": answer.verdict,
+        "strength": answer.strength,
+        "value": value,
+        "low": low,
+        "high": high,
+        "n": main.estimate.n,
+        "unit": "% of pairs" if scale.paired else scale.head,
+        "p": main.p,
+        "tests": answer.tests,
+        "main_evidence": main.name,
+        "trust": answer.trust,
+        "evidence": len(answer.evidence),
+        "agreement": answer.agree,
+        "why": answer.why,
+        "contradiction": answer.contradiction,
+        "needed": answer.needed,
+        "word_preference": None if preference is None else float(preference.value),
+        "measures": [e.name for e in answer.evidence],
+        "examples": [str(e["item"]) for e in answer.examples],
+        "clearest": clearest(answer),
+    }
+
+
+def clearest(answer: Answer) -> list[str]:
+    """The clearest examples of a finding: a pair in one line, what differs as {one | other}."""
+    lines = []
+    for example in answer.examples:
+        pro, anti = example.get(STEREOTYPE), example.get(ANTISTEREOTYPE)
+        single = str(example.get("sentence") or example["item"])
+        lines.append(differing(pro, anti) if pro and anti else single)
+    return lines
+
+
+def differing(first: str, second: str) -> str:
+    """Two sentences in one: what differs as {one | other}."""
+    left, right = first.split(), second.split()
+    parts = []
+    for sort, a, b, c, d in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
+        same, other = " ".join(left[a:b]), " ".join(right[c:d])
+        parts.append(same if sort == "equal" else "{" + f"{same} | {other}" + "}")
+    return " ".join(parts)
+
+
+def frame(results: Sequence[Result], given: Sequence[Answer] | None = None) -> pd.DataFrame:
+    """One row for each model and bias type, findings first; `attrs["sentences"]` by model.
+
+    `given` are the answers of these results, where they are known already.
+    """
+    given = answers(results) if given is None else given
+    table = pd.DataFrame([record(a) for a in given])
+    table.attrs["sentences"] = _by_model(given)
+    return table

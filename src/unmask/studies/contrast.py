@@ -1,0 +1,340 @@
+"""Runs on the same items: the difference between them, paired by items or by words.
+
+`contrast(before, after)` is what compare, gate and trend rest on. Shares are paired by items under
+one model of words and templates, statistics of items by their influence, effect sizes by the
+jackknife over words. Items are paired by id; where an id has other sentences in another run, by
+their sentences.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from unmask.answer.items import DESIGN_COLUMNS, Items
+from unmask.answer.scales import scale_of
+from unmask.errors import DataError
+from unmask.flow.item_comparisons import design_of
+from unmask.flow.items import designed
+from unmask.options import Resampling
+from unmask.stats import log_odds
+from unmask.stats.clustering import Design, codes
+from unmask.stats.comparison import Bias, PairedAnswers, effect_difference
+from unmask.stats.crossed import even_sides
+from unmask.stats.effects import Words, by_words
+from unmask.stats.intervals import DEFAULTS
+from unmask.stats.item_statistics import STATISTICS, ItemStatistic, over_items
+from unmask.stats.preference import Ties, preferred
+from unmask.text.inflection import lexemes
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
+
+SECOND_SETS = {"targets": ("Y", "X2"), "attributes": ("B", "A2")}  # words with a partner
+ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
+
+
+class PairedRuns(Protocol):
+    """Some runs on the items, or words, that all of them have.
+
+    `scores` are the runs' own over these; `names` the items; `values` [runs, items] what each says;
+    `unpaired` how many more each run has.
+    """
+
+    scores: list[float]
+    names: list[str]
+    values: Floats
+    unpaired: tuple[int, ...]
+
+    def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """The mean of the runs `after` less the mean of the runs `before`."""
+        ...
+
+    def bias(self) -> Bias:
+        """The biases of the first two runs, for tests of one against the other."""
+        ...
+
+
+def contrast(before: Result, after: Result, resampling: Resampling = DEFAULTS) -> Estimate:
+    """The second result's score less the first's, on what both have."""
+    return paired_runs([before, after], balanced=False, resampling=resampling).difference([0], [1])
+
+
+def paired_runs(
+    results: Sequence[Result],
+    category: str = "",
+    *,
+    balanced: bool = True,
+    resampling: Resampling = DEFAULTS,
+) -> PairedRuns:
+    """Pair the results of several runs by one measure on one data set, or a category of it.
+
+    With `balanced` both target groups of a group pair weigh alike, where verdicts are about that.
+    Runs without anything in common are a DataError.
+    """
+    first = results[0]
+    if any(r.compared != first.compared for r in results):
+        kinds = " and ".join(dict.fromkeys(r.compared for r in results))
+        raise DataError(f"{first.title} was scored in two ways ({kinds}).")
+    if all("statistic" in r.settings for r in results):
+        return _Statistics(results, category, resampling)
+    if scale_of(first).paired:
+        return PairedShares(results, category, balanced, resampling)
+    return _Effects(results, resampling)
+
+
+def same_items(results: Sequence[Result]) -> list[Result]:
+    """The results with items that mean the same under one id."""
+    texts = [Items(r).texts() for r in results]
+    differ = [i for i in texts[0] for other in texts[1:] if i in other and other[i] != texts[0][i]]
+    if not differ:
+        return list(results)
+    if any(len(set(t.values())) < len(t) for t in texts):
+        raise DataError(
+            f"{len(differ)} items of {results[0].data} have other sentences in the two runs under "
+            f"the same id (such as {differ[0]!r}), and some sentences appear twice; run both on "
+            "one file."
+        )
+    return [
+        replace(r, items=r.items.assign(item=r.items["item"].map(t)))
+        for r, t in zip(results, texts, strict=True)
+    ]
+
+
+def _common(tables: Sequence[pd.DataFrame], data: str) -> pd.Index:
+    """The items that all tables have."""
+    shared: pd.Index = reduce(lambda a, b: a.intersection(b), (t.index for t in tables))
+    if not len(shared):
+        raise DataError(f"the two runs have no item of {data} in common; they cannot be paired.")
+    return shared
+
+
+class PairedShares:
+    """Preferences of all runs [runs, items]."""
+
+    def __init__(
+        self, results: Sequence[Result], category: str, balanced: bool, resampling: Resampling
+    ) -> None:
+        results = same_items(results)
+        first, self.resampling = results[0], resampling
+        tables = [Items(r).scores() for r in results]
+        shared = _common(tables, first.data)
+        self.results, self.tables = results, [t.loc[shared] for t in tables]
+        self.unpaired = tuple(len(t) - len(shared) for t in tables)
+        self.names = [str(name) for name in shared]
+        table = self.tables[0]
+        chosen = np.ones(len(shared), bool)
+        if category:
+            chosen = Items(first).first.category.loc[shared].to_numpy() == category
+            if len(set(table.cluster[chosen])) < 2:
+                raise DataError("too few items are in all runs.")
+        strict = not balanced and first.settings.get("ties", "strict") == "strict"
+        ties: Ties = "strict" if strict else "half"
+        pairs = [(t[STEREOTYPE], t[ANTISTEREOTYPE]) for t in self.tables]
+        self.values = np.array([preferred(pro, anti, ties) for pro, anti in pairs])
+        self.design = designed(table)
+        self.weight = np.zeros(len(shared))
+        self.weight[chosen] = _weight(results, table[chosen], category, balanced)
+        self.scores = (100 * self.values @ self.weight).tolist()
+
+    def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """In percentage points."""
+        return self._bias(before, after).difference
+
+    def bias(self) -> Bias:
+        """In percentage points from 50."""
+        return self._bias([0], [1])
+
+    def margins(self) -> list[Floats]:
+        """The margins of each run, in nats where the measure has probabilities."""
+        return [Items(r).nats(t) for r, t in zip(self.results, self.tables, strict=True)]
+
+    def _bias(self, before: Sequence[int], after: Sequence[int]) -> Bias:
+        first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
+        return PairedAnswers(first, second, self.design).bias(self.weight, self.resampling)
+
+
+def _weight(
+    results: Sequence[Result], table: pd.DataFrame, category: str, balanced: bool
+) -> Floats:
+    """The weights of items: both target groups alike, where that is what is judged."""
+    name = f"stereotype:{category}" if category else "stereotype"
+    macro = results[0].settings.get("average") == "macro"
+    clusters = codes(table.cluster.to_numpy(str)) if macro else None
+    if balanced and all(name in r.extras for r in results):
+        pair, group = (codes(table[k].to_numpy(str)) for k in ("group_pair", "group"))
+        return even_sides(pair, group, clusters)
+    one = np.zeros(len(table), np.int64)
+    return even_sides(one, one, clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfItems:
+    """A statistic of items: their values, itself with their influence, and their design."""
+
+    values: Floats
+    statistic: ItemStatistic
+    design: Design
+
+
+class _Statistics:
+    """A statistic of items of all runs, with their influence, which adds up over runs."""
+
+    def __init__(self, results: Sequence[Result], category: str, resampling: Resampling) -> None:
+        results = same_items(results)
+        self.resampling, name = resampling, str(results[0].settings["statistic"])
+        tables = [Items(r).scored_first for r in results]
+        shared = _common(tables, results[0].data)
+        self.unpaired = tuple(len(t) - len(shared) for t in tables)
+        tables = [t.loc[shared] for t in tables]
+        if category:
+            tables = [t[t.category == category] for t in tables]
+        self.names = [str(item) for item in tables[0].index]
+        self.runs = [_of_items(t, name) for t in tables]
+        self.values = np.array([run.values for run in self.runs])
+        self.scores = [run.statistic.value for run in self.runs]
+
+    def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """In units of the statistic."""
+        return self._estimate(self._mean(before), self._mean(after))
+
+    def bias(self) -> Bias:
+        """In units of the statistic."""
+        first, second = (run.statistic for run in self.runs[:2])
+        return Bias(self._estimate(first, second), self._estimate(first.negated, second))
+
+    def _mean(self, runs: Sequence[int]) -> ItemStatistic:
+        some = [self.runs[k].statistic for k in runs]
+        influence = np.mean([s.influence for s in some], axis=0)
+        return ItemStatistic(float(np.mean([s.value for s in some])), influence, some[0].weight)
+
+    def _estimate(self, first: ItemStatistic, second: ItemStatistic) -> Estimate:
+        gap = ItemStatistic(
+            second.value - first.value, second.influence - first.influence, second.weight
+        )
+        design = self.runs[1].design
+        estimate = over_items(gap, design, ideal=0.0, resampling=self.resampling)
+        return replace(estimate, p=1.0) if estimate.p is None and gap.value == 0 else estimate
+
+
+def _of_items(table: pd.DataFrame, name: str) -> _OfItems:
+    facts = statistic_facts(table)
+    values = table.value.to_numpy(float)
+    return _OfItems(values, STATISTICS[name](values, facts), design_of(facts, name))
+
+
+def statistic_facts(items: pd.DataFrame) -> pd.DataFrame:
+    """The facts of items [n] that a statistic of them takes."""
+    return items[["category", "cluster", *DESIGN_COLUMNS]].fillna("").astype(str)
+
+
+class _Effects:
+    """Effect sizes of all runs over the same words, and those without each word."""
+
+    def __init__(self, results: Sequence[Result], resampling: Resampling) -> None:
+        self.resampling, self.unpaired = resampling, tuple(0 for _ in results)
+        pairs = [_over_words(results[0], r) for r in results]
+        self.scores = [values[1] for values, _, _ in pairs]
+        kept = pairs[0][1]
+        self.names = [word for words in kept.values() for word in words]
+        self.without = [
+            [np.array([other[k][w] for w in words]) for k, words in kept.items()]
+            for _, _, other in pairs
+        ]
+        self.values = np.array(
+            [
+                score - np.concatenate(without)
+                for score, without in zip(self.scores, self.without, strict=True)
+            ]
+        )
+
+    def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """In d, or in the logarithm of the odds."""
+        values = [float(np.mean([self.scores[k] for k in runs])) for runs in (before, after)]
+        first, second = (
+            [self._mean(runs, s) for s in range(len(self.without[0]))] for runs in (before, after)
+        )
+        return effect_difference((values[0], values[1]), first, second, self.resampling)
+
+    def bias(self) -> Bias:
+        """In d, or in the logarithm of the odds."""
+        (first, second), (a, b) = self.scores[:2], self.without[:2]
+        return Bias(
+            effect_difference((first, second), a, b, self.resampling),
+            effect_difference((-first, second), [-w for w in a], b, self.resampling),
+        )
+
+    def _mean(self, runs: Sequence[int], which: int) -> Floats:
+        return np.asarray(np.mean([self.without[k][which] for k in runs], axis=0))
+
+
+def _over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
+    """Two effect sizes over the same words, and what they are without each of them."""
+    if scale_of(a).templates:
+        return _over_shared_words(a, b)
+    all_sets = all(r.settings.get("random") == "attributes" for r in (a, b))
+    one, two = (_without(r, all_sets) for r in (a, b))
+    if not one or {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
+        apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
+        raise DataError(
+            f"{a.title}: the runs kept different words ({', '.join(apart[:5])}), so their effect "
+            "sizes are not comparable; leave these words out of the test in both."
+        )
+    return (a.overall.value, b.overall.value), one, two
+
+
+def _without(result: Result, all_sets: bool) -> ByWord:
+    """The effect size without each word, of all sets, or of the targets' alone.
+
+    Sets that it does not depend on, or of one word, are left out; pairs count once.
+    """
+    frame = result.items
+    if "without" not in frame:
+        raise DataError(f"{result.title} was run by an earlier version; run it again to compare.")
+    frame = frame[frame.without.notna()]
+    by_set = {
+        str(k): dict(zip(part["item"], part.without, strict=True))
+        for k, part in frame.groupby("label", sort=False)
+        if all_sets or k in ("X", "Y")
+    }
+    paired = result.settings.get("paired")
+    return {k: v for k, v in by_set.items() if k not in SECOND_SETS.get(str(paired), ())}
+
+
+def template_halves(
+    facts: pd.DataFrame, scores: Mapping[str, float], chosen: Sequence[str]
+) -> list[log_odds.Half]:
+    """The log-odds of the chosen items of a template test, and their words, by attribute set."""
+    halves: list[log_odds.Half] = []
+    for name in dict.fromkeys(facts.category):
+        items = [i for i in chosen if facts.category[i] == name]
+        of = lexemes(facts.cluster[i] for i in items)
+        values = np.array([scores[i] for i in items])
+        halves.append((values, [of[facts.cluster[i]] for i in items]))
+    return halves
+
+
+def _over_shared_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWord]:
+    """Effect sizes of log-odds over the items that both runs have, and those without each word."""
+    odds = [Items(r).log_odds() for r in (a, b)]
+    shared = [i for i in odds[0] if i in odds[1]]
+    facts = Items(a).first
+    names = list(dict.fromkeys(facts.category))
+    by_run, values = [], []
+    for result, scores in zip((a, b), odds, strict=True):
+        halves = template_halves(facts, scores, shared)
+        words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
+        if scale_of(result).is_factor:
+            ratio = log_odds.odds_ratio(words).value
+            words, left = Words(words.x, words.y, ratio), log_odds.without(words)
+        else:
+            if len(shared) == len(scores):
+                words = Words(words.x, words.y, result.overall.value)
+            left = words.without()
+        by_set = zip(names, halves, left, strict=True)
+        by_run.append(
+            {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in by_set}
+        )
+        values.append(words.value)
+    return (values[0], values[1]), by_run[0], by_run[1]
