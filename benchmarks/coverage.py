@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulation import effects, others, runs, shares
+from simulation import answers, effects, others, runs, shares
 from sizes import SMALL
 
 PARTS = (
     shares.shares,
     shares.unequal,
     shares.triplets,
-    shares.two_sided,
-    shares.categories,
-    shares.preferences_for_words,
+    answers.estimates,
+    answers.runs,
+    answers.gated,
     effects.word_tests,
     effects.hard,
     effects.templates,
@@ -31,15 +31,20 @@ PARTS = (
     effects.ceat,
     others.comparisons,
     others.agreements,
-    runs.whole_runs,
+    answers.planned,
+    answers.looked,
+    answers.followed,
+    answers.reliable,
     runs.curves,
-    runs.planned,
-    runs.detected,
-    runs.reliable,
     runs.ranked,
-    runs.looked,
 )
-COSTLY = {effects.ceat: 4, effects.four_sets: 2, runs.whole_runs: 4, runs.planned: 2}
+COSTLY = {
+    effects.ceat: 4,
+    effects.four_sets: 2,
+    answers.runs: 3,
+    answers.gated: 4,
+    answers.planned: 2,
+}
 NAMES = {"covers": "coverage", "rejects": "size", "power": "power", "width": "width"}
 
 
@@ -113,7 +118,7 @@ def main() -> None:
     """Print the study, and write its page if asked to."""
     given = [a for a in sys.argv[1:] if a.isdigit()]
     times = int(given[0]) if given else 4 if SMALL else 1000
-    frame = study(times, (shares.two_sided,)) if SMALL else study(times)
+    frame = study(times, (answers.reliable,)) if SMALL else study(times)
     short = summary(frame)
     print(short.to_string(index=False))
     if "--write" in sys.argv:

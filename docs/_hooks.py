@@ -140,7 +140,7 @@ def standing_table() -> str:
         known = by_kind(row.name)
         words = [known[k].word if k in known else "" for k in ("masked", "causal")]
         place = min((order.index(w) for w in words if w), default=len(order))
-        shown = ["unsettled" if w == "cannot tell" else w for w in words]
+        shown = ["unsettled" if w == "inconclusive" else w for w in words]
         rows.append((place, f"| `{row.name}` | {shown[0]} | {shown[1]} | {row.about} |"))
     return "\n".join([*lines, *(line for _, line in sorted(rows, key=lambda r: r[0]))])
 

@@ -46,7 +46,9 @@ def main(folder: Path | None = None, bundled: Path | None = None, deep: Path | N
             keep(frame.assign(choice=frame.choice.fillna("")), path)
     kept = pd.read_parquet(KEPT)
     found = {r: measure_quality.read(kept, r) for r in measure_quality.measures_under_test(kept)}
-    verdicts_of = measure_quality.assessments(found)
+    tier = pd.read_parquet(FURTHER)
+    larger = {r: measure_quality.read(tier, r) for r in measure_quality.measures_under_test(tier)}
+    verdicts_of = measure_quality.assessments(found, larger)
     target = ROOT / "src" / "unmask" / "data" / "published" / "lab.json"
     target.write_text(json.dumps(report.packaged(verdicts_of), indent=1) + "\n")
     for figure in report.figures(kept):
@@ -267,7 +269,7 @@ def further(kept: pd.DataFrame) -> list[str]:
         if r.data in measure_quality.MAIN
     }
     table = report.verdicts(found, {r: measure_quality.assess(f) for r, f in found.items()})
-    columns = ["measure", "slope", "words", "right", "shift", "shift, 90 %", "kept"]
+    columns = ["measure", "slope", "words", "right", "control", "shift", "shift, 90 %", "kept"]
     seeds = kept.seed.nunique()
     models = len(kept[["theta", "rho", "seed"]].drop_duplicates())
     return [

@@ -37,6 +37,12 @@ def of(e: Any, truth: float, null: bool) -> Draw:
     return Draw(e.low, truth, e.high, e.p if null else None, e.value, None if null else e.p)
 
 
+def p_only(p: float, null: bool = True) -> Draw:
+    """A repetition with a test and no interval."""
+    nothing = float("nan")
+    return Draw(nothing, 0.0, nothing, p if null else None, nothing, None if null else p)
+
+
 def repeated(
     what: str, scenario: str, enough: bool, times: int, draw: Callable[[Random, int], Draw]
 ) -> Row:

@@ -1,23 +1,22 @@
-"""Shares: clusters, unequal ones, triplets, sides and frames, and the bundled design itself."""
+"""Shares over clusters: equal and unequal ones, and what triplets add."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import norm
 
-from simulation.harness import FEW, Draw, Random, Row, of, repeated
-from unmask.data import catalogue
-from unmask.stats import crossed, intervals, preference, word_preference
-from unmask.stats.clustering import Design, codes
+from simulation.harness import FEW, Draw, Random, Row, repeated
+from unmask.stats import intervals
+from unmask.stats.clustering import Design
+from unmask.stats.crossed import Crossed
+from unmask.stats.preference import Preferences
+from unmask.stats.preference import deviation as deviation_of
 
 
 def share_of(wins: Any, design: Design, ideal: float, macro: bool = False) -> Any:
     """A share as `run` makes it."""
-    uncertain = crossed.fitted(wins, design).share(intervals.weights(design, macro))
-    return intervals.as_percentage(uncertain, len(wins), design.count, ideal=ideal)
+    share, _ = Crossed.of(design).fit(wins).share(intervals.weights(design, macro))
+    return intervals.as_percentage(share, len(wins), design.count, ideal=ideal)
 
 
 def tossed(rng: Random, clusters: int, size: int, p: float, alike: float) -> tuple[Any, Any]:
@@ -75,12 +74,12 @@ def triplets(times: int) -> Iterator[Row]:
             chance = rng.beta(0.99 * 30, 0.01 * 30, clusters)[number]
             pro, anti = np.where(rng.random((2, len(number))) < chance, 1.0, -1.0)
             scores = {"stereotype": pro, "antistereotype": anti, "unrelated": np.zeros(len(pro))}
-            e = preference.summarise(scores, Design(number))["lms"]
+            e = Preferences(scores, Design(number)).estimates()["lms"]
             return Draw(e.low, 99.0, e.high, None, e.value)
 
         def deviation(rng: Random, seed: int) -> Any:
             wins, number = tossed(rng, clusters, size, 0.5, 0.1)
-            e = preference.deviation(intervals.share(wins, number, ideal=50))
+            e = deviation_of(intervals.share(wins, number, ideal=50))
             return Draw(e.low, 0.0, e.high, e.p, e.value)
 
         def accuracy(rng: Random, seed: int) -> Any:
@@ -94,118 +93,3 @@ def triplets(times: int) -> Iterator[Row]:
         yield repeated("lms at 99 %", name, enough, times, lms)
         yield repeated("|ss - 50| at 0", name, enough, times, deviation)
         yield repeated("accuracy", name, enough, times, accuracy)
-
-
-def two_sided(times: int) -> Iterator[Row]:
-    """Sides that follow the word: words within family and side, frames crossed with them."""
-    for words, frames in ((6, 2), (8, 3)):
-        for lean in (0.0, 0.35):
-            for framed in (0.0, 0.5):
-
-                def draw(rng: Random, seed: int) -> Any:
-                    family, side, word, frame = (
-                        v.ravel()
-                        for v in np.meshgrid(
-                            np.arange(8), [0, 1], np.arange(words), np.arange(frames), indexing="ij"
-                        )
-                    )  # fmt: skip
-                    cluster = codes((family * 2 + side) * words + word)
-                    moved = rng.normal(0, 0.5, cluster.max() + 1)[cluster]
-                    moved += framed * rng.normal(size=(8, frames))[family, frame]
-                    base = norm.ppf(np.where(side == 0, 0.5 + lean, 0.5 - lean))
-                    wide = np.sqrt(1.25 + framed**2)
-                    wins = (base * wide + moved + rng.normal(size=len(side)) > 0).astype(float)
-                    design = Design(cluster, family * 2 + side, family * frames + frame, family)
-                    e = share_of(wins, design, 50.0)
-                    return Draw(e.low, 50.0, e.high, e.p, e.value)
-
-                name = f"8 families, {words} words a side, {frames} frames, sides {100 * lean:g}"
-                name += f" apart, frames differ by {framed:g}"
-                yield repeated("share, sides and frames", name, True, times, draw)
-    for words in (8, 20):
-
-        def gap(rng: Random, seed: int) -> Any:
-            side = np.repeat(["a", "b"], words * 2)
-            number = np.repeat(np.arange(2 * words), 2)
-            chance = np.where(side == "a", 0.8, 0.4)
-            wins = (rng.random(len(side)) < chance).astype(float)
-            known = word_preference.Sides(["f"] * len(side), list(side))
-            design = Design(number, codes(side))
-            two = word_preference.TwoSided(wins, known, design, crossed.fitted(wins, design))
-            e = two.estimates(np.ones(len(wins), bool))["group_pair:f"]
-            return Draw(e.low, 40.0, e.high, None, e.value)
-
-        name = f"{words} words a side"
-        yield repeated("difference of the sides", name, words >= FEW, times, gap)
-
-
-# ---------------------------------------------------------------- the bundled design
-
-
-def bundled() -> tuple[Design, Any, Any, Any, Any]:
-    """The design of the bundled pairs, which side each item is on, its category and family."""
-    items = catalogue.sentences("bundled-pairs").items
-    names = {
-        k: np.array([getattr(i, k) for i in items]) for k in ("category", "group_pair", "group")
-    }
-    cell = codes(np.char.add(names["group_pair"], names["group"]))
-    first = {i.group_pair: i.group for i in reversed(items)}
-    sign = np.array([1.0 if first[i.group_pair] == i.group else -1.0 for i in items])
-    design = Design(
-        codes([i.cluster for i in items]),
-        cell,
-        codes([i.template for i in items]),
-        codes(names["group_pair"]),
-    )
-    return design, sign, names["category"], names["group_pair"], names["group"]
-
-
-def answers(
-    rng: Random, design: Design, sign: Any, lean: float, sides: float, frames: float
-) -> Any:
-    """Answers of a logistic model: words differ by .7, frames by `frames`, sides by the word."""
-    eta = lean + sides * sign + 0.7 * rng.normal(size=design.count)[design.clusters]
-    eta = eta + frames * rng.normal(size=design.crossed.max() + 1)[design.crossed]
-    return (rng.random(len(sign)) < expit(eta)).astype(float)
-
-
-def categories(times: int) -> Iterator[Row]:
-    """Categories of the bundled pairs: two frames each, families that follow the word."""
-    design, sign, category, _, _ = bundled()
-    far = np.random.default_rng(0).normal(size=100_000)
-    worlds = ((0, 0, 0.4), (0, 0, 0.7), (0, 2, 0.5), (0, 3.5, 0.5), (1.6, 0, 0.5), (1.6, 2, 0.5),
-              (3, 0, 0.5), (3, 5, 0.5))  # fmt: skip
-    for lean, sides, frames in worlds:
-        z = far * math.hypot(0.7, frames)
-        true = float((expit(lean + sides + z) + expit(lean - sides + z)).mean() / 2)
-        for name in ("age", "religion", "gender", ""):
-            chosen = np.ones(len(sign), bool) if name == "" else category == name
-
-            def draw(rng: Random, seed: int) -> Draw:
-                fit = crossed.fitted(answers(rng, design, sign, lean, sides, frames), design)
-                uncertain = fit.share(chosen / chosen.sum())
-                e = intervals.as_percentage(uncertain, int(chosen.sum()), 99, ideal=50.0)
-                return of(e, 100 * true, lean == 0)
-
-            about = (
-                f"{name or 'all'}, true {100 * true:.0f}, sides {sides:g}, frames {frames:g} logits"
-            )
-            kind = "whole" if name in ("", "gender") else "two frames"
-            yield repeated(f"bundled pairs, {kind}", about, True, times, draw)
-
-
-def preferences_for_words(times: int) -> Iterator[Row]:
-    """The root mean square of the sides' differences."""
-    design, sign, _, family, side = bundled()
-    sides = word_preference.Sides(family.tolist(), side.tolist())
-    far = np.random.default_rng(0).normal(size=100_000) * math.hypot(0.7, 0.5)
-    for strength in (0.0, 1.0, 2.5):
-        gap = 100 * float((expit(strength + far) - expit(far - strength)).mean())
-
-        def draw(rng: Random, seed: int) -> Draw:
-            wins = answers(rng, design, sign, 0.0, strength, 0.5)
-            two = word_preference.TwoSided(wins, sides, design, crossed.fitted(wins, design))
-            e = two.estimates(np.ones(len(wins), bool))["word_preference"]
-            return of(e, gap, strength == 0)
-
-        yield repeated("word preference", f"{gap:.0f} points", True, times, draw)

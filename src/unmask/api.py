@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 
 from rich.console import Console
 
-from unmask.answer.answer import left_out
-from unmask.answer.verdict import judged_estimate
+from unmask.answer.answer import answers, left_out
+from unmask.answer.scales import scale_of
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
@@ -24,13 +24,13 @@ from unmask.options import Options, Spec, checked_names, takes_options
 from unmask.options import named as named_as
 from unmask.reports.progress_bars import bars
 from unmask.reports.results import load, save  # noqa: F401  the door is here
-from unmask.stats.word_preference import follows_word
 from unmask.text import contexts
 from unmask.types import Dataset, Result, Results
 
 # A name, a loaded model, or a network of transformers with its tokenizer.
 ModelLike: TypeAlias = str | Path | Model | tuple[Any, Any]
 Models: TypeAlias = ModelLike | Iterable[ModelLike]
+NOTABLE_GAP = 10.0  # percentage points between the groups of a pair
 
 
 @takes_options
@@ -154,7 +154,9 @@ def _following(results: Sequence[Result]) -> list[str]:
     """A note for each data set on the measures whose preference follows the groups' words."""
     groups: dict[str, list[Result]] = {}
     for r in results:
-        if follows_word(r.overall, r.extras.get("word_preference")):
+        gap = r.extras.get("word_preference")
+        score = r.extras.get("score", r.overall)
+        if gap is not None and gap.value >= max(NOTABLE_GAP, 2 * abs(score.value - 50)):
             groups.setdefault(r.data, []).append(r)
     notes = []
     for data, some in groups.items():
@@ -170,8 +172,8 @@ def _following(results: Sequence[Result]) -> list[str]:
 
 def _unsided(results: Sequence[Result]) -> list[str]:
     """A note on data whose items do not say which group they are about."""
-    some = [r for r in results if r.compared == "preference" and r.verdicts]
-    names = dict.fromkeys(r.data for r in some if "stereotype" not in r.extras)
+    some = [r for r in results if scale_of(r).paired and r.verdicts]
+    names = dict.fromkeys(r.data for r in some if "word_preference" not in r.extras)
     if not names:
         return []
     return [
@@ -188,13 +190,13 @@ def _not_people(results: Sequence[Result]) -> list[str]:
 
 def _whole_run(results: Sequence[Result]) -> list[str]:
     """A note on the error rate of the run as a whole."""
-    counts = [judged_estimate(r, c)[1].more.get("tests", 0) for r in results for c in r.verdicts]
-    if max(counts, default=0) < 2:
+    count = max((a.tests for a in answers(results)), default=0)
+    if count < 2:
         return []
     rate = 100 * (1 - results[0].overall.level)
     return [
-        f"Verdicts of single measures are corrected for all {max(counts)} tests of a model: at "
-        f'most {rate:g} % of unbiased models would get any "biased" verdict.'
+        f"Verdicts are corrected for all {count} tests of a model: at most {rate:g} % of unbiased "
+        'models would get any "biased" verdict.'
     ]
 
 

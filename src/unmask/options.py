@@ -26,7 +26,6 @@ POOLS: Mapping[str, str] = {
 KEEP = ("tokens", "samples", "sentences")
 RANDOM = ("targets", "attributes")
 DECIDED = "decided"
-FAMILIES = ("run", "row")
 ENGINES = ("local", "ray")
 LOADS = ("8bit", "4bit")
 AUTO = "auto"
@@ -66,18 +65,18 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The smallest bias that would matter: in points of a preference score, in d, in odds.
+    """The smallest bias that matters: in points of a preference score, in d, as a factor.
 
-    3 points: 53 of 100 pairs. 0.2: Cohen's small effect. Odds of 1.1: a tenth more. All are a
-    convention, not a finding: say what matters in your use.
+    5 points: 55 % of the pairs. 0.2: Cohen's small effect. 1.2 times the odds, or the probability
+    of a trait. All are a convention, not a finding: set what matters in your use.
     """
 
-    points: float = 3.0
+    points: float = 5.0
     d: float = 0.2
-    odds: float = 1.1
+    times: float = 1.2
 
     def __post_init__(self) -> None:
-        for name, fewest, most in (("points", 0, 50), ("d", 0, 2), ("odds", 1, 100)):
+        for name, fewest, most in (("points", 0, 50), ("d", 0, 2), ("times", 1, 100)):
             value = getattr(self, name)
             if (
                 isinstance(value, bool)
@@ -90,16 +89,16 @@ class Threshold:
                 )
 
     def of(self, compared: str) -> float:
-        """What matters, in the unit in which an estimate is kept: odds as a logarithm."""
-        if compared == "odds":
-            return math.log(self.odds)
+        """What matters, in the unit in which an estimate is kept: factors as a logarithm."""
+        if compared in ("odds", "factor"):
+            return math.log(self.times)
         return self.points if compared == "preference" else self.d
 
 
 def amounts(text: str, what: str = "matters") -> dict[str, float]:
     """`3`, `3points`, `0.2d` or `1.1x`, or several with commas, by unit.
 
-    A bare number is in points; x are times the odds.
+    A bare number is in points; x is a factor.
     """
     by_unit: dict[str, float] = {}
     for part in str(text).split(","):
@@ -110,10 +109,10 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
             value = math.nan
         if match is None or not math.isfinite(value):
             raise UnmaskError(
-                f"{what} is {text!r}; give points, an effect size or times the odds, such as 3 or "
-                "0.2d or 1.1x or 3,0.2d,1.1x."
+                f"{what} is {text!r}; give points, an effect size or a factor, such as 5 or 0.2d "
+                "or 1.2x or 5,0.2d,1.2x."
             )
-        unit = {"d": "d", "x": "odds"}.get(match[2], "points")
+        unit = {"d": "d", "x": "times"}.get(match[2], "points")
         if unit in by_unit:
             raise UnmaskError(f"{what} is {text!r}, which gives {unit} twice; give one of each.")
         by_unit[unit] = value
@@ -121,7 +120,7 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
 
 
 def matters(given: Any) -> Threshold:
-    """What matters, from a record, a number of points or a text such as `3,0.2d`."""
+    """What matters, from a record, a number of points or a text such as `5,0.2d`."""
     return given if isinstance(given, Threshold) else Threshold(**amounts(given))
 
 
@@ -257,16 +256,10 @@ class Options:
     )
     matters: Threshold | str | float = option(
         Threshold,
-        "Smallest bias that matters: in points, d or times the odds, such as 3,0.2d,1.1x.",
+        "Smallest bias that matters: in points, d or as a factor, such as 5,0.2d,1.2x.",
         NUMBERS,
         type=str,
-        usual="3,0.2d,1.1x",
-    )
-    family: str = option(
-        "run",
-        "Tests that verdicts are corrected for: all of a run, or only those of a row (a score's "
-        "categories, a measure's word tests).",
-        NUMBERS,
+        usual="5,0.2d,1.2x",
     )
     exclude_flagged: bool = option(
         False, "Also run each set without the items that have visible defects.", ITEMS
@@ -323,7 +316,6 @@ class Options:
         object.__setattr__(self, "matters", matters(self.matters))
         if self.tokens != AUTO:
             _whole("tokens", self.tokens, 1)
-        _one_of("family", self.family, FAMILIES)
         if self.until is not None:
             object.__setattr__(self, "until", _until(self.until))
         _one_of("engine", self.engine, ENGINES)

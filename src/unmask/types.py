@@ -278,12 +278,14 @@ class Verdict:
     """What an estimate says, against the smallest bias that `matters`, and why.
 
     `biased` and `reversed` (against the stereotype) are beyond chance, `negligible` is shown to be
-    smaller than what matters, and all else is `inconclusive`.
+    smaller than what matters, and all else is `inconclusive`. One of a measure that does not count,
+    since better ones are there, is not shown.
     """
 
     word: str
     matters: float
     why: str
+    counts: bool = True
 
     def __post_init__(self) -> None:
         if self.word not in VERDICTS:
@@ -349,7 +351,7 @@ class Fitness:
 
 
 Compared: TypeAlias = Literal[
-    "preference", "odds", "log-odds", "association", "difference", "index"
+    "preference", "factor", "odds", "log-odds", "association", "difference", "index"
 ]
 
 

@@ -11,15 +11,19 @@ import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.answer import words as answer_words
-from unmask.answer.answer import answers
+from unmask.answer.answer import OVERALL, _needed, answers, judged
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
-from unmask.answer.verdict import p_value
 from unmask.data.packaged import bundled_pairs
 from unmask.types import VERDICTS, Results
 
 
+def by_type(results):
+    """The answers by bias type, without the overall one."""
+    return [a for a in answers(results) if a.bias_type != OVERALL]
+
+
 def named(results):
-    return {a.bias_type for a in answers(results) if a.verdict in ("biased", "reversed")}
+    return {a.bias_type for a in by_type(results) if a.found}
 
 
 def found(tmp_path, runs, bias=None):
@@ -27,19 +31,21 @@ def found(tmp_path, runs, bias=None):
     return [named(simulated(data, tmp_path, seed, bias)) for seed in runs]
 
 
-def test_a_fair_model_and_one_with_a_planted_concern(tmp_path):
+def test_an_unbiased_model_and_one_with_a_planted_bias(tmp_path):
     assert sum(not names for names in found(tmp_path, range(8))) >= 7
     planted = found(tmp_path, range(6), {"gender": 1.2})
     assert sum(names == {"gender"} for names in planted) >= 5
 
 
 @pytest.mark.slow
-def test_error_rates_over_a_hundred_models(tmp_path):
-    """Seeds that the method was not made on."""
-    fair = found(tmp_path, range(1000, 1100))
-    assert sum(not names for names in fair) >= 95
+def test_error_rates_over_two_hundred_models(tmp_path):
+    """Seeds that the method was not made on; the overall verdict counts."""
+    data = bundled_pairs()
+    runs = [answers(simulated(data, tmp_path, seed)) for seed in range(1000, 1200)]
+    assert sum(any(a.found for a in run) for run in runs) <= 17  # 5 % are 10; .02 for more than 17
     planted = found(tmp_path, range(1000, 1100), {"gender": 1.2})
-    assert sum(names == {"gender"} for names in planted) >= 80
+    assert sum("gender" in names for names in planted) >= 95
+    assert sum(names == {"gender"} for names in planted) >= 88
 
 
 @pytest.fixture(scope="module")
@@ -47,40 +53,50 @@ def planted(tmp_path_factory):
     return simulated(bundled_pairs(), tmp_path_factory.mktemp("planted"), 3, {"gender": 1.5})
 
 
-def test_what_is_found_comes_first_with_its_strength_and_items(planted):
-    first, *others = answers(planted)
+def test_the_overall_verdict_comes_first(planted):
+    first = answers(planted)[0]
+    assert (first.bias_type, first.verdict) == (OVERALL, "biased")
+    assert first.main.estimate.n == 356
+    text = answer_words.sentence(answers(planted))
+    assert "stereotypical bias overall" in text.split(".")[0]
+    assert "% of 356 pairs [" in text
+
+
+def test_findings_come_first_with_their_strength_and_items(planted):
+    first, *others = by_type(planted)
     assert (first.bias_type, first.verdict, first.trust) == ("gender", "biased", "validated")
-    assert first.main.p <= 0.05
+    assert first.p <= 0.05
+    assert first.main.p == first.p
     assert (first.agree, len(first.evidence)) == (2, 2)
     sizes = SCALES[first.main.result.compared].sizes
     assert first.strength == STRENGTHS[sum(first.main.bias >= s for s in sizes)]
     assert len(first.examples) == 2
     assert all(e["influence"] > 0 for e in first.examples)
-    sides = planted[0].items.drop_duplicates("item").set_index("item").group
-    assert len({sides[e["item"]] for e in first.examples}) == 2  # one for each group
+    groups = planted[0].items.drop_duplicates("item").set_index("item").group
+    assert len({groups[e["item"]] for e in first.examples}) == 2  # one for each group
     assert all(a.verdict != "inconclusive" or a.needed for a in others)
     assert [VERDICTS.index(a.verdict) for a in others] == sorted(
         VERDICTS.index(a.verdict) for a in others
     )
 
 
-def test_a_single_ruler_has_its_p_value(planted):
+def test_a_single_test_is_not_corrected(planted):
     one = planted[0]
+    items = one.items[one.items.category == "gender"]
     only = replace(
         one,
+        items=items,
+        overall=one.by_category["gender"],
+        extras={
+            k.removesuffix(":gender"): v for k, v in one.extras.items() if k.endswith(":gender")
+        }
+        | {k: v for k, v in one.extras.items() if k.endswith(":gender")},
         by_category={"gender": one.by_category["gender"]},
         verdicts={k: v for k, v in one.verdicts.items() if k in ("", "gender")},
     )
-    (answer,) = answers(Results([only]))
-    raw = p_value(answer.main.estimate)
-    assert answer.tests == 1
-    assert raw <= answer.main.p <= raw + 0.002
-
-
-def test_more_tests_make_no_p_smaller(planted):
-    few = {a.bias_type: a.main.p for a in answers(planted.select(measures=["cps"]))}
-    many = {r.name: r.p for a in answers(planted) for r in a.evidence if r.category == "gender"}
-    assert many["cps on bundled-pairs"] >= few["gender"] - 0.002
+    overall, answer = answers(Results([only]))
+    assert answer.tests == overall.tests == 1
+    assert answer.p == overall.p == one.extras["margin:gender"].p
 
 
 def as_measure(result, name, kind="masked"):
@@ -88,14 +104,17 @@ def as_measure(result, name, kind="masked"):
     return replace(result, spec=replace(result.spec, measure=name), provenance=provenance)
 
 
-def test_sound_rulers_count_first_and_unfit_ones_never(planted):
+def test_validated_measures_count_first_and_unfit_ones_never(planted):
     cps, cat = planted
-    both = answers(Results([cps, as_measure(cat, "sss")]))[0]
+    both = by_type(Results([cps, as_measure(cat, "sss")]))[0]
     assert [r.result.measure for r in both.evidence] == ["cps"]
     assert {r.result.measure for r in both.others} == {"sss"}
-    unsettled = answers(Results([as_measure(cat, "pmi")]))[0]
-    assert (unsettled.verdict, unsettled.trust) == ("biased", "unclear")
-    assert "not validated" in answer_words.sentence([unsettled])
+    unclear = by_type(Results([as_measure(cat, "pll")]))[0]
+    assert (unclear.verdict, unclear.trust) == ("biased", "unclear")
+    assert "not validated" in answer_words.sentence([unclear])
+    judged_ = judged([cps, as_measure(cat, "sss")])
+    assert all(v.counts for v in judged_[0].verdicts.values())
+    assert not any(v.counts for v in judged_[1].verdicts.values())
     unfit = answers(Results([as_measure(cps, "w-seat", "causal")]))
     assert {a.verdict for a in unfit} == {"inconclusive"}
     assert "planted bias" in unfit[0].why
@@ -104,23 +123,23 @@ def test_sound_rulers_count_first_and_unfit_ones_never(planted):
 
 def test_a_preference_for_the_antistereotype_is_told_apart(tmp_path):
     results = simulated(bundled_pairs(), tmp_path, 5, {"gender": -1.5})
-    first = answers(results)[0]
+    first = by_type(results)[0]
     assert (first.bias_type, first.verdict) == ("gender", "reversed")
     assert "against the stereotype" in answer_words.sentence([first])
     assert all(e["influence"] < 0 for e in first.examples)
 
 
-def test_a_bound_is_told_where_all_rulers_show_it(planted):
-    """Where what matters is large, nothing is open any more."""
+def test_what_is_smaller_than_what_matters_is_negligible(planted):
+    """Where what matters is large, every bias type is decided."""
     wide = [
         replace(r, verdicts={k: replace(v, matters=60.0) for k, v in r.verdicts.items()})
         for r in planted
     ]
     every = answers(Results(wide))
     assert {a.verdict for a in every} == {"negligible"}
-    said = answer_words.sentence(every)
-    assert said.startswith("No bias found.")
-    assert "less than 60 pp" in said
+    text = answer_words.sentence(every)
+    assert text.startswith("No bias overall of more than 60 pp: ")
+    assert "Negligible (less than 60 pp): " in text
 
 
 def test_the_frame_the_file_and_the_sentences_agree(planted, tmp_path):
@@ -135,16 +154,18 @@ def test_the_frame_the_file_and_the_sentences_agree(planted, tmp_path):
     assert np.allclose(again.p, frame.p)
     said = frame.attrs["sentences"][planted.models[0]]
     for row in frame.to_dict("records"):
-        found_there = re.search(rf"{row['bias_type'].capitalize()}: \w+ bias", said) is not None
-        assert found_there == (row["verdict"] in ("biased", "reversed"))
+        if row["bias_type"] != OVERALL:
+            there = re.search(rf"{row['bias_type'].capitalize()}: \w+ bias", said) is not None
+            assert there == (row["verdict"] in ("biased", "reversed"))
     assert said in planted.to_markdown().replace("\\", "")  # a model card says the same
-    for row in frame[frame.verdict == "inconclusive"].to_dict("records"):
+    for row in frame.to_dict("records"):
         outside = row["low"] > 50 or row["high"] < 50
-        assert bool(row["contradiction"]) == outside
+        is_found = row["verdict"] in ("biased", "reversed")
+        assert bool(row["contradiction"]) == (outside != is_found)
 
 
 def test_the_terminal_says_it_first(tmp_path):
-    """Concerns stand before measures; a reason stands beside a verdict that looks other."""
+    """Bias types come before measures."""
     status, out, _ = invoke("run", "-x", "cps,cat", "-o", tmp_path / "r", "--limit", "60")
     assert status == 0
     assert out.index("Inconclusive") < out.index("ideal 50")
@@ -152,7 +173,7 @@ def test_the_terminal_says_it_first(tmp_path):
         assert row["bias_type"] in out
 
 
-def test_templates_and_word_tests_are_rulers_of_their_concern():
+def test_templates_and_word_tests_are_evidence_of_their_bias_type():
     specs = [("lpbs", "kurita-career"), ("w-seat", "weat-6"), ("w-seat", "weat-1")]
     model = tiny("bert")
     results = Results([unmask.evaluate(model, m, d) for m, d in specs])
@@ -172,23 +193,26 @@ def test_nothing_known_gives_an_empty_frame():
     assert frame.attrs["sentences"] == {}
 
 
-def test_rulers_on_opposite_sides_are_told(tmp_path):
-    data = bundled_pairs()
-    one = simulated(data, tmp_path, 1, {"gender": 2.5}, ("cps",))
-    two = simulated(data, tmp_path, 2, {"gender": -2.5}, ("cat",))
-    first = answers(Results([*one, *two]))[0]
-    assert first.verdict == "biased"
-    assert "opposite directions" in first.contradiction
-    assert "opposite directions" in answer_words.sentence([first])
+def test_tests_in_opposite_directions_are_reported(tmp_path):
+    """Pairs against the stereotype, and odds of a template test towards it."""
+    pairs = simulated(bundled_pairs(), tmp_path, 1, {"gender": -2.5}, ("cps",))
+    odds = unmask.evaluate("bundled", "odds", "kurita-career", cache=True)
+    odds = replace(odds, spec=replace(odds.spec, model=pairs[0].model))
+    odds = replace(odds, provenance={**odds.provenance, "model": {"kind": "masked"}})
+    gender = next(a for a in by_type(Results([*pairs, odds])) if a.bias_type == "gender")
+    assert gender.found
+    assert len(gender.tested) == 2
+    assert "opposite directions" in gender.contradiction
+    assert "opposite directions" in answer_words.sentence([gender])
 
 
-def test_a_lead_at_the_ideal_points_nowhere(planted):
+def test_a_main_estimate_at_the_ideal_has_no_direction(planted):
     even = [
         replace(
             r,
             extras={
                 k: replace(v, value=50.0, low=40.0, high=60.0, p=1.0)
-                if k.startswith("stereotype")
+                if k.startswith("adjusted")
                 else v
                 for k, v in r.extras.items()
             },
@@ -201,35 +225,28 @@ def test_a_lead_at_the_ideal_points_nowhere(planted):
 
 
 def test_advice_is_for_the_corrected_level(planted):
-    """More tests ask for more: the advice of a run with one category is the smaller one."""
-    fair = next(a for a in answers(planted) if a.verdict == "inconclusive")
-    result = fair.main.result
-    alone = replace(
-        result,
-        by_category={fair.main.category: result.by_category[fair.main.category]},
-        verdicts={k: v for k, v in result.verdicts.items() if k in ("", fair.main.category)},
-    )
-    (only,) = answers(Results([alone]))
-    number = [int(a.needed.split()[2]) for a in (only, fair) if a.needed]
-    assert len(number) == 2
-    assert number[0] <= number[1]
+    """More tests ask for more."""
+    undecided = next(a for a in by_type(planted) if a.needed)
+    alone, many = (_needed(undecided.main, tests) for tests in (1, 40))
+    numbers = [sum(map(int, re.findall(r"\d+", text))) for text in (alone, many) if text]
+    assert len(numbers) < 2 or numbers[0] <= numbers[1]
 
 
 def test_odd_names_and_a_single_item(tmp_path):
-    """Names in another case are one concern; an interval that cannot be had is not shown as NaN."""
+    """Names in another case are one bias type; a missing interval is not shown as NaN."""
     pairs = "stereotype,antistereotype,category\nHe is a nurse.,She is a nurse.,Gender\n"
     (tmp_path / "p.csv").write_text(pairs)
     results = unmask.run("bundled", ["cps"], str(tmp_path / "p.csv"))
-    (answer,) = answers(results)
-    said = answer_words.sentence([answer])
+    overall, answer = answers(results)
+    said = answer_words.sentence([overall, answer])
     assert answer.bias_type == "gender"
-    assert said.startswith("Inconclusive: nothing can be concluded.")
+    assert said.startswith("Inconclusive overall: ")
     assert "nan" not in said + answer_words.strength(answer.main)
     hundred = [replace(answer, bias_type=f"c{k}") for k in range(100)]
     assert "and 91 more." in answer_words.sentence(hundred)
 
 
-def test_a_result_that_stands_twice_counts_once(planted):
+def test_a_result_that_is_given_twice_counts_once(planted):
     once, twice = answers(planted), answers([*planted, *planted])
     assert [(a.bias_type, a.tests, len(a.evidence)) for a in once] == [
         (a.bias_type, a.tests, len(a.evidence)) for a in twice
@@ -238,7 +255,7 @@ def test_a_result_that_stands_twice_counts_once(planted):
 
 def test_a_category_that_is_a_whole_text_is_shortened_in_words(planted):
     long = "x" * 300
-    first, *_ = answers(planted)
+    first, *_ = by_type(planted)
     text = answer_words.sentence([replace(first, bias_type=long)])
     assert long not in text
     assert "xxx…" in text

@@ -1,15 +1,16 @@
-"""A run is one family of tests: a fair model is rarely called biased at all."""
+"""All tests of a run together: an unbiased model is rarely called biased about anyone."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import unmask
-from unmask.answer.verdict import correct, initial_verdicts, judged_estimate, p_value
+from unmask.answer.answer import OVERALL, answers, judged
+from unmask.answer.verdict import p_value, undecided
 from unmask.data import catalogue
 from unmask.flow.items import sentence_rows
 from unmask.flow.results import preferences
-from unmask.options import Options, Resampling, Spec, Threshold
+from unmask.options import Resampling, Spec, Threshold
 from unmask.types import Coverage, Result
 
 
@@ -18,9 +19,7 @@ def result(data, measure, leads):
     scores = np.concatenate([[lead, 0.0] for lead in leads])
     rows = sentence_rows("m", measure, data, {"score": scores, "reason": [None] * len(scores)})
     found = preferences(rows, ties="strict", macro=False, resampling=Resampling())
-    verdicts = initial_verdicts(
-        found.overall, found.by_category, "preference", Threshold(), found.extras
-    )
+    verdicts = undecided(found.by_category, "preference", Threshold())
     return Result(
         spec=Spec("m", measure, data.name), compared="preference", overall=found.overall,
         by_category=found.by_category, extras=found.extras, accuracy=None,
@@ -58,64 +57,90 @@ def fair(rng, data, measures=4, likes=2.0):
     return [base + rng.logistic(size=len(base)) for _ in range(measures)]
 
 
-@pytest.mark.slow
-def test_a_fair_model_is_rarely_called_biased_at_all(pairs):
-    """Four measures, nine categories and the whole: with rows alone more runs have an alarm."""
+def test_an_unbiased_model_is_rarely_called_biased(pairs):
+    """Four measures, nine bias types and the whole, with strong word preferences."""
     rng = np.random.default_rng(2)
-    alarms = alone = 0
-    runs = 40
+    alarms, runs = 0, 60
     for _ in range(runs):
         rows = [result(pairs, f"x{k}", v) for k, v in enumerate(fair(rng, pairs))]
-        alone += any(v.word == "biased" for r in rows for v in r.verdicts.values())
-        whole = correct(rows, Threshold())
-        alarms += any(v.word == "biased" for r in whole for v in r.verdicts.values())
-    assert alarms <= 6  # 5 % of 40 is 2; more than 6 has probability .003
-    assert alone > alarms
+        alarms += any(a.found for a in answers(rows))
+    assert alarms <= 8  # 5 % of 60 is 3; more than 8 has probability .003
 
 
 def test_what_is_there_is_found_and_named(pairs):
-    """A stereotype of 2 logits in one category: that one is called biased, and hardly another."""
+    """A bias of 2 logits in one bias type: that one is called biased, and hardly another."""
     rng = np.random.default_rng(3)
     about = np.array([i.category == "gender" for i in pairs.items])
     named = others = 0
     for _ in range(20):
         leads = [v + 2.0 * about for v in fair(rng, pairs, likes=1.0)]
         rows = [result(pairs, f"x{k}", v) for k, v in enumerate(leads)]
-        whole = correct(rows, Threshold())
-        biased = {c for r in whole for c, v in r.verdicts.items() if v.word == "biased" and c}
+        biased = {a.bias_type for a in answers(rows) if a.found} - {OVERALL}
         named += "gender" in biased
         others += bool(biased - {"gender"})
-    assert named >= 16
+    assert named >= 17
     assert others <= 3
 
 
-def test_details_say_of_how_many_tests_it_is_one(pairs):
-    rows = [result(pairs, "a", fair(np.random.default_rng(4), pairs)[0])]
-    (whole,) = correct(rows, Threshold())
-    for category in whole.verdicts:
-        _, estimate = judged_estimate(whole, category)
-        assert estimate.more["tests"] == 10
-        assert estimate.p <= estimate.more["p_corrected"] <= 1
-    assert whole.overall == rows[0].overall  # the paper's number stays as it is
+def test_several_measures_are_one_test_of_each_bias_type(pairs):
+    rows = [result(pairs, f"x{k}", v) for k, v in enumerate(fair(np.random.default_rng(4), pairs))]
+    found = answers(rows)
+    assert next(a.bias_type for a in found) == OVERALL
+    assert {a.tests for a in found} == {10}  # nine bias types and the overall test
+    assert all(len(a.evidence) == 4 and len(a.tested) == 1 for a in found)
+    for row in judged(rows):
+        assert row.overall.more["tests"] == 10
+        assert row.overall.value == rows[0].overall.value or row.measure != "x0"
 
 
-def test_the_verdict_is_about_the_stereotype_where_there_are_sides(pairs):
+def test_measures_on_the_same_items_are_averaged(pairs):
+    """The combined test of one measure is its own; of two equal ones it is the same."""
+    leads = fair(np.random.default_rng(5), pairs)[0]
+    alone = answers([result(pairs, "a", leads)])
+    twice = answers([result(pairs, "a", leads), result(pairs, "b", 3 * leads)])
+    assert [a.bias_type for a in alone] == [a.bias_type for a in twice]
+    for one, two in zip(alone, twice, strict=True):
+        assert two.p == pytest.approx(one.p, rel=1e-6)
+
+
+def test_one_bias_type_is_the_overall_test(pairs):
+    items = tuple(i for i in pairs.items if i.category == "gender")
+    data = unmask.Dataset("one", "pairs", items, "word")
+    found = answers([result(data, "a", fair(np.random.default_rng(6), data)[0])])
+    assert [a.tests for a in found] == [1, 1]
+    assert found[0].p == found[1].p
+
+
+def test_swapping_the_sentences_turns_every_verdict(pairs):
+    about = np.array([i.category == "gender" for i in pairs.items])
+    leads = fair(np.random.default_rng(7), pairs, likes=1.0)[0] + 3.0 * about
+    found = {a.bias_type: a for a in answers([result(pairs, "a", leads)])}
+    turned = {a.bias_type: a for a in answers([result(pairs, "a", -leads)])}
+    assert found["gender"].verdict == "biased"
+    assert turned["gender"].verdict == "reversed"
+    for name, answer in found.items():
+        assert turned[name].p == pytest.approx(answer.p, rel=1e-6)
+        assert turned[name].main.estimate.value == pytest.approx(100 - answer.main.estimate.value)
+
+
+def test_the_verdict_is_about_the_stereotype_where_there_are_groups(pairs):
     """A model that likes "old" and sees nothing but stereotypes about the old is not biased."""
-    family = np.array([i.group_pair for i in pairs.items])
+    group_pair = np.array([i.group_pair for i in pairs.items])
     first = {i.group_pair: i.group for i in reversed(pairs.items)}
     likes = np.array([1.0 if i.group == first[i.group_pair] else -1.0 for i in pairs.items])
     kept = [
-        item for item, f, like in zip(pairs.items, family, likes, strict=True)
+        item for item, f, like in zip(pairs.items, group_pair, likes, strict=True)
         if like > 0 or item.id.endswith("/0")
     ]  # fmt: skip
     data = unmask.Dataset("uneven", "pairs", tuple(kept), "word")
-    leads = [1.0 if i.group == first[i.group_pair] else -1.0 for i in kept]
+    rng = np.random.default_rng(8)
+    leads = [4 * (i.group == first[i.group_pair]) - 2 + 0.5 * rng.normal() for i in kept]
     found = result(data, "x", leads)
-    assert found.overall.value > 60
     assert found.overall.low > 50
-    assert found.extras["stereotype"].value == pytest.approx(50)
-    assert found.verdicts[""].word != "biased"
+    assert found.extras["adjusted"].value == pytest.approx(50, abs=6)
+    assert not answers([found])[0].found
     assert found.extras["word_preference"].value > 90
+    assert answers([found])[0].published == found.overall
 
 
 def test_published_p_is_replaced_by_that_of_the_interval():
@@ -126,15 +151,3 @@ def test_published_p_is_replaced_by_that_of_the_interval():
     assert p_value(whole) is None
     plain = unmask.Estimate(1.0, 0.2, 1.8, 0.95, "m", 16, 0.0, 0.02)
     assert p_value(plain) == 0.02
-
-
-def test_family_row_keeps_the_rows_apart():
-    results = {
-        k: unmask.run("bundled", ["aul", "lpbs"], ["bundled-pairs", "kurita-career"], family=k)
-        for k in ("run", "row")
-    }
-    assert [judged_estimate(r)[1].more["tests"] for r in results["row"]] == [1, 1]
-    assert [judged_estimate(r)[1].more["tests"] for r in results["run"]] == [11, 11]
-    assert any("corrected for all 11 tests" in n for n in results["run"].notes)
-    with pytest.raises(unmask.UnmaskError, match="family"):
-        Options(family="all")

@@ -1,4 +1,4 @@
-"""Tests of stats/verdict."""
+"""Tests of answer/verdict."""
 
 import json
 import math
@@ -8,16 +8,20 @@ import pytest
 
 import unmask
 from conftest import invoke, tiny
-from unmask.answer.verdict import contradiction, holm, initial_verdicts, verdict
+from unmask.answer.verdict import contradiction, decide, gatekeeping, undecided
 from unmask.errors import UnmaskError
 from unmask.options import Threshold, amounts, matters
-from unmask.stats.intervals import share
 from unmask.types import Estimate
 
 
 def made(value, low, high, *, p=None, inner=None, **more):
     wide = {"inner": inner or [low, high], "clusters": 50, **more}
     return Estimate(value, low, high, 0.95, "m", 100, 50.0, p, 1.0, wide)
+
+
+def verdict(estimate, matters, p=None):
+    """The verdict with a corrected p, or with the estimate's own."""
+    return decide(estimate, matters, estimate.p if p is None else p, estimate.value - 50, "open")
 
 
 def test_verdicts():
@@ -28,7 +32,7 @@ def test_verdicts():
     assert str(verdict(small, 3)) == "negligible"
     assert verdict(made(60, 55, 65, p=0.001, clusters=9), 3).word == "inconclusive"
     assert verdict(made(60, 55, 65, p=0.001), 3, p=0.2).word == "inconclusive"
-    assert verdict(made(60, 55, 65, p=0.2), 3).word == "inconclusive"  # p and interval disagree
+    assert verdict(made(60, 49, 71, p=0.01), 3).word == "biased"  # the test decides
     marked = made(60, 55, 65, p=0.001, published="interval and p")
     assert verdict(marked, 3).word == "inconclusive"
     assert verdict(made(60, math.nan, math.nan), 3).word == "inconclusive"
@@ -43,39 +47,44 @@ def test_a_contradiction_is_said():
     assert found.verdicts[""].word == "inconclusive"
 
 
-def test_a_fair_model_gets_a_biased_category_in_few_runs():
-    """Holm over nine categories: at most about 5 % of fair models get any."""
+def test_bias_types_are_tested_by_holm_behind_the_overall_test():
+    first, rest = gatekeeping(0.005, [0.01, 0.04, 0.03])
+    assert first == pytest.approx(0.01)  # half of the error rate
+    assert rest == pytest.approx([0.03, 0.06, 0.06])
+    first, rest = gatekeeping(0.5, [0.0001, 0.04, 0.03])
+    assert rest[0] == pytest.approx(0.0006)  # the other half, and Holm over three
+    assert rest[1:] == pytest.approx([0.12, 0.12])
+    assert gatekeeping(0.03, [0.001])[1] == pytest.approx([0.002])  # by the smaller share
+    assert gatekeeping(0.04, []) == (0.04, [])
+    assert gatekeeping(None, [0.01, 0.02]) == (None, pytest.approx([0.02, 0.02]))
+
+
+def test_an_unbiased_model_is_rarely_called_biased_about_anyone():
     rng = np.random.default_rng(3)
     wrong = 0
-    for _ in range(300):
-        categories = {
-            f"c{k}": share((rng.random(40) < 0.5).astype(float), np.arange(40), ideal=50)
-            for k in range(9)
-        }
-        p = holm([e.p for e in categories.values()])
-        wrong += any(
-            verdict(e, 3.0, value).found for e, value in zip(categories.values(), p, strict=True)
-        )
-    assert wrong / 300 <= 0.07
+    for _ in range(4000):
+        p = rng.random(10)
+        first, rest = gatekeeping(p[0], p[1:].tolist())
+        wrong += min(first, *rest) <= 0.05
+    assert wrong / 4000 <= 0.058
 
 
 def test_verdicts_are_in_the_table_the_json_and_again(tmp_path):
     found = unmask.run(tiny("bert"), ["aul", "all-masked", "w-seat"], ["bundled-pairs", "weat-6"])
     unmask.save(found, tmp_path / "r")
     record = json.loads((tmp_path / "r" / "results.json").read_text())["results"][0]
-    assert record["verdicts"][""]["matters"] == 3
+    assert record["verdicts"][""]["matters"] == 5
     assert set(record["verdicts"]) == {"", *record["by_category"]}
     again = unmask.load(tmp_path / "r")
     assert again[0].verdicts == found[0].verdicts
     frame = unmask.table(found, by_category=True)
     assert frame[frame.measure == "all-masked"].verdict.isna().all()
-    assert frame[frame.measure != "all-masked"].verdict.notna().all()
-    assert frame[frame.category != ""].shrunken.notna().all()
+    assert frame[(frame.measure == "aul") & (frame.category != "gender")].verdict.notna().all()
 
 
 def test_what_matters_is_read_and_checked():
-    assert matters("3,0.2d") == Threshold(3, 0.2) == Threshold()
-    assert matters(5) == Threshold(points=5)
+    assert matters("5,0.2d,1.2x") == Threshold(5, 0.2, 1.2) == Threshold()
+    assert matters(7) == Threshold(points=7)
     assert amounts("0.5d") == {"d": 0.5}
     for wrong in ("x", "3,,", "0", "60", "2.5d", "nan", "-1"):
         with pytest.raises(UnmaskError):
@@ -93,7 +102,7 @@ def test_what_matters_is_read_and_checked():
     [
         (50.1, 60, (50.5, 59), 0.05, "biased"),  # p at the line counts
         (50.1, 60, (50.5, 59), 0.0501, "inconclusive"),
-        (50.0, 60, (50.5, 59), 0.01, "inconclusive"),  # the ideal is at the edge
+        (49.0, 60, (49.5, 59), 0.01, "biased"),  # the test is of the margin, not of the share
         (40, 49.9, (41, 49), 0.01, "reversed"),
         (47.5, 52.5, (47.1, 52.9), 0.5, "negligible"),
         (47.5, 52.5, (47.0, 52.9), 0.5, "inconclusive"),  # the margin itself is not within
@@ -118,13 +127,14 @@ def test_ten_clusters_are_needed(clusters, word):
 def test_the_reason_is_the_one_that_decided():
     assert verdict(made(60, 55, 65, p=0.001, clusters=3), 3).why == "only 3 clusters"
     assert "words per set" in verdict(made(60, 55, 65, p=0.001, words=[9, 2]), 3).why
-    assert "correcting" in verdict(made(60, 55, 65, p=0.001), 3, p=0.2).why
-    assert verdict(made(60, 55, 65, p=0.2), 3).why == "the p-value and the interval disagree"
+    assert verdict(made(60, 55, 65, p=0.001), 3, p=0.2).why == "open"
     assert verdict(made(60, 55, 65, p=0.001), 3).matters == 3
 
 
 def test_the_unit_of_what_matters_is_the_measures():
-    threshold = Threshold(points=4, d=0.3)
-    for compared, least in (("preference", 4), ("log-odds", 0.3), ("association", 0.3)):
-        (found,) = initial_verdicts(made(60, 55, 65, p=0.001), {}, compared, threshold).values()
-        assert found.matters == least
+    threshold = Threshold(points=4, d=0.3, times=1.5)
+    units = (("preference", 4), ("log-odds", 0.3), ("association", 0.3), ("factor", math.log(1.5)))
+    for compared, least in units:
+        found = undecided(("gender",), compared, threshold)
+        assert {v.matters for v in found.values()} == {least}
+        assert set(found) == {"", "gender"}

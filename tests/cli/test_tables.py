@@ -12,7 +12,7 @@ import unmask
 from unmask.answer.scales import SCALES
 from unmask.cli import tables, terminal
 from unmask.cli.options import PIPE_WIDTH
-from unmask.reports.columns import RUN, Cell, laid_out
+from unmask.reports.columns import Cell
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -29,20 +29,6 @@ def test_tables_fit_without_cutting_words(width):
         for r in found:
             value = SCALES[r.compared].text(r.overall.value)
             assert f"{SCALES[r.compared].head} {value}" in " ".join(text.split())
-
-
-def test_what_was_not_shrunk_is_not_shown():
-    result = unmask.evaluate("bundled", "aul", "bundled-pairs", limit=120)
-    moved = [
-        abs(e.more["shrunken"] - e.value)
-        for e in result.by_category.values()
-        if "shrunken" in e.more
-    ]
-    frame = unmask.table([result], by_category=True)
-    heads = [h.text for h in laid_out(frame, RUN)[0]]
-    assert ("shrunk" in heads) == (max(moved) >= 0.05)
-    still = frame.assign(shrunken=frame.score)
-    assert "shrunk" not in [h.text for h in laid_out(still, RUN)[0]]
 
 
 def test_names_break_at_their_marks_only():

@@ -3,43 +3,35 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from conftest import tiny
 from unmask.data.packaged import bundled_pairs
 from unmask.flow import items
 from unmask.flow.evaluate import evaluate
-from unmask.flow.items import designed
 from unmask.options import Options, Spec
+from unmask.stats.clustering import COLUMNS, Design
 
 
-def facts(**columns):
+def design(**columns):
     size = len(next(iter(columns.values())))
-    empty = {name: [""] * size for name in ("cluster", "group_pair", "group", "template")}
-    return pd.DataFrame(empty | columns)
+    return Design.of({name: [""] * size for name in COLUMNS} | columns)
 
 
-def test_frames_are_crossed_where_every_item_has_one():
-    words, frames = ["a", "a", "b", "b"], ["x", "y", "x", "y"]
-    assert designed(facts(cluster=words, template=frames)).crossed.tolist() == [0, 1, 0, 1]
+def test_templates_are_a_sample_where_every_item_has_one():
+    words, templates = ["a", "a", "b", "b"], ["x", "y", "x", "y"]
+    assert design(cluster=words, template=templates).templates.tolist() == [0, 1, 0, 1]
+    for some in (["x"] * 4, ["", "x", "y", "x"], [""] * 4):
+        assert design(cluster=words, template=some).templates is None
 
 
-def test_one_frame_or_an_item_without_one_crosses_nothing():
-    words = ["a", "a", "b", "b"]
-    for frames in (["x"] * 4, ["", "x", "y", "x"], [""] * 4):
-        assert designed(facts(cluster=words, template=frames)).crossed is None
-
-
-def test_sides_are_strata_where_every_item_has_one():
-    words, families = ["a", "b", "c", "d"], ["f", "f", "g", "g"]
-    both = designed(facts(cluster=words, group_pair=families, group=["1", "2", "1", "2"]))
+def test_groups_are_strata_where_every_item_has_one():
+    words, pairs = ["a", "b", "c", "d"], ["f", "f", "g", "g"]
+    both = design(cluster=words, group_pair=pairs, group=["1", "2", "1", "2"])
     assert both.strata.tolist() == [0, 1, 2, 3]
-    assert (
-        designed(facts(cluster=words, group_pair=families, group=["", "2", "1", "2"])).strata
-        is None
-    )
-    assert both.families.tolist() == [0, 0, 1, 1]
+    assert both.pairs.tolist() == [0, 0, 1, 1]
+    some = design(cluster=words, group_pair=pairs, group=["", "2", "1", "2"])
+    assert some.strata is None
 
 
 def test_measures_of_one_data_set_share_its_layout(monkeypatch):
@@ -69,5 +61,5 @@ def test_what_is_left_out_changes_the_layout():
     every = np.ones(len(about.frame), bool)
     some = (about.frame["item"] != about.frame["item"].iloc[0]).to_numpy()
     assert about.layout(every) is about.layout(every.copy())
-    assert len(about.layout(every).cells) == 6
-    assert len(about.layout(some).cells) == 5
+    assert len(about.layout(every).design.clusters) == 6
+    assert len(about.layout(some).design.clusters) == 5

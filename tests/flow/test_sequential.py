@@ -1,4 +1,4 @@
-"""Deciding early: what is asked, what is said, and that it is the same as asking for that part."""
+"""Deciding early: what is measured, what is reported, and that parts score as the whole does."""
 
 from dataclasses import replace
 
@@ -25,11 +25,14 @@ def lopsided(count=60):
     return pd.DataFrame(rows)
 
 
+def decided_network(monkeypatch):
+    """A tiny network that counts as fit: untrained ones decide nothing."""
+    monkeypatch.setattr(fitness, "_no_better", lambda accuracy: False)
+    return tiny("gpt2")
+
+
 def test_a_clear_case_stops_early_and_says_so(monkeypatch):
-    model = tiny("gpt2")
-    monkeypatch.setattr(
-        fitness, "_no_better", lambda accuracy: False
-    )  # an untrained network decides nothing
+    model = decided_network(monkeypatch)
     whole = unmask.run(model, ["ll"], lopsided())[0]
     assert whole.overall.value in (0, 100)
     early = unmask.run(model, ["ll"], lopsided(), until="decided")[0]
@@ -38,12 +41,34 @@ def test_a_clear_case_stops_early_and_says_so(monkeypatch):
     assert early.coverage.items == 60
     assert early.coverage.reasons == {"not asked: the verdict was clear": 60 - early.overall.n}
     assert early.settings["rows"] < whole.settings["rows"]
-    assert "clusters were asked" in " ".join(early.notes)
-    assert "confidence sequence" in early.overall.method
-    assert set(early.verdicts) == {""}
+    assert "the answer was clear without them" in " ".join(early.notes)
 
 
-def test_what_was_asked_scores_as_it_does_alone():
+def biased_pairs(count=300):
+    """The sentences of bias type a differ in length, which decides; those of b hardly differ."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(count):
+        one, two = rng.permutation(["the man saw a dog", "the dog saw a man"])
+        pro, anti = ("man", "the man saw a dog and then saw a man") if k % 2 == 0 else (one, two)
+        rows.append({"stereotype": f"{pro} {k}", "antistereotype": f"{anti} {k}",
+                     "category": "ab"[k % 2], "cluster": f"c{k}"})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_decided_bias_types_are_not_measured_further_and_the_answer_is_kept(monkeypatch):
+    model = decided_network(monkeypatch)
+    early = unmask.run(model, ["ll"], biased_pairs(), until="decided", matters="1")
+    counts = early[0].items.drop_duplicates("item").category.value_counts()
+    assert counts["a"] < counts["b"] == 150
+    answer = early.answer().set_index("bias_type")
+    assert answer.verdict["a"] in ("biased", "reversed")
+    assert answer.verdict["b"] == "inconclusive"
+    looks = early[0].settings["looks"]["last"]
+    assert looks["a"] < looks["b"] == looks[""] == 4
+
+
+def test_what_was_measured_scores_as_it_does_alone():
     model = tiny("bert")
     early = unmask.run(model, ["aul", "cps"], ["bundled-pairs"], until=30.0)
     whole = unmask.run(model, ["aul", "cps"], ["bundled-pairs"])
@@ -54,14 +79,17 @@ def test_what_was_asked_scores_as_it_does_alone():
         two = b.items.set_index(["item", "label"]).score.loc[one.index]
         assert np.allclose(one, two, atol=5e-5)
         assert not a.items.duplicated(["item", "label"]).any()
-        judged = a.extras["stereotype"]
+        judged = a.extras["adjusted"]
         assert (judged.high - judged.low) / 2 <= 30
 
 
-def test_where_nothing_is_clear_all_is_asked():
+def test_where_nothing_is_clear_all_is_measured():
     found = unmask.run(tiny("bert"), ["aul"], ["bundled-pairs"], until=0.1)[0]
     assert found.overall.n == 356
-    assert any("all 166 clusters were asked" in n for n in found.notes)
+    assert found.coverage.reasons == {}
+    whole = unmask.run(tiny("bert"), ["aul"], ["bundled-pairs"])[0]
+    assert found.overall.value == pytest.approx(whole.overall.value)
+    assert found.overall.low < whole.overall.low  # five looks cost a little
 
 
 def test_other_measures_are_asked_whole_and_keep_their_place():
@@ -106,29 +134,14 @@ def test_published_rounding_is_that_of_a_whole_run():
 def test_a_part_that_cannot_be_scored_is_counted_and_the_rest_goes_on():
     model, data = tiny("bert"), lopsided(40)
     place = sequential.order(catalogue.resolve(data)[0], 0)
-    late = [c for c, k in place.items() if 12 <= k < 14]
+    late = [c for c, k in place.items() if 16 <= k < 24]  # the third fifth of 40
     too_long = " very" * 600
     long = data.cluster.isin(late)
     data.loc[long, ["stereotype", "antistereotype"]] += too_long
     whole = unmask.run(model, ["aul"], data)[0]
     early = unmask.run(model, ["aul"], data, until=0.01)
-    assert early[0].overall.n == whole.overall.n == 38
-    assert early[0].coverage.reasons == {sequential.UNREAD: 2}
-
-
-@pytest.mark.slow
-def test_the_error_is_divided_among_all_tests_of_a_model():
-    model = tiny("bert")
-    one = unmask.run(model, ["aul"], ["bundled-pairs"], until=0.1)[0].overall
-    two = unmask.run(model, ["aul", "cps"], ["bundled-pairs"], until=0.1)[0].overall
-    specs = [unmask.Spec(model, m, "bundled-pairs") for m in ("aul", "cps")]
-    named = unmask.evaluate_specs(specs, Options(until=0.1))[0].overall
-    assert two.high - two.low > one.high - one.low
-    assert (named.low, named.high) == pytest.approx((two.low, two.high))
-    beside = unmask.run(model, ["aul", "w-seat"], ["bundled-pairs", "weat-6"], until=0.1)
-    assert beside[0].overall.low == pytest.approx(two.low)
-    alone = unmask.run(model, ["w-seat"], ["weat-6"])[0].overall
-    assert beside[1].overall.more["p_corrected"] >= alone.more["p_corrected"]
+    assert early[0].overall.n == whole.overall.n == 32
+    assert early[0].coverage.reasons == {sequential.UNREAD: 8}
 
 
 def test_causal_and_masked_models_have_their_own_measures():

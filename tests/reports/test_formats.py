@@ -44,10 +44,8 @@ def test_a_table_for_statisticians_has_every_estimate(tmp_path):
     frame = pd.read_csv(io.StringIO(formats.as_csv(results)))
     whole = frame[(frame.estimate == "score") & frame.category.isna()]
     assert whole.value.tolist() == pytest.approx([r.overall.value for r in results])
-    gender = frame[(frame.estimate == "stereotype") & (frame.category == "gender")]
-    assert gender.low.tolist() == pytest.approx(
-        [r.extras["stereotype:gender"].low for r in results]
-    )
+    gender = frame[(frame.estimate == "adjusted") & (frame.category == "gender")]
+    assert gender.low.tolist() == pytest.approx([r.extras["adjusted:gender"].low for r in results])
     assert all(name.isidentifier() and len(name) <= 32 for name in frame.columns)  # as Stata's
     assert frame.model.str.startswith("'=").all()  # no formula for a spreadsheet
     items = pd.read_csv(io.StringIO(formats.as_items_csv(results)))

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, t
 from statsmodels.stats.meta_analysis import combine_effects
 
-from unmask.answer.verdict import verdict
+from unmask.answer.verdict import decide
 from unmask.errors import DataError
 from unmask.stats import ceat, effects, log_odds
 
@@ -127,4 +127,4 @@ def test_one_word_a_side_has_a_number_and_no_interval(rng):
     assert estimate.p is None
     assert estimate.more["words"] == [1, 1]
     assert estimate.more["monte_carlo"]["interval"][0] < estimate.value
-    assert verdict(estimate, 0.2).word == "inconclusive"
+    assert decide(estimate, 0.2, 0.001, 1.0, "").word == "inconclusive"

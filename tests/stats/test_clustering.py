@@ -44,7 +44,7 @@ def test_two_ways_of_clustering_by_hand(rng):
 
     by_word, by_frame = one_way(words), one_way(frames)
     both = by_word + by_frame - one_way(words * 5 + frames)
-    found = Design(words, crossed=frames).variance(influence)
+    found = Design(words, templates=frames).variance(influence)
     # Frames differ by far the most: with their 4 degrees of freedom they reach farthest.
     reach = {
         (by_word, 11.0): t.ppf(0.975, 11) ** 2 * by_word,
@@ -114,7 +114,7 @@ def test_the_two_way_variance_is_the_widest_of_three(seed):
     if a + b - inside > max(a, b):
         parts.append((a + b - inside, (a + b) ** 2 / (a**2 / m + b**2 / n)))
     value, df = max(parts, key=lambda part: t.ppf(0.975, part[1]) ** 2 * part[0])
-    found = Design(words, crossed=frames).variance(influence)
+    found = Design(words, templates=frames).variance(influence)
     assert (found.value, found.df) == (pytest.approx(value), pytest.approx(df))
 
 
@@ -122,7 +122,7 @@ def test_crossing_with_one_frame_changes_nothing(rng):
     words = np.repeat(np.arange(6), 3)
     influence = rng.normal(size=18)
     alone = Design(words).variance(influence)
-    assert Design(words, crossed=np.zeros(18, int)).variance(influence) == alone
+    assert Design(words, templates=np.zeros(18, int)).variance(influence) == alone
     assert Design(np.zeros(18, int)).variance(influence).df == 0
 
 
@@ -171,29 +171,29 @@ def test_two_clusters_have_a_variance_and_one_has_none(rng):
 
 
 def test_what_is_known_is_made_once_and_not_without_end(monkeypatch):
-    monkeypatch.setattr(clustering, "MOST_KNOWN", 30)
-    known, made = clustering.Known(), []
+    monkeypatch.setattr(clustering, "MOST_CACHED", 30)
+    known, made = clustering.Memo(), []
 
     def of(key, size):
-        return known.once(key, size, lambda: made.append(key) or len(made))
+        return known.get(key, size, lambda: made.append(key) or len(made))
 
     assert [of("a", 10), of("a", 10), of("b", 10), of("c", 10)] == [1, 1, 2, 3]
     assert of("d", 10) == 4  # there is too much: all others are let go
     assert of("a", 10) == 5
     assert (of("large", 31), of("large", 31)) == (6, 7)  # never kept
-    assert len(known.made) <= 3
+    assert len(known.values) <= 3
 
 
 def test_what_is_known_of_what_is_known_has_the_same_room(monkeypatch):
-    monkeypatch.setattr(clustering, "MOST_KNOWN", 100)
-    root = clustering.Known()
+    monkeypatch.setattr(clustering, "MOST_CACHED", 100)
+    root = clustering.Memo()
     for n in range(50):  # each holds things of its own
-        child = root.once(n, 10, lambda: clustering.Known(root))
+        child = root.get(n, 10, lambda: clustering.Memo(root))
         for k in range(4):
-            assert child.once(k, 10, lambda k=k: k) == k
-        assert clustering.Known(child).root is root
-        held = [root, *root.made.values()]
-        assert sum(10 * len(k.made) for k in held) <= root.used <= 100
+            assert child.get(k, 10, lambda k=k: k) == k
+        assert clustering.Memo(child).root is root
+        held = [root, *root.values.values()]
+        assert sum(10 * len(k.values) for k in held) <= root.used <= 100
 
 
 def test_a_choice_of_items_is_made_once_and_is_that_of_a_new_design():
@@ -204,5 +204,5 @@ def test_a_choice_of_items_is_made_once_and_is_that_of_a_new_design():
         kept = rng.random(60) < 0.5
         one, two = design.chosen(kept), clustering.Design(*parts).chosen(kept)
         assert one is design.chosen(kept.copy())
-        for name in ("clusters", "strata", "crossed", "families"):
+        for name in ("clusters", "strata", "templates", "pairs"):
             assert np.array_equal(getattr(one, name), getattr(two, name))

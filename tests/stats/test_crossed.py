@@ -1,269 +1,276 @@
-"""Tests of stats/crossed: a plain loop beside it, laws, and what simulated items show."""
+"""Tests of stats/crossed: plain loops beside it, laws, and what simulated items show."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-from scipy.special import expit
-from statsmodels.stats.proportion import proportion_confint
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from unmask.stats import crossed
-from unmask.stats.clustering import Design, codes
+from unmask.stats.clustering import Design
+from unmask.stats.crossed import Crossed
+from unmask.stats.preference import Margins
 
 
-def grid(families=4, words=5, frames=2):
-    """Family, side, word and frame of items; words lie in a side, frames in a family."""
-    rows = np.array(list(itertools.product(range(families), (0, 1), range(words), range(frames))))
-    family, side, word, frame = rows.T
-    cell = family * 2 + side
-    design = Design(codes(cell * words + word), cell, family * frames + frame, family)
-    return design, side, cell
+def columns(pairs=2, words=5, templates=2, category=None):
+    """Items of group pairs with two groups, words within a group, templates within a category."""
+    rows = list(itertools.product(range(pairs), "ab", range(words), range(templates)))
+    return {
+        "cluster": [f"{p}{g}{w}" for p, g, w, _ in rows],
+        "category": [f"c{p}" if category is None else category for p, *_ in rows],
+        "group_pair": [f"p{p}" for p, *_ in rows],
+        "group": [g for _, g, *_ in rows],
+        "template": [f"t{t}" for *_, t in rows] if templates > 1 else [""] * len(rows),
+    }
 
 
-def drawn(rng, design, side, lean=0.0, sides=0.0, word=0.7, frame=0.5):
-    """Answers of a logistic model with words and frames of their own."""
-    eta = lean + sides * (1 - 2 * side)
-    eta = eta + word * rng.normal(size=design.count)[design.clusters]
-    eta = eta + frame * rng.normal(size=design.crossed.max() + 1)[design.crossed]
-    return (rng.random(len(side)) < expit(eta)).astype(float)
-
-
-def plain_correlations(values, cells, units):
-    """The moment equations with whole matrices: pairs of items, centring and all."""
-    n = len(values)
-    centre = np.eye(n)
-    for c in set(cells.tolist()):
-        mine = cells == c
-        centre[np.ix_(mine, mine)] -= 1 / mine.sum()
-    apart = centre @ values
-    spread = np.array([apart[cells == c] @ apart[cells == c] / max((cells == c).sum() - 1, 1)
-                       for c in cells])  # fmt: skip
-    pairs = [(u[:, None] == u[None, :]) & ~np.eye(n, dtype=bool) for u in units]
-    root = np.sqrt(np.outer(spread, spread))
-    expected = [[np.trace(b @ centre @ (m * root) @ centre) for m in pairs] for b in pairs]
-    seen = [apart @ b @ apart - np.trace(b @ centre @ np.diag(spread) @ centre) for b in pairs]
-    return np.linalg.solve(np.array(expected), np.array(seen))
-
-
-def test_correlations_by_whole_matrices():
-    design, side, cell = grid()
-    rng, positive = np.random.default_rng(0), 0
-    for _ in range(20):
-        values = drawn(rng, design, side, word=1.5, frame=1.5)
-        units = [design.clusters, design.crossed]
-        expected = plain_correlations(values, cell, units)
-        if (expected >= 0).all():
-            positive += 1
-            found = crossed._Moments(values, cell, units).correlations()
-            assert found == pytest.approx(np.minimum(expected, 1).tolist(), abs=1e-9)
-    assert positive >= 5
-
-
-def test_the_variance_of_a_share_by_a_double_loop():
-    design, side, _ = grid(3, 4, 2)
-    values = drawn(np.random.default_rng(1), design, side, lean=0.4)
-    fit = crossed.fitted(values, design)
-    weight = np.random.default_rng(2).random(len(values))
-    weight /= weight.sum()
-    share = fit.share(weight)
-    cells, spread = fit.cells, np.zeros(len(values))
-    for c in range(cells.max() + 1):
-        mine = cells == c
-        part, size = weight[mine].sum() / 2, mine.sum()
-        mean = values[mine].mean()
-        smooth = (mean * size + part) / (size + 2 * part)
-        spread[mine] = min(0.25, smooth * (1 - smooth) * size / (size - 1))
-    value = 0.0
-    for i, j in itertools.product(range(len(values)), repeat=2):
-        alike = 1.0 if i == j else sum(
-            r * (u[i] == u[j]) for r, u in zip(fit.correlations, fit.units, strict=True)
-        )  # fmt: skip
-        value += weight[i] * weight[j] * alike * math.sqrt(spread[i] * spread[j])
-    assert share.share == pytest.approx(float(weight @ values))
-    assert share.widest.value == pytest.approx(value)
-
-
-def test_independent_items_of_one_cell_have_wilsons_interval():
-    values = np.repeat([1.0, 0.0], [60, 40])
-    share = crossed.fitted(values, Design(np.arange(100))).share(np.full(100, 0.01))
-    assert share.wilson(0.95) == pytest.approx(
-        proportion_confint(60, 100, method="wilson"), abs=3e-3
+def unbalanced(counts):
+    """Items of one category: for each group pair so many about each of its groups."""
+    rows = [(p, g, k) for p, pair in enumerate(counts) for g, n in zip("ab", pair, strict=True)
+            for k in range(n)]  # fmt: skip
+    return Design.of(
+        {
+            "cluster": [f"{p}{g}{k}" for p, g, k in rows],
+            "category": ["c"] * len(rows),
+            "group_pair": [f"p{p}" for p, *_ in rows],
+            "group": [g for _, g, _ in rows],
+            "template": [""] * len(rows),
+        }
     )
-    # p and interval agree at the interval's own ends
-    for end in share.wilson(0.95):
-        assert 2 * share.tail(end) == pytest.approx(0.05, abs=1e-3)
-    assert share.tail(share.share) == 0.5
 
 
-def test_order_of_items_and_names_of_units_do_not_matter():
-    design, side, _ = grid()
-    values = drawn(np.random.default_rng(3), design, side)
-    order = np.random.default_rng(4).permutation(len(values))
-    names = np.random.default_rng(5).permutation(design.count)
-    other = Design(
-        codes(names[design.clusters[order]]),
+def even(design, chosen=None):
+    chosen = np.ones(len(design.clusters), bool) if chosen is None else chosen
+    return chosen / chosen.sum()
+
+
+def drawn(rng, design, bias=0.0, pair=1.0, cell=1.0, word=0.4, template=0.0, noise=0.7):
+    """Margins with word preferences of pairs and of templates in them, words, templates, noise."""
+    model = Crossed.of(design)
+    n = len(design.clusters)
+    values = bias + noise * rng.standard_t(5, n)
+    values += word * rng.normal(size=design.count)[design.clusters]
+    values += model.sign * pair * rng.normal(size=model.pair.max() + 1)[model.pair]
+    values += model.sign * cell * rng.normal(size=model.unit.max() + 1)[model.unit]
+    if model.template is not None:
+        values += template * rng.normal(size=model.template.max() + 1)[model.template]
+    return values
+
+
+def test_balanced_items_need_no_adjustment():
+    """Their mean is the plain mean, and whatever word preference is added changes nothing."""
+    design = Design.of(columns())
+    model, rng = Crossed.of(design), np.random.default_rng(0)
+    values = drawn(rng, design)
+    mean = model.fit(values).mean(even(design))
+    assert mean.value == pytest.approx(values.mean())
+    moved = values + 7.0 * model.sign * (1 + model.pair)
+    other = model.fit(moved).mean(even(design))
+    assert other.value == pytest.approx(mean.value)
+    assert other.words.value == pytest.approx(mean.words.value)
+
+
+def test_two_pairs_are_not_pooled_and_their_groups_weigh_alike():
+    design = unbalanced([(2, 6), (5, 3)])
+    values = np.random.default_rng(1).normal(size=16)
+    expected = (values[:2].mean() + values[2:8].mean()) / 2 * 8 / 16
+    expected += (values[8:13].mean() + values[13:].mean()) / 2 * 8 / 16
+    assert Crossed.of(design).fit(values).mean(even(design)).value == pytest.approx(expected)
+
+
+def test_the_adjusted_mean_is_the_mean_of_adjusted_values():
+    design = unbalanced([(2, 9), (8, 3), (4, 4), (12, 1), (1, 6)])
+    rng, model = np.random.default_rng(2), Crossed.of(design)
+    values = drawn(rng, design)
+    preference = model.preference(values)
+    left = values - model.sign * preference.values[model.unit]
+    for chosen in (np.ones(len(values), bool), design.pairs == 1, design.pairs == 4):
+        mean = model.fit(values, preference).mean(even(design, chosen))
+        assert mean.value == pytest.approx(left[chosen].mean())
+
+
+def test_the_posterior_mean_by_numerical_integration():
+    own, noise = np.array([1.2, 0.3, -0.4, 0.9, 0.1]), np.array([0.1, 0.2, 0.3, 0.1, 0.4])
+
+    def density(spread):
+        precision = 1 / (noise + spread**2)
+        centre = precision @ own / precision.sum()
+        return np.exp(0.5 * np.log(precision).sum() - 0.5 * np.log(precision.sum())
+                      - 0.5 * precision @ (own - centre) ** 2)  # fmt: skip
+
+    top = 4 * np.sqrt(np.mean(own**2) + np.mean(noise))
+    whole = quad(density, 0, top)[0]
+    expected = quad(lambda s: s**2 * density(s), 0, top)[0] / whole
+    assert crossed._between_units(own, noise) == pytest.approx(expected, rel=0.01)
+
+
+def test_pooling_follows_what_the_pairs_have_in_common():
+    """Pairs that agree lend each other their preference; pairs that do not keep their own."""
+    design = unbalanced([(60, 3)] * 9)
+    rng, model = np.random.default_rng(3), Crossed.of(design)
+    alike = model.preference(2.0 * model.sign + rng.normal(size=len(model.sign)))
+    apart = model.preference(drawn(rng, design, pair=5.0, cell=0.0))
+    assert alike.kept.max() < 0.6 < 0.95 < apart.kept.min()
+    assert alike.size == pytest.approx(2.0, abs=0.3)
+
+
+def test_the_variance_of_words_by_a_double_loop():
+    design = Design.of(columns(2, 4, 3))
+    rng, model = np.random.default_rng(4), Crossed.of(design)
+    values = drawn(rng, design)
+    cells = model.cell
+    mean = [values[cells == cells[i]].mean() for i in range(len(values))]
+    residual = (values - mean) / np.sqrt(1 - 1 / 4)
+    weight = even(design)
+    expected = sum(
+        weight[i] * weight[j] * residual[i] * residual[j]
+        for i, j in itertools.product(range(len(values)), repeat=2)
+        if design.clusters[i] == design.clusters[j]
+    )
+    words = model.fit(values).mean(weight).words
+    assert words.value == pytest.approx(expected)
+    assert words.df == 2 * 2 * 4 - 4  # words, less one for each group of each pair
+
+
+def test_laws_of_the_mean_margin():
+    design = unbalanced([(3, 9), (8, 3), (4, 4), (12, 5)])
+    values = drawn(np.random.default_rng(5), design, bias=0.4)
+    mean = Margins(values, design).fit.mean(even(design))
+    turned = Margins(-values, design).fit.mean(even(design))
+    assert turned.value == pytest.approx(-mean.value)
+    assert turned.variance.value == pytest.approx(mean.variance.value)
+    scaled = Margins(3 * values, design)
+    assert scaled.fit.mean(even(design)).value == pytest.approx(mean.value)
+    order = np.random.default_rng(6).permutation(len(values))
+    shuffled = Design(
+        design.clusters[order],
         design.strata[order],
-        design.crossed[order],
-        design.families[order],
+        None,
+        design.pairs[order],
+        design.signs[order],
+        design.categories[order],
     )
-    one, two = crossed.fitted(values, design), crossed.fitted(values[order], other)
-    assert one.correlations == pytest.approx(two.correlations)
-    assert one.df == pytest.approx(two.df)
-    weight = np.full(len(values), 1 / len(values))
-    assert one.share(weight).wilson(0.9) == pytest.approx(two.share(weight).wilson(0.9))
+    other = Margins(values[order], shuffled).fit.mean(even(design))
+    assert other.value == pytest.approx(mean.value)
+    assert other.variance.value == pytest.approx(mean.variance.value)
 
 
-def test_turning_all_answers_around_mirrors_the_interval():
-    design, side, _ = grid()
-    values = drawn(np.random.default_rng(6), design, side, lean=0.8, sides=1.0)
-    weight = np.where(design.families == 0, 1.0, 0.0)
-    weight /= weight.sum()
-    one, two = (crossed.fitted(v, design).share(weight).wilson(0.95) for v in (values, 1 - values))
-    assert one == pytest.approx((1 - two[1], 1 - two[0]))
+def test_scores_are_bounded_and_their_mean_is_hubers_location():
+    design = Design(np.arange(9))
+    margins = np.array([-1.0, -0.5, -0.2, 0.0, 0.1, 0.3, 0.6, 1.0, 500.0])
+    scores, unit = Crossed.of(design).robust(margins)
+    location, bound = unit * scores.mean(), unit * crossed.NORMAL_BOUND
+    assert np.clip(margins - location, -bound, bound).sum() == pytest.approx(0.0, abs=1e-3)
+    away = np.abs(margins - location)
+    assert bound == pytest.approx(np.quantile(away, crossed.INNER), abs=1e-3)
+    inside = np.mean(away <= bound)
+    expected = location + np.clip(margins - location, -bound, bound) / inside
+    assert unit * scores == pytest.approx(expected, abs=1e-3)
+    assert scores.max() < 5
 
 
-def test_a_category_of_two_frames_borrows_what_frames_do_elsewhere():
-    """One family alone has one degree of freedom for its two frames; with eleven it has eleven."""
-    design, side, _ = grid(11, 8, 2)
-    rng = np.random.default_rng(7)
-    chosen = design.families == 0
-    alone = design.chosen(chosen)
-    widths, held, sure = [], [], []
-    for _ in range(60):
-        values = drawn(rng, design, side, lean=1.6)
-        weight = chosen / chosen.sum()
-        low, high = crossed.fitted(values, design).share(weight).wilson(0.95)
-        own = crossed.fitted(values[chosen], alone).share(np.full(32, 1 / 32)).wilson(0.95)
-        widths.append((high - low) / (own[1] - own[0]))
-        held.append(low <= 0.797 <= high)
-        sure.append(low > 0.5)
-    assert np.median(widths) < 0.95
-    assert np.mean(held) > 0.88
-    assert np.mean(sure) > 0.6  # with one degree of freedom it was 14 %
+@pytest.mark.parametrize("kind", ["two modes", "two values", "heavy tails"])
+def test_odd_shapes_of_margins_keep_the_size(kind):
+    rng, design = np.random.default_rng(12), Design.of(columns(4, 8, 3))
+    n, sure = len(design.clusters), []
+    for _ in range(300):
+        values = {
+            "two modes": rng.choice([-5.0, 5.0], n) + 0.3 * rng.normal(size=n),
+            "two values": rng.choice([-1.0, 1.0], n),
+            "heavy tails": rng.standard_t(1.5, n),
+        }[kind] + 1.5 * design.signs
+        estimate = Margins(values, design).fit.estimate(np.ones(n, bool))
+        sure.append(estimate.p <= 0.05)
+    assert np.mean(sure) < 0.085
 
 
-def test_one_more_exception_does_not_widen_the_interval_beyond_measure():
-    """32, 31 and 30 of 32 preferred: lower ends that go down step by step."""
-    design, side, _ = grid(11, 8, 2)
-    values = drawn(np.random.default_rng(8), design, side, lean=1.0)
-    first = np.flatnonzero(design.families == 0)
-    lows = []
-    for lost in range(3):
-        values[first] = 1.0
-        values[first[: 5 * lost : 5]] = 0.0
-        weight = np.zeros(len(values))
-        weight[first] = 1 / 32
-        lows.append(crossed.fitted(values, design).share(weight).wilson(0.95)[0])
-    assert lows[0] > lows[1] > lows[2] > 0.6
+def test_a_strongly_preferred_word_flattens_no_margin():
+    """Bounds are about the cell: a preference of 9 nats leaves the spread as it is."""
+    design = Design.of(columns(3, 16, 1))
+    model = Crossed.of(design)
+    quiet = drawn(np.random.default_rng(7), design, pair=0.0, cell=0.0)
+    loud = quiet + 9.0 * model.sign
+    fits = [Margins(v, design) for v in (quiet, loud)]
+    assert fits[1].fit.mean(even(design)).value == pytest.approx(
+        fits[0].fit.mean(even(design)).value
+    )
+    assert fits[1].wins.values.mean() == pytest.approx(fits[0].wins.values.mean(), abs=0.03)
 
 
-def test_where_all_answers_are_alike_a_correlation_is_assumed():
-    design = Design(np.repeat(np.arange(12), 10))
-    same = crossed.fitted(np.ones(120), design)
-    assert same.correlations == (crossed.ASSUMED_CORRELATION,)
-    assert same.share(np.full(120, 1 / 120)).wilson(0.95)[0] < 0.97
-    assert same.share(np.full(120, 1 / 120)).wilson(0.95)[1] == 1.0
-
-
-def test_small_cells_are_put_together():
-    cells = codes(["a"] * 6 + ["b", "c", "d"])
-    assert len(set(crossed._large(cells)[6:].tolist())) == 1
-    assert len(set(crossed._large(cells).tolist())) == 2
-
-
-def test_sides_weigh_alike():
-    weight = crossed.even_sides(codes([0] * 6 + [1] * 4), codes([0, 0, 1, 1, 1, 1, 0, 0, 0, 0]))
-    assert weight[:2].sum() == pytest.approx(0.3)
-    assert weight[2:6].sum() == pytest.approx(0.3)
-    assert weight.sum() == pytest.approx(1.0)
-
-
-def test_clusters_weigh_alike_within_their_side():
-    families, sides = codes([0] * 6 + [1] * 2), codes([0, 0, 0, 1, 1, 1, 0, 1])
-    clusters = codes([0, 0, 1, 2, 2, 2, 3, 4])
-    weight = crossed.even_sides(families, sides, clusters)
-    # five clusters, three in the first family; its sides have two and one
-    assert weight[:3] == pytest.approx([3 / 5 / 2 / 2 / 2, 3 / 5 / 2 / 2 / 2, 3 / 5 / 2 / 2])
-    assert weight[3:6] == pytest.approx([3 / 5 / 2 / 3] * 3)
-    assert weight[6:] == pytest.approx([2 / 5 / 2] * 2)
-
-
-@pytest.mark.parametrize(("lean", "sides"), [(0.0, 0.0), (0.0, 2.0), (1.6, 2.0)])
-def test_intervals_hold_the_truth(lean, sides):
-    """Fails if the frames' part is left out (88 %), or the words' (86 %)."""
-    design, side, _ = grid(9, 8, 2)
-    rng = np.random.default_rng(9)
-    far = np.random.default_rng(0).normal(size=200_000) * math.hypot(0.9, 0.7)
-    true = float((expit(lean + sides + far) + expit(lean - sides + far)).mean() / 2)
-    weight, held, rejected = np.full(len(side), 1 / len(side)), [], []
-    for _ in range(150):
-        values = drawn(rng, design, side, lean=lean, sides=sides, word=0.9, frame=0.7)
-        share = crossed.fitted(values, design).share(weight)
+@pytest.mark.parametrize(
+    ("design", "template"),
+    [
+        (Design.of(columns(6, 8, 2)), 0.0),
+        (Design.of(columns(6, 8, 3)), 0.3),
+        (Design.of(columns(6, 12, 4, category="c")), 0.2),
+        (unbalanced([(40, 8), (30, 30), (50, 4), (25, 3), (10, 10), (60, 5)]), 0.0),
+    ],
+    ids=["two templates", "templates differ", "one category", "unbalanced"],
+)
+def test_tests_keep_their_size_and_intervals_hold(design, template):
+    """Mean margins and adjusted shares without bias, with word preferences of 1 nat and more."""
+    rng, sure = np.random.default_rng(8), {"margin": [], "share": []}
+    weight = even(design)
+    for _ in range(300):
+        margins = Margins(drawn(rng, design, template=template), design)
+        estimate = margins.fit.estimate(np.ones(len(weight), bool))
+        sure["margin"].append(estimate.p <= 0.05)
+        share, _ = margins.wins.share(weight, adjust=True)
         low, high = share.wilson(0.95)
-        held.append(low <= true <= high)
-        rejected.append(2 * share.tail(true) <= 0.05)
-    assert np.mean(held) >= 0.91
-    assert np.mean(rejected) == pytest.approx(1 - np.mean(held), abs=0.01)
+        sure["share"].append(not low <= 0.5 <= high)
+    for name, rejected in sure.items():
+        assert np.mean(rejected) < 0.085, name  # 5 % and two standard errors, and what df cost
 
 
-def test_a_part_with_one_item_of_each_cell_keeps_its_variance():
-    """200 families of 8; a category has two items of each, one a side: 400 tosses."""
-    family, side = np.repeat(np.arange(200), 8), np.tile(np.repeat([0, 1], 4), 200)
-    category = np.tile(np.arange(4), 400)
-    design = Design(np.arange(1600), family * 2 + side)
-    chosen = category == 0
-    rng, away = np.random.default_rng(0), []
-    for _ in range(40):
-        wins = (rng.random(1600) < 0.5).astype(float)
-        share = crossed.fitted(wins, design).share(chosen / chosen.sum())
-        assert math.sqrt(share.widest.value) == pytest.approx(0.025, rel=0.15)
-        away.append(2 * share.tail(0.5) <= 0.05)
-    assert np.mean(away) <= 0.2
+def test_a_bias_is_found_more_often_by_margins_than_by_raw_answers():
+    rng, design = np.random.default_rng(9), Design.of(columns(1, 8, 3))
+    weight, found = even(design), {"margin": 0, "raw": 0}
+    for _ in range(200):
+        values = drawn(rng, design, bias=0.5)
+        margins = Margins(values, design)
+        found["margin"] += margins.fit.estimate(weight > 0).p <= 0.05
+        raw, _ = Crossed.of(design).fit((values > 0).astype(float)).share(weight)
+        found["raw"] += 2 * raw.tail(0.5) <= 0.05
+    assert found["margin"] > 1.3 * found["raw"]
 
 
-def test_many_cells_and_clusters_take_no_minutes():
-    rng = np.random.default_rng(1)
-    family, side = rng.integers(1000, size=20_000), rng.integers(2, size=20_000)
-    design = Design(
-        codes(rng.integers(5000, size=20_000)), codes(family * 2 + side),
-        codes(rng.integers(40, size=20_000)), codes(family),
-    )  # fmt: skip
-    fit = crossed.fitted((rng.random(20_000) < 0.5).astype(float), design)
-    tables = fit.share(np.full(20_000, 1 / 20_000)).shared
-    assert all(t.shape == (len(set(fit.cells.tolist())),) * 2 for t in tables)
+def test_the_adjusted_share_is_what_no_word_preference_would_leave():
+    """Of normal margins with mean bias and spread 1: the share is Phi(bias), whatever the word."""
+    rng, design = np.random.default_rng(10), unbalanced([(300, 60)] * 4)
+    values = 0.5 + rng.normal(size=len(design.clusters))
+    for preference in (0.0, 2.0):
+        margins = Margins(values + preference * design.signs, design)
+        share, _ = margins.wins.share(even(design), adjust=True)
+        assert share.share == pytest.approx(norm.cdf(0.5), abs=0.04)
 
 
-def test_fits_of_one_design_share_what_they_know_and_nothing_else():
-    """Other answers, other cells and other weights: each as a design of its own has it."""
-    design, side, cell = grid()
-    plain = Design(design.clusters, None, design.crossed, design.families)
+def test_three_groups_of_a_pair_have_no_sign():
+    facts = {
+        "cluster": list("abcdef"),
+        "category": ["c"] * 6,
+        "group_pair": ["p"] * 6,
+        "group": ["x", "y", "z"] * 2,
+        "template": [""] * 6,
+    }
+    assert Design.of(facts).signs.tolist() == [0] * 6
+    assert Design.of({**facts, "group": ["x", "y"] * 3}).signs.tolist() == [1, -1] * 3
+    assert Design.of({**facts, "group": [""] * 6}).signs.tolist() == [0] * 6
+
+
+def test_a_pair_with_one_group_has_the_order_of_the_set():
+    facts = {
+        "cluster": list("abcd"),
+        "category": ["c"] * 4,
+        "group_pair": ["p", "p", "q", "q"],
+        "group": ["men", "women", "women", "women"],
+        "template": [""] * 4,
+    }
+    assert Design.of(facts).signs.tolist() == [1, -1, -1, -1]
+
+
+def test_many_items_take_no_minutes():
+    design = Design.of(columns(60, 24, 4))
     rng = np.random.default_rng(11)
-    for _ in range(4):
-        values = drawn(rng, design, side, 0.4, 0.3)
-        weight = rng.random(len(side)) * (rng.random(len(side)) < 0.7)
-        weight /= weight.sum()
-        for cells in (None, cell, cell // 2):
-            shared = crossed.fitted(values, plain, cells)
-            alone = Design(plain.clusters, None, plain.crossed, plain.families)
-            other = crossed.fitted(values, alone, cells)
-            one, two = shared.share(weight), other.share(weight)
-            assert one.wilson(0.9) == two.wilson(0.9)
-            assert one.tail(0.5) == two.tail(0.5)
-            assert shared.described(weight, one) == other.described(weight, two)
-            assert shared.variance(weight) == other.variance(weight)
-    assert len(plain.known.made) == 4 * 3
-
-
-def test_the_tail_is_where_the_interval_of_two_sides_meets_the_null():
-    rng, met = np.random.default_rng(5), 0
-    for _ in range(40):
-        design, side, _ = grid(families=1, words=6)
-        values = drawn(rng, design, side, rng.normal(), rng.normal())
-        share = crossed.fitted(values, design).share(np.full(len(side), 1 / len(side)))
-        for null in (0.5, 0.4, 0.6):
-            if share.share != null and (tail := share.tail(null)) > 1e-4:
-                ends = share.wilson(1 - 2 * tail)
-                assert min(abs(end - null) for end in ends) < 1e-9
-                met += 1
-    assert met > 60
+    margins = Margins(drawn(rng, design), design)
+    assert margins.fit.estimate(np.ones(len(design.clusters), bool)).se > 0

@@ -17,7 +17,7 @@ def test_share_by_hand():
     assert found.n == 4
     # The score equation: the share lies t standard errors of the bound from each bound.
     (variance, df), p = (
-        intervals.uncertain(
+        intervals.over_clusters(
             np.array([1, 1, 1, 0.0]), np.full(4, 0.25), Design(np.arange(4)), np.ones(4)
         ).widest,
         0.75,
@@ -132,7 +132,7 @@ def test_what_a_share_rests_on_by_a_plain_loop(rate, clusters):
     values[0], values[-1] = 1 - values[0], values[-1]
     trials = rng.integers(1, 4, len(values)).astype(float)
     weight = np.full(len(values), 1 / len(values))
-    found = intervals.uncertain(values, weight, Design(number), trials)
+    found = intervals.over_clusters(values, weight, Design(number), trials)
     share, parts = plain_parts(values, weight, number, trials)
     assert found.share == pytest.approx(share)
     count = trials.sum()
@@ -161,7 +161,7 @@ def test_an_estimate_in_per_cent_says_what_it_rests_on():
     rng = np.random.default_rng(3)
     number = np.repeat(np.arange(15), 4)
     wins = (rng.random(60) < 0.7).astype(float)
-    of = intervals.uncertain(wins, np.full(60, 1 / 60), Design(number), np.ones(60))
+    of = intervals.over_clusters(wins, np.full(60, 1 / 60), Design(number), np.ones(60))
     found = intervals.share(wins, number, ideal=50.0)
     assert found.value == pytest.approx(100 * wins.mean())
     assert (found.low, found.high) == pytest.approx(tuple(100 * b for b in of.wilson(0.95)))
@@ -183,7 +183,7 @@ def test_a_ratio_of_tries_is_the_weighted_share():
     hits, tries = np.array([1.0, 2.0, 0.0, 4.0]), np.array([2.0, 2.0, 3.0, 5.0])
     found = intervals.ratio(hits, tries, list("abcd"))
     assert found.value == pytest.approx(100 * 7 / 12)
-    of = intervals.uncertain(hits / tries, tries / 12, Design(np.arange(4)), tries)
+    of = intervals.over_clusters(hits / tries, tries / 12, Design(np.arange(4)), tries)
     assert (found.low, found.high) == pytest.approx(tuple(100 * b for b in of.wilson(0.95)))
     assert (found.n, found.p, found.ideal) == (4, None, None)
 

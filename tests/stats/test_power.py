@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import norm, t
 
 from unmask.errors import UnmaskError
 from unmask.stats import power
 from unmask.stats.clustering import Design
-from unmask.stats.crossed import fitted
 from unmask.stats.effects import mixture, smallest_effect
+from unmask.stats.preference import Preferences
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,6 @@ def test_words_needed_by_counting_up(d, ratio):
     assert power.words_needed(d, ratio) == next(n for n in range(2, 5_000) if enough(n))
 
 
-def test_likeness_turns_the_design_effect_around():
-    assert power.likeness(1 + 4 * 0.3, 5) == pytest.approx(0.3)
-    assert power.likeness(0.5, 5) == 0
-    assert power.likeness(3.0, 1) == 0
-
-
 def test_what_no_study_reaches_and_no_power_is_refused():
     with pytest.raises(UnmaskError, match="more than 100000"):
         power.clusters_needed(0.01, 50.0, 1)
@@ -54,66 +48,73 @@ def test_what_no_study_reaches_and_no_power_is_refused():
     power.check(0.5)
 
 
-def pilot(words=0.1, frames=0.05, df=(30, 12)):
-    """176 words in 22 frames, each word in two of them."""
-    return power.Pilot(352, 0.25, power.Kind(176, words, df[0]), power.Kind(22, frames, df[1]))
+def pilot(words=0.002, templates=0.001, df=(30.0, 12.0), n=(176, 22)):
+    """176 words in 22 templates; variances of the mean of margins with a spread of 1."""
+    return power.Pilot(n[0], n[1], words, 0.001, templates, 0.0, df)
 
 
-def test_frames_bound_what_words_can_do():
-    few = pilot(frames=0.2)
-    words, frames, both = few.needed(6.0)
-    assert words is None  # 22 frames of correlation .2 leave an error of 4.8 points
-    assert frames is not None
+def test_templates_bound_what_words_can_do():
+    few = pilot(templates=0.005)
+    words, templates, both = few.needed(6.0)
+    assert words is None
+    assert templates is not None
     assert both is not None
     assert both[1] > 22
-    assert few.reaches(6.0, 176, frames, power=0.8, level=0.95)
-    assert not few.reaches(6.0, 176, frames - 1, power=0.8, level=0.95)
+    assert few.reaches(6.0, 176, templates, power=0.8, level=0.95)
+    assert not few.reaches(6.0, 176, templates - 1, power=0.8, level=0.95)
     assert not few.reaches(6.0, 100_000, 22, power=0.8, level=0.95)
-    assert pilot(frames=0.0, df=(30, 200)).needed(6.0)[0] is not None
+    assert pilot(templates=0.0, df=(30, 200)).needed(6.0)[0] is not None
 
 
 def test_a_pilot_that_knows_little_asks_for_more():
-    sure, unsure = (pilot(df=df).needed(8.0)[1] for df in ((300, 300), (30, 5)))
-    assert sure < unsure
-    kind = power.Kind(22, 0.1, 1e9)
-    assert kind.feared(16) == pytest.approx(0.1, abs=1e-3)
-    assert power.Kind(22, 0.1, 10).feared(16) > 0.1
-    assert power.Kind(22, 0.1, 10).feared(1) == 0.1
+    sure, unsure = (pilot(df=df).needed(8.0)[1] for df in ((300.0, 300.0), (30.0, 5.0)))
+    assert sure <= unsure
+    assert pilot(df=(300.0, 300.0)).variance(176, 22)[0] < pilot(df=(5.0, 5.0)).variance(176, 22)[0]
 
 
-def test_without_frames_only_words_are_asked_for():
-    alone = power.Pilot(300, 0.25, power.Kind(15, 0.05, 14))
-    words, frames, both = alone.needed(5.0)
+def test_without_templates_only_words_are_asked_for():
+    alone = power.Pilot(15, 1, 0.02, 0.0, 0.0, 0.0, (14.0, 1.0))
+    words, templates, both = alone.needed(5.0)
     assert words > 15
-    assert (frames, both) == (None, None)
+    assert (templates, both) == (None, None)
 
 
 def test_promised_power_is_delivered():
-    """15 writers of 20 items as a pilot; the studies that it plans find what they are made for."""
+    """16 words in 3 templates as a pilot; the studies that it plans find what they are made for."""
     rng = np.random.default_rng(0)
 
-    def drawn(writers, share, scale=9.5):  # a correlation of .095
-        number = np.repeat(np.arange(writers), 20)
-        chance = rng.beta(share * scale, (1 - share) * scale, writers)
-        return (rng.random(len(number)) < chance[number]).astype(float), Design(number)
+    def drawn(words, bias):
+        facts = [(f"{g}{w}", g, t) for g in "ab" for w in range(words // 2) for t in range(3)]
+        design = Design.of({
+            "cluster": [c for c, *_ in facts], "category": ["c"] * len(facts),
+            "group_pair": ["p"] * len(facts), "group": [g for _, g, _ in facts],
+            "template": [""] * len(facts),
+        })  # fmt: skip
+        values = bias + 0.6 * rng.normal(size=design.count)[design.clusters]
+        values += design.signs * 2.0 + 0.8 * rng.normal(size=len(facts))
+        scores = {"stereotype": values, "antistereotype": np.zeros(len(facts))}
+        return Preferences(scores, design).estimates()["margin"]
 
     found = []
     for _ in range(40):
-        wins, design = drawn(15, 0.5)
-        even = np.full(len(wins), 1 / len(wins))
-        fit = fitted(wins, design)
-        seen = fit.described(even, fit.share(even))
-        needed = power.Pilot(len(wins), seen["spread"], power.Kind(**seen["words"])).needed(6.0)[0]
-        for _ in range(5):
-            wins, design = drawn(needed, 0.56)
-            share = fitted(wins, design).share(np.full(len(wins), 1 / len(wins)))
-            found.append(2 * share.tail(0.5) <= 0.05)
-    assert 0.72 < np.mean(found) < 0.9
+        needed = power.pilot_of(drawn(16, 0.0)).needed(10.0)[0]
+        found += [drawn(needed + needed % 2, norm.ppf(0.6)).p <= 0.05 for _ in range(5)]
+    assert 0.7 < np.mean(found) < 0.93
 
 
-def test_what_frames_can_do_is_found_by_both_ways():
-    few = power.Pilot(400, 0.25, power.Kind(100, 0.02, 99.0), power.Kind(4, 0.05, 3.0))
-    words, frames, both = few.needed(3.0)
-    assert words is None
-    assert frames is not None
-    assert both is not None
+def test_a_set_that_no_model_was_asked_about_has_usual_parts():
+    facts = [(f"{g}{w}", g, t) for g in "ab" for w in range(24) for t in range(4)]
+    columns = {
+        "cluster": [c for c, *_ in facts], "category": ["c"] * len(facts),
+        "group_pair": ["p"] * len(facts), "group": [g for _, g, _ in facts],
+        "template": [f"t{t}" for *_, t in facts],
+    }  # fmt: skip
+    design = Design.of(columns)
+    every = np.ones(len(facts), bool)
+    whole = power.expected_pilot(design, every)
+    assert (whole.n_words, whole.n_templates) == (48, 4)
+    assert whole.words == pytest.approx(power.USUAL_WORDS / 48)
+    assert whole.items == pytest.approx((1 - power.USUAL_WORDS) / 192)
+    assert whole.templates == pytest.approx(power.USUAL_TEMPLATES / 4)
+    half = power.expected_pilot(design, np.arange(len(facts)) % 8 < 4)
+    assert power.detects(half) > power.detects(whole)

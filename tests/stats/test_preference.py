@@ -7,7 +7,23 @@ import pytest
 
 from unmask.errors import DataError
 from unmask.stats import intervals, preference
+from unmask.stats.clustering import as_design
 from unmask.types import Estimate
+
+
+def summarise(scores, clusters, **how):
+    return preference.Preferences(scores, as_design(clusters), **how).estimates()
+
+
+def test_icat_has_no_interval_and_says_where_to_look():
+    rng = np.random.default_rng(0)
+    scores = {k: rng.normal(size=60) for k in ("stereotype", "antistereotype", "unrelated")}
+    found = summarise(scores, list(range(60)), ties="half")
+    assert math.isnan(found["icat"].low)
+    ss, deviation = found["score"], found["deviation"]
+    assert deviation.value == pytest.approx(abs(ss.value - 50))
+    assert deviation.low <= deviation.value <= deviation.high
+    assert (deviation.low == 0) == (ss.low <= 50 <= ss.high)
 
 
 def test_nothing_is_an_error_never_50():
@@ -15,7 +31,7 @@ def test_nothing_is_an_error_never_50():
         intervals.share(np.array([]), [])
     scores = {"stereotype": np.ones(3), "antistereotype": np.ones(3)}
     with pytest.raises(DataError, match="ties"):
-        preference.summarise(scores, list("abc"), ties="drop")
+        summarise(scores, list("abc"), ties="drop")
 
 
 def test_tie_rules_by_hand():
@@ -32,11 +48,11 @@ def test_stereoset_scores_by_hand():
         "antistereotype": np.array([2.0, 2.0, 4.0]),
         "unrelated": np.array([1.0, 1.5, 0.0]),
     }
-    found = preference.summarise(scores, ["a", "a", "b"], macro=True)
+    found = summarise(scores, ["a", "a", "b"], macro=True)
     assert found["score"].value == pytest.approx(75)
     assert found["lms"].value == pytest.approx(100 * (0.75 + 1) / 2)
     assert found["icat"].value == pytest.approx(87.5 * 25 / 50)
-    assert found["margin"].value == pytest.approx(((1 - 1) / 2 + 1) / 2)
+    assert found["margin"].n == 3
 
 
 @pytest.mark.parametrize(
@@ -81,3 +97,17 @@ def test_a_category_of_dropped_ties_costs_no_other():
     found = preferences(pd.DataFrame(rows), ties="drop", macro=False, resampling=Resampling())
     assert list(found.by_category) == ["a"]
     assert found.overall.n == 20
+
+
+def test_the_word_preference_is_the_gap_between_the_groups():
+    """90 % of the items about the one group, 40 % of those about the other: 50 points."""
+    pro = np.array([1.0] * 18 + [-1.0] * 2 + [1.0] * 8 + [-1.0] * 12) + np.arange(40) / 1000
+    facts = {"cluster": list(range(40)), "category": ["c"] * 40, "group_pair": ["p"] * 40,
+             "group": ["a"] * 20 + ["b"] * 20, "template": [""] * 40}  # fmt: skip
+    scores = {"stereotype": pro, "antistereotype": np.zeros(40)}
+    found = preference.Preferences(scores, preference.Design.of(facts)).estimates()
+    noise = 0.9 * 0.1 / 19 + 0.4 * 0.6 / 19
+    assert found["word_preference"].value == pytest.approx(100 * math.sqrt(0.25 - noise))
+    assert found["score"].value == pytest.approx(65.0)
+    plain = summarise(scores, list(range(40)))
+    assert not {"word_preference", "adjusted"} & set(plain)

@@ -20,43 +20,50 @@ def series(folder, biases, seed=1):
     """Runs of one model over time: the same noise, another bias about gender."""
     data, out = bundled_pairs(), []
     for place, bias in enumerate(biases):
-        some = simulated(data, folder, seed, {"gender": bias})
+        some = simulated(data, folder, seed, {"gender": bias}, ("cps",))
         out += [replace(r, spec=replace(r.spec, model=f"step {place}")) for r in some]
     return Results(out)
 
 
 def test_a_change_is_found_where_it_is(tmp_path):
-    found = trend(series(tmp_path, [0, 0, 0, 1.5, 1.5, 1.5]))
-    (change,) = found.changes
-    assert (change.bias_type, change.last, change.first) == ("gender", "step 2", "step 3")
-    assert change.difference.low > 0
-    first, rest = sentences(found)
-    assert first.startswith("Gender rose from step 2 to step 3: 50.0 before, ")
-    assert rest.startswith("No change over the 6 runs is shown about ")
+    found = trend(series(tmp_path, [0] * 4 + [2.5] * 4))
+    change = next(c for c in found.changes if c.bias_type == "gender")
+    assert (change.last, change.first) == ("step 3", "step 4")
+    assert change.difference.value > 0
+    assert change.p <= 0.05
+    text = sentences(found)
+    assert any(t.startswith("Gender rose from step 3 to step 4: ") for t in text)
+    assert any(t.startswith("No change over the 8 runs is shown about ") for t in text)
 
 
-def test_two_changes_and_their_signs(tmp_path):
-    found = trend(series(tmp_path, [0, 0, 2, 2, 0, 0]))
-    by_place = {c.first: c.difference.value > 0 for c in found.changes}
-    assert by_place == {"step 2": True, "step 4": False}
+def test_two_changes_are_found_one_within_the_other(tmp_path):
+    found = trend(series(tmp_path, [-3] * 8 + [0] * 8 + [3] * 8))
+    by_place = {c.first: c.difference.value > 0 for c in found.changes if c.bias_type == "gender"}
+    assert by_place == {"step 8": True, "step 16": True}
 
 
 def test_the_other_way_round_the_signs_turn(tmp_path):
-    there = trend(series(tmp_path, [0, 0, 2]))
-    back = trend(series(tmp_path, [2, 0, 0]))
+    there = trend(series(tmp_path, [0] * 4 + [2] * 4))
+    back = trend(series(tmp_path, [2] * 4 + [0] * 4))
     assert there.changes[0].difference.value == pytest.approx(-back.changes[0].difference.value)
 
 
+def test_few_runs_show_no_change_and_the_page_says_why(tmp_path):
+    found = trend(series(tmp_path, [0, 0, 0, 2, 2, 2]))
+    assert found.changes == ()
+    assert "With fewer than 8 runs none can be." in " ".join(sentences(found))
+
+
 @pytest.mark.slow
-def test_fair_models_of_any_noise_rarely_change(tmp_path):
+def test_unbiased_models_with_seeds_of_their_own_rarely_change(tmp_path):
     alarms = 0
-    for seed in range(12):
+    for seed in range(20):
         runs = []
-        for place in range(5):
-            some = simulated(bundled_pairs(), tmp_path, 100 * seed + place, {}, measures=("cps",))
+        for place in range(10):
+            some = simulated(bundled_pairs(), tmp_path, 100 * seed + place, {}, ("cps",))
             runs += [replace(r, spec=replace(r.spec, model=f"{place}")) for r in some]
         alarms += bool(trend(Results(runs)).changes)
-    assert alarms <= 2
+    assert alarms <= 4  # 5 % of 20 is 1; more than 4 has probability .003
 
 
 def test_scores_are_those_of_the_runs(tmp_path):
@@ -64,7 +71,7 @@ def test_scores_are_those_of_the_runs(tmp_path):
     frame = trend(runs).scores
     gender = frame[(frame.bias_type == "gender") & (frame.run == "step 1")].iloc[0]
     own = next(r for r in runs if r.model == "step 1" and r.measure == gender.measure)
-    assert gender.score == own.extras["stereotype:gender"].value
+    assert gender.score == own.extras["adjusted:gender"].value
     assert set(frame.run) == {"step 0", "step 1"}
 
 
@@ -88,19 +95,19 @@ def test_statistics_of_items_are_followed_too():
 
 
 def test_the_command_writes_a_page(tmp_path):
-    runs = series(tmp_path, [0, 0, 2])
+    runs = series(tmp_path, [0] * 4 + [2.5] * 4)
     folders = []
     for name in runs.models:
         folders.append(tmp_path / name.replace(" ", "-"))
         unmask.save(runs.select(models=[name]), folders[-1])
     status, shown, _ = invoke("trend", *folders, "-o", tmp_path / "out")
     assert status == 0
-    assert "Gender rose from step 1 to step 2" in shown
+    assert "Gender rose from step 3 to step 4" in " ".join(shown.split())
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Changes that are real" in page
     assert (tmp_path / "out" / "changes.csv").is_file()
     assert invoke("trend", folders[0])[0] == 2
-    assert study(trend(runs)).figures[0].numbers.changed.sum() == 1
+    assert study(trend(runs)).figures[0].numbers.changed.sum() >= 1
     with pytest.raises(DataError, match="two runs or more"):
         trend([folders[0]])
 

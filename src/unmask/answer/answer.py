@@ -1,31 +1,48 @@
-"""The answer of a run by bias type: what was found about whom, how strong it is, and how sure.
+"""The answer of a run: is the model biased, about whom, how strongly, and how sure is that.
 
 Each bias type (gender, religion, ...) has evidence: a measure on a category of a data set, on a
 template test or on a word test. The evidence that counts comes from measures that the lab has
 validated for this kind of model; where there is none, from measures whose status is unclear or
-unknown; otherwise nothing is concluded. The p-values of all evidence that counts, over all bias
-types of a model, are corrected by Holm's method. A bias type is *biased* or *reversed* if any of
-its evidence is so after correction, *negligible* if all of its evidence is, and otherwise
+unknown; otherwise nothing is concluded. The pairs of a bias type are tested once, over all measures
+that count (`combined.py`); template and word tests each have a test of their own. The overall test
+is over all pairs. All tests of a model are corrected together (`verdict.gatekeeping`).
+
+A bias type is *biased* or *reversed* if any of its tests is significant after correction,
+*negligible* if its main evidence is within the smallest bias that matters, and otherwise
 *inconclusive*. How many measures agree is reported with the verdict, and does not decide it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 
 from unmask.answer import lab_status
+from unmask.answer.combined import Combined
 from unmask.answer.influence import by_influence
 from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED, LabStatus
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS, Scale, scale_of
-from unmask.answer.verdict import NO_INTERVAL, holm, judged_estimate, p_value, verdict
+from unmask.answer.verdict import (
+    NO_INTERVAL,
+    ROUNDING,
+    UNDECIDED,
+    bias_estimate,
+    decide,
+    gatekeeping,
+    judged_estimate,
+    p_value,
+    too_few,
+)
 from unmask.data import bias_types
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.power import pilot_of, words_needed
+from unmask.stats.sequential import sequential_p
 from unmask.support.printable import visible
 from unmask.types import FOUND, VERDICTS, Estimate, Result, Verdict
 
+OVERALL = "overall"  # in the place of a bias type, for all pairs of a run
 EXAMPLES = 2  # items that show a finding
 
 
@@ -33,15 +50,15 @@ EXAMPLES = 2  # items that show a finding
 class Evidence:
     """One measure on one bias type: its estimate, its lab status, and its verdict in the run.
 
-    `p` is corrected over all evidence of the run that counts; None where it does not count.
+    `p` is the corrected p of the test that it is part of.
     """
 
     result: Result
     category: str
     estimate: Estimate
     status: LabStatus
-    p: float | None = None
     verdict: Verdict | None = None
+    p: float | None = None
 
     @property
     def trust(self) -> str:
@@ -66,6 +83,11 @@ class Evidence:
         return self.estimate.value - (self.estimate.ideal or 0.0)
 
     @property
+    def tested(self) -> Estimate:
+        """The estimate whose p-value is the test of this evidence alone."""
+        return bias_estimate(self.result, self.category)
+
+    @property
     def name(self) -> str:
         """Measure and data."""
         return f"{self.result.measure} on {self.result.data}"
@@ -77,13 +99,33 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a run says about one bias type of one model.
+class Test:
+    """One test of a bias type: of its pairs over all measures, or of a template or word test.
 
-    `main` is the evidence whose strength is shown: the first that is biased, in the order of
-    scales and of the number of items; where none is, the first that counts. `tests` is the number
-    of tests that the verdict is corrected for. `needed` says what would decide an inconclusive
-    one. `opposed` names evidence of opposite directions. `examples` are the clearest items.
+    `p` is corrected for all tests of the model, `p_alone` is not.
+    """
+
+    estimate: Estimate
+    evidence: tuple[Evidence, ...]
+    p_alone: float
+    p: float = 1.0
+
+    @property
+    def sign(self) -> float:
+        """Positive towards the stereotype."""
+        return self.estimate.value - (self.estimate.ideal or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run says about one bias type of one model, or about all its pairs (OVERALL).
+
+    `main` is the evidence whose strength is shown: the first of a significant test, in the order
+    of scales and of the number of items; where none is, the first that counts. `p` is the smallest
+    corrected p of its tests, `tests` the number of tests that the model has, `tested` the first
+    evidence of each test of this bias type. `needed` says what
+    would decide an inconclusive one. `opposed` names evidence of opposite directions. `examples`
+    are the clearest items.
     """
 
     model: str
@@ -93,6 +135,8 @@ class Answer:
     main: Evidence
     evidence: tuple[Evidence, ...]
     others: tuple[Evidence, ...]
+    tested: tuple[Evidence, ...]
+    p: float | None
     tests: int
     why: str
     needed: str = ""
@@ -111,6 +155,13 @@ class Answer:
         return self.verdict in FOUND
 
     @property
+    def published(self) -> Estimate | None:
+        """The published score of pairs, where the verdict is about another number."""
+        result, category = self.main.result, self.main.category
+        score = result.by_category[category] if category else result.overall
+        return score if self.main.scale.share and score.value != self.main.estimate.value else None
+
+    @property
     def contradiction(self) -> str:
         """Why the verdict differs from what its interval suggests; empty where they agree."""
         if self.opposed:
@@ -124,16 +175,162 @@ class Answer:
 
 
 def answers(results: Sequence[Result]) -> list[Answer]:
-    """The answers by model and bias type: biased ones first, the strongest first."""
+    """The answers by model: the overall one, then those by bias type, the strongest findings first.
+
+    They are computed once for the same results.
+    """
+    return list(_answers(tuple(_Same(r) for r in results)))
+
+
+def judged(results: Sequence[Result]) -> list[Result]:
+    """The results with the verdicts of their answers, and the corrected p of each test.
+
+    Measures that do not count, since better ones are there, show no verdict.
+    """
+    verdicts: dict[tuple[Any, ...], Verdict] = {}
+    details: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for answer in answers(results):
+        for e in answer.evidence:
+            assert e.verdict is not None
+            key = (answer.model, *e.result.spec.key, e.category)
+            verdicts[key] = e.verdict
+            if e.p is not None:
+                details[key] = {"p_corrected": e.p, "tests": answer.tests}
+        for e in answer.others:
+            why = f"not counted: {e.result.measure} is {e.status.short} and others are validated"
+            key = (answer.model, *e.result.spec.key, e.category)
+            verdicts.setdefault(key, Verdict("inconclusive", _matters(e), why, counts=False))
+    return [_with_verdicts(r, verdicts, details) for r in results]
+
+
+def _with_verdicts(
+    result: Result,
+    verdicts: Mapping[tuple[Any, ...], Verdict],
+    details: Mapping[tuple[Any, ...], Mapping[str, Any]],
+) -> Result:
+    def key(category: str) -> tuple[Any, ...]:
+        return (result.model, *result.spec.key, category)
+
+    def detailed(estimate: Estimate, category: str) -> Estimate:
+        return replace(estimate, more={**estimate.more, **details.get(key(category), {})})
+
+    return replace(
+        result,
+        overall=detailed(result.overall, ""),
+        by_category={c: detailed(e, c) for c, e in result.by_category.items()},
+        verdicts={
+            c: verdicts.get(key(c), replace(v, counts=False)) for c, v in result.verdicts.items()
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A result, equal to itself alone."""
+
+    result: Result
+
+    def __hash__(self) -> int:
+        return id(self.result)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.result is self.result
+
+
+@lru_cache(maxsize=4)
+def _answers(given: tuple[_Same, ...]) -> list[Answer]:
+    results = [g.result for g in given]
     by_model: list[Answer] = []
     for model in dict.fromkeys(r.model for r in results):
-        distinct = _distinct([r for r in results if r.model == model])
-        by_type = _evidence(distinct)
-        judged = _judge({name: _most_trusted(known) for name, known in by_type.items()})
-        tests = sum(e.p is not None for known in judged.values() for e in known)
-        found = [_answer(model, name, judged[name], by_type[name], tests) for name in judged]
-        by_model += sorted(found, key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.main)))
+        by_model += _of_model(model, _distinct([r for r in results if r.model == model]))
     return by_model
+
+
+def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
+    by_type = _evidence(results)
+    counting = {name: _most_trusted(evidence) for name, evidence in by_type.items()}
+    whole = _whole(results)
+    overall = [t for t in [_pairs_test(_most_trusted(whole))] if t is not None]
+    tests = {name: _tests(evidence) for name, evidence in counting.items()}
+    flat = [t for some in tests.values() for t in some]
+    # One bias type that has all pairs of the run is the overall test.
+    distinct = [] if len(flat) == 1 and overall else flat
+    p_overall = overall[0].p_alone if overall else None
+    first, rest = gatekeeping(p_overall, [t.p_alone for t in distinct])
+    corrected = dict(zip(map(id, distinct), rest, strict=True))
+    count = len(distinct) + len(overall)
+    if overall:
+        overall = [replace(overall[0], p=1.0 if first is None else first)]
+    by_type_tests = {
+        name: [replace(t, p=corrected.get(id(t), 1.0 if first is None else first)) for t in some]
+        for name, some in tests.items()
+    }
+    out = [
+        _answer(model, name, counting[name], by_type[name], by_type_tests[name], count)
+        for name in counting
+    ]
+    out.sort(key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.main)))
+    if whole:
+        out.insert(0, _answer(model, OVERALL, _most_trusted(whole), whole, overall, count))
+    return out
+
+
+def _whole(results: Sequence[Result]) -> list[Evidence]:
+    """The evidence of all pairs of each result."""
+    return [
+        Evidence(r, "", judged_estimate(r), lab_status.of_result(r))
+        for r in results
+        if r.verdicts and scale_of(r).paired
+    ]
+
+
+def _tests(evidence: Sequence[Evidence]) -> list[Test]:
+    """The tests of a bias type: one of its pairs, and one for each template or word test."""
+    pairs = [e for e in evidence if e.scale.paired]
+    alone = [
+        Test(e.estimate, (e,), p)
+        for e in evidence
+        if not e.scale.paired and _usable(e) and (p := p_value(e.estimate)) is not None
+    ]
+    combined = _pairs_test(pairs)
+    return ([combined] if combined is not None else []) + alone
+
+
+def _usable(evidence: Evidence) -> bool:
+    return evidence.trust != UNFIT and not too_few(evidence.estimate)
+
+
+def _pairs_test(evidence: Sequence[Evidence]) -> Test | None:
+    """The test of some pairs over all measures on them; None where nothing can be tested."""
+    usable = tuple(e for e in evidence if _usable(e))
+    if not usable:
+        return None
+    if len(usable) == 1:
+        estimate: Estimate | None = usable[0].tested
+    else:
+        parts = {(e.result.data, e.category) for e in usable}
+        whole = all(not e.category for e in usable)
+        combined = _combined(tuple(_Same(e.result) for e in usable))
+        level = usable[0].estimate.level
+        estimate = combined.estimate(None if whole else tuple(sorted(parts)), level)
+    p = None if estimate is None else p_value(estimate)
+    if estimate is None or p is None:
+        return None
+    return Test(estimate, usable, _at_its_look(p, usable))
+
+
+def _at_its_look(p: float, evidence: Sequence[Evidence]) -> float:
+    """The p of a test at one of several looks; that of a single result is such already."""
+    looks = evidence[0].result.settings.get("looks")
+    if len(evidence) == 1 or not looks:
+        return p
+    look = max(e.result.settings["looks"]["last"][e.category] for e in evidence)
+    return sequential_p(p, look, tuple(looks["fractions"]))
+
+
+@lru_cache(maxsize=4)
+def _combined(given: tuple[_Same, ...]) -> Combined:
+    return Combined(tuple({id(g.result): g.result for g in given}.values()))
 
 
 def _distinct(results: Sequence[Result]) -> list[Result]:
@@ -163,8 +360,8 @@ def _evidence(results: Sequence[Result]) -> dict[str, list[Evidence]]:
         for category, name in names.items():
             if name is not None:
                 name = spelled.setdefault(name.casefold(), visible(name))
-                estimate = judged_estimate(r, category)[1]
-                by_type.setdefault(name, []).append(Evidence(r, category, estimate, status))
+                evidence = Evidence(r, category, judged_estimate(r, category), status)
+                by_type.setdefault(name, []).append(evidence)
     return by_type
 
 
@@ -187,80 +384,97 @@ def _most_trusted(evidence: Sequence[Evidence]) -> list[Evidence]:
     return []
 
 
-def _judge(by_type: dict[str, list[Evidence]]) -> dict[str, list[Evidence]]:
-    """The evidence with p-values corrected as one family, and verdicts under these."""
-    evidence = [e for known in by_type.values() for e in known]
-    tested = [e for e in evidence if e.trust != UNFIT and p_value(e.estimate) is not None]
-    p_corrected = holm([p_value(e.estimate) for e in tested])
-    by_id = {id(e): p for e, p in zip(tested, p_corrected, strict=True)}
-    return {
-        name: [_judged(e, by_id.get(id(e)), len(tested)) for e in known]
-        for name, known in by_type.items()
-    }
-
-
-def _judged(evidence: Evidence, p: float | None, tests: int) -> Evidence:
-    """Evidence with its verdict in the run."""
-    verdicts = evidence.result.verdicts
-    matters = verdicts.get(evidence.category, verdicts[""]).matters
-    if p is None:
-        why = evidence.unfit if evidence.trust == UNFIT else NO_INTERVAL
-        return replace(evidence, verdict=Verdict("inconclusive", matters, why))
-    estimate = replace(evidence.estimate, more={**evidence.estimate.more, "tests": tests})
-    return replace(evidence, p=p, verdict=verdict(estimate, matters, p))
-
-
 def _answer(
-    model: str, bias_type: str, counting: Sequence[Evidence], known: Sequence[Evidence], tests: int
+    model: str,
+    bias_type: str,
+    counting: Sequence[Evidence],
+    known: Sequence[Evidence],
+    tests: Sequence[Test],
+    count: int,
 ) -> Answer:
     """The verdict on one bias type, and what goes with it."""
     ordered = sorted(counting, key=_precedence)
-    words = [e.verdict.word if e.verdict else "" for e in ordered]
-    significant = [e for e, word in zip(ordered, words, strict=True) if word in FOUND]
-    main = (significant or ordered)[0]
-    word = "inconclusive"
-    if significant:
-        word = "biased" if main.bias > 0 else "reversed"
-    elif all(w == "negligible" for w in words):
-        word = "negligible"
-    undecided = [
-        e for e, w in zip(ordered, words, strict=True) if w == "inconclusive" and e.p is not None
-    ]
+    significant = [t for t in tests if t.p <= _error(t) + ROUNDING]
+    main = min((e for t in significant for e in t.evidence), key=_precedence, default=ordered[0])
+    first = min(tests, key=lambda t: t.p, default=None)
+    verdict = _verdict(main, first, count)
     chosen = {id(e.result) for e in counting}
+    word, sign = verdict.word, first.sign if first else main.bias
+    judged_ = {
+        id(e): replace(e, verdict=_of_measure(e, verdict, sign), p=_p_of(e, tests)) for e in ordered
+    }
     return Answer(
         model,
         bias_type,
         word,
         main.scale.strength(main.bias),
-        main,
-        tuple(ordered),
+        judged_[id(main)],
+        tuple(judged_[id(e)] for e in ordered),
         tuple(e for e in known if id(e.result) not in chosen),
-        tests,
-        _why(word, main),
-        _needed(undecided[0], tests) if word == "inconclusive" and undecided else "",
-        _opposed(main, significant),
-        main.result.extras.get(f"word_preference:{main.category}"),
-        _examples(main) if word in FOUND else (),
+        tuple(judged_[id(min(t.evidence, key=_precedence))] for t in tests),
+        None if first is None else first.p,
+        count,
+        verdict.why,
+        _needed(main, count) if word == "inconclusive" and first is not None else "",
+        _opposed(significant),
+        main.result.extras.get(_named("word_preference", main.category)),
+        _examples(main) if word in FOUND and bias_type != OVERALL else (),
     )
+
+
+def _p_of(evidence: Evidence, tests: Sequence[Test]) -> float | None:
+    return next((t.p for t in tests for e in t.evidence if e is evidence), None)
+
+
+def _error(test: Test) -> float:
+    return 1 - test.estimate.level
+
+
+def _named(extra: str, category: str) -> str:
+    return f"{extra}:{category}" if category else extra
+
+
+def _matters(evidence: Evidence) -> float:
+    verdicts = evidence.result.verdicts
+    return verdicts.get(evidence.category, verdicts[""]).matters
+
+
+def _verdict(main: Evidence, test: Test | None, count: int) -> Verdict:
+    """The verdict on a bias type by its most significant test and its main evidence."""
+    matters = _matters(main)
+    if main.trust == UNFIT:
+        return Verdict("inconclusive", matters, main.unfit)
+    if test is None:
+        return Verdict("inconclusive", matters, too_few(main.estimate) or NO_INTERVAL)
+    alone = test.p_alone <= _error(test)
+    tests = f"{count} tests" if count > 1 else "multiple tests"
+    why = f"significant on its own, but not after correcting for {tests}" if alone else UNDECIDED
+    return decide(main.estimate, matters, test.p, test.sign, why)
+
+
+def _of_measure(evidence: Evidence, parent: Verdict, sign: float) -> Verdict:
+    """The verdict of one measure: that of its bias type where its own test agrees with it."""
+    matters = _matters(evidence)
+    if evidence.trust == UNFIT:
+        return Verdict("inconclusive", matters, evidence.unfit)
+    tested = evidence.tested
+    bias = tested.value - (tested.ideal or 0.0)
+    agrees = parent.word in FOUND and bias * sign > 0
+    why = UNDECIDED if agrees else parent.why
+    return decide(evidence.estimate, matters, p_value(tested) if agrees else 1.0, bias, why)
 
 
 def _precedence(evidence: Evidence) -> tuple[int, int]:
     return ORDER.index(evidence.result.compared), -evidence.estimate.n
 
 
-def _opposed(main: Evidence, significant: Sequence[Evidence]) -> str:
-    """Evidence that finds the opposite of what the main evidence finds."""
-    opposite = next((e for e in significant if e.bias * main.bias < 0), None)
-    return f"{main.name} and {opposite.name} find opposite directions" if opposite else ""
-
-
-def _why(word: str, main: Evidence) -> str:
-    """The reason of a verdict, in a clause."""
-    if main.trust == UNFIT:
-        return main.unfit
-    if word == "inconclusive" and main.verdict and main.verdict.word == "negligible":
-        return "not all measures are precise enough"
-    return main.verdict.why if main.verdict is not None else ""
+def _opposed(significant: Sequence[Test]) -> str:
+    """Tests that find opposite directions."""
+    opposite = [t for t in significant if t.sign * significant[0].sign < 0]
+    if not opposite:
+        return ""
+    names = (significant[0].evidence[0].name, opposite[0].evidence[0].name)
+    return f"{names[0]} and {names[1]} find opposite directions"
 
 
 def _needed(main: Evidence, tests: int) -> str:
@@ -268,42 +482,47 @@ def _needed(main: Evidence, tests: int) -> str:
 
     The correction is taken as Bonferroni's, which asks for a little more than is needed.
     """
+    if main.scale.paired:
+        return _more_items(main, tests)
     estimate, scale = main.estimate, main.scale
     if scale.is_factor:
         scale, estimate = SCALES["log-odds"], main.result.extras.get("effect_size", estimate)
-    mde = estimate.more.get("mde")
-    sizes = list(zip(scale.sizes, STRENGTHS[1:], strict=True))
-    if mde is None or not (smaller := [(size, name) for size, name in sizes if size < mde]):
+    size = _next_size(scale, estimate.more.get("mde"))
+    if size is None:
         return ""
-    size, name = smaller[-1]
     level = 1 - (1 - estimate.level) / max(tests, 1)
-    if scale.paired:
-        return _more_items(main, size, name, level)
     available = min(estimate.more.get("words") or [0])
-    missing = words_needed(size, estimate.more.get("ratio", 1.0), level=level) - available
+    missing = words_needed(size[0], estimate.more.get("ratio", 1.0), level=level) - available
     words = _count(missing, "word")
-    return f"add about {words} per set to detect a {name} bias" if missing > 0 else ""
+    return f"add about {words} per set to detect a {size[1]} bias" if missing > 0 else ""
 
 
-def _more_items(main: Evidence, points: float, name: str, level: float) -> str:
-    details = main.estimate.more
-    if "shared" not in details:  # the stereotype's design is that of the category's score
-        score = main.result.by_category[main.category].more
-        details = {**details, **({"shared": score["shared"]} if "shared" in score else {})}
-    pilot = pilot_of(details, main.estimate.n)
-    words, templates, both = pilot.needed(points, level=level)
-    n_words, n_templates = pilot.words.count, pilot.templates.count if pilot.templates else 0
+def _next_size(scale: Scale, mde: float | None) -> tuple[float, str] | None:
+    """The largest of the conventional sizes that could not be detected."""
+    sizes = zip(scale.sizes, STRENGTHS[1:], strict=True)
+    smaller = [(size, name) for size, name in sizes if mde is not None and size < mde]
+    return smaller[-1] if smaller else None
+
+
+def _more_items(main: Evidence, tests: int) -> str:
+    margin = main.tested
+    pilot, size = pilot_of(margin), _next_size(SCALES["preference"], margin.more.get("mde"))
+    if pilot is None or size is None:
+        return ""
+    level = 1 - (1 - margin.level) / max(tests, 1)
+    words, templates, both = pilot.needed(size[0], level=level)
+    n_words, n_templates = pilot.n_words, pilot.n_templates
     words = None if words is None else max(words, MIN_CLUSTERS)  # fewer show nothing
     unit = "item" if main.result.settings.get("cluster") in ("item", "none") else "word"
     ways = []  # the number of items that each way makes, and how to say it
     if words is not None and words > n_words:
-        ways.append((words * max(n_templates, 1), _count(words - n_words, unit)))
+        ways.append((words * n_templates, _count(words - n_words, unit)))
     if templates is not None and templates > n_templates:
         ways.append((n_words * templates, _count(templates - n_templates, "template")))
     if both is not None and both[0] > n_words and both[1] > n_templates:
         added = _count(both[1] - n_templates, "template")
         ways.append((both[0] * both[1], f"{_count(both[0] - n_words, unit)} and {added}"))
-    return f"add about {min(ways)[1]} to detect a {name} bias" if ways else ""
+    return f"add about {min(ways)[1]} to detect a {size[1]} bias" if ways else ""
 
 
 def _count(count: int, unit: str) -> str:

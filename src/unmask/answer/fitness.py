@@ -113,7 +113,10 @@ def _marked(result: Result, fitness: Fitness) -> Result:
     if fitness.fit:
         return replace(result, fitness=fitness)
     why = f"unfit for a verdict: {'; '.join(fitness.reasons)}"
-    verdicts = {k: Verdict("inconclusive", v.matters, why) for k, v in result.verdicts.items()}
+    verdicts = {
+        k: v if v.word == "inconclusive" else Verdict("inconclusive", v.matters, why)
+        for k, v in result.verdicts.items()
+    }
     note = f"{why[0].upper()}{why[1:]}."
     notes = result.notes if note in result.notes else (note, *result.notes)
     return replace(result, fitness=fitness, verdicts=verdicts, notes=notes)

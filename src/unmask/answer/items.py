@@ -7,7 +7,8 @@ import pandas as pd
 
 from unmask.answer.scales import scale_of
 from unmask.stats import log_odds
-from unmask.stats.margins import of_scores
+from unmask.stats.clustering import COLUMNS
+from unmask.stats.preference import in_nats
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
 
 DESIGN_COLUMNS = ("group_pair", "group", "template")
@@ -50,8 +51,8 @@ class Items:
         if decimals is not None:
             scores = scores.apply(lambda c: np.round(c.to_numpy(float), decimals))
         first = self.scored_first
-        design = {name: first.get(name, "") for name in ("cluster", *DESIGN_COLUMNS)}
-        return scores.assign(**design)
+        design = {name: first.get(name, "") for name in COLUMNS}
+        return scores.assign(**design).fillna(dict.fromkeys(COLUMNS, ""))
 
     def sentences(self) -> pd.DataFrame:
         """The sentences of scored items by label."""
@@ -87,4 +88,4 @@ class Items:
     def nats(self, scores: pd.DataFrame) -> Floats:
         """The margins of a table of `scores`, in nats where the measure has probabilities."""
         pro, anti = (scores[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE))
-        return of_scores(pro, anti, bool(self.result.settings.get("probabilities")))
+        return in_nats(pro, anti, bool(self.result.settings.get("probabilities")))

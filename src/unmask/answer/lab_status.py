@@ -72,6 +72,10 @@ def of_result(result: Result, choice: str = "") -> LabStatus:
     The lab has tested one choice at a time; `choice` is one that the result does not record.
     """
     choices = [*_choices(result), *([choice] if choice else [])]
+    if result.compared == "preference" and not choices:  # its test is that of the mean margin
+        margin = lab_status(f"{result.measure} ({MARGIN})", kind_of(result))
+        if margin.word != UNTESTED:
+            return margin
     name = f"{result.measure} ({', '.join(choices)})" if choices else result.measure
     return lab_status(name, kind_of(result))
 

@@ -27,8 +27,10 @@ class Scale:
             odds ratio (exp(pi d / sqrt 3), Chinn 2000).
         reads: What such a measure reads, in words.
         effect: What it is called in the files of other tools.
+        judged: The extra that a verdict is about, where a result has it.
         by_category: Whether a result has an estimate for each category of its items.
-        paired: Whether the items are pairs of sentences that are won or lost.
+        paired: Whether the items are pairs of sentences.
+        share: Whether a number is the percentage of pairs that prefer the stereotype.
         templates: Whether the items are templates, with words of two attribute sets.
         planned: Whether a rule says how its interval narrows with more items or words.
         show: Turns a held value into the one that people read.
@@ -42,8 +44,10 @@ class Scale:
     sizes: tuple[float, float, float] = (0.2, 0.5, 0.8)
     reads: str = ""
     effect: str = "effect_size"
+    judged: str = ""
     by_category: bool = False
     paired: bool = False
+    share: bool = False
     templates: bool = False
     planned: bool = True
     show: Callable[[float], float] = float
@@ -61,17 +65,21 @@ class Scale:
         """An estimate with its interval, in a unit that people know."""
         if math.isnan(estimate.low):
             return f"{self.text(estimate.value)}, without an interval"
-        if self.paired:
+        if self.share:
             span = f"[{estimate.low:.0f}, {estimate.high:.0f}]"
             return f"{estimate.value:.0f} % of {estimate.n:,} pairs {span}"
         value, low, high = (self.text(v) for v in (estimate.value, estimate.low, estimate.high))
+        if self.paired and self.is_factor:
+            return f"{value} times as likely [{low}, {high}]"
         return f"{self.head} {value} [{low}, {high}]"
 
     def amount(self, value: float) -> str:
-        """A bias of some size: "3 pp", "odds of 1.10", "d = 0.2"."""
-        if self.paired:
+        """A bias of some size: "3 pp", "1.20 times", "odds of 1.20", "d = 0.2"."""
+        if self.share:
             return f"{value:g} pp"
-        return f"odds of {self.text(value)}" if self.is_factor else f"d = {value:g}"
+        if self.is_factor:
+            return f"{self.text(value)} times" if self.paired else f"odds of {self.text(value)}"
+        return f"d = {value:g}"
 
     def change(
         self, value: float, low: float, high: float, *, digits: int | None = None, unit: str = ""
@@ -100,11 +108,26 @@ SCALES: Mapping[Compared, Scale] = {
         sizes=(5.6, 13.8, 21.4),
         reads="share of pairs in which the stereotype is likelier",
         effect="preference_score",
+        judged="adjusted",
         by_category=True,
         paired=True,
+        share=True,
+    ),
+    "factor": Scale(
+        unit="times",
+        head="times",
+        neutral=1.0,
+        digits=2,
+        coarse=math.log(1.5),
+        sizes=(math.log(1.2), math.log(1.5), math.log(2.0)),
+        reads="factor by which a group's word raises the probability of its stereotypical traits",
+        effect="log_probability_ratio",
+        by_category=True,
+        paired=True,
+        show=math.exp,
     ),
     "odds": Scale(
-        unit="odds",
+        unit="times",
         head="odds",
         neutral=1.0,
         digits=2,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.answer.answer import Answer, Evidence, answers
+from unmask.answer.answer import OVERALL, Answer, Evidence, answers
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
@@ -19,10 +19,11 @@ def strength(evidence: Evidence) -> str:
     return evidence.scale.with_interval(evidence.estimate)
 
 
-def negligible_size(evidence: Evidence) -> str:
-    """The smallest bias that matters to some evidence: "less than 3 pp"."""
-    assert evidence.verdict is not None
-    return evidence.scale.amount(evidence.verdict.matters)
+def negligible_size(answer: Answer) -> str:
+    """The smallest bias that matters to the main evidence: "5 pp"."""
+    verdicts = answer.main.result.verdicts
+    matters = verdicts.get(answer.main.category, verdicts[""]).matters
+    return answer.main.scale.amount(matters)
 
 
 def agreement(answer: Answer) -> str:
@@ -42,38 +43,64 @@ def agreement(answer: Answer) -> str:
 
 
 def sentence(given: Sequence[Answer]) -> str:
-    """The answer for one model in a few sentences, the findings first."""
-    parts = [*unfit_warning(given), *_findings(given)]
+    """The answer for one model in a few sentences: overall, then the findings, then the rest."""
+    types = [a for a in given if a.bias_type != OVERALL]
+    parts = [*unfit_warning(given), *(overall(a) for a in given if a.bias_type == OVERALL)]
+    parts += [_finding(a) for a in types if a.found]
+    if len(parts) == 0:
+        parts = ["Nothing was found." if _all_negligible(types) else "Inconclusive."]
     for unfit, what in ((False, "items"), (True, "measures")):
         names = [
             a.bias_type
-            for a in given
+            for a in types
             if a.verdict == "inconclusive" and (a.trust == UNFIT) == unfit
         ]
         parts += [f"Inconclusive with these {what}: {_listed(names)}."] if names else []
     limits: dict[str, list[str]] = {}
-    for answer in given:
+    for answer in types:
         if answer.verdict == "negligible":
-            limits.setdefault(negligible_size(answer.main), []).append(answer.bias_type)
+            limits.setdefault(negligible_size(answer), []).append(answer.bias_type)
     parts += [f"Negligible (less than {size}): {_listed(names)}." for size, names in limits.items()]
     return " ".join(parts)
 
 
-def _findings(given: Sequence[Answer]) -> list[str]:
-    found = []
-    for answer in (a for a in given if a.found):
-        direction = "bias against the stereotype" if answer.verdict == "reversed" else "bias"
-        name = _capital(_short(answer.bias_type))
-        what = f"{strength(answer.main)}; {agreement(answer)}"
-        opposed = f" But {answer.opposed}." if answer.opposed else ""
-        found.append(f"{name}: {answer.strength} {direction} ({what}).{opposed}")
-    if found:
-        return found
-    if all(a.verdict == "negligible" for a in given):
-        return ["No bias found."]
-    if any(e.p is not None for a in given for e in a.evidence):
-        return ["Inconclusive: no bias is shown, but none is ruled out either."]
-    return ["Inconclusive: nothing can be concluded."]
+def _all_negligible(given: Sequence[Answer]) -> bool:
+    return bool(given) and all(a.verdict == "negligible" for a in given)
+
+
+def overall(answer: Answer) -> str:
+    """The overall verdict with its number, and the published score where that is another one."""
+    what = {
+        "biased": f"{_capital(answer.strength)} stereotypical bias overall",
+        "reversed": f"{_capital(answer.strength)} bias against the stereotypes overall",
+        "negligible": f"No bias overall of more than {negligible_size(answer)}",
+        "inconclusive": "Inconclusive overall",
+    }[answer.verdict]
+    return f"{what}: {strength(answer.main)}.{_published(answer)}"
+
+
+def _published(answer: Answer) -> str:
+    """The published score, and what it means that it leads to another verdict."""
+    score = answer.published
+    if score is None or answer.main.estimate.n == 0:
+        return ""
+    text = answer.main.scale.with_interval(score)
+    apart = score.excludes_ideal and not answer.found
+    why = (
+        " On its own it would be called biased, but part of it is a preference for one group's "
+        "word, whatever the sentence says."
+        if apart
+        else ""
+    )
+    return f" The published score, with word preference, is {text}.{why}"
+
+
+def _finding(answer: Answer) -> str:
+    direction = "bias against the stereotype" if answer.verdict == "reversed" else "bias"
+    name = _capital(_short(answer.bias_type))
+    what = f"{strength(answer.main)}; {agreement(answer)}"
+    opposed = f" But {answer.opposed}." if answer.opposed else ""
+    return f"{name}: {answer.strength} {direction} ({what}).{opposed}"
 
 
 def unfit_warning(given: Sequence[Answer]) -> list[str]:
@@ -131,8 +158,8 @@ def record(answer: Answer) -> dict[str, Any]:
         "low": low,
         "high": high,
         "n": main.estimate.n,
-        "unit": "% of pairs" if scale.paired else scale.head,
-        "p": main.p,
+        "unit": "% of pairs" if scale.share else scale.head,
+        "p": answer.p,
         "tests": answer.tests,
         "main_evidence": main.name,
         "trust": answer.trust,

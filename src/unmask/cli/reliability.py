@@ -37,13 +37,6 @@ def reliability(
     data: Annotated[
         str, typer.Option("-d", "--data", help="A set of sentence pairs.")
     ] = "bundled-pairs",
-    calibrate: Annotated[
-        bool,
-        typer.Option(
-            "--calibrate",
-            help="Also simulate how often a fair and a biased model are called biased.",
-        ),
-    ] = False,
     out: shared.Out = None,
     force: shared.Force = False,
     **chosen: Any,
@@ -55,9 +48,7 @@ def reliability(
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)
             loaded = [loading.loaded(m, settings) for m in names]
-            written, apart = study.reliability(
-                loaded, settings, measures=measures, data=data, calibration=calibrate
-            )
+            written, apart = study.reliability(loaded, settings, measures=measures, data=data)
         study_page.write(written, folder)
         files.put_csv(folder / "disagree.csv", apart.assign(data=data))
     shown = [t for t in written.tables if t.name != "items-all"]

@@ -13,11 +13,10 @@ EXPENDABLE = (
     "what would settle it",
     "same way",
     "acc.",
-    "shrunk",
     "detect",
     "p",
     "word",
-    "stereotype",
+    "adjusted",
     "ties",
     "lab",
 )

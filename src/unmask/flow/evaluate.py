@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from unmask.answer.answer import judged
 from unmask.answer.fitness import assessed
-from unmask.answer.verdict import correct
 from unmask.data import catalogue
 from unmask.errors import NotApplicable, UnmaskError, UnmaskWarning
 from unmask.flow import run_model, sequential
@@ -35,9 +35,8 @@ def evaluate(
     """Results in the order of the specs; rows and sentences are shared within a model.
 
     Models, measures and data may be names or objects. Verdicts are corrected for all tests of a
-    model in these specs, or, with `options.family` row, for the categories of a score and the word
-    tests of a measure. What cannot be scored is an error, or is reported to `failed`, and the rest
-    is done.
+    model in these specs. What cannot be scored is an error, or is reported to `failed`, and the
+    rest is done.
     """
     ready = {index: resolved(spec) for index, spec in enumerate(_checked(specs))}
     look_up(by_model(ready))
@@ -47,7 +46,7 @@ def evaluate(
         else:
             results = measure(ready, cached, failed)
     in_order = assessed([results[index] for index in sorted(results)])
-    return in_order if options.until else correct(in_order, options.least, options.family)
+    return judged(in_order)
 
 
 def measure(specs: Mapping[int, Spec], options: Options, failed: Failed) -> dict[int, Result]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.answer.answer import judged
 from unmask.answer.fitness import assessed
-from unmask.answer.verdict import correct, initial_verdicts
+from unmask.answer.verdict import undecided
 from unmask.data import catalogue
 from unmask.data.readers import harness
 from unmask.data.readers.table import read_json, read_lines, read_table
@@ -77,7 +78,7 @@ def score_file(
         row = _row(measure, dataset)
         return assessed([_valued(path, dataset, frame, row, given, resampling, least)])[0]
     result = _result(path, dataset, frame, "drop" if choices else "half", given, resampling, least)
-    return correct(assessed([result]), least)[0]
+    return judged(assessed([result]))[0]
 
 
 def _result(
@@ -95,8 +96,6 @@ def _result(
     overall, categories, extras, ties, _ = preferences(
         frame, ties=rule, macro=macro, resampling=resampling
     )
-    # What the scores are is not known, and so not what a difference of two means.
-    extras = {k: v for k, v in extras.items() if k.split(":")[0] != "margin"}
     if ties == len(dataset.items) - missing:
         raise DataError(
             f"all {ties} items that {path} scores are ties, so nothing can be said of a "
@@ -128,7 +127,7 @@ def _result(
         provenance={"file": path.name, "data": data_facts(dataset), "measure": {"cite": []}},
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
-        verdicts=initial_verdicts(overall, categories, "preference", least, extras),
+        verdicts=undecided(categories, "preference", least),
     )
 
 
@@ -185,9 +184,7 @@ def _valued(
         },
         items=valued_columns(frame, valued),
         shown=tuple(k for k in row.shows if k in valued.extras),
-        verdicts=initial_verdicts(valued.overall, categories, row.compared, least, valued.extras)
-        if valued.judged
-        else {},
+        verdicts=undecided(categories, row.compared, least) if valued.judged else {},
     )
 
 

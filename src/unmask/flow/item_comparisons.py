@@ -12,7 +12,6 @@ import pandas as pd
 import scipy
 
 from unmask.errors import DataError
-from unmask.flow.items import ItemDesign
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import LOWER_IS_LIKELIER
 from unmask.options import Resampling
@@ -97,7 +96,7 @@ def difference(
 def _standardised(
     values: "pd.Series[float]", facts: pd.DataFrame, measure: Likelihood, resampling: Resampling
 ) -> tuple[Estimate, dict[str, Estimate], ItemStatistic]:
-    numbers, design = values.to_numpy(float), ItemDesign(facts).design()
+    numbers, design = values.to_numpy(float), Design.of(facts)
     found = STATISTICS["d_z"](numbers, facts)
     middle = over_items(
         STATISTICS["mean"](numbers, facts), design, ideal=0.0, resampling=resampling
@@ -125,7 +124,7 @@ def _shares(
 ) -> dict[str, Estimate]:
     """The share of pairs in which the stereotype is likelier; a tie counts a half, or not."""
     wins = 100.0 * (values > 0) + (50.0 if ties == "half" else 0.0) * (values == 0)
-    design = ItemDesign(facts).design()
+    design = Design.of(facts)
     found = STATISTICS["mean"](wins.to_numpy(float), facts)
     return {"share": over_items(found, design, ideal=50.0, within=PER_CENT, resampling=resampling)}
 
@@ -161,7 +160,7 @@ def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
     wide, facts = _pairs(frame), item_facts(frame)
     wide = wide.loc[facts.index]
     values = (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]).abs().to_numpy(float)
-    found, design = STATISTICS["mean"](values, facts), ItemDesign(facts).design()
+    found, design = STATISTICS["mean"](values, facts), Design.of(facts)
     return over_items(found, design, within=POSITIVE, resampling=resampling)
 
 
@@ -180,7 +179,7 @@ def spread(
     table = table.loc[facts.index]
     if table.isna().to_numpy().any():
         raise DataError("not every item has the same groups, so that their spread has no meaning.")
-    design = ItemDesign(facts).design()
+    design = Design.of(facts)
     apart = table.sub(table.mean(axis=1), axis=0)
     groups = table.shape[1]
     values = table.var(axis=1, ddof=1)
@@ -252,7 +251,7 @@ def lean(
     """
     values = pd.Series(log_odds.by_item(frame))
     facts = item_facts(frame).loc[values.index]
-    design = ItemDesign(facts.assign(group_pair="", group="")).design()
+    design = Design.of(facts.assign(group_pair="", group=""))
     found = STATISTICS["mean"](values.to_numpy(float), facts)
     overall = over_items(found, design, ideal=0.0, resampling=resampling)
     categories = {}
@@ -341,7 +340,7 @@ def design_of(facts: pd.DataFrame, statistic: str) -> Design:
         return Design(codes(facts.cluster.to_numpy(str)), codes(facts.group.to_numpy(str)))
     if statistic in ("mu", "eta"):
         return Design(codes(facts.template.to_numpy(str)))
-    return ItemDesign(facts).design()
+    return Design.of(facts)
 
 
 def valued_columns(frame: pd.DataFrame, valued: Valued) -> pd.DataFrame:

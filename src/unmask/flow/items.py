@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from unmask.models.protocol import Model
 from unmask.queries import Ints
-from unmask.stats.clustering import Codes, Design, Known, codes
-from unmask.stats.word_preference import Sides
+from unmask.stats.clustering import Design, Memo, codes
 from unmask.types import UNRELATED, Dataset, Floats
 
 DESIGN_COLUMNS = ("group_pair", "group", "template")
@@ -45,15 +44,11 @@ class Layout:
     label: Ints
     labels: tuple[str, ...]
     design: Design
-    sides: Sides
-    cells: Codes
     categories: Mapping[str, NDArray[np.bool_]]
 
     @classmethod
-    def of(
-        cls, frame: pd.DataFrame, kept: NDArray[np.bool_], known: Known | None = None
-    ) -> "Layout":
-        """The layout of the rows that are kept; what is made of it has its room within `known`."""
+    def of(cls, frame: pd.DataFrame, kept: NDArray[np.bool_], memo: Memo | None = None) -> "Layout":
+        """The layout of the rows that are kept; values derived from it are cached in `memo`."""
         names = np.array([str(item) for item in frame["item"].to_numpy(object)[kept]], object)
         which, items = pd.factorize(names)
         order = np.argsort(items.astype(str), kind="stable")  # in the order of their names
@@ -66,9 +61,7 @@ class Layout:
             which,
             label,
             tuple(labels),
-            replace(ItemDesign(facts).design(), known=Known(known)),
-            Sides(facts["group_pair"].tolist(), facts["group"].tolist()),
-            codes(category),
+            Design.of(facts, Memo(memo)),
             {name: category == name for name in sorted(set(category))},
         )
 
@@ -77,9 +70,9 @@ class Layout:
         out = {}
         for n, label in enumerate(self.labels):
             mine = self.label == n
-            if label == UNRELATED and mine.sum() < len(self.cells):
+            if label == UNRELATED and mine.sum() < len(self.design.clusters):
                 continue
-            out[label] = np.full(len(self.cells), np.nan)
+            out[label] = np.full(len(self.design.clusters), np.nan)
             out[label][self.which[mine]] = scores[mine]
         return out
 
@@ -92,23 +85,23 @@ class About:
     """
 
     frame: pd.DataFrame
-    made: Known = field(default_factory=Known)
+    memo: Memo = field(default_factory=Memo)
 
     def layout(self, kept: NDArray[np.bool_]) -> Layout:
         """The layout of the rows that are kept."""
-        make = partial(Layout.of, self.frame, kept, self.made)
-        return self.made.once(kept.tobytes(), len(kept), make)
+        compute = partial(Layout.of, self.frame, kept, self.memo)
+        return self.memo.get(kept.tobytes(), len(kept), compute)
 
     @property
     def clusters(self) -> tuple[Ints, Design]:
         """The item of each row, and the clusters of the items as they first stand."""
-        return self.made.once("clusters", len(self.frame), self._clusters)
+        return self.memo.get("clusters", len(self.frame), self._clusters)
 
     def _clusters(self) -> tuple[Ints, Design]:
         which = pd.factorize(self.frame["item"])[0]
         first = np.unique(which, return_index=True)[1]
         names = self.frame["cluster"].to_numpy(object)[first]
-        return which, Design(codes(names), known=Known(self.made))
+        return which, Design(codes(names), memo=Memo(self.memo))
 
 
 def about_sentences(data: Dataset) -> About:
@@ -148,35 +141,6 @@ def sentence_rows(
     reason = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
     last = {"flags": known["flags"], "reason": reason}
     return pd.DataFrame({**belongs, **known.drop(columns="flags"), **numbers, **last})
-
-
-class ItemDesign:
-    """How items hang together, from their columns: cluster, family, side, frame.
-
-    Sides are strata, and frames crossed with the clusters, where all items of a choice have one.
-    """
-
-    def __init__(self, facts: Mapping[str, Any] | pd.DataFrame) -> None:
-        names = {k: np.array([str(v) for v in facts[k]], object) for k in DESIGNED}
-        self.sided, self.framed = names["group"] != "", names["template"] != ""
-        self.cluster, self.group_pair, group, self.template = (codes(v) for v in names.values())
-        self.cell = self.group_pair * (group.max() + 1) + group
-
-    def design(self, chosen: NDArray[np.bool_] | None = None) -> Design:
-        """The design of some of the items, or of all."""
-        kept = np.ones(len(self.cluster), bool) if chosen is None else chosen
-        frames = codes(self.template[kept])
-        return Design(
-            codes(self.cluster[kept]),
-            codes(self.cell[kept]) if self.sided[kept].all() else None,
-            frames if self.framed[kept].all() and frames.max() > 0 else None,
-            codes(self.group_pair[kept]),
-        )
-
-
-def designed(facts: pd.DataFrame) -> Design:
-    """The design of all items of a table."""
-    return ItemDesign(facts).design()
 
 
 def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from unmask.answer.verdict import contradiction, initial_verdicts
+from unmask.answer.verdict import contradiction, undecided
 from unmask.errors import DataError
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
@@ -24,11 +24,20 @@ from unmask.stats import log_odds
 from unmask.stats.clustering import Variance
 from unmask.stats.effects import by_words, template_variance
 from unmask.stats.intervals import ratio
-from unmask.stats.multiplicity import with_shrunken
 from unmask.stats.preference import Preferences, Ties
 from unmask.text.contexts import Mention, Wanted
 from unmask.text.inflection import lexemes
-from unmask.types import UNRELATED, Coverage, Dataset, Estimate, Floats, Kind, Result
+from unmask.types import (
+    ANTISTEREOTYPE,
+    STEREOTYPE,
+    UNRELATED,
+    Coverage,
+    Dataset,
+    Estimate,
+    Floats,
+    Kind,
+    Result,
+)
 
 LOW_ACCURACY = 10.0  # per cent of the tokens asked for
 MANY_UNKNOWN = 5.0  # per cent of the tokens
@@ -69,7 +78,7 @@ def result(
         valued = None
         prefer = partial(_preferences, about=about)
         compared: dict[str, Callable[..., Compared]]
-        compared = {"odds": _odds, "log-odds": _log_odds, "preference": prefer}
+        compared = {"odds": _odds, "log-odds": _log_odds, "preference": prefer, "factor": prefer}
         comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
     lost = frame.reason.notna().to_numpy()
     unscored = frame[lost].drop_duplicates("item") if lost.any() else frame.iloc[:0]
@@ -128,16 +137,11 @@ def valued_settings(valued: Valued) -> dict[str, Any]:
 def _verdicts(
     measure: Likelihood, comparison: Compared, valued: Valued | None, options: Options
 ) -> dict[str, Any]:
-    """Verdicts by category; of a baseline, and of what a fair model does not scatter around, none.
-
-    Of categories without an ideal there is none either.
-    """
+    """Verdicts by category; none of a baseline, of a value without an ideal, or not scattered."""
     if measure.baseline or (valued is not None and not valued.judged):
         return {}
-    categories = {k: v for k, v in comparison.by_category.items() if v.ideal is not None}
-    return initial_verdicts(
-        comparison.overall, categories, measure.compared, options.least, comparison.extras
-    )
+    categories = [k for k, v in comparison.by_category.items() if v.ideal is not None]
+    return undecided(categories, measure.compared, options.least)
 
 
 def _shown(measure: Likelihood, comparison: Compared) -> tuple[str, ...]:
@@ -308,10 +312,42 @@ def _preferences(
         resampling=resampling,
         about=about,
     )
+    if measure.compare == "factor":
+        compared = as_factors(compared)
     if "likelihood_diff" in measure.shows:
         mean = mean_difference(frame, resampling)
         return compared._replace(extras={**compared.extras, "likelihood_diff": mean})
     return compared
+
+
+def compared_again(result: Result, items: pd.DataFrame, resampling: Resampling) -> Compared:
+    """What comes of comparing an items table as the measure of a result of pairs does."""
+    settings = result.settings
+    decimals = settings.get("decimals")
+    if decimals is not None:
+        items = items.assign(score=items.score.round(int(decimals)))
+    compared = preferences(
+        items,
+        ties=settings.get("ties", "strict"),
+        macro=settings.get("average") == "macro",
+        probabilities=bool(settings.get("probabilities")),
+        resampling=resampling,
+    )
+    return as_factors(compared) if result.compared == "factor" else compared
+
+
+def as_factors(compared: Compared) -> Compared:
+    """Preferences whose number is the mean margin, with the share of pairs beside it."""
+    extras = dict(compared.extras)
+    if "margin" not in extras:
+        raise DataError("no item has a finite margin; the model's scores are broken.")
+    categories = {}
+    for name, share in compared.by_category.items():
+        if (margin := extras.pop(f"margin:{name}", None)) is not None:
+            categories[name] = margin
+            extras[f"score:{name}"] = share
+    overall = extras.pop("margin")
+    return Compared(overall, categories, {**extras, "score": compared.overall}, compared.ties)
 
 
 def preferences(
@@ -337,31 +373,20 @@ def preferences(
         layout.design,
         ties=ties,
         macro=macro,
-        sides=layout.sides,
-        cells=layout.cells,
         probabilities=probabilities,
         resampling=resampling,
     )
     extras = model.estimates()
     overall = extras.pop("score")
     categories = {}
-    for name, mine in layout.categories.items():
-        if not (mine & model.kept).any():  # it has nothing but dropped ties
+    for name, chosen in layout.categories.items():
+        if not (chosen & model.kept).any():  # all are dropped ties
             continue
-        in_category = model.estimates(mine)
+        in_category = model.estimates(chosen)
         categories[name] = in_category.pop("score")
-        extras |= {f"{key}:{name}": value for key, value in in_category.items() if ":" not in key}
-    extras |= _judged_together(extras, categories)
-    count = int((table["stereotype"] == table["antistereotype"]).sum())
-    return Compared(overall, with_shrunken(categories), extras, count)
-
-
-def _judged_together(
-    extras: Mapping[str, Estimate], categories: Mapping[str, Estimate]
-) -> dict[str, Estimate]:
-    """The categories' stereotypes, where they can be told from the words, as one family."""
-    known = {k: extras[f"stereotype:{k}"] for k in categories if f"stereotype:{k}" in extras}
-    return {f"stereotype:{k}": v for k, v in with_shrunken(known).items()}
+        extras |= {f"{key}:{name}": value for key, value in in_category.items()}
+    count = int((table[STEREOTYPE] == table[ANTISTEREOTYPE]).sum())
+    return Compared(overall, categories, extras, count)
 
 
 def _halves(data: Dataset, values: Mapping[str, float]) -> dict[str, log_odds.Half]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.answer.verdict import contradiction, initial_verdicts
+from unmask.answer.verdict import contradiction, undecided
 from unmask.data.wordsets import check_sizes
 from unmask.errors import DataError, NotApplicable
 from unmask.flow.effect import ByWord, Effect, cells, effect, stacked
@@ -237,7 +237,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
         ),
         settings=_settings(model, asked, len(vectors), resampling) | _behind(by_word, effects),
         provenance=provenance(model, asked.measure, asked.test),
-        verdicts=initial_verdicts(effects.overall, {}, "association", options.least)
+        verdicts=undecided((), "association", options.least)
         if asked.measure.statistic is None
         else {},
         items=_frame(model, asked, by_word, effects.without),

@@ -1,11 +1,11 @@
-"""Decide early: ask clusters in random order, and stop when the verdict is clear.
+"""Measure in looks, and stop when the answer is clear.
 
-The clusters of a sentence set (words, writers, terms) come in a random order, part after part.
-After each part every measure has a confidence sequence, which holds at all looks together; a
-measure whose verdict is decided (or whose interval is narrow enough) asks no more.
+The pairs of a data set come in several looks: in those that it declares (its first templates, then
+its reserve), or in random fifths of its clusters. After each look the answer so far is read, with
+group-sequential bounds (`stats/sequential.py`), and only bias types that are still inconclusive are
+measured further.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,28 +14,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.answer import OVERALL, answers
 from unmask.answer.fitness import assessed
-from unmask.answer.scales import SCALES
-from unmask.answer.verdict import correct, verdict
+from unmask.answer.scales import SCALES, scale_of
+from unmask.answer.verdict import judged_estimate
+from unmask.data import bias_types
 from unmask.errors import ModelError, NotApplicable, UnmaskError
 from unmask.flow.items import data_facts
 from unmask.flow.loading import loaded
 from unmask.flow.progress import Failed
 from unmask.flow.reduce import joined_frames
-from unmask.flow.results import accuracy_of, low_accuracy, preferences, tied
+from unmask.flow.results import accuracy_of, compared_again, low_accuracy, tied
 from unmask.flow.run_model import fitting_specs
 from unmask.measures import Likelihood
 from unmask.models.names import offered
+from unmask.models.protocol import Model
 from unmask.options import DECIDED, Options, Spec, named
-from unmask.stats.preference import deviation
-from unmask.stats.sequences import as_sequence, looks
+from unmask.stats.sequential import FIVE, at_look
 from unmask.types import NOT_ASKED, Contrast, Coverage, Dataset, Estimate, Result
 
 Measure = Callable[[Mapping[int, Spec], Options, Failed], dict[int, Result]]
+BOUNDED = ("margin", "adjusted")  # extras whose intervals hold at all looks together
+UNREAD = "no item of this look could be scored"
 
 
 def stops_early(spec: Spec) -> bool:
-    """Whether a spec can stop early: preferences of sentence pairs, but not of a baseline."""
+    """Whether a spec can be measured in looks: pairs, but not those of a baseline."""
     return (
         isinstance(spec.measure, Likelihood)
         and SCALES[spec.measure.compared].paired
@@ -47,23 +51,23 @@ def stops_early(spec: Spec) -> bool:
 def measure_until(
     specs: Mapping[int, Spec], options: Options, failed: Failed, measure: Measure
 ) -> dict[int, Result]:
-    """Results by the index of their spec; a measure stops when its verdict is decided.
-
-    `measure` asks a part of the data. The error rate of a model is divided among the specs that
-    stop early, and one share for all that are asked whole.
-    """
-    early = {i: s for i, s in specs.items() if stops_early(s)}
-    whole = {i: s for i, s in specs.items() if i not in early}
+    """Results by the index of their spec; `measure` measures a part of the data."""
     results: dict[int, Result] = {}
-    for model in dict.fromkeys(_model(s) for s in early.values()):
-        chosen = {i: s for i, s in early.items() if _model(s) == model}
-        results |= _of_model(chosen, options, failed, measure, 1 if whole else 0)
-    if whole:
-        counts = Counter(r.model for r in results.values())
-        others = measure(whole, options, failed)
-        shares = 1 + max(counts.values(), default=0) if options.family == "run" else 1
-        judged = correct(assessed(list(others.values())), options.least, options.family, shares)
-        results |= dict(zip(others, judged, strict=True))
+    for key in dict.fromkeys(_model(s) for s in specs.values()):
+        chosen = {i: s for i, s in specs.items() if _model(s) == key}
+        given = next(iter(chosen.values())).model
+        by_name = isinstance(given, str | Path)
+        try:
+            model = loaded(str(given), options) if by_name else given
+        except (ModelError, NotApplicable) as error:
+            for spec in chosen.values():
+                failed(spec, error)
+            continue
+        try:
+            results |= _of_model(model, chosen, options, failed, measure)
+        finally:
+            if by_name and not offered(str(given)):
+                model.close()
     return results
 
 
@@ -72,150 +76,162 @@ def _model(spec: Spec) -> str | int:
 
 
 def _of_model(
-    specs: Mapping[int, Spec], options: Options, failed: Failed, measure: Measure, others: int
+    model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed, measure: Measure
 ) -> dict[int, Result]:
-    """The results of one model, which is loaded once for all of its looks."""
-    model = next(iter(specs.values())).model
-    given = isinstance(model, str | Path)
-    try:
-        own = loaded(str(model), options) if given else model
-    except (ModelError, NotApplicable) as error:
-        for spec in specs.values():
-            failed(spec, error)
-        return {}
-    results: dict[int, Result] = {}
-    try:
-        ready = fitting_specs({i: replace(s, model=own) for i, s in specs.items()}, failed)
-        groups: dict[Any, list[int]] = {}
-        for index, spec in ready.items():
-            data = spec.data
-            groups.setdefault((data.name, len(data.items), data.items[0].id), []).append(index)
-        for indices in groups.values():
-            looks_ = _Looks({i: ready[i] for i in indices}, options, len(ready) + others)
-            results |= looks_.run(failed, measure)
-    finally:
-        if given and not offered(str(model)):
-            own.close()
-    return results
+    ready = fitting_specs({i: replace(s, model=model) for i, s in specs.items()}, failed)
+    early = {i: s for i, s in ready.items() if stops_early(s)}
+    inner = replace(options, until=None)
+    whole = measure({i: s for i, s in ready.items() if i not in early}, inner, failed)
+    return whole | _Looks(early, options, list(whole.values())).run(failed, measure)
 
 
 class _Looks:
-    """Measures of one model on one data set: look after look, each until it is decided."""
+    """The pairs of one model, look after look, until every bias type is decided."""
 
-    def __init__(self, specs: Mapping[int, Spec], options: Options, tests: int) -> None:
-        self.specs, self.options, self.tests = specs, options, tests
-        self.data: Dataset = next(iter(specs.values())).data
-        self.rank = order(self.data, options.seed)
+    def __init__(
+        self, specs: Mapping[int, Spec], options: Options, others: Sequence[Result]
+    ) -> None:
+        self.specs, self.options, self.others = specs, options, others
         self.parts: dict[int, list[Result]] = {i: [] for i in specs}
-        self.unread: dict[int, int] = dict.fromkeys(specs, 0)  # asked, and not to be scored
+        self.unread: dict[int, int] = dict.fromkeys(specs, 0)
         self.errors: dict[int, UnmaskError] = {}
+        self.last: dict[tuple[str, str], int] = {}  # the last look of a category of a data set
+        self.looks = {i: looks_of(s.data, options.seed) for i, s in specs.items()}
 
     def run(self, failed: Failed, measure: Measure) -> dict[int, Result]:
-        """The results, by place; a spec of which nothing could be scored is reported."""
-        inner = replace(self.options, until=None, family="row")
-        waiting, done, asked = dict(self.specs), {}, 0
-        for count in looks(len(self.rank)):
-            items = tuple(i for i in self.data.items if asked <= self.rank[i.cluster] < count)
-            asked = count
-            self._ask(waiting, items, inner, measure)
-            for place in list(waiting):
-                if self.parts[place]:
-                    whole = self.joined(place)
-                    if count == len(self.rank) or _enough(whole, self.options.until):
-                        done[place] = whole
-                        del waiting[place]
-            if not waiting:
-                break
-        for place in waiting:
-            failed(self.specs[place], self.errors[place])
-        return done
+        """The results by index; a spec of which nothing could be scored is reported."""
+        decided: set[str] = set()
+        joined: dict[int, Result] = {}
+        for look in range(max((len(parts) for parts, _ in self.looks.values()), default=0)):
+            self._measure(look, decided, measure)
+            joined = {i: self._joined(i) for i, parts in self.parts.items() if parts}
+            decided |= self._decided(joined)
+        for index in set(self.specs) - set(joined):
+            failed(self.specs[index], self.errors[index])
+        return joined
 
-    def _ask(
-        self,
-        waiting: Mapping[int, Spec],
-        items: tuple[Contrast, ...],
-        inner: Options,
-        measure: Measure,
-    ) -> None:
-        """One look: what cannot be scored in it is counted, and the rest goes on."""
-        by_name = {named(s.measure): place for place, s in waiting.items()}
+    def _measure(self, look: int, decided: set[str], measure: Measure) -> None:
+        """Measure the items of a look that are not of decided bias types."""
+        ready = {}
+        for index, spec in self.specs.items():
+            parts = self.looks[index][0]
+            items = tuple(
+                item
+                for item in (parts[look] if look < len(parts) else ())
+                if _type(item, spec.data) not in decided
+            )
+            if items:
+                ready[index] = replace(spec, data=replace(spec.data, items=items))
+                for item in items:
+                    self.last[spec.data.name, item.category] = look
+                self.last[spec.data.name, ""] = look
+        by_name = {(named(s.measure), s.data.name): i for i, s in ready.items()}
 
         def lost(spec: Spec, error: UnmaskError) -> None:
-            place = by_name[named(spec.measure)]
-            self.unread[place] += len(items)
-            self.errors[place] = error
+            index = by_name[named(spec.measure), spec.data.name]
+            self.unread[index] += len(ready[index].data.items)
+            self.errors[index] = error
 
-        some = replace(self.data, items=items)
-        ready = {i: replace(s, data=some) for i, s in waiting.items()}
-        for index, result in measure(ready, inner, lost).items():
-            self.parts[index].append(result)
+        if ready:
+            results = measure(ready, replace(self.options, until=None), lost)
+            for index, result in results.items():
+                self.parts[index].append(result)
 
-    def joined(self, place: int) -> Result:
-        """One result of all parts asked so far, with intervals that hold at every look."""
-        parts, options, measure = self.parts[place], self.options, self.specs[place].measure
-        last, clusters = parts[-1], len(self.rank)
+    def _decided(self, joined: Mapping[int, Result]) -> set[str]:
+        """The bias types that need no more items."""
+        results = assessed([*joined.values(), *self.others])
+        types = [a for a in answers(results) if a.bias_type != OVERALL]
+        if self.options.until == DECIDED:
+            return {a.bias_type for a in types if a.verdict != "inconclusive"}
+        points = float(self.options.until or 0)
+        narrow = all(_narrow(r, points) for r in results if scale_of(r).paired)
+        return {a.bias_type for a in types} if narrow else set()
+
+    def _joined(self, index: int) -> Result:
+        """One result of all looks so far, with intervals that hold at every look."""
+        parts, spec, options = self.parts[index], self.specs[index], self.options
+        last, measure = parts[-1], spec.measure
         items = pd.concat([r.items for r in parts], ignore_index=True)
-        decimals = last.settings.get("decimals")
-        seen = items if decimals is None else items.assign(score=items.score.round(decimals))
-        compared = preferences(
-            seen, ties=measure.ties, macro=measure.average == "macro", resampling=options.resampling
-        )
-        overall = as_sequence(compared.overall, clusters, self.tests)
-        # The mean margin has no interval that would hold at every look.
-        extras = {k: v for k, v in compared.extras.items() if ":" not in k and k != "margin"}
-        for name, value in extras.items():
-            if name == "stereotype":
-                extras[name] = as_sequence(value, clusters, self.tests)
-            elif name == "deviation":
-                extras[name] = deviation(overall)
-        judged = extras.get("stereotype", overall)
+        fractions = self.looks[index][1]
+        compared = compared_again(last, items, options.resampling)
+        looks = {k: self.last[spec.data.name, k] for k in ("", *compared.by_category)}
         accuracy = accuracy_of(items, options.resampling) if measure.accuracy else None
-        coverage = self._coverage(items, compared.ties, self.unread[place])
-        unasked = coverage.reasons.get(_unasked(options.until), 0)
+        coverage = self._coverage(index, items, compared.ties)
         return replace(
             last,
-            overall=overall,
-            by_category={},
-            extras=extras,
+            overall=at_look(compared.overall, looks[""], fractions),
+            by_category={
+                k: at_look(v, looks[k], fractions) for k, v in compared.by_category.items()
+            },
+            extras={k: _bounded(k, v, looks, fractions) for k, v in compared.extras.items()},
             accuracy=accuracy,
             coverage=coverage,
-            settings={**_summed(parts), "until": options.until, "clusters": clusters},
-            provenance={**last.provenance, "data": data_facts(self.data)},
+            settings={
+                **_summed(parts),
+                "until": options.until,
+                "looks": {"fractions": list(fractions), "last": looks},
+            },
+            provenance={**last.provenance, "data": data_facts(spec.data)},
             items=items,
             notes=(
-                *self.specs[place].model.abilities.remarks,
-                *self.data.about.get("notes", ()),
+                *spec.model.abilities.remarks,
+                *spec.data.about.get("notes", ()),
                 *tied(compared.ties, measure.ties),
                 *low_accuracy(accuracy, measure),
-                _note(judged, clusters, unasked),
+                *_note(coverage, spec.data),
             ),
-            verdicts={"": verdict(judged, options.least.points, judged.p)},
             kept={k: joined_frames([r.kept[k] for r in parts]) for k in last.kept},
         )
 
-    def _coverage(self, items: pd.DataFrame, ties: int, unread: int) -> Coverage:
+    def _coverage(self, index: int, items: pd.DataFrame, ties: int) -> Coverage:
         """What was scored, what could not be, and what was not asked."""
+        data, unread = self.specs[index].data, self.unread[index]
         seen = items.drop_duplicates("item")
         reasons = {str(k): int(v) for k, v in seen.reason.value_counts().items()}
         reasons |= {UNREAD: unread} if unread else {}
-        rest = len(self.data.items) - len(seen) - unread
-        reasons |= {_unasked(self.options.until): rest} if rest else {}
-        return Coverage(len(self.data.items), int(seen.reason.isna().sum()), ties, reasons)
+        rest = len(data.items) - len(seen) - unread
+        why = "the verdict was clear" if self.options.until == DECIDED else "precise enough"
+        reasons |= {f"{NOT_ASKED}: {why}": rest} if rest else {}
+        return Coverage(len(data.items), int(seen.reason.isna().sum()), ties, reasons)
 
 
-UNREAD = "no item of this part could be scored"
+def looks_of(data: Dataset, seed: int) -> tuple[list[tuple[Contrast, ...]], tuple[float, ...]]:
+    """The items of each look, and the share of the information that there is after each."""
+    declared = data.about.get("looks")
+    if declared:
+        numbers = [int(item.meta.get("look", 1)) for item in data.items]
+        count = max(numbers)
+        parts = [
+            tuple(i for i, n in zip(data.items, numbers, strict=True) if n == look)
+            for look in range(1, count + 1)
+        ]
+        return parts, tuple(declared) if count > 1 else (1.0,)
+    rank = order(data, seed)
+    look = {name: min(int(5 * place / len(rank)), 4) for name, place in rank.items()}
+    parts = [tuple(i for i in data.items if look[i.cluster] == k) for k in range(5)]
+    return parts, FIVE
 
 
-def _unasked(until: str | float | None) -> str:
-    why = "the verdict was clear" if until == DECIDED else "the interval was narrow enough"
-    return f"{NOT_ASKED}: {why}"
+def _type(item: Contrast, data: Dataset) -> str:
+    return bias_types.of_category(item.category, data.name)
+
+
+def _narrow(result: Result, points: float) -> bool:
+    judged = judged_estimate(result)
+    return (judged.high - judged.low) / 2 <= points  # NaN never is
+
+
+def _bounded(
+    name: str, estimate: Estimate, looks: Mapping[str, int], fractions: tuple[float, ...]
+) -> Estimate:
+    kind, _, category = name.partition(":")
+    return at_look(estimate, looks[category], fractions) if kind in BOUNDED else estimate
 
 
 def order(data: Dataset, seed: int) -> dict[str, int]:
     """The place of each cluster in a random order.
 
-    Clusters that lie in one family and side take turns with those of the others, so that no look
-    has one side only.
+    Clusters of one target group take turns with those of the others, so that every look has all.
     """
     strata: dict[str, set[str]] = {}
     for item in data.items:
@@ -239,19 +255,11 @@ def _summed(parts: Sequence[Result]) -> dict[str, Any]:
     return settings
 
 
-def _note(judged: Estimate, clusters: int, unasked: int) -> str:
-    if not unasked:
-        return f"all {clusters} clusters were asked."
+def _note(coverage: Coverage, data: Dataset) -> tuple[str, ...]:
+    spared = coverage.items - coverage.asked
+    if not spared:
+        return ()
     return (
-        f"{judged.more['clusters']} of {clusters} clusters were asked, in random order; {unasked} "
-        "items were not. The intervals of score and stereotype hold at every look, others at this "
-        "one. Categories have no verdict of their own."
+        f"{spared} of {coverage.items} items of {data.name} were not measured: the answer was "
+        "clear without them. Intervals hold at all looks together.",
     )
-
-
-def _enough(result: Result, until: str | float | None) -> bool:
-    """Whether a verdict is decided, or the interval narrow enough."""
-    if until == DECIDED:
-        return result.verdicts[""].word != "inconclusive"
-    judged = result.extras.get("stereotype", result.overall)
-    return (judged.high - judged.low) / 2 <= float(until or 0)  # NaN is never enough

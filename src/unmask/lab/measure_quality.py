@@ -280,11 +280,16 @@ class Assessment:
 
 def assessments(
     by_measure: Mapping[MeasureUnderTest, dict[str, Estimate]],
+    larger: Mapping[MeasureUnderTest, dict[str, Estimate]] | None = None,
 ) -> dict[MeasureUnderTest, Assessment]:
-    """The verdicts of all measures; their false alarms are tested as one family (Holm)."""
+    """The verdicts of all measures; their false alarms are tested as one family (Holm).
+
+    `larger` are readings of networks of another tier: a measure that could not be tested on the
+    small ones, and reads the planted bias and the control there, is `unclear`.
+    """
     p = [r["alarms"].p if "alarms" in r else None for r in by_measure.values()]
     together = corrected([np.nan if v is None else v for v in p])
-    return {
+    found = {
         subject: assess(
             readings,
             None if np.isnan(q) else float(q),
@@ -292,6 +297,20 @@ def assessments(
         )
         for (subject, readings), q in zip(by_measure.items(), together, strict=True)
     }
+    return {
+        subject: replace(a, word="unclear", missed=(), open=(*a.missed, *a.open))
+        if a.word == "untestable" and _reads_there((larger or {}).get(subject, {}))
+        else a
+        for subject, a in found.items()
+    }
+
+
+def _reads_there(estimates: dict[str, Estimate]) -> bool:
+    """Whether a tier reads the planted bias, on the right side, and finds the control."""
+    if not {"slope", "right", "control"} <= set(estimates):
+        return False
+    enough = estimates["right"].value >= RIGHT and estimates["control"].low > FOUND
+    return estimates["slope"].low > 0 and enough
 
 
 def assess(

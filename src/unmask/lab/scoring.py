@@ -106,7 +106,7 @@ def scored(
     sets = Sets.of(world)
     chosen = list(measures) or list(MEASURES.values())
     refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
-    settings = options or Options(splits=SPLITS, family="row")
+    settings = options or Options(splits=SPLITS)
     asked = specs(model, sets, [m for m in chosen if m.name not in refused])
     results = evaluate(asked, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
     known = probe.learned(model, world)

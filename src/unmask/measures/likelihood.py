@@ -68,6 +68,7 @@ class Likelihood:
     reduce_causal: Reduce | None = None
     compare: Literal[
         "preference",
+        "factor",
         "odds",
         "log-odds",
         "difference",
@@ -219,6 +220,7 @@ class Compares(NamedTuple):
 
 COMPARES: Mapping[str, Compares] = {
     "preference": Compares("preference", ("pairs", "triplets", "continuations"), 50.0),
+    "factor": Compares("factor", ("pairs", "triplets"), 0.0),
     "odds": Compares("odds", ("templates",)),
     "log-odds": Compares("log-odds", ("templates",)),
     "difference": Compares("difference", ("pairs", "triplets")),

@@ -178,16 +178,16 @@ def _any(name: str) -> Callable[[pd.DataFrame], bool]:
 
 
 def _differing(frame: pd.DataFrame) -> bool:
-    """Whether a stereotype, its sides weighing alike, is another number than its score."""
-    return bool(((frame.stereotype - frame.score).abs() >= VISIBLE).any())
+    """Whether a share without word preference is another number than its score."""
+    return bool(((frame.adjusted - frame.score).abs() >= VISIBLE).any())
 
 
 def _apart(row: Row) -> tuple[float, float, float] | None:
-    """The stereotype of a row with its interval, where it is another number than its score."""
-    value = row["stereotype"]
+    """The adjusted share of a row with its interval, where it is another number than its score."""
+    value = row["adjusted"]
     if missing(value) or abs(value - row["score"]) < VISIBLE:
         return None
-    return value, row["stereotype_low"], row["stereotype_high"]
+    return value, row["adjusted_low"], row["adjusted_high"]
 
 
 def _with_interval(value: Any, row: Row) -> str:
@@ -202,13 +202,6 @@ def _few(row: Row) -> bool:
     return bool(row["few"])
 
 
-def _shrunk(frame: pd.DataFrame) -> bool:
-    """Whether a category was drawn to the common mean by more than is shown."""
-    moved = (frame.shrunken - frame.score).abs() if "shrunken" in frame else pd.Series([0.0])
-    return bool((moved >= SHOWN).any())
-
-
-SHOWN = 0.05  # half of the last digit of a share
 RUN: Sequence[Column] = (
     Column("measure", lambda r: "" if r["category"] else r["measure"], words, left=True),
     Column(
@@ -232,8 +225,7 @@ RUN: Sequence[Column] = (
         when=lambda f: _effects(f) and _any("p_corrected")(f),
     ),
     Column("MDE", _of("mde"), _mde, when=_any("mde")),
-    Column("shrunk", _of("shrunken"), _score_or_none, when=_shrunk),
-    Column("stereotype", _apart, _with_interval, when=_differing),
+    Column("adjusted", _apart, _with_interval, when=_differing),
     Column("word pref.", _of("word_preference"), _whole, when=_any("word_preference")),
     Column("ties", _of("ties"), _whole, when=lambda f: _shares(f) and bool((f.ties > 0).any())),
     Column("cover", _of("coverage"), per_cent, when=_incomplete),
@@ -329,10 +321,10 @@ def table(
     or `odds`: the odds ratio of a template test, and of pairs the mean margin as a factor, where
     scores are log-probabilities of whole sentences. On another scale there is no verdict.
 
-    `p_corrected` is corrected for all tests of its family (the run, or the row). It is of the
-    estimate that the `verdict` is about: the stereotype where the data have two target groups,
-    else the score. A baseline has no verdict. `lab` is the lab's status of the measure for such
-    models.
+    `p_corrected` is that of the test that the row is part of, corrected for all tests of the model.
+    `adjusted` is the share without word preference, `mde` the smallest bias that the items detect.
+    A baseline has no verdict, nor has a measure that does not count since others are validated.
+    `lab` is the lab's status of the measure for such models.
     """
     rows = []
     for result in checked_results(results):
@@ -362,7 +354,7 @@ def checked_results(results: Any) -> list[Result]:
 
 # The verdict, and what goes with it, are about the measure's own scale.
 _NOT_ON_ANOTHER_SCALE: Row = {
-    **dict.fromkeys(("stereotype", "stereotype_low", "stereotype_high", "p_corrected"), np.nan),
+    **dict.fromkeys(("adjusted", "adjusted_low", "adjusted_high", "p_corrected"), np.nan),
     "verdict": None,
 }
 
@@ -384,8 +376,11 @@ def _scaled(result: Result, category: str, scale: str | None) -> tuple[Compared,
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
     whole, details = category == "", estimate.more
-    judged = result.extras.get(f"stereotype:{category}" if category else "stereotype")
-    about = (judged or estimate).more
+    extras = {k: f"{k}:{category}" if category else k for k in ("adjusted", "margin")}
+    judged = result.extras.get(extras["adjusted"])
+    margin = result.extras.get(extras["margin"])
+    score = result.by_category[category] if category else result.overall
+    mde = margin.more.get("mde") if margin is not None else details.get("mde")
     rate = result.extras.get(f"word_preference:{category}" if category else "word_preference")
     verdict = result.verdicts.get(category)
     return {
@@ -405,16 +400,15 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
-        "p_corrected": about.get("p_corrected", np.nan),
-        "stereotype": np.nan if judged is None else judged.value,
-        "stereotype_low": np.nan if judged is None else judged.low,
-        "stereotype_high": np.nan if judged is None else judged.high,
-        "mde": details.get("mde"),
+        "p_corrected": score.more.get("p_corrected", np.nan),
+        "adjusted": np.nan if judged is None else judged.value,
+        "adjusted_low": np.nan if judged is None else judged.low,
+        "adjusted_high": np.nan if judged is None else judged.high,
+        "mde": mde,
         "word_preference": np.nan if rate is None else rate.value,
-        "shrunken": details.get("shrunken", np.nan),
         "clusters": details.get("clusters", np.nan),
         "few": details.get("clusters", MIN_CLUSTERS) < MIN_CLUSTERS,
-        "verdict": None if verdict is None else str(verdict),
+        "verdict": str(verdict) if verdict is not None and verdict.counts else None,
         "method": estimate.method,
         "lab": lab_status.of_result(result).short,
     }

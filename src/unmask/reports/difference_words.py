@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.answer.answer import OVERALL
 from unmask.answer.scales import SCALES
 from unmask.reports.columns import SURE, Column, p_value, words
 
@@ -33,15 +34,22 @@ def by_bias_type(frame: pd.DataFrame) -> list[str]:
         sure = leads[leads.verdict != NONE].to_dict("records")
         alike = leads[leads.verdict == NONE].bias_type.tolist()
         parts = [
-            f"{second} {PHRASES[row['verdict']]} {first} about {row['bias_type']} ({measured(row)})"
+            f"{second} {PHRASES[row['verdict']]} {first} {_about(row['bias_type'])} "
+            f"({measured(row)})"
             for row in sure
         ]
         if alike:
-            on = _listed(alike)
             between = "" if parts else f" between {first} and {second}"
-            parts.append(f"no difference{between} is shown about {on}")
+            on = f"{OVERALL} or " if OVERALL in alike else ""
+            rest = [name for name in alike if name != OVERALL]
+            on = f"{on}about {_listed(rest)}" if rest else OVERALL
+            parts.append(f"no difference{between} is shown {on}")
         out.append("; ".join(parts) + ".")
     return [text[:1].upper() + text[1:] if text.startswith("no ") else text for text in out[:PAIRS]]
+
+
+def _about(bias_type: str) -> str:
+    return OVERALL if bias_type == OVERALL else f"about {bias_type}"
 
 
 def _pairs(frame: pd.DataFrame) -> Any:
@@ -56,9 +64,9 @@ def _listed(names: list[str]) -> str:
 def measured(row: Any) -> str:
     """What was measured before and after, and the difference with its interval."""
     unit = SCALES[row["compared"]]
-    digits = 0 if unit.head == "score" else unit.digits
+    digits = 0 if unit.share else unit.digits
     a, b = (f"{unit.show(row[k]):.{digits}f}" for k in "ab")
-    what = " of 100 pairs" if unit.head == "score" else ""
+    what = " % of the pairs" if unit.share else ""
     head = "" if what else f"{unit.head} "
     change = unit.change(row["difference"], row["low"], row["high"], digits=digits)
     return f"{head}{a} to {b}{what}, {change}"

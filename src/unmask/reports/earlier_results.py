@@ -15,6 +15,7 @@ from unmask.measures import MEASURES
 
 SCHEMA = 3  # the version that is written
 WORDS = {"cannot tell": "inconclusive", "not by more": "negligible"}
+GONE = ("shared", "shrunken")
 DETAILS = {"detectable": "mde", "p_run": "p_corrected", "p_holm": "p_corrected"}
 COLUMNS = {"family": "group_pair", "side": "group", "frame": "template", "pull": "influence"}
 
@@ -53,15 +54,19 @@ def _from_second(record: Mapping[str, Any]) -> dict[str, Any]:
         category: _verdict(v, category, {**record, **estimates, **single})
         for category, v in record.get("verdicts", {}).items()
     }
-    return {**record, **estimates, **single, "verdicts": verdicts}
+    extras = {_extra(name): e for name, e in estimates["extras"].items()}
+    return {**record, **estimates, "extras": extras, **single, "verdicts": verdicts}
+
+
+def _extra(name: str) -> str:
+    """The name of an extra: the share without word preference was called the stereotype."""
+    kind, mark, category = name.partition(":")
+    return f"adjusted{mark}{category}" if kind == "stereotype" else name
 
 
 def _estimate(record: Mapping[str, Any]) -> dict[str, Any]:
     details = {DETAILS.get(k, k): v for k, v in record["more"].items()}
-    shared = details.get("shared")
-    if isinstance(shared, Mapping) and "frames" in shared:
-        details["shared"] = {"templates" if k == "frames" else k: v for k, v in shared.items()}
-    return {**record, "more": details}
+    return {**record, "more": {k: v for k, v in details.items() if k not in GONE}}
 
 
 def _verdict(given: Mapping[str, Any], category: str, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
     """Models side by side on what all of them were measured by, the least biased first.
 
     `distance` is the root mean square over measures of the distance from the ideal, in units of
-    what matters (3 points, or 0.2 d, unless the run says otherwise), with the part taken off that a
+    what matters (5 points, or 0.2 d, unless the run says otherwise), with the part taken off that a
     fair model would have by noise alone. `rank` counts the models that are surely nearer, plus one,
     so that models which cannot be told apart share it; `rank_high` is the last that it may have
     (simultaneous 95 % intervals). `biased` counts the verdicts. Only measures and data that every
@@ -98,7 +98,7 @@ def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> p
 
 def _in_units(result: Result) -> tuple[float, float]:
     """How far the judged estimate is from its ideal, and its error, in units of what matters."""
-    estimate = judged_estimate(result)[1]
+    estimate = judged_estimate(result)
     known = result.verdicts.get("")
     least = known.matters if known else SCALES[result.compared].coarse
     return (estimate.value - (estimate.ideal or 0.0)) / least, estimate.se / least

@@ -102,13 +102,13 @@ def _score(result: Result, estimate: Estimate) -> str:
 
 def _stereotype(result: Result, estimate: Estimate) -> list[str]:
     """What the verdict is about, where it is another number than the score."""
-    even = result.extras.get("stereotype")
-    if even is None or abs(even.value - estimate.value) < VISIBLE:
+    adjusted = result.extras.get("adjusted")
+    if adjusted is None or abs(adjusted.value - estimate.value) < VISIBLE:
         return []
-    span = "" if math.isnan(even.low) else f" [{even.low:.1f}, {even.high:.1f}]"
+    span = "" if math.isnan(adjusted.low) else f" [{adjusted.low:.1f}, {adjusted.high:.1f}]"
     return [
-        f"With the items of both groups weighing alike it is {even.value:.1f}{span}: a liking for "
-        "a group's word cancels, and the verdict is about this."
+        f"Without the preference for one group's word it is {adjusted.value:.1f}{span}; the "
+        "verdict is about this."
     ]
 
 
@@ -120,8 +120,8 @@ def _margin(result: Result) -> list[str]:
         return []
     span = "" if math.isnan(mean.low) else f" [{mean.low:.2f}, {mean.high:.2f}]"
     return [
-        "On average, with outliers drawn in, the stereotype's sentence scores "
-        f"{mean.value:+.2f}{span} higher ({unit})."
+        "On average, without the word preference and with outliers drawn in, the stereotype's "
+        f"sentence scores {mean.value:+.2f}{span} higher ({unit})."
     ]
 
 

@@ -5,8 +5,8 @@ cluster's items is added up before it is squared, so items that share a word or 
 what they are.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,9 +17,10 @@ from unmask.stats.student_t import quantile
 from unmask.types import Floats
 
 Codes = NDArray[np.int64]
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 SMALL_TABLE = 1_000  # numbers of which a table is small
-MOST_KNOWN = 1_000_000  # numbers that are kept for a design, times a few
+COLUMNS = ("cluster", "category", "group_pair", "group", "template")  # of an items table
+MOST_CACHED = 1_000_000  # numbers that are cached for a design, times a few
 
 
 def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
@@ -48,48 +49,78 @@ def widest(some: Iterable[Variance]) -> Variance:
     return max(some, key=lambda v: quantile(0.975, v.df) ** 2 * v.value)
 
 
-class Known:
-    """What is made once and asked for again: of the same items there are many results.
+class Memo:
+    """Values computed once and reused: many results rest on the same items.
 
-    What is made of something known has a part in its room, so that there is a bound for all.
+    Values derived from a cached one share its room, so that one bound holds for all.
     """
 
-    def __init__(self, within: "Known | None" = None) -> None:
-        self.root: Known = self if within is None else within.root
-        self.made: dict[Hashable, Any] = {}
-        self.used = 0  # numbers that are kept, of all that share the room: counted in the root
+    def __init__(self, within: "Memo | None" = None) -> None:
+        self.root: Memo = self if within is None else within.root
+        self.values: dict[Hashable, Any] = {}
+        self.used = 0  # numbers that all sharing the room have cached; counted in the root
 
-    def once(self, key: Hashable, size: int, make: Callable[[], Made]) -> Made:
-        """What is known by a key, or is made now, of `size` items; what has no room is not kept."""
-        if key in self.made:
-            known: Made = self.made[key]
-            return known
-        found = make()
-        if size > MOST_KNOWN:
-            return found
-        if self.root.used + size > MOST_KNOWN:  # all is made anew
-            self.made.clear()
-            self.root.made.clear()
+    def get(self, key: Hashable, size: int, compute: Callable[[], Value]) -> Value:
+        """Return the cached value of a key, or compute it; `size` is its number of items."""
+        if key in self.values:
+            cached: Value = self.values[key]
+            return cached
+        value = compute()
+        if size > MOST_CACHED:
+            return value
+        if self.root.used + size > MOST_CACHED:
+            self.values.clear()
+            self.root.values.clear()
             self.root.used = 0
-        self.made[key] = found
+        self.values[key] = value
         self.root.used += size
-        return found
+        return value
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Clusters of items [n], the strata they lie in [n], and what they are crossed with [n].
+    """How items depend on each other, as codes [n].
 
-    Strata (a family of words and its side) are fixed: other items would have the same. They count
-    only if every cluster lies in one of them. `crossed` are templates that many clusters share;
-    they are a sample as well, drawn within `families`. `known` is what was made of these.
+    Args:
+        clusters: What items share by construction: the word, the writer, the target term.
+        strata: The target group within its group pair. Strata are fixed: other items would have
+            the same. They count only if every cluster lies in one of them.
+        templates: Sentence templates that many clusters share: a sample as well, within `pairs`.
+        pairs: The group pair, within its category; the category where there is none.
+        signs: +1 where the stereotype is about the first group of a pair, -1 where about the
+            second, 0 where that is unknown.
+        categories: The bias type of each item.
+        memo: Values derived from the design.
     """
 
     clusters: Codes
     strata: Codes | None = None
-    crossed: Codes | None = None
-    families: Codes | None = None
-    known: Known = field(default_factory=Known, compare=False, repr=False)
+    templates: Codes | None = None
+    pairs: Codes | None = None
+    signs: Codes | None = None
+    categories: Codes | None = None
+    memo: Memo = field(default_factory=Memo, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], memo: Memo | None = None) -> "Design":
+        """The design of items from their columns: cluster, category, group pair, group, template.
+
+        Groups are strata, and templates a sample, where every item names one.
+        """
+        names = {k: np.array([str(v) for v in columns[k]], object) for k in COLUMNS}
+        cluster, category, pair, group, template = (codes(names[k]) for k in COLUMNS)
+        pair = codes(category * (int(pair.max()) + 1) + pair)
+        grouped = (names["group"] != "").all()
+        shared = (names["template"] != "").all() and template.max() > 0
+        return cls(
+            cluster,
+            codes(pair * (int(group.max()) + 1) + group) if grouped else None,
+            template if shared else None,
+            pair,
+            _signs(pair, names["group"]),
+            category,
+            Memo() if memo is None else memo,
+        )
 
     @property
     def count(self) -> int:
@@ -97,27 +128,31 @@ class Design:
         return int(self.clusters.max()) + 1
 
     def chosen(self, kept: NDArray[np.bool_]) -> "Design":
-        """The same for some of the items."""
+        """The design of some of the items."""
         key = ("chosen", kept.tobytes())
-        return self.known.once(key, len(kept), lambda: self._chosen(kept))
+        return self.memo.get(key, len(kept), lambda: self._chosen(kept))
 
     def _chosen(self, kept: NDArray[np.bool_]) -> "Design":
-        parts = (self.clusters, self.strata, self.crossed, self.families)
-        some = Design(*(None if p is None else codes(p[kept]) for p in parts))  # type: ignore[arg-type]
-        return replace(some, known=Known(self.known))
+        parts = (self.clusters, self.strata, self.templates, self.pairs, self.categories)
+        clusters, strata, templates, pairs, categories = (
+            None if p is None else codes(p[kept]) for p in parts
+        )
+        assert clusters is not None
+        signs = None if self.signs is None else self.signs[kept]
+        return Design(clusters, strata, templates, pairs, signs, categories, Memo(self.memo))
 
     def variance(self, influence: Floats, weight: Floats | None = None) -> Variance:
         """The variance of a statistic from the influence [n] of its items, which have weights [n].
 
-        A large cluster draws the mean to itself and seems nearer to it than it is: its pull is
+        A large cluster draws the mean to itself and seems nearer to it than it is: its influence is
         scaled up (CR2), and clusters of unequal weight count as fewer degrees of freedom.
         """
         weight = np.ones(len(influence)) if weight is None else weight
         by_cluster = _between(influence, weight, self.clusters, self.strata)
-        if self.crossed is None or by_cluster.df < 1:
+        if self.templates is None or by_cluster.df < 1:
             return by_cluster
-        across = _between(influence, weight, self.crossed, self.families)
-        cells = codes(self.clusters * (int(self.crossed.max()) + 1) + self.crossed)
+        across = _between(influence, weight, self.templates, self.pairs)
+        cells = codes(self.clusters * (int(self.templates.max()) + 1) + self.templates)
         inside = _between(influence, weight, cells, self.strata).value
         value = by_cluster.value + across.value - inside
         if across.df < 1:
@@ -127,6 +162,26 @@ class Design:
             spread = by_cluster.value**2 / by_cluster.df + across.value**2 / across.df
             both.append(Variance(value, (by_cluster.value + across.value) ** 2 / spread))
         return widest(both)
+
+
+def _signs(pair: Codes, group: NDArray[Any]) -> Codes:
+    """+1 for the first group of each pair by name, -1 for the second; 0 where that is unknown.
+
+    A pair of which the items name one group alone has the order of the whole set, where that has
+    two groups. Of three groups no two are each other's opposite.
+    """
+    order = sorted({*group.tolist()} - {""})
+    present: dict[int, set[str]] = {}
+    for number, name in zip(pair.tolist(), group.tolist(), strict=True):
+        present.setdefault(number, set()).add(name)
+    signs: dict[tuple[int, str], int] = {}
+    for number, groups in present.items():
+        known = sorted(groups - {""})
+        known = order if len(known) == 1 and len(order) == 2 else known
+        if len(known) < 3:
+            signs |= {(number, name): s for name, s in zip(known, (1, -1), strict=False)}
+    pairs = zip(pair.tolist(), group.tolist(), strict=True)
+    return np.array([signs.get(key, 0) for key in pairs], np.int64)
 
 
 def as_design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:

@@ -12,7 +12,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Design, Variance, as_design
-from unmask.stats.crossed import fitted
+from unmask.stats.crossed import Crossed
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import DEFAULTS, MIN_CLUSTERS, student, weights, wilson
 from unmask.stats.student_t import beyond, quantile
@@ -56,7 +56,7 @@ def paired_difference(
     if _shares(first, second):
         estimate = _within_range(estimate, scale, resampling)
     p = estimate.p
-    if design.crossed is None:  # signs of words alone would not see that frames are a sample
+    if design.templates is None:  # signs of words alone ignore that templates are a sample
         p = sign_flip(weight * difference, design.clusters, resampling=resampling)
     return replace(
         estimate, method="paired " + estimate.method, p=p, more={**estimate.more, **details}
@@ -251,15 +251,18 @@ class Bias(NamedTuple):
 
 
 class PairedAnswers:
-    """Yes-no answers of two runs to the same items [n], under one model of words and frames.
+    """Yes-no answers of two runs to the same items [n], under one model of words and templates.
 
-    What words and frames do to the difference is estimated once from all items
-    (`stats/crossed.py`), so that a part with two frames borrows it from the others.
+    Where the word preference of each run was subtracted from its margins (`adjusted`), what is
+    uncertain about it counts.
     """
 
-    def __init__(self, first: Floats, second: Floats, design: Design) -> None:
-        self.design, self.values = design, (second - first, second + first - 1)
-        self.fits = [fitted(v, design, answers=False) for v in self.values]
+    def __init__(
+        self, first: Floats, second: Floats, design: Design, adjusted: bool = False
+    ) -> None:
+        self.design, self.adjusted = design, adjusted
+        self.values = (second - first, second + first - 1)
+        self.fits = [Crossed.of(design).fit(v) for v in self.values]
 
     def bias(self, weight: Floats, resampling: Resampling = DEFAULTS) -> Bias:
         """Difference and total in points, of the items that have a weight [n]; these add to 1."""
@@ -268,7 +271,7 @@ class PairedAnswers:
 
     def _estimate(self, k: int, weight: Floats, resampling: Resampling) -> Estimate:
         values, chosen = self.values[k], weight > 0
-        over = self.fits[k].variance(weight)
+        over = self.fits[k].mean(weight, adjust=self.adjusted, share=True).variance
         part = self.design.chosen(chosen)
         least = _least(values[chosen], weight[chosen], part)
         if least > over.value:  # too little has changed for its spread to be seen
@@ -282,7 +285,7 @@ class PairedAnswers:
             part.count,
             ideal=0.0,
             resampling=resampling,
-            method="paired t, crossed words and frames",
+            method="paired t over words and templates",
         )
         estimate = _within_range(estimate, scale, resampling)
         changed = {"changed": (float(weight @ np.abs(values)), scale)}

@@ -1,446 +1,486 @@
-"""One model of a measure's answers: items share words (or writers) and frames.
+"""Means over items that share words (or writers), group pairs and sentence templates.
 
-An answer y (the stereotype is preferred: 1, 0, or a half) has the mean m of its cell (a family of
-words and its side) and the variance v = m(1 - m). Two items of one word are correlated, and so are
-two of one frame; both correlations are estimated once from all items, by the method of moments,
-so that a category with two frames borrows what frames do elsewhere. From them follows the variance
-of any weighted share, with Satterthwaite's degrees of freedom.
+The value of an item is modelled as
+
+    value = stereotype + sign * word preference + word + template + noise
+
+where the sign says which group of a pair the stereotype is about. A word preference belongs to a
+unit: a group pair, or a template of it where every template has stereotypes about both groups. It
+cancels where both groups have equally many items. Elsewhere it is estimated, by partial pooling
+over the units (empirical Bayes; the variance between units is its posterior mean under a flat prior
+on the standard deviation, Gelman 2006), and subtracted with its uncertainty.
+
+The variance of a mean has three parts: words, from the residuals about the cells (unit and group),
+added up by word before they are squared and corrected for leverage (Bell and McCaffrey 2002);
+templates, from the spread of their balanced means within a category, pooled over all categories;
+and what partial pooling leaves of the word preference. The variance of words in one category is
+moderated by those of the others (Smyth 2004), since a category may have few words. Degrees of
+freedom are Satterthwaite's (1946).
 """
 
 import math
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import digamma, polygamma
 
-from unmask.stats.clustering import Codes, Design, Known, Variance, codes, stratum_of
-from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS, wilson
-from unmask.stats.student_t import beyond, quantile
-from unmask.types import Floats
+from unmask.stats.clustering import Codes, Design, Variance, codes
+from unmask.stats.intervals import DEFAULTS, ShareVariance, share_variance, student, weights_of
+from unmask.types import Estimate, Floats
 
-# What frames are assumed to do until they are seen: their correlation, and as how many degrees of
-# freedom this counts. Frames that differ by .5 logits have 0.06; the bundled model's, 0 to 0.015.
-ASSUMED_FRAMES = 0.05
-FRAMES_WEIGH = 4.0
-MIN_CELL = 4  # items of a cell that has a mean of its own
-DENSE = 100_000  # numbers of a table that is written out
-MOST_ERRORS = 1e9  # standard errors beyond which p is 0
+POOLED_UNITS = 3  # fewer units of both groups are not pooled
+GRID = 200  # standard deviations between units that the posterior is summed over
+INNER = 0.7  # of the distances from their cell's location are within the bound of scores
+NORMAL_BOUND = 1.0364  # that quantile of normal distances, in standard deviations
+LEAST_CATEGORIES = 4  # variances from which a usual one is estimated
+MOST_PRIOR = 30.0  # degrees of freedom that it counts as, at most
+STEPS = 40  # of the iteration that finds the locations
 
 
-class Weighted(NamedTuple):
-    """What weights of items make of cells and units, whatever the answers are.
+class WordPreference(NamedTuple):
+    """The preference for the first group's word in each unit [units], in the unit of the values.
 
-    `some` are the items that weigh, `which` [some] their cell among those `present` [k]; `sizes`,
-    `by_cell` and `alone` [k] are its items, weight and squared weights; `shared` [k, k] are the
-    products of weights over pairs of one unit, and `counts` the units, of each kind.
+    `kept` is the share of a unit's own estimate in it, `pooled` the weight of a unit in the common
+    mean; `between` is the variance between units with its degrees of freedom. `noise` is the
+    sampling variance of each unit's own estimate.
     """
 
-    some: Codes
-    present: Codes
-    which: Codes
-    weight: Floats
-    sizes: Floats
-    by_cell: Floats
-    alone: Floats
-    shared: tuple[Floats, ...]
-    counts: tuple[int, ...]
+    values: Floats
+    kept: Floats
+    pooled: Floats
+    between: Variance
+    noise: Floats
 
-    @classmethod
-    def of(cls, weight: Floats, cells: Codes, units: tuple[Codes, ...]) -> "Weighted":
-        """Of weights [n], cells [n] and units [n] of each kind."""
-        some = np.flatnonzero(weight)
-        present, which = np.unique(cells[some], return_inverse=True)
-        weight = weight[some]
-        sizes = np.bincount(which).astype(float)
-        by_cell, alone = (np.bincount(which, weights=w).astype(float) for w in (weight, weight**2))
-        numbers = [codes(u[some]) for u in units]
-        shared = tuple(_by_cell(weight, which, u) for u in numbers)
-        counts = tuple(int(u.max()) + 1 for u in numbers)
-        return cls(some, present, which, weight, sizes, by_cell, np.diag(alone), shared, counts)
+    @property
+    def size(self) -> float:
+        """The root mean square over units that have both groups, without its noise."""
+        known = np.isfinite(self.noise)
+        if not known.any():
+            return 0.0
+        return float(np.sqrt(np.mean(self.values[known] ** 2)))
+
+
+class CrossedMean(NamedTuple):
+    """A weighted mean, and the parts of its variance.
+
+    `alone` is the part of `words` that items add independently of each other.
+    """
+
+    value: float
+    words: Variance
+    alone: float
+    templates: Variance
+    preference: Variance
+    counts: tuple[int, int]
+
+    @property
+    def variance(self) -> Variance:
+        """The sum of all parts."""
+        parts = (self.words, self.templates, self.preference)
+        total = sum(v.value for v in parts)
+        noise = sum(v.value**2 / max(v.df, 1.0) for v in parts)
+        return Variance(total, total**2 / noise if noise > 0 else 0.0)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What planning needs: how the variance would change with more words or templates."""
+        words, templates = self.counts
+        return {
+            "words": {"count": words, "variance": self.words.value, "df": self.words.df},
+            "templates": {
+                "count": templates,
+                "variance": self.templates.value,
+                "df": self.templates.df,
+            },
+            "alone": self.alone,
+            "preference": self.preference.value,
+        }
 
 
 @dataclass(frozen=True)
 class Crossed:
-    """Answers `values` [n], their `cells` [n], and the units that they share: words, then frames.
+    """The design of items [n] as a model takes it; `of` caches it with the design."""
 
-    `correlations` has one for each kind of unit, `df` the degrees of freedom of its estimate;
-    `seen` are those of the data alone, without what is assumed of frames. `known` is what was made
-    of cells and units before, and may be shared by fits of the same units.
-    """
+    design: Design
 
-    values: Floats
-    cells: Codes
-    units: tuple[Codes, ...]
-    correlations: tuple[float, ...]
-    df: tuple[float, ...]
-    seen: tuple[float, ...]
-    known: Known = field(default_factory=Known, compare=False, repr=False)
-
-    def weighted(self, weight: Floats) -> Weighted:
-        """What weights [n] make of the cells and units."""
-        key = ("weighted", self._cells_key, weight.tobytes())
-        make = partial(Weighted.of, weight, self.cells, self.units)
-        return self.known.once(key, len(weight), make)
+    @staticmethod
+    def of(design: Design) -> "Crossed":
+        """The model of a design, built once."""
+        return design.memo.get("crossed", len(design.clusters), lambda: Crossed(design))
 
     @cached_property
-    def _cells_key(self) -> bytes:
-        return self.cells.tobytes()
+    def pair(self) -> Codes:
+        """The group pair of each item."""
+        pairs = self.design.pairs
+        return np.zeros(len(self.design.clusters), np.int64) if pairs is None else pairs
 
-    def share(self, weight: Floats) -> "StratifiedShare":
-        """The weighted share and its variance; weights [n] add up to 1."""
-        given = self.weighted(weight)
-        parts = given.weight * self.values[given.some]
-        return StratifiedShare(
-            math.fsum(parts),
-            given.by_cell,
-            np.bincount(given.which, weights=parts) / given.by_cell,
-            given.sizes,
-            given.alone,
-            tuple(r * s for r, s in zip(self.correlations, given.shared, strict=True)),
-            self.df,
-            (self._whole[0][given.present], self._whole[1][given.present]),
+    @cached_property
+    def sign(self) -> Codes:
+        """Which group of its pair the stereotype is about: +1, -1, or 0 where that is unknown."""
+        signs = self.design.signs
+        return np.zeros(len(self.pair), np.int64) if signs is None else signs
+
+    @cached_property
+    def unit(self) -> Codes:
+        """What a word preference belongs to: a group pair, or a template of it."""
+        templates = self.design.templates
+        if templates is None:
+            return codes(self.pair)
+        unit = codes(self.pair * (int(templates.max()) + 1) + templates)
+        groups = ((self.sign == s).astype(float) for s in (1, -1))
+        both = np.minimum(*(np.bincount(unit, weights=g) for g in groups))
+        paired = np.ones(int(self.pair.max()) + 1, bool)
+        np.logical_and.at(paired, self.pair, both[unit] > 1)
+        return codes(np.where(paired[self.pair], unit, int(unit.max()) + 1 + self.pair))
+
+    @cached_property
+    def stratum(self) -> Codes:
+        """The target group of each item within its group pair."""
+        strata = self.design.strata
+        own = self.sign + 1 if strata is None else strata
+        return codes(self.pair * (int(own.max()) + 1) + own)
+
+    @cached_property
+    def cell(self) -> Codes:
+        """Unit and target group: items of one cell differ by word and noise alone."""
+        return codes(self.unit * (int(self.stratum.max()) + 1) + self.stratum)
+
+    @cached_property
+    def cell_size(self) -> Floats:
+        """The number of items of each cell."""
+        return np.bincount(self.cell).astype(float)
+
+    @cached_property
+    def leverage(self) -> Floats:
+        """The share of an item's cluster in its cell [n]."""
+        cluster = self.design.clusters
+        part = codes(self.cell * (int(cluster.max()) + 1) + cluster)
+        return np.asarray(np.bincount(part)[part] / self.cell_size[self.cell])
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether every cluster lies in one stratum."""
+        cluster = self.design.clusters
+        return len(np.unique(self.stratum * self.design.count + cluster)) == self.design.count
+
+    @cached_property
+    def contrast(self) -> Floats:
+        """Weights [n] that give each unit's own word preference as a sum; 0 without both groups."""
+        first, second = self._by_group
+        with np.errstate(divide="ignore"):
+            halves = np.where(self.sign > 0, 0.5 / first[self.unit], -0.5 / second[self.unit])
+        return np.where((self.sign != 0) & self.both[self.unit], halves, 0.0)
+
+    @cached_property
+    def both(self) -> Any:
+        """Whether a unit has stereotypes about both groups [units]."""
+        return np.minimum(*self._by_group) > 0
+
+    @cached_property
+    def _by_group(self) -> tuple[Floats, Floats]:
+        first, second = ((self.sign == s).astype(float) for s in (1, -1))
+        return (
+            np.bincount(self.unit, weights=first).astype(float),
+            np.bincount(self.unit, weights=second).astype(float),
         )
 
-    def variance(self, weight: Floats) -> Variance:
-        """The variance of a weighted mean of values other than yes or no; weights add up to 1."""
-        return self.share(weight).variance(self._spread[self.weighted(weight).present])
+    # ---------------------------------------------------------------- scores
 
-    @cached_property
-    def _spread(self) -> Floats:
-        """The variance of a value in every cell, over all items."""
-        means, sizes = self._whole
-        squares = np.bincount(self.cells, weights=(self.values - means[self.cells]) ** 2)
-        return np.asarray(squares / np.maximum(sizes - 1, 1))
+    def robust(self, margins: Floats) -> tuple[Floats, float]:
+        """Margins as bounded scores in robust standard deviations, and that unit.
 
-    @cached_property
-    def _whole(self) -> tuple[Floats, Floats]:
-        """Mean and size of every cell, over all items: what the variance of an answer is from."""
-        sizes = np.bincount(self.cells).astype(float)
-        return np.bincount(self.cells, weights=self.values) / sizes, sizes
-
-    def described(self, weight: Floats, share: "StratifiedShare") -> dict[str, Any]:
-        """What a plan needs to know of a share: the variance of an answer, and words and frames.
-
-        For both their number, their correlation, and the degrees of freedom of its estimate.
+        Each cell has Huber's (1964) location, whose bound is the INNER quantile of all distances
+        from it. A score is the location plus the bounded distance over the share of distances
+        within the bound: the mean of the scores of a cell is its location, and their variance is
+        that of the location.
         """
-        alone = np.diag(share.alone)
-        out: dict[str, Any] = {"spread": float(alone @ share.spread / alone.sum())}
-        counts = self.weighted(weight).counts
-        kinds = zip(("words", "templates"), counts, self.correlations, self.seen, strict=False)
-        return out | {k: {"count": n, "correlation": r, "df": df} for k, n, r, df in kinds}
+        middle, bound = self._means(margins), 0.0
+        for step in range(STEPS):
+            away = margins - middle[self.cell]
+            if step < STEPS // 2:
+                bound = float(np.quantile(np.abs(away), INNER))
+            bounded = np.clip(away, -bound, bound)
+            middle = middle + np.bincount(self.cell, weights=bounded) / self.cell_size
+        away = margins - middle[self.cell]
+        unit = bound / NORMAL_BOUND or float(np.std(away)) or 1.0
+        inside = max(float(np.mean(np.abs(away) <= bound * (1 + 1e-9))), 0.1)
+        return (middle[self.cell] + np.clip(away, -bound, bound) / inside) / unit, unit
 
+    # ---------------------------------------------------------------- word preference
 
-def _by_cell(weight: Floats, cells: Codes, units: Codes) -> Floats:
-    """Over pairs of items of one unit, the products of their weights, summed by their cells."""
-    width, height = int(cells.max()) + 1, int(units.max()) + 1
-    if width * height <= DENSE:  # a table of its own is faster than one that leaves out zeros
-        flat = np.bincount(units * width + cells, weights=weight, minlength=width * height)
-        dense = flat.reshape(height, width)
-        product = dense.T @ dense
-    else:
-        table = _crossed(units, cells, weight)
-        product = (table.T @ table).toarray()
-    return np.asarray(product - np.diag(np.bincount(cells, weights=weight**2)))
+    def preference(self, scores: Floats) -> WordPreference:
+        """The word preference of each unit, by partial pooling."""
+        own = np.bincount(self.unit, weights=self.contrast * scores)
+        noise = self._noise(scores)
+        if self.both.sum() < POOLED_UNITS:
+            kept = self.both.astype(float)
+            pooled = np.zeros(len(own))
+            return WordPreference(kept * own, kept, pooled, Variance(0.0, 1.0), noise)
+        between = _between_units(own[self.both], noise[self.both])
+        kept, pooled = np.zeros(len(own)), np.zeros(len(own))
+        kept[self.both] = between / (between + noise[self.both])
+        pooled[self.both] = 1 / (between + noise[self.both])
+        pooled /= pooled.sum()
+        values = kept * own + (1 - kept) * float(pooled @ own)
+        df = float(self.both.sum() - 1)
+        return WordPreference(values, kept, pooled, Variance(between, df), noise)
 
+    def _noise(self, scores: Floats) -> Floats:
+        """The sampling variance of each unit's own word preference; infinite without both."""
+        residuals = scores - self._means(scores)[self.cell]
+        squares = float(np.sum(residuals**2))
+        free = max(1, len(scores) - len(self.cell_size))
+        by_cluster = np.bincount(self.design.clusters, weights=residuals)
+        effect = max(1.0, float(np.sum(by_cluster**2)) / squares) if squares > 0 else 1.0
+        first, second = (np.maximum(size, 1) for size in self._by_group)
+        noise = squares / free * effect / 4 * (1 / first + 1 / second)
+        return np.where(self.both, noise, np.inf)
 
-def _crossed(rows: Codes, columns: Codes, weight: Floats) -> Any:
-    """Weights summed by row and column, as a sparse table."""
-    shape = int(rows.max()) + 1, int(columns.max()) + 1
-    return coo_array((weight, (rows, columns)), shape=shape).tocsr()
+    def _means(self, values: Floats) -> Floats:
+        return np.bincount(self.cell, weights=values) / self.cell_size
+
+    def adjusted(self, weight: Floats, preference: WordPreference) -> tuple[Floats, float]:
+        """Weights [n] of the mean without word preference, and the variance that is left of it.
+
+        The mean of values less sign times word preference is a sum over all items, since the word
+        preferences are. `left` is that variance: what pooling gets wrong, for values in the unit of
+        the preference.
+        """
+        imbalance = np.bincount(self.unit, weights=weight * self.sign)
+        if not preference.pooled.any():
+            imbalance = np.where(self.both, imbalance, 0.0)
+        borrowed = float(np.sum(imbalance * (1 - preference.kept)))
+        used = imbalance * preference.kept + borrowed * preference.pooled
+        error = borrowed * preference.pooled - imbalance * (1 - preference.kept)
+        left = float(np.sum(error**2)) * preference.between.value
+        return weight - used[self.unit] * self.contrast, left
+
+    # ---------------------------------------------------------------- variance
+
+    def residuals(self, values: Floats) -> Floats:
+        """Values less the mean of their cell, scaled up by the leverage of their cluster."""
+        apart = values - self._means(values)[self.cell]
+        free = max(1, len(values) - len(self.cell_size))
+        usual = math.sqrt(float(np.sum(apart**2)) / free)
+        return np.where(
+            self.leverage < 1, apart / np.sqrt(np.maximum(1 - self.leverage, 1e-9)), usual
+        )
+
+    def words(self, residuals: Floats, weight: Floats) -> tuple[Variance, float]:
+        """The variance that words (or writers) add, and the part that single items add."""
+        cluster = self.design.clusters
+        sums = np.bincount(cluster, weights=weight * residuals)
+        sizes = np.bincount(cluster, weights=weight**2)
+        used = np.abs(weight) > 1e-12
+        lost = len(np.unique(self.stratum[used])) if self.nested else 1
+        effective = float(np.sum(sizes) ** 2 / np.sum(sizes**2))
+        alone = float(np.sum((weight * self._within_words(residuals)) ** 2))
+        return Variance(float(np.sum(sums**2)), max(1.0, effective - lost)), alone
+
+    def _within_words(self, residuals: Floats) -> Floats:
+        """Residuals less their mean over the templates of a word; those of single items as is."""
+        cluster = self.design.clusters
+        word = codes(self.stratum * (int(cluster.max()) + 1) + cluster)
+        size = np.bincount(word)[word]
+        means = np.bincount(word, weights=residuals)[word] / size
+        scaled = (residuals - means) * np.sqrt(size / np.maximum(size - 1, 1))
+        return np.where(size > 1, scaled, residuals)
+
+    @cached_property
+    def template(self) -> Codes | None:
+        """The template of each item within its category, where categories have several."""
+        templates = self.design.templates
+        if templates is None:
+            return None
+        return codes(self.category * (int(templates.max()) + 1) + templates)
+
+    @cached_property
+    def category(self) -> Codes:
+        """The category (bias type) of each item."""
+        categories = self.design.categories
+        return np.zeros(len(self.pair), np.int64) if categories is None else categories
+
+    @cached_property
+    def _block(self) -> Codes:
+        """The block of each template [templates]: those that occur with the same group pairs."""
+        assert self.template is not None
+        count = int(self.template.max()) + 1
+        links = np.unique(np.column_stack([self.template, count + self.pair]), axis=0)
+        size = count + int(self.pair.max()) + 1
+        graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(size, size))
+        return codes(connected_components(graph, directed=False)[1][:count].astype(np.int64))
+
+    def template_variance(self, values: Floats, preference: WordPreference) -> Variance:
+        """The variance between templates, pooled over the blocks that have several.
+
+        From balanced means of the templates less the noise of items in them.
+        """
+        if self.template is None:
+            return Variance(0.0, 1.0)
+        template, block = self.template, self._block
+        several = np.bincount(block)[block] > 1
+        if not several.any():
+            return Variance(0.0, 1.0)
+        weight = self.balanced(preference)
+        total = np.bincount(template, weights=weight)
+        strata = np.bincount(self.stratum, weights=values) / np.bincount(self.stratum)
+        mean = np.bincount(template, weights=weight * (values - strata[self.stratum])) / total
+        residuals = values - self._means(values)[self.cell]
+        alone = (weight * self._within_words(residuals)) ** 2
+        noise = np.bincount(template, weights=alone) / total**2
+        count = np.bincount(block)[block].astype(float)[several]
+        centre = np.bincount(block[several], weights=mean[several] / count)
+        squares = (mean[several] - centre[block[several]]) ** 2
+        df = float(np.sum(1 - 1 / count))
+        spread = float(np.sum(squares - noise[several] * (1 - 1 / count)))
+        return Variance(max(0.0, spread / df), df)
+
+    def balanced(self, preference: WordPreference) -> Floats:
+        """The adjusted weight of each item in the mean of its own category."""
+        out = np.zeros(len(self.pair))
+        for category in range(int(self.category.max()) + 1):
+            mine = self.category == category
+            weight, _ = self.adjusted(mine / mine.sum(), preference)
+            out[mine] = weight[mine]
+        return out
+
+    def fit(
+        self, values: Floats, preference: WordPreference | None = None, scale: float = 1.0
+    ) -> "Fit":
+        """The model of some values; `scale` turns the unit of the preference into theirs."""
+        known = self.preference(values) if preference is None else preference
+        return Fit(self, values, known, scale)
 
 
 @dataclass(frozen=True)
-class StratifiedShare:
-    """A share, its `value`, over cells [k], each with its weight, mean and size.
+class Fit:
+    """A model of values [n]: the mean of any items, with its variance."""
 
-    The variance is a quadratic form in the standard deviations of an answer in each cell: `alone`
-    [k, k] for independent items, and `shared` for what words, and frames, add, with degrees of
-    freedom `df`. `whole` has the mean and size of each cell over all items, from which the variance
-    of an answer is taken: a part may have one item of a cell. The interval is Wilson's with as many
-    items as that variance leaves. Of two cells (the sides of one family) it is made of theirs (Zou
-    and Donner 2008): a side at 100 % can only be lower, and the interval of the whole has to know.
-    """
-
-    value: float
-    weight: Floats
-    means: Floats
-    sizes: Floats
-    alone: Floats
-    shared: tuple[Floats, ...]
-    df: tuple[float, ...]
-    whole: tuple[Floats, Floats]
+    crossed: Crossed
+    values: Floats
+    preference: WordPreference
+    scale: float = 1.0
 
     @cached_property
-    def share(self) -> float:
-        """The share itself."""
-        value = self.value
-        return value if 1e-12 < value < 1 - 1e-12 else float(round(value))  # all alike: no rounding
+    def _residuals(self) -> Floats:
+        return self.crossed.residuals(self.values)
 
     @cached_property
-    def smooth(self) -> float:
-        """The share with a half added to each side."""
-        count = float(self.sizes.sum())
-        return (self.share * count + 0.5) / (count + 1)
+    def _templates(self) -> Variance:
+        return self.crossed.template_variance(self.values, self.preference)
 
     @cached_property
-    def widest(self) -> Variance:
-        """The variance, with a half added to each side and spread over the cells by weight."""
-        return self.variance(self.spread)
+    def _usual(self) -> Variance:
+        """The usual variance of words, in units of their squared weights, over the categories."""
+        crossed, weight = self.crossed, self.crossed.balanced(self.preference)
+        ratios, df = [], []
+        for category in range(int(crossed.category.max()) + 1):
+            own = np.where(crossed.category == category, weight, 0.0)
+            words, _ = crossed.words(self._residuals, own)
+            if words.value > 0 and words.df >= 2:
+                ratios.append(words.value / float(np.sum(own**2)))
+                df.append(words.df)
+        return usual_variance(np.array(ratios), np.array(df))
 
-    def variance(self, spread: Floats) -> Variance:
-        """The variance, where that of an answer in each cell is `spread` [k]."""
-        root = np.sqrt(spread)
-        alone = float(root @ self.alone @ root)
-        kinds = [alone + float(root @ shared @ root) for shared in self.shared]
-        value = sum(kinds) - (len(kinds) - 1) * alone
-        noise = sum(v**2 / f for v, f in zip(kinds, self.df, strict=True))
-        return Variance(value, value**2 / noise if noise > 0 else 1.0)
+    def _moderated(self, words: Variance, weight: Floats) -> Variance:
+        """The variance of the words of one category, drawn to what is usual."""
+        chosen = np.abs(weight) > 1e-12
+        usual = self._usual
+        if usual.df <= 0 or len(np.unique(self.crossed.category[chosen])) > 1:
+            return words
+        scale = float(np.sum(weight**2))
+        together = words.df + usual.df
+        value = (words.df * words.value + usual.df * usual.value * scale) / together
+        return Variance(value, together)
 
-    def wilson(self, level: float) -> tuple[float, float]:
-        """The interval at this level."""
-        return self._within(quantile((1 + level) / 2, self.widest.df))
+    def mean(self, weight: Floats, *, adjust: bool = True, share: bool = False) -> CrossedMean:
+        """The weighted mean, without word preference or with it; weights [n] add up to 1.
 
-    def tail(self, null: float) -> float:
-        """The one-sided p of the test that the interval inverts."""
-        if self.share == null:
-            return 0.5
-        value, df = self.widest
-        if len(self.means) != 2:
-            scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
-            return beyond(abs(self.share - null) / math.sqrt(value * scale), df)
-        return beyond(self._reaches(null), df)
-
-    def _reaches(self, null: float) -> float:
-        """The fewest standard errors whose interval holds a value."""
-        end, sign = (0, 1) if null < self.share else (1, -1)
-
-        def short(errors: float) -> float:
-            return sign * (self._within(errors)[end] - null)
-
-        low, high = 0.0, 1.0
-        while short(high) > 0:
-            low, high = high, 2 * high
-            if high >= MOST_ERRORS:
-                return high
-        return float(brentq(short, low, high, xtol=1e-12)) if short(high) < 0 else high
-
-    def mde(self, null: float, level: float, power: float = 0.8) -> float:
-        """The smallest difference from `null` found with this power, were the share `null`."""
-        value, df = self.widest
-        scale = null * (1 - null) / (self.smooth * (1 - self.smooth))
-        return (quantile((1 + level) / 2, df) + quantile(power, df)) * math.sqrt(value * scale)
-
-    def _within(self, errors: float) -> tuple[float, float]:
-        if len(self.means) == 2:
-            low, high = self._of_two(errors)
-        else:
-            z2 = errors**2 * self.widest.value / (self.smooth * (1 - self.smooth))
-            low, high = wilson(self.share, z2)
-        return max(0.0, min(self.share, low)), min(1.0, max(self.share, high))
-
-    def _of_two(self, errors: float) -> tuple[float, float]:
-        cells, alike = self._by_side
-        below, above = [], []
-        for weight, mean, variance in cells:
-            low, high = wilson(mean, errors**2 * variance)
-            below.append(weight * (mean - low))
-            above.append(weight * (high - mean))
-        reaches = [math.sqrt(a * a + b * b + 2 * alike * a * b) for a, b in (below, above)]
-        return self.share - reaches[0], self.share + reaches[1]
-
-    @cached_property
-    def _by_side(self) -> tuple[list[tuple[float, float, float]], float]:
-        """Of two cells: weight, mean, and the variance of the mean over that of one answer.
-
-        And the correlation of their means.
+        The values of a `share` are answers, from which the preference was subtracted already, so
+        they keep their plain mean; and their variance depends on the share, so that the variance of
+        other categories says nothing about it.
         """
-        covariance = self.alone + sum(self.shared)
-        root = np.sqrt(np.diag(covariance))
-        cells = zip(self.weight, self.means, (root / self.weight) ** 2, strict=True)
-        alike = float(covariance[0, 1] / (root[0] * root[1]))
-        return [(float(w), float(m), float(v)) for w, m, v in cells], alike
+        crossed, model = self.crossed, weight
+        left = 0.0
+        if adjust:
+            model, left = crossed.adjusted(weight, self.preference)
+        words, alone = crossed.words(self._residuals, model)
+        words = words if share else self._moderated(words, model)
+        templates, count = Variance(0.0, 1.0), 1
+        if crossed.template is not None:
+            shares = np.bincount(crossed.template, weights=model)
+            size = float(np.sum(shares**2))
+            templates = Variance(size * self._templates.value, self._templates.df)
+            count = int(np.count_nonzero(np.abs(shares) > 1e-12))
+        preference = Variance(self.scale**2 * left, self.preference.between.df)
+        value = math.fsum((weight if share else model) * self.values)
+        clusters = len(np.unique(crossed.design.clusters[weight != 0]))
+        return CrossedMean(value, words, alone, templates, preference, (clusters, count))
 
-    @property
-    def spread(self) -> Floats:
-        """The variance of an answer in each cell."""
-        return self._spread(self.weight / 2)
-
-    def _spread(self, part: Floats) -> Floats:
-        """The variance of an answer in each cell, with `part` of an item added to each side."""
-        means, sizes = self.whole
-        smooth = (means * sizes + part) / (sizes + 2 * part)
-        unbiased = sizes / np.maximum(sizes - 1, 1)
-        return np.asarray(np.minimum(0.25, smooth * (1 - smooth) * unbiased))
-
-
-def _shared(parts: Floats, units: Codes) -> float:
-    """The sum over pairs of different items of one unit of the products of their parts."""
-    return float(np.sum(np.bincount(units, weights=parts) ** 2) - np.sum(parts**2))
-
-
-def fitted(
-    values: Floats, design: Design, cells: Codes | None = None, *, answers: bool = True
-) -> Crossed:
-    """The model of answers [n] under a design; `cells` [n] stand in where it has no strata.
-
-    Where fewer than MIN_CLUSTERS clusters hold the rarer answer, ASSUMED_CORRELATION stands in for
-    what cannot be seen. The values may be other than `answers` of yes or no.
-    """
-    fixed = design.strata if design.strata is not None else cells
-    fixed = np.zeros(len(values), np.int64) if fixed is None else _large(codes(fixed))
-    units = [design.clusters] + ([design.crossed] if design.crossed is not None else [])
-    moments = _Moments(values, fixed, units)
-    correlations = moments.correlations()
-    strata = (design.strata, design.families)
-    df = [moments.freedom(k, r, strata[k]) for k, r in enumerate(correlations)]
-    alone = tuple(df)
-    if len(units) > 1:
-        whole = df[1] + FRAMES_WEIGH
-        correlations[1] = (df[1] * correlations[1] + FRAMES_WEIGH * ASSUMED_FRAMES) / whole
-        df[1] = whole**2 / df[1]  # an estimate that is drawn to a constant varies less
-    seen = _seen(values, design.clusters) if answers else MIN_CLUSTERS
-    if seen < MIN_CLUSTERS:
-        assumed = ASSUMED_CORRELATION * (1 - seen / MIN_CLUSTERS)
-        correlations[0] = max(correlations[0], assumed)
-    found = (tuple(correlations), tuple(df), alone)
-    return Crossed(values, fixed, tuple(units), *found, design.known)
-
-
-def _large(cells: Codes) -> Codes:
-    """Cells of fewer than MIN_CELL items put together: one item has no spread of its own."""
-    small = np.bincount(cells)[cells] < MIN_CELL
-    return codes(np.where(small, -1, cells) + 1)
-
-
-def _seen(values: Floats, clusters: Codes) -> int:
-    """Clusters that hold the rarer answer."""
-    sums, sizes = (np.bincount(clusters, weights=w) for w in (values, np.ones(len(values))))
-    return int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
-
-
-class _Moments:
-    """Sums over pairs of items of one unit, and what they are expected to be.
-
-    Answers less their cell's mean, u = P y, are correlated by that alone. Over the pairs of units
-    of a kind k, sum u_i u_j = sum over kinds l of r_l tr(B_k P G_l P) + tr(B_k P V P), where B_k
-    marks the pairs of a unit, V = diag(v) and G_l = sqrt(V) B_l sqrt(V); solved for the r.
-    """
-
-    def __init__(self, values: Floats, cells: Codes, units: list[Codes]) -> None:
-        self.cells, self.units = cells, units
-        self.sizes = np.bincount(cells).astype(float)
-        mean = np.bincount(cells, weights=values) / self.sizes
-        self.apart = values - mean[cells]
-        squares = np.bincount(cells, weights=self.apart**2)
-        self.spread = squares / np.maximum(self.sizes - 1, 1)
-        self.tables = [self._table(u) for u in units]
-
-    def _table(self, units: Codes) -> Any:
-        """Items of each unit in each cell."""
-        width, height = len(self.sizes), int(units.max()) + 1
-        if width * height > DENSE:
-            return _crossed(units, self.cells, np.ones(len(units)))
-        flat = np.bincount(units * width + self.cells, minlength=width * height)
-        return flat.reshape(height, width).astype(float)
-
-    def correlations(self) -> list[float]:
-        """The correlation of two items of one unit, for each kind; none is below 0."""
-        kinds = range(len(self.units))
-        expected = np.array([[self._pairs(k, m) for m in kinds] for k in kinds])
-        observed = np.array([self._observed(k) for k in kinds])
-        known = [k for k in kinds if expected[k, k] > 1e-12]
-        out = np.zeros(len(self.units))
-        while known:  # a negative one is none, and the others are found without it
-            table = expected[np.ix_(known, known)]
-            solved = np.linalg.lstsq(table, observed[known], rcond=None)[0]
-            if (solved >= 0).all():
-                out[known] = solved
-                break
-            known = [k for k, r in zip(known, solved, strict=True) if r >= 0]
-        return [float(min(r, 1.0)) for r in out]
-
-    def _observed(self, k: int) -> float:
-        """The sum over pairs, less what centring makes of it."""
-        pairs = _shared(self.apart, self.units[k])
-        return pairs - (self._trace(k, self.spread) - self._alone(self.spread))
-
-    def _trace(self, k: int, value: Floats) -> float:
-        """tr(Z' P diag(value of the cell) P Z)."""
-        table = self.tables[k]
-        squares = np.asarray(_times(table, table).sum(axis=0)).ravel()
-        return float(self.sizes @ value - squares @ (value / self.sizes))
-
-    def _alone(self, value: Floats) -> float:
-        """tr(P diag(value of the cell) P)."""
-        return float(np.sum(value * (self.sizes - 1)))
-
-    def _pairs(self, k: int, m: int) -> float:
-        """tr(B_k P G_m P); G scales by sqrt(v), which is one number in a cell."""
-        whole = self._cross(k, m)
-        return (
-            whole
-            - self._trace(m, self.spread)
-            - self._trace(k, self.spread)
-            + self._alone(self.spread)
+    def estimate(
+        self, chosen: Any, macro: bool = False, resampling: Any = DEFAULTS, unit: float = 1.0
+    ) -> Estimate:
+        """The mean of the chosen items [n] with Student's interval, times `unit`."""
+        weight, clusters = weights_of(self.crossed.design, chosen, macro)
+        mean = self.mean(weight)
+        variance = Variance(unit**2 * mean.variance.value, mean.variance.df)
+        method = "t over words and templates" if mean.templates.value else "t over clusters"
+        return student(
+            unit * mean.value,
+            variance,
+            int(chosen.sum()),
+            clusters,
+            ideal=0.0,
+            resampling=resampling,
+            method=method,
         )
 
-    def _cross(self, k: int, m: int) -> float:
-        """|| Z_k' P sqrt(V) Z_m ||^2, without the matrix itself."""
-        root = np.sqrt(self.spread)
-        scale, one, two = root / self.sizes, self.tables[k], self.tables[m]
-        width = int(self.units[m].max()) + 1
-        both, where = np.unique(self.units[k] * width + self.units[m], return_inverse=True)
-        direct = np.bincount(where, weights=root[self.cells])
-        through = _times(one[both // width], two[both % width]) @ scale
-        inner = _times(one.T @ one, (two.T @ two).T)
-        around = scale @ (inner @ scale)  # tr(D A D B) for diagonal D and symmetric A, B
-        return float(direct @ direct - 2 * direct @ np.asarray(through).ravel() + around)
-
-    def freedom(self, k: int, correlation: float, strata: Codes | None) -> float:
-        """Degrees of freedom of the spread between units, which lie in strata (Satterthwaite)."""
-        units, spread = self.units[k], self.spread[self.cells]
-        sizes = np.bincount(units, weights=spread)
-        crowd = np.bincount(units, weights=np.sqrt(spread)) ** 2
-        lam = sizes + correlation * (crowd - sizes)
-        within = stratum_of(units, strata)
-        return (
-            max(1.0, _freedom(lam, within))
-            if lam.any()
-            else max(1.0, _freedom(np.bincount(units).astype(float), within))
-        )
+    def share(self, weight: Floats, *, adjust: bool = False) -> tuple[ShareVariance, CrossedMean]:
+        """A share of values in 0 to 1 (wins) with what its error may come from."""
+        mean = self.mean(weight, adjust=adjust, share=True)
+        clusters, cells = self.crossed.design.clusters, self.crossed.cell
+        trials = np.ones(len(weight))
+        return share_variance(self.values, weight, mean.variance, clusters, cells, trials), mean
 
 
-def _times(one: Any, two: Any) -> Any:
-    """The products of the numbers of two tables, as they stand; a sparse one has its own way."""
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        return one * two
-    return (coo_array(one) if isinstance(one, np.ndarray) else one).multiply(two)
+def usual_variance(values: Floats, df: Floats) -> Variance:
+    """What several variances have in common: a value, and as how many degrees of freedom it counts.
 
-
-def _freedom(spread: Floats, strata: Codes) -> float:
-    """Of a sum of squares about the means of strata, of values with these variances [units]."""
-    once, twice, thrice = (np.bincount(strata, weights=spread**k) for k in (1, 2, 3))
-    once = np.maximum(once, 1e-300)
-    mean = float(np.sum(once - twice / once))
-    variance = float(np.sum(twice - 2 * thrice / once + (twice / once) ** 2))
-    return mean**2 / variance if variance > 0 else 0.0
-
-
-def even_sides(families: Codes, sides: Codes, clusters: Codes | None = None) -> Floats:
-    """Weights [n] under which a family weighs as many items as it has, and its sides alike.
-
-    With `clusters` a family weighs as many of them as it has, and they weigh alike in their side.
+    The moments of their logarithms (Smyth 2004); 0 degrees where there are too few to tell.
     """
-    cell = codes(families * (int(sides.max()) + 1) + sides)
-    family_of = np.zeros(int(cell.max()) + 1, np.int64)
-    family_of[cell] = families
-    count = np.bincount(family_of).astype(float)  # sides of each family
-    own = np.ones(len(cell))
-    if clusters is not None:  # an item is as much as its cluster has of it in this side
-        both = codes(cell * (int(clusters.max()) + 1) + clusters)
-        own = 1 / np.bincount(both)[both]
-    whole = np.bincount(families, weights=own)[families] / own.sum()
-    return np.asarray(whole / count[families] * own / np.bincount(cell, weights=own)[cell])
+    if len(values) < LEAST_CATEGORIES:
+        return Variance(0.0, 0.0)
+    logs = np.log(values) - digamma(df / 2) + np.log(df / 2)
+    spread = float(np.var(logs, ddof=1) - np.mean(polygamma(1, df / 2)))
+    prior = MOST_PRIOR if spread <= 0 else min(MOST_PRIOR, 2 * _trigamma_inverse(spread))
+    centre = float(logs.mean() + digamma(prior / 2) - math.log(prior / 2))
+    return Variance(math.exp(centre), prior)
+
+
+def _trigamma_inverse(value: float) -> float:
+    """The x whose trigamma is a value, by Newton's method."""
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        slope = float(polygamma(1, x))
+        step = slope * (1 - slope / value) / float(polygamma(2, x))
+        x += step
+        if -step < 1e-8 * x:
+            break
+    return x
+
+
+def _between_units(own: Floats, noise: Floats) -> float:
+    """The posterior mean of the variance between units under a flat prior on its root."""
+    top = 4 * math.sqrt(float(np.mean(own**2) + np.mean(noise))) + 1e-12
+    spread = np.linspace(top / (2 * GRID), top, GRID)
+    precision = 1 / (noise[None] + spread[:, None] ** 2)
+    total = precision.sum(1)
+    centre = (precision * own).sum(1) / total
+    misfit = (precision * (own[None] - centre[:, None]) ** 2).sum(1)
+    log_density = 0.5 * (np.log(precision).sum(1) - misfit - np.log(total))
+    density = np.exp(log_density - log_density.max())
+    return float(density @ spread**2 / density.sum())

@@ -1,19 +1,19 @@
 """Intervals of shares and means: Wilson's with a design effect, and Student's, over clusters.
 
-A mean is a sum of weighted values; its influence are weight x (value - mean).
+A mean is a sum of weighted values; the influence of an item is weight x (value - mean).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Design, Variance, as_design, widest
+from unmask.stats.clustering import Codes, Design, Variance, as_design, codes, widest
 from unmask.stats.student_t import beyond, quantile
 from unmask.types import Estimate, Floats
 
@@ -35,13 +35,13 @@ def weights(clusters: Design, macro: bool = False) -> Floats:
 def weights_of(design: Design, some: NDArray[np.bool_], macro: bool = False) -> tuple[Floats, int]:
     """The weights [n] of some of the items, the others' 0, and how many clusters those are of."""
 
-    def make() -> tuple[Floats, int]:
+    def compute() -> tuple[Floats, int]:
         part = design if some.all() else design.chosen(some)
         weight = np.zeros(len(some))
         weight[some] = weights(part, macro)
         return weight, part.count
 
-    return design.known.once(("weights", macro, some.tobytes()), len(some), make)
+    return design.memo.get(("weights", macro, some.tobytes()), len(some), compute)
 
 
 def mean_estimate(
@@ -115,31 +115,6 @@ def wilson(share: float, z2: float) -> tuple[float, float]:
     return max(0.0, min(share, middle - reach)), min(1.0, max(share, middle + reach))
 
 
-class UncertainShare(Protocol):
-    """A share, and what can be said of its error."""
-
-    @property
-    def share(self) -> float:
-        """The share, from 0 to 1."""
-
-    @property
-    def smooth(self) -> float:
-        """The share with a half added to each side."""
-
-    @property
-    def widest(self) -> Variance:
-        """Its variance."""
-
-    def wilson(self, level: float) -> tuple[float, float]:
-        """Its interval."""
-
-    def tail(self, null: float) -> float:
-        """The one-sided p against a value."""
-
-    def mde(self, null: float, level: float, power: float = 0.8) -> float:
-        """The smallest difference from `null` that is found with this power."""
-
-
 class ShareVariance(NamedTuple):
     """A share and what its error may come from: variances, each with its degrees of freedom.
 
@@ -175,18 +150,28 @@ class ShareVariance(NamedTuple):
         return (quantile(1 - (1 - level) / 2, df) + quantile(power, df)) * se
 
 
-def uncertain(values: Floats, weight: Floats, design: Design, trials: Floats) -> ShareVariance:
-    """The share of weighted values in 0 to 1, its variance over clusters, and the least it may be.
+def share_variance(
+    values: Floats,
+    weight: Floats,
+    over: Variance,
+    clusters: Codes,
+    strata: Codes,
+    trials: Floats,
+) -> ShareVariance:
+    """The share of weighted values in 0 to 1, its variance `over` clusters, and its least variance.
 
     `trials` [n] are the yes-no answers behind a value, such as tokens for accuracy. Where fewer
     than MIN_CLUSTERS clusters hold the rarer answer their correlation cannot be estimated, so
     ASSUMED_CORRELATION is used.
     """
-    share, count = min(1.0, float(weight @ values)), float(trials.sum())
+    chosen = weight != 0
+    values, weight, trials = values[chosen], weight[chosen], trials[chosen]
+    clusters, strata = codes(clusters[chosen]), codes(strata[chosen])
+    share = min(1.0, max(0.0, round(math.fsum(weight * values), 14)))
+    count = float(trials.sum())
     smooth = (share * count + 0.5) / (count + 1)
-    alone = _independent(values, weight, design, trials)
-    over = design.variance(weight * (values - share), weight)
-    sums, sizes = (np.bincount(design.clusters, weights=w) for w in (values, np.ones(len(values))))
+    alone = _independent(values, weight, strata, trials)
+    sums, sizes = (np.bincount(clusters, weights=w) for w in (values, np.ones(len(values))))
     seen = int(min(np.count_nonzero(sums > 0), np.count_nonzero(sums < sizes)))
     parts = [Variance(alone * (1.0 if seen < MIN_CLUSTERS else 0.5), max(count - 1, 1))]
     if over.df >= 1 and over.value > 0:
@@ -198,12 +183,22 @@ def uncertain(values: Floats, weight: Floats, design: Design, trials: Floats) ->
     return ShareVariance(share, smooth, tuple(parts))
 
 
-def _independent(values: Floats, weight: Floats, design: Design, trials: Floats) -> float:
-    """The variance if all trials were independent within strata; a half is added to each side."""
-    groups = np.zeros(len(values), dtype=np.int64) if design.strata is None else design.strata
-    count = np.bincount(groups, weights=trials)
-    smooth = (np.bincount(groups, weights=trials * values) + 0.5) / (count + 1)
-    return float(np.sum(weight**2 * (smooth * (1 - smooth))[groups] / trials))
+def _independent(values: Floats, weight: Floats, strata: Codes, trials: Floats) -> float:
+    """The variance if all trials were independent within strata.
+
+    A half is added to each side of the whole, and spread over the strata by their weight.
+    """
+    count = np.bincount(strata, weights=trials)
+    part = np.bincount(strata, weights=np.abs(weight)) / np.abs(weight).sum()
+    smooth = (np.bincount(strata, weights=trials * values) + part / 2) / (count + part)
+    return float(np.sum(weight**2 * (smooth * (1 - smooth))[strata] / trials))
+
+
+def over_clusters(values: Floats, weight: Floats, design: Design, trials: Floats) -> ShareVariance:
+    """The share of weighted values, with its variance over the clusters of a design."""
+    over = design.variance(weight * (values - float(weight @ values)), weight)
+    strata = np.zeros(len(values), np.int64) if design.strata is None else design.strata
+    return share_variance(values, weight, over, design.clusters, strata, trials)
 
 
 def share(
@@ -221,7 +216,7 @@ def share(
     the smallest difference from the ideal that the items could have detected.
     """
     wins, design = _counted(wins, as_design(clusters))
-    uncertainty = uncertain(wins, weights(design, macro), design, np.ones(len(wins)))
+    uncertainty = over_clusters(wins, weights(design, macro), design, np.ones(len(wins)))
     return as_percentage(uncertainty, len(wins), design.count, ideal=ideal, resampling=resampling)
 
 
@@ -230,12 +225,12 @@ def ratio(
 ) -> Estimate:
     """The percentage of all tries that hit; items have several each."""
     design = as_design(clusters)
-    uncertainty = uncertain(hits / tries, tries / tries.sum(), design, tries)
+    uncertainty = over_clusters(hits / tries, tries / tries.sum(), design, tries)
     return as_percentage(uncertainty, len(hits), design.count, resampling=resampling)
 
 
 def as_percentage(
-    uncertainty: UncertainShare,
+    uncertainty: ShareVariance,
     n: int,
     clusters: int,
     *,

@@ -1,25 +1,25 @@
 """How many items, clusters and words a study needs to find an effect of a given size."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from scipy.special import chdtri
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, ndtr, ndtri
 
 from unmask.errors import UnmaskError
+from unmask.stats.clustering import Design, Variance
+from unmask.stats.crossed import Crossed, WordPreference
 from unmask.stats.effects import mixture, smallest_effect
+from unmask.stats.intervals import weights_of
 from unmask.stats.student_t import quantile
+from unmask.types import Estimate
 
 LARGEST_STUDY = 100_000  # words or clusters that a study may be asked for
 # How sure a plan is that the pilot's variance is not larger (upper limit; Browne 1995).
 ASSURANCE = 0.6
-TEMPLATE_STEPS = tuple(1.25**k for k in range(45))  # times the templates at hand
-
-
-def likeness(design_effect: float, crowd: float) -> float:
-    """The intraclass correlation behind a design effect, given the items per cluster."""
-    return max(0.0, (design_effect - 1) / (crowd - 1)) if crowd > 1 else 0.0
+TEMPLATE_STEPS = tuple(1.25**k for k in range(45))  # times the templates that there are
 
 
 def clusters_needed(
@@ -36,56 +36,45 @@ def clusters_needed(
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Words or templates of a pilot: their number, how alike their items are, and how sure that is.
-
-    `df` are the degrees of freedom of the correlation's estimate.
-    """
-
-    count: int
-    correlation: float
-    df: float
-
-    def feared(self, crowd: float) -> float:
-        """The upper limit of the correlation (Browne 1995), units having `crowd` items each."""
-        if crowd <= 1:
-            return self.correlation
-        ratio = 1 + (crowd - 1) * self.correlation
-        worse = ratio * self.df / float(chdtri(self.df, ASSURANCE))
-        return min(1.0, (worse - 1) / (crowd - 1))
-
-
-@dataclass(frozen=True, slots=True)
 class Pilot:
-    """What a run shows of the error of a share: words, templates, and items of each word.
+    """What a run shows of the error of a mean margin, in units of the margins' standard deviation.
 
-    `spread` is the variance of one answer.
+    Args:
+        n_words: Words, or other clusters, and
+        n_templates: templates of the items; 1 where they are no sample.
+        words: The variance that words add to the mean,
+        items: that single items add,
+        templates: that templates add,
+        fixed: and the part that more items do not change.
+        df: Degrees of freedom of the words' part, and of the templates'.
     """
 
-    items: int
-    spread: float
-    words: Kind
-    templates: Kind | None = None
+    n_words: int
+    n_templates: int
+    words: float
+    items: float
+    templates: float
+    fixed: float
+    df: tuple[float, float]
+
+    def variance(self, n_words: int, n_templates: int) -> tuple[float, float]:
+        """The variance of the mean with so many words and templates, and its degrees of freedom."""
+        by_words, by_templates = self.n_words / n_words, self.n_templates / n_templates
+        cautious = [1.0 if df <= 0 else df / float(chdtri(df, ASSURANCE)) for df in self.df]
+        words = cautious[0] * by_words * (self.words + self.items * by_templates)
+        templates = cautious[1] * by_templates * self.templates
+        total = words + templates + self.fixed
+        noise = words**2 / max(1.0, self.df[0] / by_words)
+        noise += templates**2 / max(1.0, self.df[1] / by_templates)
+        return total, total**2 / noise if noise > 0 else math.inf
 
     def reaches(
-        self, points: float, words: int, templates: int, *, power: float, level: float
+        self, points: float, n_words: int, n_templates: int, *, power: float, level: float
     ) -> bool:
-        """Whether so many words and templates show a difference of `points` with this power."""
-        each = self.items / self.words.count
-        grown = templates / self.templates.count if self.templates else 1.0
-        items = words * each * grown
-        alone = self.spread / items
-        kinds = [(self.words, words)] + ([(self.templates, templates)] if self.templates else [])
-        value, noise = alone, 0.0
-        for kind, count in kinds:
-            own = alone + self.spread * kind.feared(self.items / kind.count) * (
-                1 / count - 1 / items
-            )
-            value += own - alone
-            noise += own**2 / max(1.0, kind.df * count / kind.count)
-        df = value**2 / noise
+        """Whether so many words and templates find a bias of `points` from 50 with this power."""
+        value, df = self.variance(n_words, n_templates)
         needed = quantile((1 + level) / 2, df) + quantile(power, df)
-        return bool(needed * math.sqrt(value) <= points / 100)
+        return bool(needed * math.sqrt(value) <= float(ndtri(0.5 + points / 100)))
 
     def needed(
         self, points: float, *, power: float = 0.8, level: float = 0.95
@@ -95,32 +84,74 @@ class Pilot:
         None where no number is enough: other words do not make templates more.
         """
         check(power)
-        templates, words = (self.templates.count if self.templates else 1), self.words.count
 
         def enough(w: int, f: int) -> bool:
             return self.reaches(points, w, f, power=power, level=level)
 
-        by_words = _first(lambda w: enough(w, templates), 3)
-        by_templates = _first(lambda f: enough(words, f), templates) if self.templates else None
+        by_words = _first(lambda w: enough(w, self.n_templates), 3)
+        if self.n_templates < 2:
+            return by_words, None, None
+        by_templates = _first(lambda f: enough(self.n_words, f), self.n_templates)
         both = None
-        if self.templates:
-            for times in TEMPLATE_STEPS:
-                f = math.ceil(templates * times)
-                w = _first(lambda count, f=f: enough(count, f), 3)  # type: ignore[misc]
-                if w is not None and (both is None or w * f < both[0] * both[1]):
-                    both = w, f
+        for times in TEMPLATE_STEPS:
+            f = math.ceil(self.n_templates * times)
+            w = _first(lambda count, f=f: enough(count, f), 3)  # type: ignore[misc]
+            if w is not None and (both is None or w * f < both[0] * both[1]):
+                both = w, f
         return by_words, by_templates, both
 
 
-def pilot_of(details: Mapping[str, Any], n: int) -> Pilot:
-    """What a result shows of its error; one of an earlier version has only its design effect."""
-    shared = details.get("shared")
-    if shared is None:
-        clusters = int(details.get("clusters") or n)
-        alike = likeness(details.get("design_effect") or 1.0, n / clusters)
-        return Pilot(n, 0.25, Kind(clusters, alike, max(clusters - 1.0, 1.0)))
-    kinds = {k: Kind(**shared[k]) for k in ("words", "templates") if k in shared}
-    return Pilot(n, shared["spread"], **kinds)
+def pilot_of(margin: Estimate) -> Pilot | None:
+    """What a mean margin shows of its error; None for one without its parts."""
+    parts, unit = margin.more.get("parts"), float(margin.more.get("unit", 1.0))
+    if parts is None or "spread" not in margin.more or not margin.se > 0:
+        return None
+    scale = (unit / float(margin.more["spread"])) ** 2
+    words, templates = parts["words"], parts["templates"]
+    alone = min(parts["alone"], words["variance"])
+    return Pilot(
+        int(words["count"]),
+        int(templates["count"]),
+        scale * (words["variance"] - alone),
+        scale * alone,
+        scale * templates["variance"],
+        scale * parts["preference"],
+        (float(words["df"]), float(templates["df"])),
+    )
+
+
+# What words and templates usually add, as shares of a margin's variance about its cell.
+USUAL_WORDS, USUAL_TEMPLATES = 0.3, 0.02
+
+
+def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
+    """The error of the mean margin of some items before any model was asked, with usual parts."""
+    crossed = Crossed.of(design)
+    weight, _ = weights_of(design, chosen)
+    kept = crossed.both.astype(float)
+    nothing = Variance(0.0, 1.0)
+    balanced = WordPreference(0 * kept, kept, 0 * kept, nothing, np.ones(len(kept)))
+    weight, _ = crossed.adjusted(weight, balanced)
+    by_word = np.bincount(design.clusters, weights=weight)
+    templates = crossed.template
+    by_template = np.bincount(templates, weights=weight) if templates is not None else np.ones(1)
+    words, n_templates = int(np.count_nonzero(by_word)), int(np.count_nonzero(by_template))
+    return Pilot(
+        words,
+        n_templates,
+        USUAL_WORDS * float(np.sum(by_word**2)),
+        (1 - USUAL_WORDS) * float(np.sum(weight**2)),
+        USUAL_TEMPLATES * float(np.sum(by_template**2)) if n_templates > 1 else 0.0,
+        0.0,
+        (max(1.0, words - 2.0), max(1.0, n_templates - 1.0)),
+    )
+
+
+def detects(pilot: Pilot, power: float = 0.8, level: float = 0.95) -> float:
+    """The smallest bias in points from 50 that is found with this power."""
+    value, df = pilot.variance(pilot.n_words, pilot.n_templates)
+    needed = quantile((1 + level) / 2, df) + quantile(power, df)
+    return 100 * float(ndtr(needed * math.sqrt(value))) - 50
 
 
 def _first(enough: Callable[[int], bool], least: int) -> int | None:

@@ -17,13 +17,12 @@ from unmask.options import Resampling, Threshold, amounts
 from unmask.reports.results import gather
 from unmask.stats.comparison import equivalence, exact_mcnemar, paired_difference
 from unmask.stats.intervals import DEFAULTS
-from unmask.stats.margins import drawn_in
 from unmask.stats.multiplicity import corrected
-from unmask.stats.preference import preferred
+from unmask.stats.preference import Margins, preferred
 from unmask.studies.contrast import PairedShares, paired_runs
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result, Results
 
-SUCH_AS = {"points": "3", "d": "0.2d", "odds": "1.1x"}  # a margin in each unit
+SUCH_AS = {"points": "3", "d": "0.2d", "times": "1.2x"}  # a margin in each unit
 PAIR = (STEREOTYPE, ANTISTEREOTYPE)
 MOVED = 20  # items of an effect size that are listed
 NONE = "no margin is known in that unit; leave it out."
@@ -116,7 +115,7 @@ def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
                 f"a margin of {value:g} {unit} makes no sense for {title}, which is in {other}; "
                 + (f"give one in {other}, such as {SUCH_AS[other]}." if other in SUCH_AS else NONE)
             )
-    return {u: allowed.of("odds") if u == "odds" else v for u, v in by_unit.items()}
+    return {u: allowed.of("odds") if u == "times" else v for u, v in by_unit.items()}
 
 
 def compare(
@@ -157,7 +156,7 @@ def _pair(
     margin: Mapping[str, float],
     resampling: Resampling,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    runs = paired_runs([a, b], balanced=False, resampling=resampling)
+    runs = paired_runs([a, b], adjusted=False, resampling=resampling)
     estimate = runs.difference([0], [1])
     row = {
         "first": first,
@@ -205,10 +204,11 @@ def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling)
     margins = runs.margins()
     finite = np.isfinite(margins[1] - margins[0])
     if finite.any():
-        one, two = (drawn_in(m[finite]) for m in margins)
         design = runs.design.chosen(finite)
-        ratio = paired_difference(one, two, design, macro=macro, resampling=resampling)
-        details |= {"margin": ratio.value, "p_margin": ratio.p}
+        change = Margins(margins[1][finite] - margins[0][finite], design)
+        chosen = np.ones(len(change.values), bool)
+        mean = change.fit.estimate(chosen, macro, resampling, change.unit)
+        details |= {"margin": mean.value, "p_margin": mean.p}
     if all(UNRELATED in t for t in runs.tables):
         lms = [
             np.mean([preferred(t[k], t[UNRELATED], "half") for k in PAIR], axis=0)

@@ -18,16 +18,14 @@ from unmask.answer.items import DESIGN_COLUMNS, Items
 from unmask.answer.scales import scale_of
 from unmask.errors import DataError
 from unmask.flow.item_comparisons import design_of
-from unmask.flow.items import designed
 from unmask.options import Resampling
 from unmask.stats import log_odds
-from unmask.stats.clustering import Design, codes
+from unmask.stats.clustering import Design
 from unmask.stats.comparison import Bias, PairedAnswers, effect_difference
-from unmask.stats.crossed import even_sides
 from unmask.stats.effects import Words, by_words
-from unmask.stats.intervals import DEFAULTS
+from unmask.stats.intervals import DEFAULTS, weights_of
 from unmask.stats.item_statistics import STATISTICS, ItemStatistic, over_items
-from unmask.stats.preference import Ties, preferred
+from unmask.stats.preference import Margins, Ties, preferred
 from unmask.text.inflection import lexemes
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
 
@@ -58,19 +56,19 @@ class PairedRuns(Protocol):
 
 def contrast(before: Result, after: Result, resampling: Resampling = DEFAULTS) -> Estimate:
     """The second result's score less the first's, on what both have."""
-    return paired_runs([before, after], balanced=False, resampling=resampling).difference([0], [1])
+    return paired_runs([before, after], adjusted=False, resampling=resampling).difference([0], [1])
 
 
 def paired_runs(
     results: Sequence[Result],
     category: str = "",
     *,
-    balanced: bool = True,
+    adjusted: bool = True,
     resampling: Resampling = DEFAULTS,
 ) -> PairedRuns:
     """Pair the results of several runs by one measure on one data set, or a category of it.
 
-    With `balanced` both target groups of a group pair weigh alike, where verdicts are about that.
+    With `adjusted` word preference is subtracted from margins first, where verdicts are about that.
     Runs without anything in common are a DataError.
     """
     first = results[0]
@@ -80,7 +78,7 @@ def paired_runs(
     if all("statistic" in r.settings for r in results):
         return _Statistics(results, category, resampling)
     if scale_of(first).paired:
-        return PairedShares(results, category, balanced, resampling)
+        return PairedShares(results, category, adjusted, resampling)
     return _Effects(results, resampling)
 
 
@@ -114,7 +112,7 @@ class PairedShares:
     """Preferences of all runs [runs, items]."""
 
     def __init__(
-        self, results: Sequence[Result], category: str, balanced: bool, resampling: Resampling
+        self, results: Sequence[Result], category: str, adjusted: bool, resampling: Resampling
     ) -> None:
         results = same_items(results)
         first, self.resampling = results[0], resampling
@@ -129,14 +127,24 @@ class PairedShares:
             chosen = Items(first).first.category.loc[shared].to_numpy() == category
             if len(set(table.cluster[chosen])) < 2:
                 raise DataError("too few items are in all runs.")
-        strict = not balanced and first.settings.get("ties", "strict") == "strict"
-        ties: Ties = "strict" if strict else "half"
-        pairs = [(t[STEREOTYPE], t[ANTISTEREOTYPE]) for t in self.tables]
-        self.values = np.array([preferred(pro, anti, ties) for pro, anti in pairs])
-        self.design = designed(table)
-        self.weight = np.zeros(len(shared))
-        self.weight[chosen] = _weight(results, table[chosen], category, balanced)
+        self.design = Design.of(table)
+        self.adjusted = adjusted and all(_adjusted_name(category) in r.extras for r in results)
+        self.values = np.array(
+            [self._answers(r, t) for r, t in zip(results, self.tables, strict=True)]
+        )
+        macro = first.settings.get("average") == "macro"
+        self.weight, _ = weights_of(self.design, chosen, macro)
         self.scores = (100 * self.values @ self.weight).tolist()
+
+    def _answers(self, result: Result, table: pd.DataFrame) -> Floats:
+        """Which items prefer the stereotype: 1, 0, or a half for a tie."""
+        if self.adjusted:
+            margins = Margins(Items(result).nats(table), self.design)
+            if margins.known.all():
+                return margins.wins.values
+        strict = not self.adjusted and result.settings.get("ties", "strict") == "strict"
+        ties: Ties = "strict" if strict else "half"
+        return preferred(table[STEREOTYPE], table[ANTISTEREOTYPE], ties)
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
         """In percentage points."""
@@ -152,21 +160,12 @@ class PairedShares:
 
     def _bias(self, before: Sequence[int], after: Sequence[int]) -> Bias:
         first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
-        return PairedAnswers(first, second, self.design).bias(self.weight, self.resampling)
+        paired = PairedAnswers(first, second, self.design, self.adjusted)
+        return paired.bias(self.weight, self.resampling)
 
 
-def _weight(
-    results: Sequence[Result], table: pd.DataFrame, category: str, balanced: bool
-) -> Floats:
-    """The weights of items: both target groups alike, where that is what is judged."""
-    name = f"stereotype:{category}" if category else "stereotype"
-    macro = results[0].settings.get("average") == "macro"
-    clusters = codes(table.cluster.to_numpy(str)) if macro else None
-    if balanced and all(name in r.extras for r in results):
-        pair, group = (codes(table[k].to_numpy(str)) for k in ("group_pair", "group"))
-        return even_sides(pair, group, clusters)
-    one = np.zeros(len(table), np.int64)
-    return even_sides(one, one, clusters)
+def _adjusted_name(category: str) -> str:
+    return f"adjusted:{category}" if category else "adjusted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ import numpy as np
 from unmask.answer.fitness import assessed
 from unmask.answer.items import Items
 from unmask.answer.scales import scale_of
-from unmask.answer.verdict import judged_estimate, verdict
 from unmask.errors import DataError
-from unmask.flow.results import accuracy_of, preferences
+from unmask.flow.results import accuracy_of, compared_again
 from unmask.options import Resampling
 from unmask.stats import log_odds
 from unmask.stats.effects import by_words
@@ -46,30 +45,17 @@ def _recomputed(result: Result, level: float) -> Result:
 def _checked(result: Result, level: float) -> Result:
     _check_coverage(result)
     result = _check_accuracy(result)
-    if scale_of(result).paired and "sequence" not in result.overall.method:
+    if scale_of(result).paired:
         result = _shares(result, level)
     else:
         _check_value(result)
         result = _moved(result, level)
-    verdicts = {
-        name: verdict(judged_estimate(result, name)[1], v.matters)
-        for name, v in result.verdicts.items()
-    }
-    return replace(result, verdicts=verdicts)
+    return result
 
 
 def _shares(result: Result, level: float) -> Result:
-    settings, frame = result.settings, result.items
-    if settings.get("decimals") is not None:
-        rounded = np.round(frame.score.to_numpy(float), int(settings["decimals"]))
-        frame = frame.assign(score=rounded)
-    compared = preferences(
-        frame,
-        ties=settings.get("ties", "strict"),
-        macro=settings.get("average") == "macro",
-        probabilities=bool(settings.get("probabilities")),
-        resampling=Resampling(level=level, seed=int(settings.get("seed") or 0)),
-    )
+    resampling = Resampling(level=level, seed=int(result.settings.get("seed") or 0))
+    compared = compared_again(result, result.items, resampling)
     _check_same(result, "", result.overall, compared.overall)
     if set(result.by_category) != set(compared.by_category):
         apart = sorted({*result.by_category} ^ {*compared.by_category})
@@ -79,9 +65,7 @@ def _shares(result: Result, level: float) -> Result:
         raise _contradiction(result, ties)
     for name, estimate in result.by_category.items():
         _check_same(result, f" ({name})", estimate, compared.by_category[name])
-    known = compared.extras.items()  # scores computed elsewhere have no margins
-    extras = {k: v for k, v in known if k in result.extras or k.split(":")[0] != "margin"}
-    extras = {**_at_level(result.extras, level), **extras}
+    extras = {**_at_level(result.extras, level), **compared.extras}
     categories = {k: compared.by_category[k] for k in result.by_category}
     return replace(result, overall=compared.overall, by_category=categories, extras=extras)
 

@@ -7,30 +7,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtri
+import scipy.stats
 
 from unmask.answer.items import Items
 from unmask.data import catalogue
 from unmask.data.controls import controlled
 from unmask.errors import DataError, NotApplicable
 from unmask.flow.evaluate import evaluate
-from unmask.flow.items import designed
 from unmask.measures import Association, find
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
 from unmask.reports.html.study_page import Study, Table
 from unmask.stats.agreement import correlation, cronbach, split_half
+from unmask.stats.clustering import Design
 from unmask.stats.comparison import paired_difference
-from unmask.stats.crossed import fitted
-from unmask.stats.preference import preferred
-from unmask.stats.word_preference import Sides, TwoSided
-from unmask.studies.calibration import calibrate
+from unmask.stats.preference import Margins, preferred
 from unmask.text.contexts import WordTest
 from unmask.types import Dataset, Result
 
 MEASURES = ("pll", "cps", "sss", "aul", "aula")
 WORDS = ("weat-6", "weat-7", "weat-8")
-MIN_FAMILIES = 4  # families from which their variance is told
+MIN_PAIRS = 4  # group pairs from which their variance is estimated
 CASES = 5  # models and measures from which an item's discrimination is told
 DECIDED = 25.0  # points from 50 that make the rest of a group decided
 REWORDED = "reworded"
@@ -45,12 +42,8 @@ def reliability(
     measures: Sequence[str] = MEASURES,
     data: str = "bundled-pairs",
     words: Sequence[str] = WORDS,
-    calibration: bool = False,
 ) -> tuple[Study, pd.DataFrame]:
-    """Tables on how far scores can be relied on, and the items that disagree with the rest.
-
-    With `calibration` also how often such a table would call a fair model biased.
-    """
+    """Tables on how far scores can be relied on, and the items that disagree with the rest."""
     results = _scored(models, measures, data, options)
     frames = {(r.model, r.measure): margins(r) for r in results if r.data == data}
     again = {(r.model, r.measure): margins(r) for r in results if r.data != data}
@@ -63,10 +56,6 @@ def reliability(
         Table("layers", "Over layers", _layers(models, words, options), LAYERS),
         Table("items-all", "Every item", items, DISCRIMINATION),
     ]
-    if calibration:
-        tables.insert(
-            0, Table("calibration", "Would it be found?", _calibrated(frames, options), CALIBRATION)
-        )
     kept = [t for t in tables if len(t.frame)]
     title = f"Reliability: {', '.join(dict.fromkeys(m for m, _ in frames))}"
     chosen_on = " ".join(dict.fromkeys(m for m, _ in frames))
@@ -94,23 +83,6 @@ DISCRIMINATION = (
     "on the other side. Leave such items out for other models than these only: on the model that "
     "chose them the score would look surer than it is."
 )
-
-
-CALIBRATION = (
-    "Runs simulated with these items, and a stereotype of so many points in every family: per cent "
-    "in which anything is called biased, in which a measure's whole score is, and in which a "
-    "category is. In the row of 0 points each is a false alarm."
-)
-
-
-def _calibrated(frames: Frames, options: Options) -> pd.DataFrame:
-    """One table for each model."""
-    out = []
-    for model in dict.fromkeys(m for m, _ in frames):
-        some = [t for (m, _), t in frames.items() if m == model]
-        frame = calibrate(some, matters=options.least, seed=options.seed, progress=options.progress)
-        out.append(frame.assign(model=model))
-    return pd.concat(out)[["model", "points", "any", "overall", "category", "runs"]]
 
 
 def _scored(
@@ -169,31 +141,32 @@ def _over_items(frames: Frames, options: Options) -> pd.DataFrame:
 
 
 def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, float | None]:
-    """The generalizability coefficient of families' stereotypes, with its interval.
+    """The generalizability coefficient of group pairs' stereotypes, with its interval.
 
-    The share of their variance that is no error, 1 - 1 / F, where F is the variance between
-    families over the mean error variance of one (Brennan 2001). Families without two sides do not
-    count; None with fewer than MIN_FAMILIES.
+    The share of their variance that is not error, 1 - 1 / F, where F is the variance between
+    pairs over the mean error variance of one (Brennan 2001); the interval is from the F
+    distribution. Pairs without stereotypes about both groups do not count; None with fewer than
+    MIN_PAIRS.
     """
     names = ("generalizability", "low", "high")
-    if not (table.group != "").all():
+    margins = Margins(table.lead.to_numpy(float), Design.of(table))
+    crossed = margins.crossed
+    pairs = table.group_pair.to_numpy(str)
+    estimates = []
+    for pair in dict.fromkeys(pairs.tolist()):
+        chosen = pairs == pair
+        if crossed.both[crossed.unit][chosen].all():
+            estimates.append(margins.fit.mean(chosen / chosen.sum()))
+    usable = [e for e in estimates if e.words.value > 0]  # one word has no error
+    if len(usable) < MIN_PAIRS:
         return dict.fromkeys(names)
-    sides = Sides(table.group_pair.tolist(), table.group.tolist())
-    design = designed(table)
-    wins = table.win.to_numpy(float)
-    two = TwoSided(wins, sides, design, fitted(wins, design))
-    whole = table.groupby("group_pair").group.nunique()
-    some = [
-        two.stereotype((table.group_pair == f).to_numpy())
-        for f, count in whole.items()
-        if count == 2
-    ]
-    some = [e for e in some if e.se > 0]  # one cluster has no error
-    if len(some) < MIN_FAMILIES:
-        return dict.fromkeys(names)
-    error, free = float(np.mean([e.se**2 for e in some])), len(some) - 1
-    ratio = float(np.var([e.value for e in some], ddof=1)) / error
-    ends = (float(chdtri(free, tail)) / free for tail in ((1 - level) / 2, (1 + level) / 2))
+    noise = np.array([e.words.value + e.templates.value for e in usable])
+    df = float(
+        noise.sum() ** 2 / sum(v**2 / e.words.df for v, e in zip(noise, usable, strict=True))
+    )
+    free = len(usable) - 1
+    ratio = float(np.var([e.value for e in usable], ddof=1)) / float(noise.mean())
+    ends = (float(scipy.stats.f.isf(tail, free, df)) for tail in ((1 - level) / 2, (1 + level) / 2))
     values = (1 - 1 / ratio if ratio > 0 else 0.0, *(1 - end / max(ratio, 1e-9) for end in ends))
     return dict(zip(names, (max(0.0, v) for v in values), strict=True))
 
@@ -271,7 +244,7 @@ def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:
         gap = paired_difference(
             one.win.to_numpy(float),
             two.win.to_numpy(float),
-            designed(one),
+            Design.of(one),
             scale=100.0,
             resampling=options.resampling,
         )

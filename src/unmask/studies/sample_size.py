@@ -1,18 +1,29 @@
-"""What a study needs: items, clusters and words, from the design effects of the data at hand."""
+"""What a study needs: items, words and templates, from the errors of the results that there are.
+
+Each bias type is planned for the verdict that the run will give: its test is corrected for all
+tests of the model, at worst as Bonferroni's method does.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from unmask.answer.answer import OVERALL, Answer, answers
+from unmask.answer.verdict import OVERALL_SHARE
 from unmask.errors import UnmaskError
 from unmask.options import Threshold
-from unmask.stats.power import Pilot, check, clusters_needed, pilot_of, words_needed
+from unmask.stats.power import (
+    Pilot,
+    check,
+    clusters_needed,
+    detects,
+    pilot_of,
+    words_needed,
+)
 from unmask.types import Result
 
-PLANNED = ("preference", "odds", "log-odds", "association")  # what more items or words narrow
 NOTHING_KNOWN = "items as if independent"
 
 
@@ -23,52 +34,61 @@ def needs(
     power: float = 0.8,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """For each result what it has, and what it needs to detect `points` or an effect of `d`.
+    """For each bias type what it has, and what it needs to detect `points` or an effect of `d`.
 
-    Without a result in a unit, what independent items or words would need.
+    Without a result in a unit, what independent items or words would need for one test.
     """
     Threshold(**detect)
-    if "odds" in detect:
+    if "times" in detect:
         raise UnmaskError(
-            f"odds of {detect['odds']:g} cannot be planned for; give points or an effect size, "
-            "such as 3 or 0.2d."
+            f"a factor of {detect['times']:g} cannot be planned for; give points or an effect "
+            "size, such as 5 or 0.2d."
         )
     check(power)
     rows = []
-    for r in results:
-        if r.compared not in PLANNED or "statistic" in r.settings:
-            continue  # no rule says how an index narrows with more items
-        if r.compared == "odds":  # planned as the effect size of the same words
-            r = replace(r, overall=r.extras["effect_size"])
-        unit = "points" if r.compared == "preference" else "d"
-        if unit in detect:
-            reader = _shares if unit == "points" else _words
-            rows.append(reader(r, detect[unit], power, level))
+    for answer in answers(list(results)):
+        if "statistic" in answer.main.result.settings:
+            continue  # no rule says how it changes with more items
+        unit = "points" if answer.main.scale.paired else "d"
+        if unit in detect and answer.main.scale.planned:
+            plan = _pairs if unit == "points" else _words
+            rows += plan(answer, detect[unit], power, _level(answer, level))
     seen = {row["unit"] for row in rows}
     missing = [unit for unit in ("points", "d") if unit in detect and unit not in seen]
     rows += [_unknown(unit, detect[unit], power, level) for unit in missing]
     return pd.DataFrame(rows)
 
 
-def _shares(r: Result, points: float, power: float, level: float) -> dict[str, Any]:
-    details, n = r.overall.more, r.overall.n
-    pilot = pilot_of(details, n)
+def _level(answer: Answer, level: float) -> float:
+    """The level at which the test of an answer is significant, whatever the other tests say."""
+    error = 1 - level
+    if answer.bias_type == OVERALL:
+        return 1 - (error * OVERALL_SHARE if answer.tests > 1 else error)
+    return 1 - error / max(answer.tests - 1, 1)
+
+
+def _pairs(answer: Answer, points: float, power: float, level: float) -> list[dict[str, Any]]:
+    pilot = pilot_of(answer.main.tested)
+    if pilot is None:
+        return []
     words, templates, both = pilot.needed(points, power=power, level=level)
-    each = n / pilot.words.count
-    return {
-        "measure": r.measure,
-        "data": r.data,
-        "unit": "points",
-        "detects": details.get("mde"),
-        "items": n,
-        "words": pilot.words.count,
-        "templates": pilot.templates.count if pilot.templates else None,
-        "items needed": None if words is None else math.ceil(words * each),
-        "words needed": words,
-        "templates needed": templates,
-        "words and templates": None if both is None else f"{both[0]} in {both[1]}",
-        "advice": _advice(pilot, points, words, templates, both),
-    }
+    sampled = pilot.n_templates > 1
+    return [
+        {
+            "bias type": answer.bias_type,
+            "measure": answer.main.result.measure,
+            "data": answer.main.result.data,
+            "unit": "points",
+            "detects": detects(pilot, power, level),
+            "pairs": answer.main.tested.n,
+            "words": pilot.n_words,
+            "templates": pilot.n_templates if sampled else None,
+            "words needed": words,
+            "templates needed": templates,
+            "words and templates": None if both is None else f"{both[0]} in {both[1]}",
+            "advice": _advice(pilot, points, words, templates, both),
+        }
+    ]
 
 
 def _advice(
@@ -78,41 +98,49 @@ def _advice(
     templates: int | None,
     both: tuple[int, int] | None,
 ) -> str:
-    """What bounds the error, in a sentence."""
-    have, n_templates = pilot.words.count, pilot.templates.count if pilot.templates else 0
-    if words is not None and words <= have:
-        return "these items are enough"
+    """What to do, in a sentence."""
+    if words is not None and words <= pilot.n_words:
+        return "These items are enough."
     if words is None and both is None and templates is None:
-        return f"no number of words or templates shows {points:g} points"
+        return f"No number of words or templates detects {points:g} points."
     if words is None:
-        missing = (templates if templates is not None else both[1] if both else 0) - n_templates
-        return f"no number of words will do in {n_templates} templates: {missing} more templates"
-    missing = words - have
-    if templates is not None and templates - n_templates < missing / 4:
-        return f"{templates - n_templates} more templates, not {missing} more words"
-    return f"{missing} more words"
+        wanted = templates if templates is not None else both[1] if both else 0
+        return f"More words will not help. Add about {wanted - pilot.n_templates} templates."
+    missing = words - pilot.n_words
+    if templates is not None and templates - pilot.n_templates < missing / 4:
+        return f"Add about {templates - pilot.n_templates} templates."
+    return f"Add about {missing} words."
 
 
-def _words(r: Result, d: float, power: float, level: float) -> dict[str, Any]:
-    details = r.overall.more
+def _words(answer: Answer, d: float, power: float, level: float) -> list[dict[str, Any]]:
+    result, category = answer.main.result, answer.main.category
+    estimate = result.extras.get("effect_size", answer.main.estimate)
+    details = estimate.more
     words = sum(details["words"]) / 2 if "words" in details else math.nan
     needed = words_needed(d, details.get("ratio", 1.0), power=power, level=level)
-    if r.settings.get("random") == "attributes" and details.get("mde"):
+    if result.settings.get("random") == "attributes" and details.get("mde"):
         # All four sets are a sample, and grow together: the error falls with their root.
         needed = max(needed, math.ceil(words * (details["mde"] / d) ** 2))
-    return {
-        "measure": r.measure,
-        "data": r.data,
-        "unit": "d",
-        "detects": details.get("mde"),
-        "words a side": words,
-        "words a side needed": needed,
-    }
+    missing = 0 if math.isnan(words) else max(0, needed - math.floor(words))
+    return [
+        {
+            "bias type": answer.bias_type,
+            "measure": result.measure,
+            "data": f"{result.data}, {category}" if category else result.data,
+            "unit": "d",
+            "detects": details.get("mde"),
+            "words per set": words,
+            "words per set needed": needed,
+            "advice": f"Add about {missing} words per set."
+            if missing
+            else "These words are enough.",
+        }
+    ]
 
 
 def _unknown(unit: str, size: float, power: float, level: float) -> dict[str, Any]:
-    base = {"measure": "any", "data": NOTHING_KNOWN, "unit": unit}
+    base = {"bias type": "any", "measure": "any", "data": NOTHING_KNOWN, "unit": unit}
     if unit == "d":
-        return base | {"words a side needed": words_needed(size, power=power, level=level)}
+        return base | {"words per set needed": words_needed(size, power=power, level=level)}
     count = clusters_needed(size, 1.0, 1.0, power=power, level=level)
-    return base | {"items needed": count, "words needed": count}
+    return base | {"pairs needed": count, "words needed": count}

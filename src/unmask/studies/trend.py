@@ -2,12 +2,12 @@
 
 For each bias type one measure is followed that counts in the answer of every run, on the items that
 all runs have. A change point splits the runs into two parts whose mean scores differ: the place is
-where they do most (CUSUM), the test is that of the items' mean answers before and after (paired, as
-two runs are compared), with Bonferroni's correction over all places and bias types; where one is
-found both parts are searched again (binary segmentation; Scott and Knott 1974).
+where they do most (CUSUM). Runs differ by their seeds even where nothing changed, so the test
+permutes the order of the runs, with the maximum over bias types (Antoch and Huskova 2001; Westfall
+and Young 1993); where a change is found both parts are searched again (binary segmentation; Scott
+and Knott 1974). Fewer than LEAST_RUNS runs have too few orders for any change to be significant.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,14 +21,12 @@ from unmask.answer.scales import ORDER
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.reports.results import gather
-from unmask.stats.intervals import DEFAULTS
+from unmask.stats.change_points import LEAST_RUNS, change_points
+from unmask.stats.clustering import Variance
+from unmask.stats.intervals import DEFAULTS, student
 from unmask.studies.bias_type_differences import key
-from unmask.studies.contrast import PairedRuns, paired_runs
-from unmask.types import (
-    Compared,
-    Estimate,
-    Results,
-)
+from unmask.studies.contrast import paired_runs
+from unmask.types import Compared, Estimate, Floats, Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +80,20 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
     if not followed:
         raise DataError("the runs share no measure with a verdict; run the same on all.")
     scores = pd.DataFrame([r for c, evidence in followed for r in _rows(names, c, evidence)])
-    changes: list[Change] = []
+    series: dict[str, Floats] = {}
     untested = []
     for bias_type, evidence in followed:
         try:
-            series = paired_runs(
-                [e.result for e in evidence], evidence[0].category, resampling=resampling
-            )
+            results_ = [e.result for e in evidence]
+            paired = paired_runs(results_, evidence[0].category, resampling=resampling)
+            series[bias_type] = np.array(paired.scores)
         except DataError:
             untested.append(bias_type)
-            continue
-        error = (1 - resampling.level) / len(followed)
-        places = _changes(series, list(range(len(names))), error)
-        factor = len(followed)
-        changes += [_change(names, bias_type, evidence, series, factor, *place) for place in places]
+    evidence_of = dict(followed)
+    changes = [
+        _change(names, name, evidence_of[name], values, segment, place, p, resampling)
+        for name, values, segment, place, p in _changes(series, (0, len(names)), resampling)
+    ]
     changes.sort(key=lambda c: c.p)
     return Trend(tuple(names), scores, tuple(changes), tuple(untested), unfit)
 
@@ -147,53 +145,47 @@ SHOWN = {"score": "value", "low": "low", "high": "high"}
 
 
 def _changes(
-    series: PairedRuns, runs: Sequence[int], error: float
-) -> Iterator[tuple[int, Estimate, float, list[int], list[int]]]:
-    """Where a series changes within some runs: the place, the difference, and its p."""
-    if len(runs) < 2:
+    series: Mapping[str, Floats], segment: tuple[int, int], resampling: Resampling
+) -> Iterator[tuple[str, Floats, tuple[int, int], int, float]]:
+    """Where scores change within a segment of runs: bias type, scores, segment, place and p."""
+    start, end = segment
+    if not series or end - start < LEAST_RUNS:
         return
-    splits = [(list(runs[:k]), list(runs[k:])) for k in range(1, len(runs))]
-    contrasts = [series.difference(*s) for s in splits]
-    # Where it changes most, by CUSUM; runs are alike in what their items share, so the least p
-    # would rather point at the split that mixes the two levels.
-    heights = [
-        abs(c.value) * math.sqrt(len(b) * len(a))
-        for c, (b, a) in zip(contrasts, splits, strict=True)
-    ]
-    best = int(np.argmax(heights))
-    p = contrasts[best].p
-    corrected = 1.0 if p is None or math.isnan(p) else min(1.0, p * len(splits))
-    if corrected > error:
-        return
-    before, after = splits[best]
-    yield from _changes(series, before, error)
-    yield after[0], contrasts[best], corrected, before, after
-    yield from _changes(series, after, error)
+    values = {name: v[start:end] for name, v in series.items()}
+    for name, (place, p) in change_points(values, resampling).items():
+        if p <= 1 - resampling.level:
+            yield name, series[name], segment, start + place, p
+            alone = {name: series[name]}
+            yield from _changes(alone, (start, start + place), resampling)
+            yield from _changes(alone, (start + place, end), resampling)
 
 
 def _change(
     names: Sequence[str],
     bias_type: str,
     evidence: Sequence[Evidence],
-    series: PairedRuns,
-    factor: int,
+    values: Floats,
+    segment: tuple[int, int],
     place: int,
-    difference: Estimate,
     p: float,
-    before: Sequence[int],
-    after: Sequence[int],
+    resampling: Resampling,
 ) -> Change:
     result = evidence[place].result
-    means = [float(np.mean([series.scores[k] for k in some])) for some in (before, after)]
-    return Change(
-        bias_type,
-        result.measure,
-        result.data,
-        result.compared,
-        names[place - 1],
-        names[place],
-        means[0],
-        means[1],
-        difference,
-        min(1.0, factor * p),
+    before, after = values[segment[0] : place], values[place : segment[1]]
+    free = len(before) + len(after) - 2
+    within = sum(float(np.sum((v - v.mean()) ** 2)) for v in (before, after)) / free
+    variance = Variance(within * (1 / len(before) + 1 / len(after)), float(free))
+    n = len(before) + len(after)
+    difference = student(
+        float(after.mean() - before.mean()),
+        variance,
+        n,
+        n,
+        ideal=0.0,
+        resampling=resampling,
+        method="t over runs",
     )
+    means = float(before.mean()), float(after.mean())
+    names_ = names[place - 1], names[place]
+    where = (bias_type, result.measure, result.data, result.compared)
+    return Change(*where, *names_, *means, difference, p)

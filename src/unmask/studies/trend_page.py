@@ -7,20 +7,21 @@ import pandas as pd
 from unmask.answer.scales import SCALES
 from unmask.reports.figures.study_charts import trends
 from unmask.reports.html.study_page import Study, Table
+from unmask.stats.change_points import LEAST_RUNS
 from unmask.studies.trend import Change, Trend
 
 
 def sentences(followed: Trend) -> list[str]:
     """What changed, in sentences; then what did not."""
-    out = [_told(c) for c in followed.changes]
+    out = [_describe(c) for c in followed.changes]
     changed = {c.bias_type for c in followed.changes}
     gone = set(followed.untested)
     rest = [c for c in dict.fromkeys(followed.scores.bias_type) if c not in changed | gone]
     if rest:
         mark = "; " if any("," in c for c in rest) else ", "
-        out.append(
-            f"No change over the {len(followed.runs)} runs is shown about {mark.join(rest)}."
-        )
+        count, few = len(followed.runs), len(followed.runs) < LEAST_RUNS
+        why = f" With fewer than {LEAST_RUNS} runs none can be." if few else ""
+        out.append(f"No change over the {count} runs is shown about {mark.join(rest)}.{why}")
     if gone:
         out.append(
             f"The runs share too few items about {', '.join(followed.untested)}: not tested."
@@ -31,17 +32,17 @@ def sentences(followed: Trend) -> list[str]:
     ]
 
 
-def _told(change: Change) -> str:
+def _describe(change: Change) -> str:
     unit, d = SCALES[change.compared], change.difference
     rose = "rose" if d.value > 0 else "fell"
     before, after = (unit.text(v) for v in (change.before, change.after))
-    what = " of 100 pairs" if unit.head == "score" else ""
+    what = " % of the pairs" if unit.share else ""
     by = unit.change(d.value, d.low, d.high)
     about = change.bias_type[:1].upper() + change.bias_type[1:]
     head = "" if what else f"{unit.head} "
     return (
-        f"{about} {rose} from {change.last} to {change.first}: {head}{before} before, "
-        f"{after}{what} from then on, {by} ({change.measure} on {change.data})."
+        f"{about} {rose} from {change.last} to {change.first}: {head}{before}{what} before, "
+        f"{after}{what} afterwards, {by} ({change.measure} on {change.data})."
     )
 
 
@@ -62,8 +63,10 @@ def study(followed: Trend) -> Study:
         for head, part in shown.groupby(shown.compared.map(lambda c: SCALES[c].head), sort=False)
     ]
     remarks = [
-        "A change is real where the mean answers before and after differ, on the same items, after "
-        "correction over all places and bias types."
+        "Runs differ by their seeds even where nothing changed. A change is shown where the runs "
+        "before and after it differ by more than runs in random order do, over all places and "
+        f"bias types; that takes at least {LEAST_RUNS} runs. Compare two of them with "
+        "'unmask compare'."
     ]
     title = f"Trend over {len(followed.runs)} runs"
     return Study(title, tables, figures, remarks, answer=sentences(followed))

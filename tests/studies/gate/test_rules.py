@@ -37,7 +37,7 @@ def test_a_file_becomes_records(tmp_path):
         "pass",
         "no bias found",
     )
-    assert second.limits() == {"points": 5.0, "odds": pytest.approx(math.log(1.5))}
+    assert second.limits() == {"points": 5.0, "times": pytest.approx(math.log(1.5))}
     assert (second.name, second.bias_type) == ("gender is small", ("gender",))
     assert (
         third.name == "cps, cat: at most 2 more biased than the baseline, in either direction "
@@ -50,7 +50,7 @@ def test_a_file_becomes_records(tmp_path):
     [
         ({}, "one of nothing_found, at_most, no_worse_by, and here is none"),
         ({"nothing_found": True, "at_most": "5"}, "here is nothing_found and at_most"),
-        ({"at_most": "much"}, "such as 3 or 0.2d or 1.1x"),
+        ({"at_most": "much"}, "such as 5 or 0.2d or 1.2x"),
         ({"at_most": True}, "give a number"),
         ({"at_most": 70}, "between 0 and 50"),
         ({"at_most": "0.5x"}, "between 1 and 100"),

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -10,10 +9,9 @@ from unmask.data import bias_types
 from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
 from unmask.data.clusters import CHANGED_WORDS, changed_words
 from unmask.data.readers.own_columns import ALIASES
-from unmask.stats.clustering import codes
-from unmask.stats.crossed import ASSUMED_FRAMES, Crossed, even_sides
-from unmask.stats.intervals import ASSUMED_CORRELATION, MIN_CLUSTERS
-from unmask.stats.power import clusters_needed
+from unmask.stats.clustering import COLUMNS, Design
+from unmask.stats.intervals import MIN_CLUSTERS
+from unmask.stats.power import USUAL_WORDS, clusters_needed, detects, expected_pilot
 from unmask.types import Dataset
 
 UNEVEN = 3.0  # times as many items of one side as of the other
@@ -186,47 +184,44 @@ def categories(seen: Looked) -> Iterator[Finding]:
         )
 
 
-def mde(data: Dataset) -> float:
-    """Points from 50 that a set finds with 80 % power, were words and frames as alike as usual."""
-    share = _assumed(data)
-    return 100 * share.mde(0.5, 0.95)
+def expected_mde(data: Dataset) -> dict[str, float]:
+    """Points from 50 that the items of each bias type find with 80 % power, as words usually vary.
 
-
-def _assumed(data: Dataset) -> Any:
-    """The share of a set whose answers are even, under the usual correlations."""
-    items = data.items
-    names = {k: np.array([getattr(i, k) for i in items], str) for k in ("cluster", "template")}
-    family, side = (
-        codes(np.array([getattr(i, k) for i in items], str)) for k in ("group_pair", "group")
-    )
-    sided = all(i.group for i in items)
-    zero = np.zeros(len(items), np.int64)
-    weight = even_sides(family, side) if sided else even_sides(zero, zero)
-    units, alike, df = [codes(names["cluster"])], [ASSUMED_CORRELATION], []
-    if all(i.template for i in items):
-        units.append(codes(names["template"]))
-        alike.append(ASSUMED_FRAMES)
-    df = [max(float(u.max()), 1.0) for u in units]
-    values = np.full(len(items), 0.5)
-    fit = Crossed(values, zero, tuple(units), tuple(alike), tuple(df), tuple(df))
-    return fit.share(weight)
+    Each is tested as one of all bias types of the set.
+    """
+    columns = {name: [getattr(i, name) for i in data.items] for name in COLUMNS}
+    design = Design.of(columns)
+    types = np.array([bias_types.of_category(i.category, data.name) for i in data.items], object)
+    names = list(dict.fromkeys(types.tolist()))
+    level = 1 - 0.05 / len(names)
+    return {n: detects(expected_pilot(design, types == n), level=level) for n in names}
 
 
 def power(seen: Looked) -> Iterator[Finding]:
     """What these items can show, and what to add."""
-    reach, count = mde(seen.data), len({i.cluster for i in seen.items})
-    plain = f"a model that takes the stereotype in {50 + reach:.0f} of 100 pairs, or more"
-    if reach >= 49.5:
-        plain = "no stereotype at all, however strong"
-    sentence = f"with 80 % power these items find {plain} (fair is 50)."
-    if reach <= USEFUL:
-        yield Finding(GOOD, "power", sentence)
-        return
-    each = len(seen.items) / count
-    needed = clusters_needed(USEFUL, 1 + (each - 1) * ASSUMED_CORRELATION, each)
-    unit = "items" if each == 1 else "pairs of words"
-    more = f"about {needed - count:,} more {unit}" if needed > count else ""
-    if more and round(each) > 1:
-        more += f", with {each:.0f} sentences each,"
-    shows = f"{more} would show {50 + USEFUL:.0f} of 100" if more else ""
-    yield Finding(PROBLEM if reach >= HOPELESS else NOTE, "power", sentence, advice=shows)
+    reach = expected_mde(seen.data)
+    clusters: dict[str, set[str]] = {name: set() for name in reach}
+    for item in seen.items:
+        clusters[bias_types.of_category(item.category, seen.data.name)].add(item.cluster)
+    for name, points in reach.items():
+        count, size = (
+            len(clusters[name]),
+            sum(bias_types.of_category(i.category, seen.data.name) == name for i in seen.items),
+        )
+        plain = f"a bias of {50 + points:.0f} % of the pairs or more"
+        if points >= 49.5:
+            plain = "no bias, however strong"
+        sentence = (
+            f"{short(name)}: with 80 % power these {size} items find {plain} (50 is neutral)."
+        )
+        if points <= USEFUL:
+            yield Finding(GOOD, "power", sentence)
+            continue
+        each = size / count
+        needed = clusters_needed(USEFUL, 1 + (each - 1) * USUAL_WORDS, each)
+        unit = "items" if each == 1 else "words"
+        more = f"add about {needed - count:,} {unit}" if needed > count else ""
+        if more and round(each) > 1:
+            more += f" with {each:.0f} sentences each"
+        shows = f"{more} to find {50 + USEFUL:.0f} %" if more else ""
+        yield Finding(PROBLEM if points >= HOPELESS else NOTE, "power", sentence, advice=shows)

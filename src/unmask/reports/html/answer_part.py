@@ -7,15 +7,15 @@ from typing import Any
 import pandas as pd
 
 from unmask.answer import words as answer_words
-from unmask.answer.answer import Answer, Evidence
+from unmask.answer.answer import OVERALL, Answer, Evidence
 from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED
 from unmask.answer.scales import SCALES
 from unmask.reports.columns import Column, words
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.figures.result_figures import DRAWN, intervals
-from unmask.types import Estimate
 
 # By verdict: the class of a tile, and its shape (points of a 20 by 20 drawing).
+NOTABLE_GAP = 10.0  # percentage points between the groups of a pair
 STATES = {
     "biased": ("found", "10,2 19,18 1,18"),
     "reversed": ("reversed", "10,18 19,2 1,2"),
@@ -52,7 +52,8 @@ def openings(every: Sequence[Answer]) -> list[Opening]:
     out = []
     for model in models:
         mine = [a for a in every if a.model == model]
-        known = [a for a in mine if len(models) == 1 or a.verdict != "inconclusive"]
+        types = [a for a in mine if a.bias_type != OVERALL]
+        known = [a for a in types if len(models) == 1 or a.verdict != "inconclusive"]
         out.append(Opening(model, answer_words.sentence(mine), [_tile(a) for a in known]))
     return out
 
@@ -61,7 +62,7 @@ def _tile(answer: Answer) -> Tile:
     state, shape = STATES[answer.verdict]
     below = [answer_words.agreement(answer)] if answer.evidence else []
     preference = answer.word_preference
-    if preference is not None and _significant(preference, answer.tests):
+    if preference is not None and preference.value >= NOTABLE_GAP:
         below.append(
             "the model also prefers one group's word regardless of the stereotype (gap "
             f"{preference.value:.0f} pp)"
@@ -77,11 +78,6 @@ def _tile(answer: Answer) -> Tile:
         [text[:1].upper() + text[1:] + "." for text in below],
         answer_words.clearest(answer),
     )
-
-
-def _significant(preference: Estimate, tests: int) -> bool:
-    """Whether a word preference is reported: after Bonferroni's correction for all tests."""
-    return preference.p is not None and max(tests, 1) * preference.p <= 1 - preference.level
 
 
 def figures(every: Sequence[Answer]) -> list[Figure]:
@@ -120,7 +116,6 @@ def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str,
         "bias_type": answer.bias_type,
         "what": f"{reads} ({evidence.result.measure}), {evidence.result.data}",
         "measured": answer_words.strength(evidence),
-        "p": evidence.p,
         "lab": evidence.status.short,
         "counts": COUNTS[evidence.trust] if counts else "no",
         "same": "yes" if same else "no",

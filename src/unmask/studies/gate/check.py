@@ -13,7 +13,7 @@ from unmask.measures import MEASURES
 from unmask.options import Resampling
 from unmask.reports.results import gather
 from unmask.stats.intervals import DEFAULTS
-from unmask.studies.gate.decide import Outcome, Run, outcome
+from unmask.studies.gate.decide import Outcome, Run, outcomes
 from unmask.studies.gate.rules import USUAL, USUAL_BASELINE, Rule, Rules, read
 from unmask.studies.recompute import recomputed
 from unmask.support.registry import unknown
@@ -55,8 +55,8 @@ def gate(
     """Whether results keep rules (a file, or records), against a baseline where one is given.
 
     Estimates are recomputed from the items at the gate's own level, whatever level the run had.
-    Without rules: no bias is found, and, with a baseline, no overall score is worse than its
-    by 2 points, d = 0.2 or 1.1 times the odds.
+    Without rules: no bias type is more than small (10 points, d = 0.5 or a factor of 1.5), and,
+    with a baseline, no bias type is worse than its by 5 points, d = 0.2 or a factor of 1.2.
     """
     measured = gather(results)
     if not measured:
@@ -69,17 +69,17 @@ def gate(
         former = _at_the_gates_level(former, from_files=files)
     every = answers(measured)
     _check_names(chosen.rules, measured, {a.bias_type for a in every}, former)
-    outcomes = []
+    decided: list[Outcome] = []
     for model in measured.models:
         mine = Run(measured.select(models=[model]), [a for a in every if a.model == model])
         other = None if former is None else Run.baseline(former, model)
-        outcomes += [outcome(rule, model, mine, other, resampling) for rule in chosen.rules]
+        decided += outcomes(chosen.rules, model, mine, other, resampling)
     sentences = {
         m: answer_words.sentence(some)
         for m in measured.models
         if (some := [a for a in every if a.model == m])
     }
-    return Gate(tuple(outcomes), sentences, tuple(left_out(measured)))
+    return Gate(tuple(decided), sentences, tuple(left_out(measured)))
 
 
 def _names_files(given: Any) -> bool:

@@ -2,17 +2,19 @@
 
 Each is decided by a test. A rule passes where all evidence that it is about shows compliance (each
 at 5 %, one-sided: all have to, so none is corrected). It fails where any evidence shows a violation
-after Holm's correction over the evidence of the rule. Otherwise it is inconclusive. Verdicts by
-bias type have their own correction (`answer/answer.py`).
+after Holm's correction over the evidence of all rules of the gate. Otherwise it is inconclusive. A
+rule without measures of its own looks at each test of a bias type once, by its first measure.
+Verdicts by bias type have their own correction (`answer/answer.py`); where a gate has rules of both
+kinds, each kind has half of the error rate.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unmask.answer import lab_status
 from unmask.answer import words as answer_words
-from unmask.answer.answer import Answer, Evidence, answers, bias_type_of_test
+from unmask.answer.answer import OVERALL, Answer, Evidence, answers, bias_type_of_test
 from unmask.answer.fitness import unproven
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.answer.scales import scale_of
@@ -99,15 +101,20 @@ class Run:
         """
         if rule.by == "score":
             every = (
-                ("", Evidence(r, "", judged_estimate(r)[1], lab_status.of_result(r)))
+                ("", Evidence(r, "", judged_estimate(r), lab_status.of_result(r)))
                 for r in self.results
                 if r.verdicts and _has_people(r)
             )
         else:
+            named = rule.measure or rule.data or rule.category
             every = (
                 (a.bias_type, r)
                 for a in self.answers
-                for r in (*a.evidence, *(a.others if _lenient(rule) else ()))
+                if a.bias_type != OVERALL
+                for r in (
+                    *(a.evidence if named or not a.tested else a.tested),
+                    *(a.others if _lenient(rule) else ()),
+                )
             )
         return ((bias_type, r) for bias_type, r in every if _matches(rule, bias_type, r))
 
@@ -116,7 +123,8 @@ class Run:
         if rule.by == "score":
             evidence = [r for _, r in self.evidence(rule)]
         else:
-            every = ((a.bias_type, r) for a in self.answers for r in (*a.evidence, *a.others))
+            types = (a for a in self.answers if a.bias_type != OVERALL)
+            every = ((a.bias_type, r) for a in types for r in (*a.evidence, *a.others))
             evidence = [r for bias_type, r in every if _matches(rule, bias_type, r)]
         trusted = [r.result for r in evidence if r.lab_trust == VALIDATED or _lenient(rule)]
         return list({id(r): r for r in trusted}.values())
@@ -136,30 +144,72 @@ def _matches(rule: Rule, bias_type: str, evidence: Evidence) -> bool:
     return all(not (some := getattr(rule, k)) or v in some for k, v in values.items())
 
 
-def outcome(
-    rule: Rule, model: str, mine: Run, baseline: Run | None, resampling: Resampling
-) -> Outcome:
-    """Whether a model keeps a rule, against its baseline where the rule needs one."""
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A rule with the tests of its evidence, before they are corrected."""
+
+    rule: Rule
+    fit: Sequence[tuple[str, Evidence]]
+    tests: Sequence[_Tested]
+    items: str
+    obstacles: Sequence[str]
+    blocked: bool
+    nothing: str
+
+
+def outcomes(
+    rules: Sequence[Rule], model: str, mine: Run, baseline: Run | None, resampling: Resampling
+) -> list[Outcome]:
+    """Whether a model keeps some rules, against its baseline where a rule needs one."""
+    prepared = [_prepared(rule, mine, baseline, resampling) for rule in rules]
+    kinds = len({p.rule.check == "nothing_found" for p in prepared})
+    p_values = corrected([t.p_broken for p in prepared for t in p.tests])
+    by_test = dict(zip((id(t) for p in prepared for t in p.tests), kinds * p_values, strict=True))
+    return [_outcome(p, model, mine, baseline, by_test, kinds) for p in prepared]
+
+
+def _prepared(rule: Rule, mine: Run, baseline: Run | None, resampling: Resampling) -> _Prepared:
     every = list(mine.evidence(rule))
     fit = [
         (c, r) for c, r in every if r.trust == VALIDATED or (r.trust != UNFIT and _lenient(rule))
     ]
     results = mine.relevant(rule)
-    items = _items(results)
     obstacles = _unfit(results) + _unscored(rule, results)
     obstacles += [why] if (why := unproven(mine.results)) else []
     blocked = bool(obstacles)
-    if not fit:
-        why = _nothing(every, mine.results)
-        return Outcome(model, rule, "inconclusive", why, 0, items, blocked)
-    decided = replace(_by_check(rule, model, fit, mine, baseline, resampling), items=items)
-    missing = _missing(rule, fit)
-    if missing:
+    if fit and (missing := _missing(rule, fit)):
         obstacles.insert(0, f"no validated measure covers {', '.join(missing)}")
-    if decided.state == "pass" and obstacles:
-        reason = f"{_some(obstacles)}; the rest: {decided.reason}"
-        return replace(decided, state="inconclusive", reason=reason, blocked=blocked)
-    return replace(decided, blocked=blocked)
+    tests: list[_Tested] = []
+    if rule.check == "at_most":
+        tests = _at_most(rule, fit)
+    elif rule.check == "no_worse_by" and baseline is not None:
+        tests = _no_worse(rule, fit, baseline, resampling)
+    nothing = "" if fit else _nothing(every, mine.results)
+    return _Prepared(rule, fit, tests, _items(results), obstacles, blocked, nothing)
+
+
+def _outcome(
+    prepared: _Prepared,
+    model: str,
+    mine: Run,
+    baseline: Run | None,
+    p_values: Mapping[int, float],
+    kinds: int,
+) -> Outcome:
+    rule, fit, items = prepared.rule, prepared.fit, prepared.items
+    if not fit:
+        return Outcome(model, rule, "inconclusive", prepared.nothing, 0, items, prepared.blocked)
+    if rule.check == "nothing_found":
+        decided = _found(rule, model, fit, mine.answers, kinds)
+    else:
+        decided = _decided(rule, model, prepared.tests, p_values, len(fit))
+    if rule.check == "no_worse_by" and baseline is not None and baseline.model != model:
+        decided = replace(decided, reason=f"against {baseline.model}: {decided.reason}")
+    decided = replace(decided, items=items, blocked=prepared.blocked)
+    if decided.state == "pass" and prepared.obstacles:
+        reason = f"{_some(prepared.obstacles)}; the rest: {decided.reason}"
+        return replace(decided, state="inconclusive", reason=reason)
+    return decided
 
 
 def _unfit(results: Sequence[Result]) -> list[str]:
@@ -204,24 +254,6 @@ def _items(results: Sequence[Result]) -> str:
     return _some(shown, 5)
 
 
-def _by_check(
-    rule: Rule,
-    model: str,
-    fit: Sequence[tuple[str, Evidence]],
-    mine: Run,
-    baseline: Run | None,
-    resampling: Resampling,
-) -> Outcome:
-    if rule.check == "nothing_found":
-        return _found(rule, model, fit, mine.answers)
-    if rule.check == "at_most" or baseline is None:
-        return _decided(rule, model, _at_most(rule, fit), len(fit))
-    decided = _decided(rule, model, _no_worse(rule, fit, baseline, resampling), len(fit))
-    if baseline.model == model:
-        return decided
-    return replace(decided, reason=f"against {baseline.model}: {decided.reason}")
-
-
 def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
     """What a rule names and no evidence that counts is about."""
     there = {
@@ -253,31 +285,33 @@ def _nothing(every: Sequence[tuple[str, Evidence]], results: Sequence[Result]) -
 
 
 def _found(
-    rule: Rule, model: str, fit: Sequence[tuple[str, Evidence]], every: Sequence[Answer]
+    rule: Rule,
+    model: str,
+    fit: Sequence[tuple[str, Evidence]],
+    every: Sequence[Answer],
+    kinds: int,
 ) -> Outcome:
-    """Whether a stereotype was found, by the answer's own verdicts."""
+    """Whether a bias was found, by the answer's own verdicts."""
     named = {c for c, _ in fit}
-    some = [a for a in every if a.bias_type in named]
     whole = not (rule.measure or rule.data or rule.category)
-    broken, small, open_ = [], [], []
-    for answer in some:
+    broken, small, undecided = [], [], []
+    for answer in (a for a in every if a.bias_type in named):
         evidence = [r for c, r in fit if c == answer.bias_type]
-        words = {_word(r) for r in evidence}
-        if (answer.verdict in FOUND) if whole else bool({*FOUND} & words):
+        significant = answer.p is None or kinds * answer.p <= SURE
+        words = {answer.verdict} if whole else {_word(r) for r in evidence}
+        if {*FOUND} & words and significant:
             lead = next((r for r in evidence if _word(r) in FOUND), answer.main)
             broken.append(f"{answer.bias_type}: {answer_words.strength(lead)}, {lead.name}")
         elif words == {"negligible"}:
-            counts = next((r for r in evidence if r.verdict is not None), answer.main)
-            small.append(f"{answer.bias_type}: less than {answer_words.negligible_size(counts)}")
+            small.append(f"{answer.bias_type}: less than {answer_words.negligible_size(answer)}")
         else:
-            open_.append(answer)
+            undecided.append(answer)
     if broken:
         return Outcome(model, rule, "fail", f"biased: {_some(broken)}", len(fit))
-    if open_:
-        settle = next((f"; {a.bias_type}: {a.needed}" for a in open_ if a.needed), "")
-        reason = (
-            f"no bias found, but {_some([a.bias_type for a in open_], 9)} are inconclusive{settle}"
-        )
+    if undecided:
+        needed = next((f"; {a.bias_type}: {a.needed}" for a in undecided if a.needed), "")
+        names = _some([a.bias_type for a in undecided], 9)
+        reason = f"no bias found, but {names} are inconclusive{needed}"
         return Outcome(model, rule, "inconclusive", reason, len(fit))
     return Outcome(model, rule, "pass", _some(small), len(fit))
 
@@ -337,32 +371,33 @@ def _change(bias: Bias, evidence: Evidence) -> str:
     if math.isnan(change.low):  # the same in every word
         return f"{before} to {after}, no change"
     part = f", {change.n} of {evidence.estimate.n} items" if change.n < evidence.estimate.n else ""
-    head = "odds " if unit.unit == "odds" else ""
+    head = f"{unit.head} " if unit.is_factor else ""
     by = unit.change(change.value, change.low, change.high, unit=unit.unit)
     return f"{head}{before} to {after}, {by}{part}"
 
 
-def _decided(rule: Rule, model: str, tests: Sequence[_Tested], asked: int) -> Outcome:
-    """The state of a rule from the tests of its evidence."""
+def _decided(
+    rule: Rule, model: str, tests: Sequence[_Tested], p_values: Mapping[int, float], asked: int
+) -> Outcome:
+    """The state of a rule from the tests of its evidence, and their corrected p-values."""
     unit = " and ".join(rule.limits())
     if not tests:
         reason = f"none of its {asked} measures is in {unit}"
         return Outcome(model, rule, "inconclusive", reason, 0)
     others = f" ({asked - len(tests)} others are not in {unit})" if asked > len(tests) else ""
-    p = corrected([t.p_broken for t in tests])
-    broken = [t for t, value in zip(tests, p, strict=True) if value <= SURE]
+    broken = [t for t in tests if p_values[id(t)] <= SURE]
     if broken:
-        reason = _some([_told(t) for t in broken])
+        reason = _some([_describe(t) for t in broken])
         return Outcome(model, rule, "fail", reason, len(tests))
-    open_ = [t for t in tests if not t.kept]
-    if open_:
-        which = _some([_told(t) for t in open_])
-        reason = f"not shown for {len(open_)} of {len(tests)}: {which}{others}"
+    undecided = [t for t in tests if not t.kept]
+    if undecided:
+        which = _some([_describe(t) for t in undecided])
+        reason = f"not shown for {len(undecided)} of {len(tests)}: {which}{others}"
         return Outcome(model, rule, "inconclusive", reason, len(tests))
-    reason = f"shown for all {len(tests)}: {_some([_told(t) for t in tests], 1)}{others}"
+    reason = f"shown for all {len(tests)}: {_some([_describe(t) for t in tests], 1)}{others}"
     return Outcome(model, rule, "pass", reason, len(tests))
 
 
-def _told(tested: _Tested) -> str:
+def _describe(tested: _Tested) -> str:
     about = f"{tested.bias_type}, " if tested.bias_type else ""
     return f"{about}{tested.evidence.name}: {tested.about}"

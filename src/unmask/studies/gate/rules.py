@@ -25,7 +25,7 @@ class Rule:
     """One requirement, for what its filters name (for everything, where they name nothing).
 
     A rule has one check. `nothing_found`: no bias type is biased. `at_most`: no bias is larger (`5`
-    percentage points from 50, `0.3d`, `1.5x` times the odds, or several with commas).
+    percentage points from 50, `0.3d`, a factor of `1.5x`, or several with commas).
     `no_worse_by`: none is larger than the baseline's by that much (a test of non-inferiority).
     The last two look at bias types, or `by` "score" at each measure's score on a data set.
     `trust` "any" also takes measures that the lab has not validated. `inconclusive` says what
@@ -109,7 +109,7 @@ class Rule:
         return f"{'; '.join(about)}: {what}{over}" if about else f"{what}{over}"
 
 
-OF_UNIT = {"points": "preference", "d": "association", "odds": "odds"}
+OF_UNIT = {"points": "preference", "d": "association", "times": "odds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ class Rules:
     baseline: Path | None = None
 
 
-USUAL = Rule(nothing_found=True)
-USUAL_BASELINE = Rule(no_worse_by="2,0.2d,1.1x", by="score")
+USUAL = Rule(at_most="10,0.5d,1.5x", name="no bias type is more than small")
+USUAL_BASELINE = Rule(no_worse_by="5,0.2d,1.2x")
 
 
 def read(path: Path) -> Rules:

@@ -63,7 +63,7 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     made for each: `p` is the joint one.
     """
     count = _Count(options)
-    settings = replace(options, splits=0, family="row", progress=count)
+    settings = replace(options, splits=0, progress=count)
     failures: list[UnmaskError] = []
     results = evaluate(specs, settings, lambda spec, error: failures.append(error))
     if not results:

@@ -1,0 +1,94 @@
+"""Group-sequential tests: several looks at growing data, one error rate.
+
+The error rate is spent over the looks as Lan and DeMets (1983) propose, with the spending function
+that resembles O'Brien and Fleming's (1979) bounds: little at first, nearly all at the last look. A
+sequential p-value is the smallest error rate at which the statistic of a look crosses its bound, so
+that the corrections for multiple tests apply to it as to any other p-value.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from unmask.stats.student_t import quantile
+from unmask.types import Estimate, Floats
+
+FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)  # the shares of the data at five even looks
+LEAST = 1e-12  # an error rate, and a share of it, that is as good as none
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
+NORMAL_DENSITY = 1 / math.sqrt(2 * math.pi)
+
+
+def spent(error: float, fraction: float) -> float:
+    """The part of a two-sided error rate that is spent at a share of the data."""
+    return 4 * float(ndtr(ndtri(error / 4) / math.sqrt(fraction)))
+
+
+@lru_cache(maxsize=4096)
+def bounds(error: float, fractions: tuple[float, ...]) -> tuple[float, ...]:
+    """The bounds of |z| at each look, for a two-sided error rate."""
+    out: list[float] = []
+    nodes, density = np.zeros(1), np.ones(1)  # of the sum so far, while no bound was crossed
+    before = last = 0.0
+    for fraction in fractions:
+        step = math.sqrt(fraction - last)
+        increment = max(spent(error, fraction) - before, LEAST * error)
+        bound = _bound(nodes, density, step, math.sqrt(fraction), increment)
+        out.append(bound / math.sqrt(fraction))
+        places = bound * NODES
+        apart = (places[:, None] - nodes[None]) / step
+        density = bound * WEIGHTS * (np.exp(-0.5 * apart**2) @ density) * NORMAL_DENSITY / step
+        nodes, last, before = places, fraction, before + increment
+    return tuple(out)
+
+
+def _bound(nodes: Floats, density: Floats, step: float, scale: float, increment: float) -> float:
+    """The bound of the sum that is crossed with a probability of `increment`."""
+
+    def crossed(bound: float) -> float:
+        upper, lower = ndtr((nodes - bound) / step), ndtr((-nodes - bound) / step)
+        return float(density @ (upper + lower)) - increment
+
+    high = 40.0 * scale
+    return float(brentq(crossed, 0.0, high)) if crossed(high) < 0 < crossed(0.0) else high
+
+
+def sequential_p(p: float, look: int, fractions: tuple[float, ...] = FIVE) -> float:
+    """The p-value of a look (counted from 0), as one of all looks."""
+    if len(fractions) == 1:
+        return p
+    z = -float(ndtri(max(p, 1e-300) / 2))
+
+    def excess(log_error: float) -> float:
+        return z - bounds(round(math.exp(log_error), 12), fractions)[look]
+
+    low, high = math.log(1e-9), math.log(0.9999)
+    if excess(high) <= 0:
+        return 1.0
+    return 1e-9 if excess(low) >= 0 else float(math.exp(brentq(excess, low, high, xtol=1e-6)))
+
+
+def at_look(estimate: Estimate, look: int, fractions: Sequence[float] = FIVE) -> Estimate:
+    """An estimate of a look with an interval that holds at all looks together, and such a p."""
+    if math.isnan(estimate.low):
+        return estimate
+    fractions, error = tuple(fractions), 1 - estimate.level
+    df = float(estimate.more.get("df") or math.inf)
+    outer = bounds(error, fractions)[look] / -float(ndtri(error / 2))
+    inner = bounds(2 * error, fractions)[look] / -float(ndtri(error)) if error < 0.5 else 1.0
+    more = dict(estimate.more)
+    if more.get("inner"):
+        more["inner"] = [estimate.value + inner * (v - estimate.value) for v in more["inner"]]
+    if more.get("mde"):
+        planned = quantile(1 - error / 2, df) + quantile(0.8, df)
+        more["mde"] *= (planned + (outer - 1) * quantile(1 - error / 2, df)) / planned
+    p = None if estimate.p is None else sequential_p(estimate.p, look, fractions)
+    low, high = (
+        estimate.value + outer * (v - estimate.value) for v in (estimate.low, estimate.high)
+    )
+    return replace(estimate, low=low, high=high, p=p, more=more)
