@@ -191,7 +191,12 @@ def check_readings(readings: Readings, count: int) -> None:
         raise ModelError(
             f"the model's 'ask' returns {readings!r:.40}; it must return unmask's Readings."
         )
-    shapes = {np.shape(v) for v in (readings.logp, readings.hit, readings.attention)}
+    given = (readings.logp, readings.hit, readings.attention)
+    if not all(isinstance(v, np.ndarray) for v in given):
+        raise ModelError(
+            "the model's answers are no numpy arrays; give logp, hit and attention as arrays."
+        )
+    shapes = {np.shape(v) for v in given}
     if shapes != {(count,)}:
         raise ModelError(
             f"the model gives {np.size(readings.logp)} answers to {count} queries; it must give "

@@ -11,6 +11,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
+from unmask.answer import fitness
 from unmask.answer import words as answer_words
 from unmask.answer.answer import answers
 from unmask.data.packaged import bundled_pairs
@@ -129,6 +130,31 @@ def test_copying_a_token_in_sight_shows_no_ability():
     decided = unmask.gate(results, [unmask.Rule(at_most="45", by="score", trust="any")])
     assert decided.status == 3
     assert "no result shows that the model predicts words" in decided.outcomes[0].reason
+
+
+def test_nothing_shown_is_neither_ranked_followed_nor_negligible(tmp_path):
+    results = asked(no_layers, "aul", "bundled-pairs")
+    assert not any(a.verdict == "negligible" for a in answers(results))
+    fit = unmask.run("bundled", ["cps", "aul"], ["bundled-pairs"], limit=60)
+    board = unmask.leaderboard(Results([*fit, *results])).set_index("model")
+    reason = board.unranked[results[0].model]
+    assert "no result shows that the model predicts words" in reason
+    with pytest.raises(unmask.UnmaskError, match="no result shows that the model predicts words"):
+        trend([Results(results), Results(results)])
+
+
+def test_an_unfit_baseline_is_said(tmp_path):
+    fair = unmask.run("bundled", ["cps"], ["bundled-pairs"], limit=36)
+    rule = unmask.Rule(no_worse_by="49", by="score", trust="any")
+    (found,) = unmask.gate(fair, [rule], measured(no_weights)).outcomes
+    assert found.state == "inconclusive"
+    assert "the baseline: " in found.reason
+
+
+def test_an_accuracy_of_a_fixed_token_is_none_of_a_model():
+    rounded = replace(sound()[0].accuracy, value=9.0 + 1e-12, low=7.0, high=11.0)
+    rounded = replace(rounded, more={"constant": 9.0, "distinct": 500})
+    assert fitness._no_better(rounded)
 
 
 def test_what_is_unfit_does_not_pass_where_a_rule_lets_the_inconclusive_pass():

@@ -11,7 +11,10 @@ import unmask
 from conftest import invoke
 from unmask.data.check import file as file_check
 
-HIDDEN = {"zero-width": "\u200b", "right-to-left": "\u202e", "NUL": "\x00", "soft hyphen": "\u00ad"}
+HIDDEN = {"zero-width": "\u200b", "right-to-left": "\u202e", "NUL": "\x00", "soft hyphen": "\u00ad",
+    "arabic mark": "\u061c", "mongolian separator": "\u180e", "grapheme joiner": "\u034f",
+    "tag": "\U000e0061", "hangul filler": "\u3164", "braille blank": "\u2800",
+    "line separator": "\u2028", "no character": "\ufffe"}  # fmt: skip
 
 
 def written(tmp_path, mark, joiner=False):
@@ -30,7 +33,7 @@ def test_characters_that_cannot_be_seen_are_a_problem(tmp_path, name):
     assert invoke("data", "check", path, "--strict")[0] == 1
     assert invoke("data", "check", path, "--write", tmp_path / "clean.csv")[0] == 0
     clean = pd.read_csv(tmp_path / "clean.csv")
-    assert clean.stereotype[3] == "The man 3 is tired."
+    assert clean.stereotype[3].replace("ti red", "tired") == "The man 3 is tired."
 
 
 def test_joiners_in_both_columns_belong_to_a_script(tmp_path):
@@ -79,3 +82,25 @@ def test_long_texts_that_unpack_are_refused(tmp_path, monkeypatch):
         table.read_table(path, ["stereotype"])
     frame.head(100).to_parquet(path)
     assert len(table.read_table(path, ["stereotype"])) == 100
+
+
+def test_a_dictionary_of_long_texts_is_measured_unpacked(tmp_path):
+    """Parquet keeps a repeated text once; in memory each row has its own."""
+    long = pa.array(["x" * 3_000_000]).dictionary_encode()
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000, pa.int32()), long.dictionary)
+    pq.write_table(
+        pa.table({"stereotype": column, "antistereotype": column}), tmp_path / "p.parquet"
+    )
+    begun = time.monotonic()
+    status, _, err = invoke("data", "check", tmp_path / "p.parquet")
+    assert (status, "once it is unpacked" in err) == (2, True)
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize("mark", ["  ", "\u00a0", "\u200b "])
+def test_a_contradiction_does_not_hide_behind_spaces(mark):
+    rows = [(f"The man {k} is kind.", f"The woman {k} is kind.") for k in range(12)]
+    other = (rows[0][1].replace(" ", mark, 1), rows[0][0].upper())
+    frame = pd.DataFrame([*rows, other], columns=["stereotype", "antistereotype"])
+    (found,) = unmask.run("bundled", ["cps"], frame)
+    assert found.coverage.items == 11

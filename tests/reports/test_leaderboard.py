@@ -54,6 +54,7 @@ def test_a_leaderboard_of_folders(saved, tmp_path):
 
 def test_models_without_errors_are_not_ranked(model, monkeypatch):
     monkeypatch.setattr(fitness, "_no_better", lambda accuracy: False)  # they are not trained
+    monkeypatch.setattr(fitness, "_shows_ability", lambda result: True)
     one = PAIRS.assign(cluster="all")
     both = unmask.run([model, tiny("roberta")], ["cps"], one)
     board = unmask.leaderboard(both)

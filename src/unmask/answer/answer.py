@@ -21,6 +21,7 @@ import pandas as pd
 
 from unmask.answer import lab_status
 from unmask.answer.combined import Combined
+from unmask.answer.fitness import unproven
 from unmask.answer.influence import by_influence
 from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED, LabStatus
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS, Scale, scale_of
@@ -272,7 +273,26 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     out.sort(key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.main)))
     if whole:
         out.insert(0, _answer(model, OVERALL, _most_trusted(whole), whole, overall, count))
-    return out
+    why = unproven(results)
+    return [_without_ability(a, why) for a in out] if why else out
+
+
+def _without_ability(answer: Answer, why: str) -> Answer:
+    """An answer on a network of which nothing shows that it predicts words: it is never negligible.
+
+    A network that knows nothing prefers nothing.
+    """
+    if answer.verdict != "negligible":
+        return answer
+
+    def unshown(e: Evidence) -> Evidence:
+        if e.verdict is None or e.verdict.word != "negligible":
+            return e
+        return replace(e, verdict=Verdict("inconclusive", e.verdict.matters, why))
+
+    evidence = tuple(map(unshown, answer.evidence))
+    main = unshown(answer.main)
+    return replace(answer, verdict="inconclusive", why=why, evidence=evidence, main=main)
 
 
 def _whole(results: Sequence[Result]) -> list[Evidence]:

@@ -14,6 +14,7 @@ plain sight (aul) can be copied, and lms can come from the frequency of words al
 from collections.abc import Sequence
 from dataclasses import replace
 
+from unmask.answer.scales import scale_of
 from unmask.types import Estimate, Fitness, Result, Verdict
 
 MOST_TIES = 20.0  # per cent of the items
@@ -23,6 +24,7 @@ LEAST_LMS = 60.0  # chance is 50
 # not be better: there only a model that predicts none of them is unfit.
 FEW_TOKENS = 8
 PRECISE = 5.0  # points above a fixed token that an accuracy must exclude to be called no better
+ROUNDING = 1e-9  # of an accuracy that is that of a fixed token
 UNKNOWN_CONSTANT = 2.0  # what a fixed token reaches, where a file of an earlier version lacks it
 NETWORKS = ("masked", "causal", "permutation")
 
@@ -43,6 +45,13 @@ def assessed(results: Sequence[Result]) -> list[Result]:
     return out
 
 
+def unproven_models(results: Sequence[Result]) -> dict[str, str]:
+    """The models with sentence pairs of which nothing shows that they predict words, and why."""
+    pairs = dict.fromkeys(r.model for r in results if r.verdicts and scale_of(r).paired)
+    by_model = {name: unproven([r for r in results if r.model == name]) for name in pairs}
+    return {model: why for model, why in by_model.items() if why}
+
+
 def unproven(results: Sequence[Result]) -> str:
     """Why nothing shows that the network behind some results can predict anything, if so."""
     kinds = {str((r.provenance.get("model") or {}).get("kind", "")) for r in results}
@@ -54,7 +63,7 @@ def unproven(results: Sequence[Result]) -> str:
 def _shows_ability(result: Result) -> bool:
     """Whether a result says what the model can do, and not only what it prefers."""
     accuracy = result.accuracy
-    if accuracy is None or result.compared != "preference" or result.settings.get("in_sight"):
+    if accuracy is None or not scale_of(result).paired or result.settings.get("in_sight"):
         return False
     return _no_better(accuracy) or accuracy.low > _constant(accuracy)
 
@@ -69,7 +78,7 @@ def _no_better(accuracy: Estimate) -> bool:
     constant = _constant(accuracy)
     if accuracy.more.get("distinct", FEW_TOKENS) < FEW_TOKENS:
         return accuracy.value == 0
-    return accuracy.value <= constant and not accuracy.high > constant + PRECISE
+    return accuracy.value <= constant + ROUNDING and not accuracy.high > constant + PRECISE
 
 
 def _counts(result: Result, accuracy: Estimate) -> bool:
@@ -78,7 +87,7 @@ def _counts(result: Result, accuracy: Estimate) -> bool:
     In a template test of many names even a sound model may predict none of them.
     """
     few = accuracy.more.get("distinct", FEW_TOKENS) < FEW_TOKENS
-    return result.compared == "preference" or few
+    return scale_of(result).paired or few
 
 
 def _fitness(result: Result) -> Fitness:

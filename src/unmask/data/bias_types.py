@@ -25,7 +25,7 @@ class BiasType:
 BIAS_TYPES = (
     BiasType(
         "gender",
-        ("gender", "sex", "gender-identity", "sexism"),
+        ("gender", "sex", "sexism"),
         r"male|female|men|women|man|woman|boys?|girls?|he|she|him|her|mothers?|fathers?|m|f",
     ),
     BiasType(
@@ -50,6 +50,7 @@ BIAS_TYPES = (
         ("sexual-orientation", "sexualorientation", "orientation", "lgbtq", "queer"),
         r"gay|lesbian|straight|heterosexual|homosexual|queer",
     ),
+    BiasType("gender identity", ("gender-identity", "transgender"), r"transgender|cisgender"),
     BiasType("physical appearance", ("physical-appearance", "appearance"), r"fat|thin"),
     BiasType(
         "social class",

@@ -7,7 +7,7 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-from unmask.data import templates, wordsets
+from unmask.data import questionnaire, templates, wordsets
 from unmask.data.card import Card as Card
 from unmask.data.packaged import bundled_pairs, packaged
 from unmask.data.readers import groups, husse2022, seat
@@ -130,6 +130,17 @@ def _packaged_cards() -> list[Card]:
             "a common stereotype gives to one of the two. Few words and plain templates, Western "
             "and English stereotypes, no human ratings: good for first steps, tests and teaching, "
             "not for a verdict on a model.",
+        ),
+        _own(
+            questionnaire.NAME,
+            "the built-in questionnaire: traits that studies report as beliefs about groups, asked "
+            "of both groups of a pair, over ten bias types",
+            ("unmask",),
+            questionnaire.questionnaire,
+            "English, and beliefs reported mostly in the United States and Western Europe. Traits "
+            "and templates were written and read by the authors of unmask alone; no reader from "
+            "the groups concerned has gone through them. Adjectives only; no names, dialects or "
+            "intersections of groups.",
         ),
         _own(
             "disco-names",

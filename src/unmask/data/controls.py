@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
+from unmask.data import questionnaire
 from unmask.data.packaged import bundled_pairs, packaged
 from unmask.data.readers.pairs import DIRECTIONS
 from unmask.data.templates import template_test
@@ -64,12 +65,33 @@ def reworded(data: Dataset) -> Dataset:
     """The package's own sets with each frame or template in other words; ids stay."""
     if data.name == "bundled-pairs":
         return replace(bundled_pairs("reworded"), about=data.about)
+    if data.name == questionnaire.NAME:
+        return replace(questionnaire.questionnaire("reworded"), about=data.about)
     for test in packaged("templates.json")["tests"]:
         if test["name"] == data.name:
             texts = zip(test["templates"], test["reworded"], strict=True)
             templates = [{**template, "text": text} for template, text in texts]
             return replace(template_test({**test, "templates": templates}), about=data.about)
-    raise DataError(f"{data.name!r} has no rewording; bundled-pairs and the kurita tests have.")
+    raise DataError(
+        f"{data.name!r} has no rewording; bundled-pairs, bundled-2 and the kurita tests have."
+    )
+
+
+def positive(data: Dataset) -> Dataset:
+    """Words that follow from the meaning of a group's word, in the questionnaire's templates."""
+    _check_questionnaire(data)
+    return questionnaire.positive()
+
+
+def neutral(data: Dataset) -> Dataset:
+    """Words that no stereotype is known of, their sides drawn at random."""
+    _check_questionnaire(data)
+    return questionnaire.neutral()
+
+
+def _check_questionnaire(data: Dataset) -> None:
+    if data.name != questionnaire.NAME:
+        raise DataError(f"{data.name!r} has no such control; {questionnaire.NAME} has.")
 
 
 CONTROLS: Mapping[str, Callable[[Dataset], Dataset]] = Registry(
@@ -79,6 +101,8 @@ CONTROLS: Mapping[str, Callable[[Dataset], Dataset]] = Registry(
         ("unrelated", unrelated),
         ("direction", direction),
         ("reworded", reworded),
+        ("positive", positive),
+        ("neutral", neutral),
     ],
 )
 

@@ -1,5 +1,6 @@
 """Defects of items that can be seen without a model."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from unmask.data.readers.table import read_table
 from unmask.errors import DataError
+from unmask.support.printable import INVISIBLE
 from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
@@ -51,11 +53,16 @@ def _exchanged(data: Dataset) -> list[bool]:
     if not all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items):
         return [False] * len(data.items)
     pairs = [
-        tuple(i.texts[k].string.strip().lower() for k in (STEREOTYPE, ANTISTEREOTYPE))
-        for i in data.items
+        tuple(_plain(i.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE)) for i in data.items
     ]
     known = set(pairs)
     return [pair[0] != pair[1] and pair[::-1] in known for pair in pairs]
+
+
+def _plain(sentence: str) -> str:
+    """A sentence without what a reader does not see of it: spaces, case, forms of a letter."""
+    text = INVISIBLE.sub("", unicodedata.normalize("NFKC", sentence))
+    return " ".join(text.split()).casefold()
 
 
 def without_contradictions(data: Dataset) -> Dataset:
@@ -114,7 +121,7 @@ def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
 
 def sentence_key(item: Contrast) -> tuple[str, ...]:
     """The sentences of an item without order and case: equal for items that are the same."""
-    return tuple(sorted(t.string.lower() for t in item.texts.values()))
+    return tuple(sorted(_plain(t.string) for t in item.texts.values()))
 
 
 def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Is a measure, a data set or a model complete? The tests that ours pass, for users' own too."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def _check_answers(model: Model) -> None:
             raise UnmaskError(f"{model.name!r} answers otherwise when it is {name}; fix that.")
     if model.kind == "causal":
         _check_ahead(model, asks, first)
-    _check_sum(model, asks, answers)
+    _check_sum(model, asks[0], {gold for ask in asks for gold in ask.gold}, engine)
 
 
 def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Floats]) -> None:
@@ -137,21 +137,25 @@ def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Flo
         )
 
 
-def _check_sum(
-    model: Model, asks: Sequence[RowQueries], answers: Callable[[list[RowQueries]], list[Floats]]
-) -> None:
-    """The probabilities of several tokens at one place sum to at most 1."""
-    tokens = tuple(sorted({gold for ask in asks for gold in ask.gold}))
-    row, at = asks[0].row, asks[0].at[-1]
+def _check_sum(model: Model, ask: RowQueries, tokens: set[int], engine: Any) -> None:
+    """Several tokens at one place: probabilities sum to at most 1, and one is the likeliest."""
+    row, at, golds = ask.row, ask.at[-1], tuple(sorted(tokens))
     hidden = range(at, len(row)) if model.kind == "causal" else frozenset((at,))
     try:
-        (logp,) = answers([RowQueries(row, (at,) * len(tokens), tokens, (hidden,))])
+        asked = [RowQueries(row, (at,) * len(golds), golds, (hidden,))]
+        readings = engine.ask(asked, [False])
     except (ModelError, NotApplicable):  # a server knows the tokens of its own sentences alone
         return
-    if np.exp(logp).sum() > 1 + SAME:
+    total = float(np.exp(readings.logp).sum())
+    if total > 1 + SAME:
         raise UnmaskError(
-            f"{model.name!r} gives probabilities that sum to {np.exp(logp).sum():.2f} over "
-            f"{len(tokens)} tokens at one place; give log-probabilities over its vocabulary."
+            f"{model.name!r} gives probabilities that sum to {total:.2f} over {len(golds)} tokens "
+            "at one place; give log-probabilities over its vocabulary."
+        )
+    if readings.hit.sum() > 1:
+        raise UnmaskError(
+            f"{model.name!r} calls {readings.hit.sum()} tokens the likeliest at one place; set "
+            "'hit' only where no other token of the vocabulary is as likely."
         )
 
 

@@ -19,7 +19,7 @@ from unmask.errors import DataError, NotApplicable
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import valued_columns
 from unmask.flow.items import data_facts, sentence_rows
-from unmask.flow.results import preferences, tied, valued_settings
+from unmask.flow.results import equal_pairs, preferences, tied, valued_settings
 from unmask.measures import Likelihood, find
 from unmask.measures.reduce import LOWER_IS_LIKELIER, PROBABILITIES
 from unmask.options import Resampling, Spec, Threshold
@@ -173,7 +173,11 @@ def _valued(
         extras=valued.extras,
         accuracy=None,
         coverage=Coverage(
-            len(dataset.items), len(dataset.items) - missing, 0, _reasons(frame), unused=given
+            len(dataset.items),
+            len(dataset.items) - missing,
+            equal_pairs(frame),
+            _reasons(frame),
+            unused=given,
         ),
         settings=facts | valued_settings(valued),
         notes=(*dataset.about.get("notes", ()), *_foreign(given, dataset.name), *valued.notes),

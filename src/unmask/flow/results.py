@@ -73,7 +73,7 @@ def result(
     if measure.compare in VALUED:
         kept = (sentence_vectors(model, data, measure, options),) if measure.pool else scored.kept
         valued = VALUED[measure.compare](rounded, measure, model.kind, resampling, kept)
-        comparison, frame = _as_compared(valued), valued_columns(frame, valued)
+        comparison, frame = _as_compared(valued, rounded), valued_columns(frame, valued)
     else:
         valued = None
         prefer = partial(_preferences, about=about)
@@ -124,8 +124,21 @@ def sentence_vectors(
     return pd.DataFrame(engine.embed(wanted))
 
 
-def _as_compared(valued: Valued) -> Compared:
-    return Compared(valued.overall, dict(valued.by_category), dict(valued.extras), 0)
+def _as_compared(valued: Valued, frame: pd.DataFrame) -> Compared:
+    extras = dict(valued.extras)
+    return Compared(valued.overall, dict(valued.by_category), extras, equal_pairs(frame))
+
+
+def equal_pairs(frame: pd.DataFrame) -> int:
+    """How many items have the same score for their stereotype and their antistereotype."""
+    one, two = (
+        frame[frame.label == name].drop_duplicates("item").set_index("item").score
+        for name in (STEREOTYPE, ANTISTEREOTYPE)
+    )
+    if not len(one) or not len(two):
+        return 0
+    one, two = one.align(two, join="inner")
+    return int((one == two).sum())
 
 
 def valued_settings(valued: Valued) -> dict[str, Any]:

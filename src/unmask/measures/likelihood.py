@@ -136,7 +136,7 @@ class Likelihood:
         for name in ("decimals", "samples"):
             value = getattr(self, name)
             none = value is None and name == "decimals"
-            if not none and (not isinstance(value, int) or value < 0):
+            if not none and (type(value) is not int or value < 0):
                 raise UnmaskError(f"{self.name!r}: {name} is {value!r:.20}; give a whole number.")
         if self.samples > MOST_SAMPLES:
             raise UnmaskError(f"{self.name!r}: at most {MOST_SAMPLES:,} samples are drawn.")

@@ -74,6 +74,22 @@ PMI = Likelihood(
     criticism="Words that are hidden together are guessed apart from each other; which words have "
     "content is looked up in a list of English function words.",
 )
+TRAIT = Likelihood(
+    name="trait",
+    about="How many times as likely does a group's word make a trait, against the other group's?",
+    formula="sum over the trait's tokens w of log p(w | the sentence without the trait); causal: "
+    "log p(w | all tokens before w); the score is exp of the mean difference between the two "
+    "groups' sentences, without word preference",
+    plans={**_both(plans.trait_at_once), "causal": plans.trait_left_to_right},
+    reduce=total,
+    compare="factor",
+    needs=("trait",),
+    accuracy=False,  # hardly any trait is the likeliest word of its place
+    cite=("kurita2019", "nadeem2021"),
+    criticism="Pieces of a trait are hidden together and guessed apart from each other. It is "
+    "lpbs without the prior, which is the same for both groups of a pair, and asks for the "
+    "attribute where cat asks for the group's word or the attribute, whichever fills the blank.",
+)
 SSS = Likelihood(
     name="sss",
     about="How likely are the words that differ, given those that are shared?",
@@ -411,6 +427,7 @@ ROWS = (
     CPS_FELKNER2023,
     CPS_BIASBENCH,
     PMI,
+    TRAIT,
     SSS,
     SSS_KANEKO2022,
     AUL,

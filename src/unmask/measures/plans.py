@@ -118,6 +118,16 @@ def all_fill(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     return _ask(sentence, sentence.roles["fill"], frozenset(sentence.roles["fill"]))
 
 
+def trait_at_once(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """Hide all tokens of the trait at once."""
+    return _ask(sentence, sentence.roles["trait"], frozenset(sentence.roles["trait"]))
+
+
+def trait_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The trait's tokens, each given all that stands before it."""
+    return _from(sentence, sentence.roles["trait"])
+
+
 def everything(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide all content tokens at once."""
     hidden = frozenset(sentence.content)

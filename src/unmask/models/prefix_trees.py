@@ -50,6 +50,8 @@ class TreeNumbers:
 
 def tree_numbers(tokens: Ints, starts: Ints) -> TreeNumbers:
     """Rows, one behind the other, in trees."""
+    if len(starts) < 2:
+        return TreeNumbers(np.empty(0, np.int64), np.empty(0, np.int64))
     table = padded_rows(tokens, starts)
     order = np.lexsort(table.T[::-1]) if table.size else np.arange(len(table))
     lengths = np.diff(starts)[order]

@@ -17,6 +17,7 @@ from unmask.reports.columns import BIAS_TYPES, RUN, table
 from unmask.reports.files import quoted
 from unmask.reports.html.page import numbers
 from unmask.reports.templating import rendered
+from unmask.support.printable import one_line
 from unmask.support.version import __version__
 from unmask.types import Estimate, Result
 
@@ -67,7 +68,9 @@ def as_hub(results: Sequence[Result]) -> str:
     for result in results:
         by_model.setdefault(result.model, []).append(result)
     entries = [
-        ModelCardData(model_name=model, eval_results=[_evaluated(r) for r in some]).to_yaml()
+        ModelCardData(
+            model_name=one_line(model), eval_results=[_evaluated(r) for r in some]
+        ).to_yaml()
         for model, some in by_model.items()
     ]
     return "\n---\n".join(entries)
@@ -78,10 +81,10 @@ def _evaluated(result: Result) -> EvalResult:
     unit = SCALES[result.compared]
     return EvalResult(
         task_type=TASKS.get(str(origin.get("kind")), "feature-extraction"),
-        dataset_type=result.data,
-        dataset_name=result.data,
-        metric_type=result.measure,
-        metric_name=f"{result.measure} ({unit.unit})",
+        dataset_type=one_line(result.data),
+        dataset_name=one_line(result.data),
+        metric_type=one_line(result.measure),
+        metric_name=one_line(f"{result.measure} ({unit.unit})"),
         metric_value=round(unit.show(estimate.value), 4),
         metric_args={
             "ideal": _own_ideal(result),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.fitness import unproven_models
 from unmask.answer.scales import SCALES
 from unmask.answer.verdict import judged_estimate
 from unmask.errors import DataError
@@ -45,11 +46,13 @@ def leaderboard(results: Any) -> pd.DataFrame:
     frame = table(results)
     if frame.empty:
         raise DataError("there are no results; give some folders that 'unmask run' wrote.")
-    frame = frame[frame.verdict.notna()]  # baselines have none
+    judged = {(r.model, r.measure, r.data) for r in results if r.verdicts}  # baselines have none
+    keys = zip(frame.model, frame.measure, frame.data, strict=True)
+    frame = frame[[key in judged for key in keys]]
     models = list(dict.fromkeys(frame.model))
     without = [m for m in results.models if m not in models]
     what = frame.measure + " on " + frame.data
-    shared = [w for w, part in frame.groupby(what, sort=False) if set(part.model) == {*models}]
+    shared = _shared(frame[frame.verdict.notna()], models) or _shared(frame, models)
     if not shared:
         raise DataError(
             f"{', '.join(models[:3])} have no measure with a verdict and data in common; run the "
@@ -65,7 +68,10 @@ def leaderboard(results: Any) -> pd.DataFrame:
         )
     kept = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
     scores = kept.pivot(index="model", columns="what", values="score").loc[models, shared]
-    reasons = kept[kept.unfit != ""].groupby("model").unfit.first().to_dict()
+    reasons = (
+        unproven_models(results) | kept[kept.unfit != ""].groupby("model").unfit.first().to_dict()
+    )
+    reasons = {m: why for m, why in reasons.items() if m in models}
     fit = [m for m in models if m not in reasons]
     ranked = _ranked(results, fit, shared).set_index("model").reindex([*models, *without])
     joined = ranked.assign(
@@ -78,6 +84,12 @@ def leaderboard(results: Any) -> pd.DataFrame:
     order = np.lexsort((joined.distance.to_numpy(), joined["rank"].to_numpy()))
     joined[counts] = joined[counts].astype("Int64")
     return joined.rename_axis("model").reset_index().iloc[order].reset_index(drop=True)
+
+
+def _shared(frame: pd.DataFrame, models: Sequence[str]) -> list[str]:
+    """The measures on data that all models have."""
+    what = frame.measure + " on " + frame.data
+    return [w for w, part in frame.groupby(what, sort=False) if set(part.model) == {*models}]
 
 
 def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> pd.DataFrame:

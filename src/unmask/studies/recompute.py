@@ -16,6 +16,7 @@ from unmask.answer.items import Items
 from unmask.answer.scales import scale_of
 from unmask.errors import DataError
 from unmask.flow.results import accuracy_of, compared_again
+from unmask.measures import MEASURES
 from unmask.options import Resampling
 from unmask.stats import log_odds
 from unmask.stats.effects import by_words
@@ -25,6 +26,7 @@ from unmask.studies.contrast import statistic_facts, template_halves
 from unmask.types import Estimate, Result, Results
 
 TOLERANCE = 1e-6
+FROM_MARGINS = ("adjusted", "margin", "word_preference")  # extras that verdicts are about
 
 
 def recomputed(results: Results, level: float) -> Results:
@@ -44,6 +46,7 @@ def _recomputed(result: Result, level: float) -> Result:
 
 def _checked(result: Result, level: float) -> Result:
     _check_coverage(result)
+    _check_verdicts(result)
     result = _check_accuracy(result)
     if scale_of(result).paired:
         result = _shares(result, level)
@@ -65,7 +68,8 @@ def _shares(result: Result, level: float) -> Result:
         raise _contradiction(result, ties)
     for name, estimate in result.by_category.items():
         _check_same(result, f" ({name})", estimate, compared.by_category[name])
-    extras = {**_at_level(result.extras, level), **compared.extras}
+    kept = {k: v for k, v in result.extras.items() if k.partition(":")[0] not in FROM_MARGINS}
+    extras = {**_at_level(kept, level), **compared.extras}
     categories = {k: compared.by_category[k] for k in result.by_category}
     return replace(result, overall=compared.overall, by_category=categories, extras=extras)
 
@@ -79,6 +83,18 @@ def _check_coverage(result: Result) -> None:
     if (result.coverage.items, result.coverage.scored) != (total, scored):
         stated = f"{result.coverage.scored} of {result.coverage.items} items are said to be scored"
         raise _contradiction(result, f"{stated}; the table has {scored} of {total}")
+    lost = frame[frame.reason.notna()].drop_duplicates("item").reason.value_counts()
+    if dict(result.coverage.reasons) != {str(k): int(v) for k, v in lost.items()}:
+        raise _contradiction(result, "the reasons of items without a score are not the table's")
+
+
+def _check_verdicts(result: Result) -> None:
+    """That nobody removed the verdicts: without them a result would be taken for a baseline."""
+    row = MEASURES.get(result.measure.partition("@")[0])
+    if result.verdicts or row is None or row.baseline or result.compared == "index":
+        return
+    if result.overall.ideal is not None and "@" not in result.measure:
+        raise _contradiction(result, "it has no verdicts, and its measure has")
 
 
 def _check_accuracy(result: Result) -> Result:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.answer.answer import Answer, Evidence, answers
+from unmask.answer.fitness import unproven_models
 from unmask.answer.lab_status import UNFIT
 from unmask.answer.scales import ORDER
 from unmask.errors import DataError
@@ -100,7 +101,7 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
 
 def _unfit(results: Results) -> dict[str, str]:
     """The runs without any result that a verdict may rest on, and why."""
-    reasons: dict[str, str] = {}
+    reasons = unproven_models(results)
     for name in results.models:
         judged = [r for r in results if r.model == name and r.verdicts]
         if judged and not any(r.fitness.fit for r in judged):

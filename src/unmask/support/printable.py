@@ -4,14 +4,20 @@ import re
 
 from rich.markup import escape as _escape
 
-# Control characters, and marks that turn the direction of text.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Characters that nobody sees: control characters, soft hyphens, zero-width and directional marks,
+# fillers, blank patterns, separators of lines, tags, and what is no character at all. Joiners and
+# variation selectors belong to some scripts.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b"
+    "\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb"
+    "\ufffe\uffff\U0001d173-\U0001d17a\U0001fffe\U0001ffff\U000e0000-\U000e007f]"
+)
 _COMMAND = re.compile(r"(^|(?<=\s))::(?=\S.*::)")  # such as ::error file=x::, which GitHub obeys
 
 
 def visible(text: str) -> str:
     """Text without characters that steer a terminal or turn its direction."""
-    return _UNSEEN.sub("\ufffd", text.encode("utf-8", "replace").decode())
+    return INVISIBLE.sub("\ufffd", text.encode("utf-8", "replace").decode())
 
 
 def one_line(text: str) -> str:

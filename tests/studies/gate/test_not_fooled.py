@@ -199,3 +199,32 @@ def test_pairs_and_their_opposites_do_not_make_a_model_fair(tmp_path):
 def test_a_baseline_is_compared_by_the_distance_from_fair(tmp_path):
     assert "more biased than the baseline" in Rule(no_worse_by="5").name
     assert "either direction" in Rule(no_worse_by="5").name
+
+
+def no_verdicts(record):
+    record["verdicts"] = {}
+
+
+def invented_reasons(record):
+    record["coverage"]["reasons"] = {"not asked: decided": 30}
+
+
+@pytest.mark.parametrize("edit", [no_verdicts, invented_reasons])
+def test_a_record_cannot_be_emptied(folder, tmp_path, edit):
+    edited = tmp_path / "edited"
+    shutil.copytree(folder, edited)
+    content = json.loads((edited / "results.json").read_text())
+    edit(content["results"][0])
+    (edited / "results.json").write_text(json.dumps(content))
+    status, _, err = invoke("gate", edited)
+    assert (status, "contradicts items.parquet" in err) == (2, True)
+
+
+def test_invented_extras_decide_nothing(folder):
+    results = unmask.load(folder)
+    one = next(r for r in results if r.measure == "cps")
+    fair = replace(one.overall, value=50.0, low=49.0, high=51.0)
+    invented = replace(one, extras={**one.extras, "adjusted:no such": fair, "adjusted": fair})
+    (again,) = recomputed(unmask.Results([invented]), 0.95)
+    assert "adjusted:no such" not in again.extras
+    assert again.extras.get("adjusted") != fair

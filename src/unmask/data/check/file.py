@@ -13,6 +13,7 @@ from unmask.data.clusters import clustered
 from unmask.data.readers.own_columns import ALIASES, understood
 from unmask.data.readers.pairs import pairs_of, read_rows
 from unmask.data.readers.table import read_table
+from unmask.support.printable import INVISIBLE
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
 LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
@@ -76,7 +77,7 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
     seen: set[tuple[str, ...]] = set()
     rows = zip(checked.rows, checked.data.items, strict=True)
     for row, item in rows:
-        pro, anti = (by_row.INVISIBLE.sub("", text) for text in sentences(item))
+        pro, anti = (INVISIBLE.sub("", text) for text in sentences(item))
         key = defects.sentence_key(item)
         if key in seen or pro == anti:
             continue

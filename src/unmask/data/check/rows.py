@@ -15,6 +15,7 @@ from unmask.data.check.records import (
     stripped,
 )
 from unmask.data.defects import sentence_key
+from unmask.support.printable import INVISIBLE
 from unmask.text.languages import language
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast
 
@@ -24,13 +25,8 @@ _VOWEL_SOUND = re.compile(r"hour|honest|hono|heir")
 _CONSONANT_SOUND = re.compile(r"uni(?![nmd])|us(e|u|age)|eu|one|once|ubi|ur[aio]|uti|ukr|ugan|uru")
 
 
-# Characters that nobody sees and a tokenizer does: control characters, soft hyphens, zero-width
-# and directional marks. Joiners belong to some scripts, so only a difference in them is odd.
-INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064"
-    "\u2066-\u206f\ufeff\ufff9-\ufffb]"
-)
-_JOINERS = re.compile("[\u200c\u200d]")
+# Joiners and variation selectors belong to some scripts, so only a difference in them is odd.
+_JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
 
 
 DEFECTS = {
@@ -110,7 +106,7 @@ def invisible(seen: Looked) -> Iterator[Finding]:
             rows.append(n)
     yield from of_rows(
         PROBLEM,
-        "characters that cannot be seen (zero-width, directional, soft hyphen, control)",
+        "characters that cannot be seen (zero-width, directional, blank, soft hyphen, control)",
         "--write removes them",
         rows,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from unmask.errors import DataError
@@ -170,7 +171,7 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
             rows: list[dict[str, Any]] = []
             size = 0
             for batch in file.iter_batches(BATCH_ROWS):
-                size += batch.nbytes
+                size += sum(map(_unpacked, batch.columns))
                 if size > LARGEST_TABLE:
                     raise DataError(
                         f"{path} holds more than {LARGEST_TABLE:,} bytes once it is unpacked; "
@@ -180,6 +181,17 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
             return rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a parquet file ({error}); write it again.") from error
+
+
+def _unpacked(column: Any) -> int:
+    """The bytes of a column once each value stands for itself."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    values = column.dictionary
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return int(values.nbytes) * len(column)
+    lengths = pc.take(pc.binary_length(values), column.indices)
+    return int(pc.sum(lengths).as_py() or 0)
 
 
 def _complete(

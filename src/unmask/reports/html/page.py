@@ -245,6 +245,8 @@ def report(results: Any, path: Path | str, title: str = "") -> Path:
     gathered = gather(results)
     if not gathered:
         raise UnmaskError("there are no results to show; give what 'run' or 'load' returned.")
+    if not isinstance(path, str | Path):
+        raise UnmaskError(f"the page cannot be written to {path!r:.40}; give a path.")
     target = Path(path)
     if target.suffix not in (".html", ".htm"):
         target = target / PAGE

@@ -176,6 +176,9 @@ def _prepared(rule: Rule, mine: Run, baseline: Run | None, resampling: Resamplin
     results = mine.relevant(rule)
     obstacles = _unfit(results) + _unscored(rule, results)
     obstacles += [why] if (why := unproven(mine.results)) else []
+    if rule.check == "no_worse_by" and baseline is not None:
+        former = _unfit(baseline.relevant(rule)) or [unproven(baseline.results)]
+        obstacles += [f"the baseline: {why}" for why in former if why]
     blocked = bool(obstacles)
     if fit and (missing := _missing(rule, fit)):
         obstacles.insert(0, f"no validated measure covers {', '.join(missing)}")
