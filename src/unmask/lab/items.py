@@ -57,7 +57,7 @@ def _pair(
     topic: Topic, k: int, word: str, number: int, frame: Frame, form: str, members: Sequence[str]
 ) -> Contrast:
     first = 0 if topic.side[k] == "A" else 1
-    pair_texts = [Text(frame.filled(phrase(form, m), word)) for m in members]
+    pair_texts = [_with_trait(frame, phrase(form, m), word) for m in members]
     texts = {STEREOTYPE: pair_texts[first], ANTISTEREOTYPE: pair_texts[1 - first]}
     often = [np.log(topic.members[g][form][m]) for g, m in enumerate(members)]
     meta = {
@@ -67,6 +67,12 @@ def _pair(
         "often": float(often[0] - often[1]),
     }
     return Contrast(f"{topic.name}/{word}/{number}", texts, topic.name, word, meta)
+
+
+def _with_trait(frame: Frame, someone: str, word: str) -> Text:
+    """A sentence with the place of its attribute marked."""
+    at = frame.filled(someone, BLANK).index(BLANK)
+    return Text(frame.filled(someone, word), {"trait": ((at, at + len(word)),)})
 
 
 def unbalanced(data: Dataset, name: str = "pairs-90") -> Dataset:

@@ -84,6 +84,7 @@ TRAIT = Likelihood(
     reduce=total,
     compare="factor",
     needs=("trait",),
+    nothing_causal="the trait stands before the group, where a causal model cannot read it",
     accuracy=False,  # hardly any trait is the likeliest word of its place
     cite=("kurita2019", "nadeem2021"),
     criticism="Pieces of a trait are hidden together and guessed apart from each other. It is "

@@ -124,8 +124,9 @@ def trait_at_once(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def trait_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """The trait's tokens, each given all that stands before it."""
-    return _from(sentence, sentence.roles["trait"])
+    """The trait's tokens, each given all that stands before it; nothing if the group is behind."""
+    trait, changed = sentence.roles["trait"], sentence.roles["changed"]
+    return [] if changed and trait[-1] < changed[0] else _from(sentence, trait)
 
 
 def everything(sentence: Encoded, codec: Codec) -> list[RowQueries]:
