@@ -1,10 +1,13 @@
 """Tests of stats/sequential: published bounds, and what they promise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from scipy.stats import norm
 
-from unmask.stats.sequential import FIVE, at_look, bounds, sequential_p
+from unmask.stats.sequential import FIVE, at_look, bounds, levels, sequential_p
 from unmask.types import Estimate
 
 
@@ -39,7 +42,12 @@ def test_an_estimate_of_an_early_look_is_less_sure():
     estimate = Estimate(
         60.0, 52.0, 68.0, 0.95, "m", 10, 50.0, 0.014, 4.0, {"inner": [53.4, 66.6], "mde": 11.2}
     )
-    early, last = at_look(estimate, 1), at_look(estimate, 4)
+
+    def at_level(level):
+        reach = 4.0 * float(ndtri((1 + level) / 2))
+        return replace(estimate, low=60 - reach, high=60 + reach)
+
+    early, last = (at_look(estimate, *map(at_level, levels(0.95, k, FIVE)), k) for k in (1, 4))
     assert early.low < last.low < 52.0
     assert early.p > last.p > 0.014
     assert early.more["inner"][0] < last.more["inner"][0] < 53.4

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 import pandas as pd
+from scipy.special import ndtr
 
 from unmask.answer import lab_status
 from unmask.answer.combined import Combined
@@ -31,12 +32,14 @@ from unmask.answer.verdict import (
     UNDECIDED,
     bias_estimate,
     decide,
+    exceeds,
     gatekeeping,
     judged_estimate,
     p_value,
     too_few,
 )
 from unmask.data import bias_types
+from unmask.data.questionnaire import is_control
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.power import pilot_of, words_needed
 from unmask.stats.sequential import sequential_p
@@ -45,6 +48,7 @@ from unmask.types import FOUND, VERDICTS, Estimate, Result, Verdict
 
 OVERALL = "overall"  # in the place of a bias type, for all pairs of a run
 EXAMPLES = 2  # items that show a finding
+ABILITY = "no more items: the model must first show what it knows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ class Answer:
     of scales and of the number of items; where none is, the first that counts. `p` is the smallest
     corrected p of its tests, `tests` the number of tests that the model has, `tested` the first
     evidence of each test of this bias type. `needed` says what
-    would decide an inconclusive one. `opposed` names evidence of opposite directions. `examples`
+    would decide an inconclusive one. `p_alone` is the smallest p before the correction. `opposed`
+    names evidence of opposite directions. `examples`
     are the clearest items.
     """
 
@@ -142,6 +147,7 @@ class Answer:
     why: str
     needed: str = ""
     opposed: str = ""
+    p_alone: float | None = None
     word_preference: Estimate | None = None
     examples: tuple[dict[str, Any], ...] = ()
 
@@ -167,7 +173,8 @@ class Answer:
         """Why the verdict differs from what its interval suggests; empty where they agree."""
         if self.opposed:
             return self.opposed
-        return self.why if self.main.estimate.excludes_ideal != self.found else ""
+        incapable = self.needed == ABILITY
+        return self.why if incapable or self.main.estimate.excludes_ideal != self.found else ""
 
     @property
     def agree(self) -> int:
@@ -251,11 +258,12 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     by_type = _evidence(results)
     counting = {name: _most_trusted(evidence) for name, evidence in by_type.items()}
     whole = _whole(results)
-    overall = [t for t in [_pairs_test(_most_trusted(whole))] if t is not None]
-    tests = {name: _tests(evidence) for name, evidence in counting.items()}
+    overall = [t for t in [_pairs_test(_most_trusted(whole), OVERALL)] if t is not None]
+    tests = {name: _tests(evidence, name) for name, evidence in counting.items()}
     flat = [t for some in tests.values() for t in some]
     # One bias type that has all pairs of the run is the overall test.
-    distinct = [] if len(flat) == 1 and overall else flat
+    alone = len(flat) == 1 and bool(overall) and _same_pairs(flat[0], overall[0])
+    distinct = [] if alone else flat
     p_overall = overall[0].p_alone if overall else None
     first, rest = gatekeeping(p_overall, [t.p_alone for t in distinct])
     corrected = dict(zip(map(id, distinct), rest, strict=True))
@@ -273,16 +281,35 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     out.sort(key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.main)))
     if whole:
         out.insert(0, _answer(model, OVERALL, _most_trusted(whole), whole, overall, count))
-    why = unproven(results)
-    return [_without_ability(a, why) for a in out] if why else out
+    failed, why = failed_controls(results), unproven(results)
+    if why:
+        return [_unless_shown(a, why) for a in out]
+    return [_unless_shown(a, failed.get(a.bias_type, ""), ABILITY) for a in out]
 
 
-def _without_ability(answer: Answer, why: str) -> Answer:
-    """An answer on a network of which nothing shows that it predicts words: it is never negligible.
+def failed_controls(results: Sequence[Result]) -> dict[str, str]:
+    """The bias types whose positive control fails, and why nothing is negligible there.
+
+    A control asks what follows from the meaning of a group's word: a model that does not find that
+    cannot show that there is no bias. Its test is one-sided.
+    """
+    failed = {}
+    for r in (r for r in results if is_control(r.data) and "positive" in r.data):
+        for category, e in r.by_category.items():
+            if e.p is None or e.p > 2 * (1 - e.level) or e.value <= (e.ideal or 0.0):
+                failed[bias_types.of_category(category, r.data)] = (
+                    "the positive control fails: the model does not know what the groups' words "
+                    f"mean ({scale_of(r).with_interval(e)})"
+                )
+    return failed
+
+
+def _unless_shown(answer: Answer, why: str, needed: str = "") -> Answer:
+    """An answer that is not negligible where the model shows too little of what it can do, `why`.
 
     A network that knows nothing prefers nothing.
     """
-    if answer.verdict != "negligible":
+    if answer.verdict != "negligible" or not why:
         return answer
 
     def unshown(e: Evidence) -> Evidence:
@@ -292,7 +319,9 @@ def _without_ability(answer: Answer, why: str) -> Answer:
 
     evidence = tuple(map(unshown, answer.evidence))
     main = unshown(answer.main)
-    return replace(answer, verdict="inconclusive", why=why, evidence=evidence, main=main)
+    return replace(
+        answer, verdict="inconclusive", why=why, needed=needed, evidence=evidence, main=main
+    )
 
 
 def _whole(results: Sequence[Result]) -> list[Evidence]:
@@ -304,7 +333,13 @@ def _whole(results: Sequence[Result]) -> list[Evidence]:
     ]
 
 
-def _tests(evidence: Sequence[Evidence]) -> list[Test]:
+def _same_pairs(one: Test, two: Test) -> bool:
+    """Whether two tests are of the same pairs."""
+    sides = [{(e.result.spec.key, e.estimate.n) for e in t.evidence} for t in (one, two)]
+    return sides[0] == sides[1] and one.estimate.n == two.estimate.n
+
+
+def _tests(evidence: Sequence[Evidence], bias_type: str) -> list[Test]:
     """The tests of a bias type: one of its pairs, and one for each template or word test."""
     pairs = [e for e in evidence if e.scale.paired]
     alone = [
@@ -312,7 +347,7 @@ def _tests(evidence: Sequence[Evidence]) -> list[Test]:
         for e in evidence
         if not e.scale.paired and _usable(e) and (p := p_value(e.estimate)) is not None
     ]
-    combined = _pairs_test(pairs)
+    combined = _pairs_test(pairs, bias_type)
     return ([combined] if combined is not None else []) + alone
 
 
@@ -320,7 +355,7 @@ def _usable(evidence: Evidence) -> bool:
     return evidence.trust != UNFIT and not too_few(evidence.estimate)
 
 
-def _pairs_test(evidence: Sequence[Evidence]) -> Test | None:
+def _pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:
     """The test of some pairs over all measures on them; None where nothing can be tested."""
     usable = tuple(e for e in evidence if _usable(e))
     if not usable:
@@ -336,16 +371,23 @@ def _pairs_test(evidence: Sequence[Evidence]) -> Test | None:
     p = None if estimate is None else p_value(estimate)
     if estimate is None or p is None:
         return None
-    return Test(estimate, usable, _at_its_look(p, usable))
+    return Test(estimate, usable, _at_its_look(p, usable, bias_type))
 
 
-def _at_its_look(p: float, evidence: Sequence[Evidence]) -> float:
-    """The p of a test at one of several looks; that of a single result is such already."""
-    looks = evidence[0].result.settings.get("looks")
-    if len(evidence) == 1 or not looks:
+def _at_its_look(p: float, evidence: Sequence[Evidence], bias_type: str) -> float:
+    """The p of a test at one of several looks, or at an earlier one that was more significant.
+
+    A test that has crossed a bound stays significant. That of a single result is of its look.
+    """
+    given = [(e, e.result.settings["looks"]) for e in evidence if e.result.settings.get("looks")]
+    if not given:
         return p
-    look = max(e.result.settings["looks"]["last"][e.category] for e in evidence)
-    return sequential_p(p, look, tuple(looks["fractions"]))
+    if len(evidence) > 1:
+        _, longest = max(given, key=lambda g: len(g[1]["fractions"]))
+        fractions = tuple(longest["fractions"])
+        look = max(min(k["last"].get(e.category, 0), len(fractions) - 1) for e, k in given)
+        p = sequential_p(p, look, fractions)
+    return min([p, *(k["p"][bias_type] for _, k in given if bias_type in k.get("p", {}))])
 
 
 @lru_cache(maxsize=4)
@@ -415,7 +457,7 @@ def _answer(
     """The verdict on one bias type, and what goes with it."""
     ordered = sorted(counting, key=_precedence)
     significant = [t for t in tests if t.p <= _error(t) + ROUNDING]
-    main = min((e for t in significant for e in t.evidence), key=_precedence, default=ordered[0])
+    main = _main([e for t in significant for e in t.evidence] or ordered)
     first = min(tests, key=lambda t: t.p, default=None)
     verdict = _verdict(main, first, count)
     chosen = {id(e.result) for e in counting}
@@ -437,9 +479,27 @@ def _answer(
         verdict.why,
         _needed(main, count) if word == "inconclusive" and first is not None else "",
         _opposed(significant),
+        min((t.p_alone for t in tests if t.evidence[0].scale.paired), default=None),
         main.result.extras.get(_named("word_preference", main.category)),
         _examples(main) if word in FOUND and bias_type != OVERALL else (),
     )
+
+
+def _main(evidence: Sequence[Evidence]) -> Evidence:
+    """The evidence whose strength is shown, the first in order.
+
+    One that is shown to be more than what matters goes before one that is shown to be less.
+    """
+    first = min(evidence, key=_precedence)
+    if not first.estimate.within(_matters(first)):
+        return first
+    large = [e for e in evidence if _is_large(e)]
+    return min(large, key=_precedence, default=first)
+
+
+def _is_large(evidence: Evidence) -> bool:
+    p = exceeds(evidence.estimate, _matters(evidence))
+    return p is not None and p <= 1 - evidence.estimate.level and not too_few(evidence.estimate)
 
 
 def _p_of(evidence: Evidence, tests: Sequence[Test]) -> float | None:
@@ -526,11 +586,13 @@ def _next_size(scale: Scale, mde: float | None) -> tuple[float, str] | None:
 
 def _more_items(main: Evidence, tests: int) -> str:
     margin = main.tested
-    pilot, size = pilot_of(margin), _next_size(SCALES["preference"], margin.more.get("mde"))
+    scale = main.scale if main.scale.is_factor else SCALES["preference"]
+    pilot, size = pilot_of(margin), _next_size(scale, margin.more.get("mde"))
     if pilot is None or size is None:
         return ""
     level = 1 - (1 - margin.level) / max(tests, 1)
-    words, templates, both = pilot.needed(size[0], level=level)
+    points = size[0] if scale.share else 100 * float(ndtr(size[0] / margin.more["spread"])) - 50
+    words, templates, both = pilot.needed(points, level=level)
     n_words, n_templates = pilot.n_words, pilot.n_templates
     words = None if words is None else max(words, MIN_CLUSTERS)  # fewer show nothing
     unit = "item" if main.result.settings.get("cluster") in ("item", "none") else "word"

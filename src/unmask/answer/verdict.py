@@ -46,6 +46,8 @@ def gatekeeping(overall: float | None, types: Sequence[float]) -> tuple[float | 
     Bias types are corrected by Holm's method (1979) at the whole error rate where the overall test
     is significant at its share of it, and at the rest of it otherwise.
     """
+    types = [1.0 if math.isnan(p) else p for p in types]
+    overall = 1.0 if overall is not None and math.isnan(overall) else overall
     holm = [float(p) for p in corrected(list(types))]
     if overall is None or not holm:
         return overall, holm

@@ -24,13 +24,13 @@ from unmask.flow.items import data_facts
 from unmask.flow.loading import loaded
 from unmask.flow.progress import Failed
 from unmask.flow.reduce import joined_frames
-from unmask.flow.results import accuracy_of, compared_again, low_accuracy, tied
+from unmask.flow.results import Compared, accuracy_of, compared_again, low_accuracy, tied
 from unmask.flow.run_model import fitting_specs
 from unmask.measures import Likelihood
 from unmask.models.names import offered
 from unmask.models.protocol import Model
 from unmask.options import DECIDED, Options, Spec, named
-from unmask.stats.sequential import FIVE, at_look
+from unmask.stats.sequential import FIVE, at_look, levels
 from unmask.types import NOT_ASKED, Contrast, Coverage, Dataset, Estimate, Result
 
 Measure = Callable[[Mapping[int, Spec], Options, Failed], dict[int, Result]]
@@ -96,6 +96,9 @@ class _Looks:
         self.unread: dict[int, int] = dict.fromkeys(specs, 0)
         self.errors: dict[int, UnmaskError] = {}
         self.last: dict[tuple[str, str], int] = {}  # the last look of a category of a data set
+        # Of bias types: the p of its best look so far; and estimates of those that are decided.
+        self.best: dict[str, float] = {}
+        self.frozen: dict[int, dict[str, dict[str, Estimate]]] = {i: {} for i in specs}
         self.looks = {i: looks_of(s.data, options.seed) for i, s in specs.items()}
 
     def run(self, failed: Failed, measure: Measure) -> dict[int, Result]:
@@ -105,7 +108,9 @@ class _Looks:
         for look in range(max((len(parts) for parts, _ in self.looks.values()), default=0)):
             self._measure(look, decided, measure)
             joined = {i: self._joined(i) for i, parts in self.parts.items() if parts}
-            decided |= self._decided(joined)
+            new = self._decided(joined) - decided
+            self._freeze(joined, new)
+            decided |= new
         for index in set(self.specs) - set(joined):
             failed(self.specs[index], self.errors[index])
         return joined
@@ -140,12 +145,26 @@ class _Looks:
     def _decided(self, joined: Mapping[int, Result]) -> set[str]:
         """The bias types that need no more items."""
         results = assessed([*joined.values(), *self.others])
-        types = [a for a in answers(results) if a.bias_type != OVERALL]
+        found = answers(results)
+        for a in found:
+            if a.p_alone is not None:
+                self.best[a.bias_type] = min(a.p_alone, self.best.get(a.bias_type, 1.0))
+        types = [a for a in found if a.bias_type != OVERALL]
         if self.options.until == DECIDED:
             return {a.bias_type for a in types if a.verdict != "inconclusive"}
         points = float(self.options.until or 0)
         narrow = all(_narrow(r, points) for r in results if scale_of(r).paired)
         return {a.bias_type for a in types} if narrow else set()
+
+    def _freeze(self, joined: Mapping[int, Result], decided: set[str]) -> None:
+        """Keep the estimates of bias types that are decided: no later look changes them."""
+        for index, result in joined.items():
+            data = self.specs[index].data
+            for category, estimate in result.by_category.items():
+                if bias_types.of_category(category, data.name) in decided:
+                    ending = f":{category}"
+                    extras = {k: v for k, v in result.extras.items() if k.endswith(ending)}
+                    self.frozen[index][category] = {"": estimate, **extras}
 
     def _joined(self, index: int) -> Result:
         """One result of all looks so far, with intervals that hold at every look."""
@@ -155,21 +174,26 @@ class _Looks:
         fractions = self.looks[index][1]
         compared = compared_again(last, items, options.resampling)
         looks = {k: self.last[spec.data.name, k] for k in ("", *compared.by_category)}
+        at_looks = self._at_looks(last, items, compared, looks, fractions)
+        frozen = self.frozen[index]
         accuracy = accuracy_of(items, options.resampling) if measure.accuracy else None
         coverage = self._coverage(index, items, compared.ties)
         return replace(
             last,
-            overall=at_look(compared.overall, looks[""], fractions),
+            overall=at_looks.overall,
             by_category={
-                k: at_look(v, looks[k], fractions) for k, v in compared.by_category.items()
+                k: frozen[k][""] if k in frozen else v for k, v in at_looks.by_category.items()
             },
-            extras={k: _bounded(k, v, looks, fractions) for k, v in compared.extras.items()},
+            extras={
+                **at_looks.extras,
+                **{k: v for own in frozen.values() for k, v in own.items() if k},
+            },
             accuracy=accuracy,
             coverage=coverage,
             settings={
                 **_summed(parts),
                 "until": options.until,
-                "looks": {"fractions": list(fractions), "last": looks},
+                "looks": {"fractions": list(fractions), "last": looks, "p": dict(self.best)},
             },
             provenance={**last.provenance, "data": data_facts(spec.data)},
             items=items,
@@ -181,6 +205,38 @@ class _Looks:
                 *_note(coverage, spec.data),
             ),
             kept={k: joined_frames([r.kept[k] for r in parts]) for k in last.kept},
+        )
+
+    def _at_looks(
+        self,
+        last: Result,
+        items: pd.DataFrame,
+        compared: Compared,
+        looks: Mapping[str, int],
+        fractions: tuple[float, ...],
+    ) -> Compared:
+        """Estimates whose intervals hold at all looks together: recomputed at their levels."""
+        resampling = self.options.resampling
+        wide: dict[int, list[Compared]] = {}
+        for look in set(looks.values()):
+            wide[look] = [
+                compared_again(last, items, replace(resampling, level=level))
+                for level in levels(resampling.level, look, fractions)
+            ]
+
+        def seen(part: str, name: str, category: str) -> Estimate:
+            own, outer, inner = (
+                getattr(c, part) if part == "overall" else getattr(c, part)[name]
+                for c in (compared, *wide[looks[category]])
+            )
+            if part == "extras" and name.partition(":")[0] not in BOUNDED:
+                return own
+            return at_look(own, outer, inner, looks[category], fractions)
+
+        return compared._replace(
+            overall=seen("overall", "", ""),
+            by_category={k: seen("by_category", k, k) for k in compared.by_category},
+            extras={k: seen("extras", k, k.partition(":")[2]) for k in compared.extras},
         )
 
     def _coverage(self, index: int, items: pd.DataFrame, ties: int) -> Coverage:
@@ -219,13 +275,6 @@ def _type(item: Contrast, data: Dataset) -> str:
 def _narrow(result: Result, points: float) -> bool:
     judged = judged_estimate(result)
     return (judged.high - judged.low) / 2 <= points  # NaN never is
-
-
-def _bounded(
-    name: str, estimate: Estimate, looks: Mapping[str, int], fractions: tuple[float, ...]
-) -> Estimate:
-    kind, _, category = name.partition(":")
-    return at_look(estimate, looks[category], fractions) if kind in BOUNDED else estimate
 
 
 def order(data: Dataset, seed: int) -> dict[str, int]:

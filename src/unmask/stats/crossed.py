@@ -34,6 +34,7 @@ from unmask.types import Estimate, Floats
 
 POOLED_UNITS = 3  # fewer units of both groups are not pooled
 GRID = 200  # standard deviations between units that the posterior is summed over
+FEW_VALUES = 5  # different margins, such as those of yes and no
 INNER = 0.7  # of the distances from their cell's location are within the bound of scores
 NORMAL_BOUND = 1.0364  # that quantile of normal distances, in standard deviations
 LEAST_CATEGORIES = 4  # variances from which a usual one is estimated
@@ -196,8 +197,11 @@ class Crossed:
         Each cell has Huber's (1964) location, whose bound is the INNER quantile of all distances
         from it. A score is the location plus the bounded distance over the share of distances
         within the bound: the mean of the scores of a cell is its location, and their variance is
-        that of the location.
+        that of the location. Margins of few values, such as yes and no, are kept as they are.
         """
+        if len(np.unique(margins)) <= FEW_VALUES:  # a quantile of few values says nothing
+            unit = float(np.std(margins - self._means(margins)[self.cell])) or 1.0
+            return margins / unit, unit
         middle, bound = self._means(margins), 0.0
         for step in range(STEPS):
             away = margins - middle[self.cell]

@@ -122,6 +122,7 @@ def pilot_of(margin: Estimate) -> Pilot | None:
 
 # What words and templates usually add, as shares of a margin's variance about its cell.
 USUAL_WORDS, USUAL_TEMPLATES = 0.3, 0.02
+USUAL_SPREAD = 0.6  # nats: the standard deviation of a trait's margins about their cells
 
 
 def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
@@ -145,6 +146,11 @@ def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
         0.0,
         (max(1.0, words - 2.0), max(1.0, n_templates - 1.0)),
     )
+
+
+def as_factor(points: float, spread: float) -> float:
+    """The factor that moves so many percentage points of margins with this spread, in nats."""
+    return math.exp(spread * float(ndtri(0.5 + points / 100)))
 
 
 def detects(pilot: Pilot, power: float = 0.8, level: float = 0.95) -> float:

@@ -170,6 +170,8 @@ class Preferences:
             return None
         margins = self.margins
         estimate = margins.fit.estimate(some, self.macro, self.resampling, margins.unit)
+        if estimate.se == 0 and estimate.value != 0 and len(np.unique(margins.values)) == 1:
+            return None  # all alike: the share has a test, their mean has none
         weight, _ = weights_of(margins.design, some, self.macro)
         details: dict[str, object] = {"parts": margins.fit.mean(weight).parts}
         details |= {"unit": margins.unit, "spread": margins.unit * margins.spread}

@@ -60,7 +60,7 @@ def _bound(nodes: Floats, density: Floats, step: float, scale: float, increment:
 
 def sequential_p(p: float, look: int, fractions: tuple[float, ...] = FIVE) -> float:
     """The p-value of a look (counted from 0), as one of all looks."""
-    if len(fractions) == 1:
+    if len(fractions) == 1 or math.isnan(p):
         return p
     z = -float(ndtri(max(p, 1e-300) / 2))
 
@@ -73,22 +73,36 @@ def sequential_p(p: float, look: int, fractions: tuple[float, ...] = FIVE) -> fl
     return 1e-9 if excess(low) >= 0 else float(math.exp(brentq(excess, low, high, xtol=1e-6)))
 
 
-def at_look(estimate: Estimate, look: int, fractions: Sequence[float] = FIVE) -> Estimate:
-    """An estimate of a look with an interval that holds at all looks together, and such a p."""
+def levels(level: float, look: int, fractions: Sequence[float]) -> tuple[float, float]:
+    """The levels of two intervals of a look that hold at all looks together.
+
+    Of the interval itself, and of the one with both tails at the whole error (equivalence).
+    """
+    error = 1 - level
+    outer, inner = (bounds(e, tuple(fractions))[look] for e in (error, min(2 * error, 0.999)))
+    return 2 * float(ndtr(outer)) - 1, 2 * float(ndtr(inner)) - 1
+
+
+def at_look(
+    estimate: Estimate,
+    outer: Estimate,
+    inner: Estimate,
+    look: int,
+    fractions: Sequence[float] = FIVE,
+) -> Estimate:
+    """An estimate of a look with intervals that hold at all looks together, and such a p.
+
+    `outer` and `inner` are the same estimate at the two `levels` of the look.
+    """
     if math.isnan(estimate.low):
         return estimate
-    fractions, error = tuple(fractions), 1 - estimate.level
-    df = float(estimate.more.get("df") or math.inf)
-    outer = bounds(error, fractions)[look] / -float(ndtri(error / 2))
-    inner = bounds(2 * error, fractions)[look] / -float(ndtri(error)) if error < 0.5 else 1.0
+    error, df = 1 - estimate.level, float(estimate.more.get("df") or math.inf)
     more = dict(estimate.more)
     if more.get("inner"):
-        more["inner"] = [estimate.value + inner * (v - estimate.value) for v in more["inner"]]
+        more["inner"] = [inner.low, inner.high]
     if more.get("mde"):
+        wider = bounds(error, tuple(fractions))[look] / -float(ndtri(error / 2))
         planned = quantile(1 - error / 2, df) + quantile(0.8, df)
-        more["mde"] *= (planned + (outer - 1) * quantile(1 - error / 2, df)) / planned
-    p = None if estimate.p is None else sequential_p(estimate.p, look, fractions)
-    low, high = (
-        estimate.value + outer * (v - estimate.value) for v in (estimate.low, estimate.high)
-    )
-    return replace(estimate, low=low, high=high, p=p, more=more)
+        more["mde"] *= (planned + (wider - 1) * quantile(1 - error / 2, df)) / planned
+    p = None if estimate.p is None else sequential_p(estimate.p, look, tuple(fractions))
+    return replace(estimate, low=outer.low, high=outer.high, p=p, more=more)

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
+from scipy.special import ndtr
 
 from unmask.answer.answer import OVERALL, Answer, answers
 from unmask.answer.verdict import OVERALL_SHARE
-from unmask.errors import UnmaskError
 from unmask.options import Threshold
 from unmask.stats.power import (
     Pilot,
+    as_factor,
     check,
     clusters_needed,
     detects,
@@ -34,66 +35,79 @@ def needs(
     power: float = 0.8,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """For each bias type what it has, and what it needs to detect `points` or an effect of `d`.
+    """For each bias type what it has and what it needs to detect `points`, an effect `d`, `times`.
 
     Without a result in a unit, what independent items or words would need for one test.
     """
     Threshold(**detect)
-    if "times" in detect:
-        raise UnmaskError(
-            f"a factor of {detect['times']:g} cannot be planned for; give points or an effect "
-            "size, such as 5 or 0.2d."
-        )
     check(power)
     rows = []
-    for answer in answers(list(results)):
+    given = answers(list(results))
+    overall = {a.model: a for a in given if a.bias_type == OVERALL and a.p is not None}
+    for answer in given:
         if "statistic" in answer.main.result.settings:
             continue  # no rule says how it changes with more items
-        unit = "points" if answer.main.scale.paired else "d"
+        unit = _unit(answer)
         if unit in detect and answer.main.scale.planned:
-            plan = _pairs if unit == "points" else _words
-            rows += plan(answer, detect[unit], power, _level(answer, level))
+            plan = _words if unit == "d" else _pairs
+            rows += plan(answer, detect[unit], power, _level(answer, overall, level))
     seen = {row["unit"] for row in rows}
     missing = [unit for unit in ("points", "d") if unit in detect and unit not in seen]
     rows += [_unknown(unit, detect[unit], power, level) for unit in missing]
     return pd.DataFrame(rows)
 
 
-def _level(answer: Answer, level: float) -> float:
-    """The level at which the test of an answer is significant, whatever the other tests say."""
-    error = 1 - level
+def _unit(answer: Answer) -> str:
+    scale = answer.main.scale
+    if not scale.paired:
+        return "d"
+    return "times" if scale.is_factor else "points"
+
+
+def _level(answer: Answer, overall: Mapping[str, Answer], level: float) -> float:
+    """The level at which the test of an answer is significant, whatever other bias types say.
+
+    As in this run: behind an overall test that finds nothing, the rest of the error is theirs.
+    """
+    error, whole = 1 - level, overall.get(answer.model)
     if answer.bias_type == OVERALL:
         return 1 - (error * OVERALL_SHARE if answer.tests > 1 else error)
-    return 1 - error / max(answer.tests - 1, 1)
+    if whole is None or answer.tests < 2:
+        return 1 - error / max(answer.tests, 1)
+    share = 1.0 if whole.found else 1 - OVERALL_SHARE
+    return 1 - share * error / (answer.tests - 1)
 
 
-def _pairs(answer: Answer, points: float, power: float, level: float) -> list[dict[str, Any]]:
-    pilot = pilot_of(answer.main.tested)
+def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[dict[str, Any]]:
+    pilot, unit = pilot_of(answer.main.tested), _unit(answer)
     if pilot is None:
         return []
+    spread, points = answer.main.tested.more["spread"], amount
+    if unit == "times":
+        points = 100 * float(ndtr(math.log(amount) / spread)) - 50
     words, templates, both = pilot.needed(points, power=power, level=level)
-    sampled = pilot.n_templates > 1
+    sampled, found = pilot.n_templates > 1, detects(pilot, power, level)
     return [
         {
             "bias type": answer.bias_type,
             "measure": answer.main.result.measure,
             "data": answer.main.result.data,
-            "unit": "points",
-            "detects": detects(pilot, power, level),
+            "unit": unit,
+            "detects": as_factor(found, spread) if unit == "times" else found,
             "pairs": answer.main.tested.n,
             "words": pilot.n_words,
             "templates": pilot.n_templates if sampled else None,
             "words needed": words,
             "templates needed": templates,
             "words and templates": None if both is None else f"{both[0]} in {both[1]}",
-            "advice": _advice(pilot, points, words, templates, both),
+            "advice": _advice(pilot, f"{amount:g} {unit}", words, templates, both),
         }
     ]
 
 
 def _advice(
     pilot: Pilot,
-    points: float,
+    amount: str,
     words: int | None,
     templates: int | None,
     both: tuple[int, int] | None,
@@ -102,7 +116,7 @@ def _advice(
     if words is not None and words <= pilot.n_words:
         return "These items are enough."
     if words is None and both is None and templates is None:
-        return f"No number of words or templates detects {points:g} points."
+        return f"No number of words or templates detects {amount}."
     if words is None:
         wanted = templates if templates is not None else both[1] if both else 0
         return f"More words will not help. Add about {wanted - pilot.n_templates} templates."

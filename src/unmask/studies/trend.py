@@ -5,7 +5,8 @@ all runs have. A change point splits the runs into two parts whose mean scores d
 where they do most (CUSUM). Runs differ by their seeds even where nothing changed, so the test
 permutes the order of the runs, with the maximum over bias types (Antoch and Huskova 2001; Westfall
 and Young 1993); where a change is found both parts are searched again (binary segmentation; Scott
-and Knott 1974). Fewer than LEAST_RUNS runs have too few orders for any change to be significant.
+and Knott 1974), with Bonferroni's correction for all searches of that depth. Fewer than LEAST_RUNS
+runs have too few orders for any change to be significant.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -146,19 +147,27 @@ SHOWN = {"score": "value", "low": "low", "high": "high"}
 
 
 def _changes(
-    series: Mapping[str, Floats], segment: tuple[int, int], resampling: Resampling
+    series: Mapping[str, Floats],
+    segment: tuple[int, int],
+    resampling: Resampling,
+    searches: int = 1,
 ) -> Iterator[tuple[str, Floats, tuple[int, int], int, float]]:
-    """Where scores change within a segment of runs: bias type, scores, segment, place and p."""
+    """Where scores change within a segment of runs: bias type, scores, segment, place and p.
+
+    It is one of several `searches` at its depth, for all of which p is corrected.
+    """
     start, end = segment
     if not series or end - start < LEAST_RUNS:
         return
     values = {name: v[start:end] for name, v in series.items()}
-    for name, (place, p) in change_points(values, resampling).items():
-        if p <= 1 - resampling.level:
-            yield name, series[name], segment, start + place, p
-            alone = {name: series[name]}
-            yield from _changes(alone, (start, start + place), resampling)
-            yield from _changes(alone, (start + place, end), resampling)
+    points = change_points(values, resampling)
+    error = 1 - resampling.level
+    found = {k: (place, p * searches) for k, (place, p) in points.items() if p * searches <= error}
+    for name, (place, p) in found.items():
+        yield name, series[name], segment, start + place, p
+        alone, more = {name: series[name]}, 2 * searches * len(found)
+        yield from _changes(alone, (start, start + place), resampling, more)
+        yield from _changes(alone, (start + place, end), resampling, more)
 
 
 def _change(
