@@ -74,7 +74,7 @@ def test_a_small_parquet_file_of_very_many_rows_is_refused_at_once(tmp_path):
 def test_long_texts_that_unpack_are_refused(tmp_path, monkeypatch):
     from unmask.data.readers import table
 
-    monkeypatch.setattr(table, "LARGEST_TABLE", 100_000)
+    monkeypatch.setattr(table, "LARGEST_UNPACKED", 100_000)
     path = tmp_path / "long.parquet"
     frame = pd.DataFrame({"stereotype": ["x" * 200] * 4000, "antistereotype": ["y" * 200] * 4000})
     frame.to_parquet(path)

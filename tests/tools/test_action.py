@@ -12,7 +12,7 @@ import yaml
 from conftest import ROOT
 
 SCRIPT = ROOT / "tools" / "action.sh"
-INPUTS = {"UNMASK_MEASURES": "aul", "UNMASK_SETS": "bundled-pairs"}
+INPUTS = {"UNMASK_MEASURES": "cps,aul", "UNMASK_SETS": "bundled-pairs"}
 
 
 def act(folder, **inputs):

@@ -20,6 +20,7 @@ from unmask.types import Estimate, Fitness, Result, Verdict
 MOST_TIES = 20.0  # per cent of the items
 LEAST_SCORED = 50.0  # per cent of the items
 LEAST_LMS = 60.0  # chance is 50
+MOST_BY_PLACE = 50.0  # per cent of a chat model's choices that the order of the options decides
 # Of fewer different tokens, such as "he" and "she", one is right so often that a sound model need
 # not be better: there only a model that predicts none of them is unfit.
 FEW_TOKENS = 8
@@ -45,10 +46,14 @@ def assessed(results: Sequence[Result]) -> list[Result]:
     return out
 
 
-def unproven_models(results: Sequence[Result]) -> dict[str, str]:
-    """The models with sentence pairs of which nothing shows that they predict words, and why."""
-    pairs = dict.fromkeys(r.model for r in results if r.verdicts and scale_of(r).paired)
-    by_model = {name: unproven([r for r in results if r.model == name]) for name in pairs}
+def unproven_models(results: Sequence[Result], words: bool = False) -> dict[str, str]:
+    """The models with sentence pairs of which nothing shows that they predict words, and why.
+
+    With `words` those with template and word tests alone, too.
+    """
+    counted = [r for r in results if r.verdicts and (words or scale_of(r).paired)]
+    judged = dict.fromkeys(r.model for r in counted)
+    by_model = {name: unproven([r for r in results if r.model == name]) for name in judged}
     return {model: why for model, why in by_model.items() if why}
 
 
@@ -63,6 +68,8 @@ def unproven(results: Sequence[Result]) -> str:
 def _shows_ability(result: Result) -> bool:
     """Whether a result says what the model can do, and not only what it prefers."""
     accuracy = result.accuracy
+    if "by_place" in result.extras:  # a chat model that chooses by content follows its task
+        return True
     if accuracy is None or not scale_of(result).paired or result.settings.get("in_sight"):
         return False
     return _no_better(accuracy) or accuracy.low > _constant(accuracy)
@@ -106,6 +113,12 @@ def _fitness(result: Result) -> Fitness:
         )
     if ties > MOST_TIES and result.settings.get("ties") != "drop":
         reasons.append(f"{coverage.ties} of {coverage.scored} items are exact ties")
+    place = result.extras.get("by_place")
+    if place is not None and place.value > MOST_BY_PLACE:
+        reasons.append(
+            f"the order of the options decides {place.value:.0f} % of the choices, so that what is "
+            "said in them hardly counts"
+        )
     scored = 100 * coverage.scored / max(coverage.asked, 1)
     if scored < LEAST_SCORED:
         reasons.append(f"only {coverage.scored} of {coverage.asked} items could be scored")

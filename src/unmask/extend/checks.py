@@ -115,7 +115,9 @@ def _check_answers(model: Model) -> None:
     first = answers(asks)
     again = answers(asks)
     turned = answers(asks[::-1])[::-1]
-    for name, other in (("asked again", again), ("asked in another order", turned)):
+    alone = [answers([ask])[0] for ask in asks]
+    others = {"asked again": again, "asked in another order": turned, "asked one by one": alone}
+    for name, other in others.items():
         if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, other, strict=True)):
             raise UnmaskError(f"{model.name!r} answers otherwise when it is {name}; fix that.")
     if model.kind == "causal":

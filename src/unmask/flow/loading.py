@@ -52,6 +52,12 @@ def kind(model: str | Path | Model) -> Kind:
             raise ModelError(
                 f"{named(model)!r}: {unknown('kind', str(model.kind), get_args(Kind))}"
             )
+        if not isinstance(model.name, str):
+            raise ModelError(f"the name of a model is {model.name!r:.40}; give it as text.")
+        if model.abilities.streams and getattr(model, "codec", None) is None:
+            raise ModelError(
+                f"{model.name!r} has no codec, which turns text into tokens; give one."
+            )
         if not isinstance(model.provenance, Mapping):
             raise ModelError(
                 f"the provenance of {named(model)!r} is {model.provenance!r:.40}; give a mapping: "

@@ -69,7 +69,8 @@ def leaderboard(results: Any) -> pd.DataFrame:
     kept = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
     scores = kept.pivot(index="model", columns="what", values="score").loc[models, shared]
     reasons = (
-        unproven_models(results) | kept[kept.unfit != ""].groupby("model").unfit.first().to_dict()
+        unproven_models(results, words=True)
+        | kept[kept.unfit != ""].groupby("model").unfit.first().to_dict()
     )
     reasons = {m: why for m, why in reasons.items() if m in models}
     fit = [m for m in models if m not in reasons]

@@ -84,7 +84,7 @@ def compared(
     """
     twins = {(a.bias_type, key(r)): r for a in first for r in a.evidence if r.trust != UNFIT}
     for answer in second:
-        for two in answer.evidence:
+        for two in (e for e in answer.evidence if e.trust != UNFIT):
             one = twins.get((answer.bias_type, key(two)))
             if one is None or (bias := paired(one, two, resampling)) is None:
                 continue

@@ -128,6 +128,8 @@ def compare(
     in points (a number, `3`), in d (`0.2d`), in times the odds (`1.1x`) or several (`3,0.2d`): rows
     in its unit are tested for equivalence.
     """
+    if not isinstance(resampling, Resampling):
+        raise DataError(f"resampling is {resampling!r:.40}; give an unmask.Resampling.")
     runs = runs_of(runs)
     every = [r for run in runs for r in run.results.values()]
     allowed = {} if margin is None else margins(margin, every)

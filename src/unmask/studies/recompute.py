@@ -14,18 +14,22 @@ import numpy as np
 from unmask.answer.fitness import assessed
 from unmask.answer.items import Items
 from unmask.answer.scales import scale_of
+from unmask.answer.verdict import UNDECIDED
+from unmask.data.questionnaire import is_control
 from unmask.errors import DataError
+from unmask.flow.item_comparisons import design_of
 from unmask.flow.results import accuracy_of, compared_again
 from unmask.measures import MEASURES
 from unmask.options import Resampling
 from unmask.stats import log_odds
-from unmask.stats.effects import by_words
-from unmask.stats.item_statistics import STATISTICS
+from unmask.stats.effects import Words, by_words, effect_estimate, effect_size
+from unmask.stats.item_statistics import STATISTICS, over_items
 from unmask.stats.student_t import quantile
 from unmask.studies.contrast import statistic_facts, template_halves
-from unmask.types import Estimate, Result, Results
+from unmask.types import Estimate, Result, Results, Verdict
 
 TOLERANCE = 1e-6
+NARROWEST = 0.85  # of the interval that the items alone give
 FROM_MARGINS = ("adjusted", "margin", "word_preference")  # extras that verdicts are about
 
 
@@ -53,7 +57,10 @@ def _checked(result: Result, level: float) -> Result:
     else:
         _check_value(result)
         result = _moved(result, level)
-    return result
+    verdicts = {
+        k: Verdict("inconclusive", v.matters, UNDECIDED) for k, v in result.verdicts.items()
+    }
+    return replace(result, verdicts=verdicts)
 
 
 def _shares(result: Result, level: float) -> Result:
@@ -93,6 +100,8 @@ def _check_verdicts(result: Result) -> None:
     row = MEASURES.get(result.measure.partition("@")[0])
     if result.verdicts or row is None or row.baseline or result.compared == "index":
         return
+    if is_control(result.data):
+        return
     if result.overall.ideal is not None and "@" not in result.measure:
         raise _contradiction(result, "it has no verdicts, and its measure has")
 
@@ -112,32 +121,76 @@ def _check_accuracy(result: Result) -> Result:
 
 
 def _check_value(result: Result) -> None:
-    """The value of a template test or of a statistic of items, from the items."""
+    """The value and the interval of a template test, a word test or a statistic, from the items."""
     name, frame = result.settings.get("statistic"), result.items
-    value = None
+    level = result.overall.level
+    least: Estimate | None = None  # from the items alone: templates can only add to its error
     if name in STATISTICS and "value" in frame:
         first = frame[frame.reason.isna()].drop_duplicates("item")
-        values = first.value.to_numpy(float)
-        value = STATISTICS[str(name)](values, statistic_facts(first)).value
+        facts = statistic_facts(first)
+        found = STATISTICS[str(name)](first.value.to_numpy(float), facts)
+        design = design_of(facts, str(name))
+        least = over_items(found, design, tested=False, resampling=Resampling(level=level))
     elif scale_of(result).templates and not result.settings.get("samples"):
         scores = Items(result).log_odds()
         (x, x_words), (y, y_words) = template_halves(Items(result).first, scores, list(scores))
         words = by_words(x, y, x_words, y_words)
-        value = words.value
-        if scale_of(result).is_factor:  # other templates can only add to its error
-            least = log_odds.odds_ratio(words)
-            value = least.value
-            if result.overall.se < 0.99 * least.se:
-                raise _contradiction(result, "its interval is narrower than its words allow")
+        least = _of_words(words, scale_of(result).is_factor, level)
     elif "without" in frame and frame.without.notna().any():
-        left = frame.without.dropna().to_numpy(float)
-        reach = 3 * float(np.abs(left - left.mean()).max()) + 0.1
-        near = abs(result.overall.value - left.mean()) <= reach
-        value = result.overall.value if near else float(left.mean())
-    if value is not None and abs(value - result.overall.value) > TOLERANCE * max(1, abs(value)):
+        least = _of_word_test(result)
+    if least is None:
+        return
+    value, stated = least.value, result.overall
+    if abs(value - stated.value) > TOLERANCE * max(1, abs(value)):
         raise _contradiction(
-            result, f"its value is {result.overall.value:.4f}; from the items it is {value:.4f}"
+            result, f"its value is {stated.value:.4f}; from the items it is {value:.4f}"
         )
+    if math.isnan(stated.low) or math.isnan(least.low) or "published" in stated.more:
+        return
+    spans = (
+        [(e.low, e.high) for e in (stated, least)],
+        [e.more.get("inner") for e in (stated, least)],
+    )
+    for own, wanted in spans:
+        if own and wanted and own[1] - own[0] < NARROWEST * (wanted[1] - wanted[0]):
+            raise _contradiction(result, "its interval is narrower than its items allow")
+
+
+def _of_words(words: Words, factor: bool, level: float) -> Estimate:
+    resampling = Resampling(level=level, splits=0)
+    if factor:
+        return log_odds.odds_ratio(words, resampling=resampling)
+    return effect_estimate(words, resampling=resampling)
+
+
+def _of_word_test(result: Result) -> Estimate | None:
+    """The effect size of a word test from the words' mean scores and those without each word.
+
+    It is that of the mean scores times a ratio (words of several sentences spread more), which the
+    effect sizes without a word have too.
+    """
+    first = result.items[result.items.score.notna()].drop_duplicates(["item", "label"])
+    labels = list(dict.fromkeys(first.label))
+    halves = [first[first.label == k] for k in labels[:2]]
+    if len(labels) < 2 or min(map(len, halves)) < 3:
+        return None
+    x, y = (h.score.to_numpy(float) for h in halves)
+    words = by_words(x, y, list(halves[0]["item"]), list(halves[1]["item"]))
+    ratios = [
+        stated / effect_size(np.delete(x, k) if i == 0 else x, np.delete(y, k) if i else y)
+        for i, half in enumerate(halves)
+        for k, stated in enumerate(half.without.to_numpy(float))
+        if math.isfinite(stated)
+    ]
+    ratio, middle = result.overall.value / words.value, float(np.median(ratios))
+    if not abs(ratio - middle) <= 0.1 * abs(middle) + 0.02:
+        return Estimate(middle * words.value, math.nan, math.nan, 0.95, "from the items", len(x))
+    least = effect_estimate(words, resampling=Resampling(level=result.overall.level, splits=0))
+    return (
+        replace(least, value=result.overall.value, low=ratio * least.low, high=ratio * least.high)
+        if ratio > 0
+        else None
+    )
 
 
 def _check_same(result: Result, where: str, stated: Estimate, found: Estimate) -> None:

@@ -12,7 +12,8 @@ INVISIBLE = re.compile(
     "\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb"
     "\ufffe\uffff\U0001d173-\U0001d17a\U0001fffe\U0001ffff\U000e0000-\U000e007f]"
 )
-_COMMAND = re.compile(r"(^|(?<=\s))::(?=\S.*::)")  # such as ::error file=x::, which GitHub obeys
+# Such as ::error file=x::, which GitHub obeys at the start of a line; a long word may be wrapped.
+_COMMAND = re.compile(r"::(?=\S.*::)")
 
 
 def visible(text: str) -> str:

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from unmask.errors import DataError
 
 LARGEST_TABLE = 1 << 30  # bytes of a file of rows
-MOST_ROWS = 1_000_000  # of a parquet file
+MOST_ROWS = 250_000  # of a parquet file
+LARGEST_UNPACKED = 1 << 28  # bytes of a parquet file's values, each standing for itself
 BATCH_ROWS = 1024  # read at a time
 FIELD = 10_000_000  # characters of a field
 Names = Callable[[Iterable[str]], Mapping[str, str]]
@@ -172,9 +173,9 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
             size = 0
             for batch in file.iter_batches(BATCH_ROWS):
                 size += sum(map(_unpacked, batch.columns))
-                if size > LARGEST_TABLE:
+                if size > LARGEST_UNPACKED:
                     raise DataError(
-                        f"{path} holds more than {LARGEST_TABLE:,} bytes once it is unpacked; "
+                        f"{path} holds more than {LARGEST_UNPACKED:,} bytes once it is unpacked; "
                         "split it, or keep a sample of it."
                     )
                 rows += batch.to_pylist()

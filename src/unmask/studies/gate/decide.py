@@ -18,7 +18,7 @@ from unmask.answer.answer import OVERALL, Answer, Evidence, answers, bias_type_o
 from unmask.answer.fitness import unproven
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.answer.scales import scale_of
-from unmask.answer.verdict import exceeds, judged_estimate, too_few
+from unmask.answer.verdict import UNDECIDED, decide, exceeds, judged_estimate, p_value, too_few
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.reports.columns import SURE
@@ -306,7 +306,9 @@ def _found(
             lead = next((r for r in evidence if _word(r) in FOUND), answer.main)
             broken.append(f"{answer.bias_type}: {answer_words.strength(lead)}, {lead.name}")
         elif words == {"negligible"}:
-            small.append(f"{answer.bias_type}: less than {answer_words.negligible_size(answer)}")
+            verdicts = evidence[0].result.verdicts
+            least = verdicts.get(evidence[0].category, verdicts[""]).matters
+            small.append(f"{answer.bias_type}: less than {evidence[0].scale.amount(least)}")
         else:
             undecided.append(answer)
     if broken:
@@ -320,9 +322,13 @@ def _found(
 
 
 def _word(evidence: Evidence) -> str:
-    """The verdict of evidence in the run; of one that did not count there, that of its measure."""
-    known = evidence.verdict or evidence.result.verdicts.get(evidence.category)
-    return known.word if known is not None else "inconclusive"
+    """The verdict of evidence in the run; of one that did not count there, that of its own test."""
+    if evidence.verdict is not None:
+        return evidence.verdict.word
+    verdicts, tested = evidence.result.verdicts, evidence.tested
+    matters = verdicts.get(evidence.category, verdicts[""]).matters
+    sign = tested.value - (tested.ideal or 0.0)
+    return decide(evidence.estimate, matters, p_value(tested), sign, UNDECIDED).word
 
 
 def _some(texts: Sequence[str], named: int = NAMED) -> str:
