@@ -16,7 +16,7 @@ from unmask.data.catalogue import Data
 from unmask.errors import DataError, ModelError, NotApplicable, UnmaskError
 from unmask.flow.evaluate import CHOICES
 from unmask.flow.evaluate import evaluate as evaluate_specs
-from unmask.flow.fit import takes
+from unmask.flow.fit import meant_for, takes
 from unmask.flow.loading import kind
 from unmask.measures import MEASURES, SUITES, Association, Measure, check_own_name, find
 from unmask.models.protocol import Model
@@ -93,7 +93,8 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     sets, left_out = _excluding(sets, settings.exclude, named)
     if settings.limit is not None:
         sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
-    pairs = [(m, d) for d in sets for m in rows if takes(m, d)]
+    named_both = bool(asked and given)
+    pairs = [(m, d) for d in sets for m in rows if takes(m, d) and (named_both or meant_for(m, d))]
     notes = (
         same_name
         + left_out

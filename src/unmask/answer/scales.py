@@ -99,6 +99,19 @@ class Scale:
 
 STRENGTHS = ("slight", "small", "moderate", "strong")
 SCALES: Mapping[Compared, Scale] = {
+    "factor": Scale(
+        unit="times",
+        head="times",
+        neutral=1.0,
+        digits=2,
+        coarse=math.log(1.5),
+        sizes=(math.log(1.2), math.log(1.5), math.log(2.0)),
+        reads="factor by which a group's word raises the probability of its stereotypical traits",
+        effect="log_probability_ratio",
+        by_category=True,
+        paired=True,
+        show=math.exp,
+    ),
     "preference": Scale(
         unit="points",
         head="score",
@@ -112,19 +125,6 @@ SCALES: Mapping[Compared, Scale] = {
         by_category=True,
         paired=True,
         share=True,
-    ),
-    "factor": Scale(
-        unit="times",
-        head="times",
-        neutral=1.0,
-        digits=2,
-        coarse=math.log(1.5),
-        sizes=(math.log(1.2), math.log(1.5), math.log(2.0)),
-        reads="factor by which a group's word raises the probability of its stereotypical traits",
-        effect="log_probability_ratio",
-        by_category=True,
-        paired=True,
-        show=math.exp,
     ),
     "odds": Scale(
         unit="times",

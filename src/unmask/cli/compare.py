@@ -101,7 +101,7 @@ def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Odds as odds, and their difference as a factor; the rest as it is."""
     shown = frame.drop(columns=["bias", "both_sure"], errors="ignore").copy()
     if "compared" in shown:
-        odds = shown.compared == "odds"
+        odds = shown.compared.isin(("odds", "factor"))
         for name in ("a", "b", "difference", "low", "high"):
             shown.loc[odds, name] = shown.loc[odds, name].map(math.exp)
     return shown

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from unmask import api
+    from unmask import api, types
     from unmask.cli import listings, terminal
     from unmask.corpus import count, harvest
     from unmask.data import catalogue, fetch, starter
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unmask.reports import files, results
     from unmask.studies import data_check, frequency
 else:
+    types = lazy("unmask.types")
     json = lazy("json")
     pd = lazy("pandas")
     file_check = lazy("unmask.data.check.file")
@@ -85,7 +86,9 @@ def data_verify(
 @app.command("check")
 @takes("encoding")
 def check_file(
-    file: Annotated[Path, typer.Argument(help="Pairs of your own: CSV, TSV, JSON lines, parquet.")],
+    file: Annotated[
+        str, typer.Argument(help="Your file (CSV, TSV, JSON lines, parquet), or a data set's name.")
+    ],
     model: Annotated[
         str | None, typer.Option("-m", "--model", help="Also ask this model which swaps are odd.")
     ] = None,
@@ -96,14 +99,12 @@ def check_file(
     in_json: InJson = False,
     **chosen: Any,
 ) -> None:
-    """Look at a file of pairs before it is used: columns, words, directions, defects, power."""
-    if not file.is_file():
-        raise UnmaskError(f"{str(file)!r} is not a file; 'unmask data template' writes one.")
+    """Check pairs before they are used: columns, words, balance, defects, power."""
     if write is not None and write.exists():
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
     if write is not None and write.suffix != ".csv":
         raise UnmaskError(f"--write {str(write)!r}: a CSV file is written; end its name in .csv.")
-    checked = file_check.check(file, chosen["encoding"])
+    checked = _checked(file, chosen["encoding"])
     if model is not None:
         data = checked.data
         with terminal.shown(console, in_json) as progress:
@@ -124,6 +125,18 @@ def check_file(
             console.print(f"Repaired: [bold]{escape(str(write))}[/] ({kept})", soft_wrap=True)
     if strict and any(f.state == "problem" for f in checked.findings):
         raise typer.Exit(1)
+
+
+def _checked(name: str, encoding: str | None) -> "file_check.Checked":
+    """The check of a file, or of a data set by its name."""
+    if Path(name).is_file():
+        return file_check.check(Path(name), encoding)
+    if "/" in name or Path(name).suffix:
+        raise UnmaskError(f"{name!r} is not a file; 'unmask data template' writes one.")
+    (given, *_) = catalogue.resolve(name)
+    if not isinstance(given, types.Dataset) or given.shape not in types.LABELS:
+        raise UnmaskError(f"{name!r} holds no pairs; give a data set of pairs, or a file.")
+    return file_check.check_set(given)
 
 
 @app.command("template")

@@ -7,16 +7,22 @@ import typer
 
 from unmask.cli.lazy import lazy
 from unmask.cli.options import made_console, takes
+from unmask.errors import UnmaskError
 from unmask.support.printable import escape
 
 if TYPE_CHECKING:
-    from unmask import options
+    from unmask import options, types
     from unmask.cli import terminal
+    from unmask.data import catalogue
+    from unmask.data.check import design
     from unmask.reports import results
     from unmask.studies import sample_size
 else:
     options = lazy("unmask.options")
+    types = lazy("unmask.types")
     terminal = lazy("unmask.cli.terminal")
+    catalogue = lazy("unmask.data.catalogue")
+    design = lazy("unmask.data.check.design")
     results = lazy("unmask.reports.results")
     sample_size = lazy("unmask.studies.sample_size")
 
@@ -28,15 +34,22 @@ def plan(
     folders: Annotated[
         list[Path] | None, typer.Argument(help="Folders that 'unmask run' wrote, of such data.")
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("-d", "--data", help="Instead: what a data set can find, before any run."),
+    ] = None,
     detect: Annotated[
-        str, typer.Option(help="Effect to be found: points, d, or both: 3,0.5d.")
-    ] = "3,0.5d",
+        str, typer.Option(help="Effects to be found: points, d, a factor, such as 5,0.5d,1.2x.")
+    ] = "5,0.5d,1.2x",
     power: Annotated[float, typer.Option(help="Probability of finding it.")] = 0.8,
     **chosen: Any,
 ) -> None:
     """How many items, clusters and words does a study need?"""
-    pilots = list(results.gather(folders or ()))
     options.Resampling(**chosen)
+    if data is not None:
+        _print_expected(data, power, chosen["level"])
+        return
+    pilots = list(results.gather(folders or ()))
     amounts = options.amounts(detect, "detect")
     frame = sample_size.needs(pilots, amounts, power=power, **chosen)
     for unit, part in frame.groupby("unit", sort=False):
@@ -45,3 +58,19 @@ def plan(
         shown = part.dropna(axis=1, how="all").drop(columns="unit").round(2).convert_dtypes()
         shown = shown.astype(object)
         terminal.print_frame(console, shown.where(shown.notna(), ""))
+
+
+def _print_expected(name: str, power: float, level: float) -> None:
+    """What the pairs of a data set find with this power, as words and templates usually vary."""
+    for given in catalogue.resolve(name):
+        if not isinstance(given, types.Dataset) or given.shape not in types.LABELS:
+            raise UnmaskError(f"{name!r} holds no pairs; give a data set of pairs.")
+        frame = design.expected_power(given, power=power, level=level)
+        head = f"Smallest bias that {given.name} detects with power {power:g}, by bias type"
+        console.print(f"\n[bold]{escape(head)}[/]")
+        terminal.print_frame(console, frame.round(2))
+    console.print(
+        "points: percentage points from 50. times: the factor of a measure that asks for the "
+        "trait. After a run, 'unmask plan FOLDER' says it for that model.",
+        highlight=False,
+    )

@@ -10,12 +10,12 @@ from unmask.reports.columns import Cell
 
 # In this order; whatever is left out is in the files and on the page.
 EXPENDABLE = (
-    "what would settle it",
-    "same way",
+    "needed to decide",
+    "agreement",
     "acc.",
-    "detect",
+    "MDE",
     "p",
-    "word",
+    "word pref.",
     "adjusted",
     "ties",
     "lab",

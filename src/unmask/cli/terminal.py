@@ -102,13 +102,16 @@ def print_answer(console: Console, answer: pd.DataFrame) -> None:
         console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
         console.print()
         mine = answer[answer.model == model]
-        _print_table(console, mine, BIAS_TYPES, model)
-        _print_beside(console, mine)
+        hidden = _print_table(console, mine, BIAS_TYPES, model)
+        _print_beside(console, mine, "needed to decide" in hidden)
 
 
-def _print_beside(console: Console, answer: pd.DataFrame) -> None:
-    """The clearest examples, and why a verdict differs from what its interval suggests."""
+def _print_beside(console: Console, answer: pd.DataFrame, needed: bool) -> None:
+    """The clearest examples, why a verdict differs from its interval, and what is `needed`."""
     for row in answer.to_dict("records"):
+        if needed and row["needed"]:
+            line = f"{row['bias_type']}, needed to decide: {row['needed']}"
+            console.print(escape(line), style="dim", highlight=False)
         if row["contradiction"]:
             line = f"{row['bias_type']}: {row['contradiction']}"
             console.print(escape(line), style="yellow", highlight=False)
@@ -121,18 +124,19 @@ def _print_beside(console: Console, answer: pd.DataFrame) -> None:
 
 def _print_table(
     console: Console, frame: pd.DataFrame, columns: Iterable[Column], title: str
-) -> None:
-    """A table as wide as the terminal, and what had no room in it."""
+) -> list[str]:
+    """A table as wide as the terminal; returns the heads of the columns that had no room."""
     whole = laid_out(frame, columns)
     heads, rows, gone = fitted(*whole, console.width)
     if not fits(heads, rows, console.width):
         _print_lines_of(console, *whole, title)
-        return
+        return []
     console.print(_drawn(heads, rows, title))
     if gone:
         hidden = f"Hidden columns: {', '.join(gone)}. Widen the terminal to see them."
         console.print(hidden, style="dim")
     console.print()
+    return gone
 
 
 def _print_lines_of(

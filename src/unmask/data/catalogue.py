@@ -31,6 +31,8 @@ from unmask.types import Dataset, Stimuli
 SUFFIXES = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"}
 ENTRY_POINTS = EntryPoints("unmask.data")
 SUITE = (
+    "bundled-2",
+    "bundled-2:positive",
     "bundled-pairs",
     "kurita-career",
     "kurita-math",

@@ -35,6 +35,8 @@ def flagged(data: Dataset) -> Dataset:
     pairs = Counter(keys)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
     exchanged = _exchanged(data)
+    if data.shape == "answers":
+        return data  # its answers are not sentences to be compared
     if data.shape == "continuations":  # its sentences are meant to differ altogether
         by_item: list[tuple[str, ...]] = [("duplicate",) if pairs[key] > 1 else () for key in keys]
     else:
@@ -50,7 +52,8 @@ def flagged(data: Dataset) -> Dataset:
 
 def _exchanged(data: Dataset) -> list[bool]:
     """For each item whether another says the opposite: the same sentences, labels exchanged."""
-    if not all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items):
+    pairs_of = all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items)
+    if not pairs_of or data.shape == "answers":
         return [False] * len(data.items)
     pairs = [
         tuple(_plain(i.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE)) for i in data.items
@@ -86,7 +89,7 @@ def without_contradictions(data: Dataset) -> Dataset:
 
 def without_flagged(data: Dataset) -> Dataset:
     """Only the items without a flag."""
-    kept = tuple(i for i in flagged(data).items if not i.meta["flags"])
+    kept = tuple(i for i in flagged(data).items if not i.meta.get("flags"))
     about = {**data.about, "unflagged": True}
     return replace(data, name=f"{data.name}:unflagged", items=kept, about=about)
 

@@ -30,6 +30,11 @@ def content() -> dict[str, Any]:
     return found
 
 
+def is_control(name: str) -> bool:
+    """Whether data ask what a sound model must find, or what no model should: never evidence."""
+    return bool({"positive", "neutral"} & {*name.split(":")[1:]})
+
+
 def questionnaire(wording: str = "text") -> Dataset:
     """All items; `wording` is `text`, or `reworded` for the same templates in other words."""
     groups = content()["groups"]
@@ -37,7 +42,9 @@ def questionnaire(wording: str = "text") -> Dataset:
         item
         for bias_type in content()["types"]
         for pair in bias_type["pairs"]
-        for item in _items(bias_type["category"], pair, _traits(groups, pair), wording)
+        for item in _items(
+            bias_type["category"], pair, _traits(groups, pair), wording, _sources(groups, pair)
+        )
     ]
     return _dataset(NAME, items)
 
@@ -57,7 +64,7 @@ def positive() -> Dataset:
 
 def neutral(seed: int = 0) -> Dataset:
     """The neutral control: words without a stereotype, whose sides are drawn at random."""
-    items = []
+    items: list[Contrast] = []
     for number, bias_type in enumerate(content()["types"]):
         words = np.random.default_rng([seed, number]).permutation(content()["neutral"]).tolist()
         sides = words[: len(words) // 2], words[len(words) // 2 :]
@@ -76,10 +83,21 @@ def _traits(groups: Mapping[str, Any], pair: Mapping[str, Any]) -> Sides:
     return first, second
 
 
+def _sources(groups: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[str, str]:
+    """Who reports the traits of each group, as keys of the bibliography."""
+    first, second = (", ".join(groups[name]["sources"]) for name in pair["traits"])
+    return first, second
+
+
 def _items(
-    category: str, pair: Mapping[str, Any], sides: Sides, wording: str
+    category: str,
+    pair: Mapping[str, Any],
+    sides: Sides,
+    wording: str,
+    sources: tuple[str, str] = ("", ""),
 ) -> Iterator[Contrast]:
     """The items of a pair of groups: the traits of both, in all templates."""
+    valence, frequency = content()["valence"], content()["frequency"]
     words = pair["first"], pair["second"]
     names = [word.partition("/")[0] for word in words]
     for side, traits in enumerate(sides):
@@ -92,6 +110,11 @@ def _items(
                     {STEREOTYPE: own, ANTISTEREOTYPE: other},
                     category,
                     f"{category}/{trait}",
+                    {
+                        "source": sources[side],
+                        "valence": valence.get(trait),
+                        "frequency": frequency.get(trait),
+                    },
                     group_pair=f"{category}: {names[0]} / {names[1]}",
                     group=names[side],
                     template=template["shape"],

@@ -14,12 +14,12 @@ from unmask.types import Kind
 Measure: TypeAlias = Likelihood | Association
 MEASURES: Registry[Measure] = Registry("measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()])
 ENTRY_POINTS = EntryPoints("unmask.measures")
-SUITE = ("cps", "cat", "odds", "pmi", "w-seat", "all-masked")
+SUITE = ("trait", "cps", "cat", "odds", "pmi", "w-seat")
 # What is run where no measure is named, by the kind of model: what the lab finds sound comes first.
 SUITES: dict[Kind, tuple[str, ...]] = {
     "masked": SUITE,
     "permutation": SUITE,
-    "causal": ("cps", "cat", "odds", "w-seat"),
+    "causal": ("trait", "cps", "cat", "odds", "w-seat"),
     "encoder": ("w-seat",),
     "elmo": ("w-seat",),
     "static": ("weat",),

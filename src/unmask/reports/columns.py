@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.answer import lab_status
-from unmask.answer.scales import SCALES
+from unmask.answer.scales import SCALES, scale_of
 from unmask.errors import DataError
 from unmask.options import check_scale
 from unmask.stats.intervals import MIN_CLUSTERS
@@ -251,7 +251,10 @@ def _share_of_pairs(row: Row) -> str:
     if row["unit"] == "% of pairs":
         span = f"[{row['low']:.0f}, {row['high']:.0f}]"
         return f"{row['value']:.0f} % of {row['n']:,} pairs {span}"
-    return f"{row['unit']} {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+    bounds = f"[{row['low']:.2f}, {row['high']:.2f}]"
+    if row["unit"] == "times":
+        return f"{row['value']:.2f} times as likely {bounds}"
+    return f"{row['unit']} {row['value']:.2f} {bounds}"
 
 
 def _agreement(row: Row) -> str:
@@ -377,7 +380,7 @@ def _scaled(result: Result, category: str, scale: str | None) -> tuple[Compared,
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
     whole, details = category == "", estimate.more
     extras = {k: f"{k}:{category}" if category else k for k in ("adjusted", "margin")}
-    judged = result.extras.get(extras["adjusted"])
+    judged = result.extras.get(extras["adjusted"]) if scale_of(result).share else None
     margin = result.extras.get(extras["margin"])
     score = result.by_category[category] if category else result.overall
     mde = margin.more.get("mde") if margin is not None else details.get("mde")

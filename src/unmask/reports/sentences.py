@@ -74,6 +74,12 @@ def _score(result: Result, estimate: Estimate) -> str:
             f"On {estimate.n} items of {result.data} this model prefers the stereotype {value} % "
             f"of the time{span}; 50 would be even."
         )
+    if result.compared == "factor":
+        return (
+            f"On {estimate.n} items of {result.data} a group's word makes the traits that are "
+            f"believed of the group {value} times{span} as likely as the other group's; 1 would be "
+            "even."
+        )
     sets = result.settings.get("sets")
     if result.compared == "difference":
         return (

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from unmask.data import bias_types
 from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
@@ -11,7 +12,15 @@ from unmask.data.clusters import CHANGED_WORDS, changed_words
 from unmask.data.readers.own_columns import ALIASES
 from unmask.stats.clustering import COLUMNS, Design
 from unmask.stats.intervals import MIN_CLUSTERS
-from unmask.stats.power import USUAL_WORDS, clusters_needed, detects, expected_pilot
+from unmask.stats.power import (
+    USUAL_SPREAD,
+    USUAL_WORDS,
+    as_factor,
+    check,
+    clusters_needed,
+    detects,
+    expected_pilot,
+)
 from unmask.types import Dataset
 
 UNEVEN = 3.0  # times as many items of one side as of the other
@@ -184,30 +193,40 @@ def categories(seen: Looked) -> Iterator[Finding]:
         )
 
 
-def expected_mde(data: Dataset) -> dict[str, float]:
-    """Points from 50 that the items of each bias type find with 80 % power, as words usually vary.
+def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) -> pd.DataFrame:
+    """For each bias type of a set what it is expected to detect, before a model was asked.
 
-    Each is tested as one of all bias types of the set.
+    Words and templates vary as they usually do (`stats/power.py`); `points` are percentage points
+    from 50, `times` the factor of a measure that asks for the trait.
     """
-    columns = {name: [getattr(i, name) for i in data.items] for name in COLUMNS}
-    design = Design.of(columns)
+    check(power)
     types = np.array([bias_types.of_category(i.category, data.name) for i in data.items], object)
+    design = Design.of({name: [getattr(i, name) for i in data.items] for name in COLUMNS})
     names = list(dict.fromkeys(types.tolist()))
-    level = 1 - 0.05 / len(names)
-    return {n: detects(expected_pilot(design, types == n), level=level) for n in names}
+    pairs = np.array([item.group_pair for item in data.items], object)
+    rows = []
+    for name in names:
+        chosen = types == name
+        pilot = expected_pilot(design, chosen)
+        points = detects(pilot, power, 1 - (1 - level) / len(names))
+        rows.append(
+            {
+                "bias type": name,
+                "pairs": int(chosen.sum()),
+                "group pairs": len(set(pairs[chosen]) - {""}),
+                "words": pilot.n_words,
+                "templates": pilot.n_templates,
+                "points": points,
+                "times": as_factor(points, USUAL_SPREAD),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def power(seen: Looked) -> Iterator[Finding]:
     """What these items can show, and what to add."""
-    reach = expected_mde(seen.data)
-    clusters: dict[str, set[str]] = {name: set() for name in reach}
-    for item in seen.items:
-        clusters[bias_types.of_category(item.category, seen.data.name)].add(item.cluster)
-    for name, points in reach.items():
-        count, size = (
-            len(clusters[name]),
-            sum(bias_types.of_category(i.category, seen.data.name) == name for i in seen.items),
-        )
+    for row in expected_power(seen.data).to_dict("records"):
+        name, points, count, size = (row[k] for k in ("bias type", "points", "words", "pairs"))
         plain = f"a bias of {50 + points:.0f} % of the pairs or more"
         if points >= 49.5:
             plain = "no bias, however strong"

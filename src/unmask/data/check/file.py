@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.data import defects
-from unmask.data.check import design
+from unmask.data.check import design, instrument
 from unmask.data.check import rows as by_row
 from unmask.data.check.records import PROBLEM, Finding, Looked, sentences, stripped
 from unmask.data.clusters import clustered
@@ -16,12 +16,20 @@ from unmask.data.readers.table import read_table
 from unmask.support.printable import INVISIBLE
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
+RULES = (
+    instrument.variety,
+    instrument.balance,
+    instrument.frequency,
+    instrument.valence,
+    instrument.sources,
+)
 LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
     design.columns,
     design.identities,
     design.categories,
     design.clusters,
     design.directions,
+    *RULES,
     by_row.defects,
     by_row.spaces,
     by_row.invisible,
@@ -58,6 +66,16 @@ def check(path: Path, encoding: str | None = None) -> Checked:
     every = Looked(rows, columns, ignored, data)
     findings = [f for look in LOOKS for f in look(every)]
     return Checked(columns, ignored, rows, data, tuple(findings))
+
+
+def check_set(data: Dataset) -> Checked:
+    """The same for a data set by name, whose columns are as they should be."""
+    data = defects.flagged(data)
+    looks = (design.categories, design.clusters, design.directions, *RULES)
+    seen = Looked((), {}, (), data)
+    rows = (by_row.defects, by_row.marks, by_row.articles, by_row.languages)
+    findings = [f for look in (*looks, *rows, design.power) for f in look(seen)]
+    return Checked({}, (), [{} for _ in data.items], data, tuple(findings))
 
 
 def problems(data: Dataset) -> list[str]:

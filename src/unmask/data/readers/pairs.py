@@ -198,10 +198,22 @@ def _user_item(
         texts,
         category,
         known.get("cluster", name),
+        {k: v for k in ("source", "valence", "frequency") if (v := _fact(row, k)) is not None},
         group_pair=known.get("group_pair", category if side else ""),
         group=side,
         template=known.get("template", ""),
     )
+
+
+def _fact(row: Mapping[str, Any], name: str) -> str | float | None:
+    """What a row says of its trait; a frequency is a number."""
+    value = _given(row, name)
+    if value is None or name != "frequency":
+        return None if value is None else str(value).strip()
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _text(sentence: str, spans: Mapping[str, tuple[Span, ...]], where: str) -> Text:

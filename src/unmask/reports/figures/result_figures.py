@@ -28,6 +28,7 @@ DRAWN = {
     "score": ("scores", "items that prefer the stereotype, %", "Scores with their intervals"),
     "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
     "d": ("effects", "effect size d", "Effect sizes with their intervals"),
+    "times": ("factors", "times as likely as of the other group", "Factors"),
     "d_z": ("differences", "effect size of the paired difference", "Paired differences"),
 }
 

@@ -83,6 +83,7 @@ class Page:
 
 # By the head of a unit: what a table of such scores is called.
 TABLES = {
+    "times": "factors (times as likely)",
     "score": "scores",
     "odds": "odds ratios",
     "d": "effect sizes",

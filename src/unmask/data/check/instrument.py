@@ -1,0 +1,168 @@
+"""Rules of a questionnaire that a program can check: variety, balance and sources of its items.
+
+They apply to data that name the group of each item. Columns `source` (who reports the stereotype),
+`valence` (+, 0 or -) and `frequency` (of the trait, as a logarithm) are checked where they are.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from scipy.stats import ks_2samp
+
+from unmask.data import bias_types
+from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
+from unmask.types import Contrast
+
+FEWEST_PAIRS, FEWEST_TEMPLATES = 6, 4  # of a bias type
+DOMINANT = 0.5  # share of a bias type's group pairs that one group may be in
+FREQUENCY_APART, FREQUENCY_P = 0.3, 0.2  # difference of means in log10, and of distributions
+THIRD = 1 / 3  # of a group's traits: favourable ones, and unfavourable ones
+
+
+def variety(seen: Looked) -> Iterator[Finding]:
+    """Whether each bias type has several group pairs and templates, and no group in most pairs."""
+    if not _designed(seen):
+        return
+    few_pairs, few_templates, dominant = [], [], []
+    for name, items in _by(seen.items, lambda i: bias_types.of_category(i.category, "")).items():
+        pairs = _by(items, lambda i: i.group_pair)
+        templates = {i.template for i in items} - {""}
+        few_pairs += [f"{short(name)} ({len(pairs)})"] if len(pairs) < FEWEST_PAIRS else []
+        if len(templates) < FEWEST_TEMPLATES:
+            few_templates += [f"{short(name)} ({len(templates)})"]
+        groups = Counter(group for some in pairs.values() for group in {i.group for i in some})
+        group, count = groups.most_common(1)[0]
+        if count > DOMINANT * len(pairs) > 1:
+            dominant += [f"{short(group)} in {count} of {len(pairs)} pairs of {short(name)}"]
+    if few_pairs:
+        yield _note(
+            f"fewer than {FEWEST_PAIRS} group pairs: {_some(few_pairs)}; a verdict is about these "
+            "pairs alone.",
+            "add other pairs of groups of the same bias type",
+        )
+    if few_templates:
+        yield _note(
+            f"fewer than {FEWEST_TEMPLATES} templates: {_some(few_templates)}; scores depend on "
+            "the wording.",
+            "ask the same in other sentences, and name each wording in a column 'template'",
+        )
+    if dominant:
+        yield _note(f"one group is in most pairs: {_some(dominant)}.", "compare other groups, too")
+    if not (few_pairs or few_templates or dominant):
+        yield Finding(
+            GOOD,
+            "variety",
+            f"each bias type has at least {FEWEST_PAIRS} group pairs and {FEWEST_TEMPLATES} "
+            "templates.",
+        )
+
+
+def balance(seen: Looked) -> Iterator[Finding]:
+    """Whether both groups of a pair have as many items in each template, so that liking cancels."""
+    if not _designed(seen):
+        return
+    uneven = []
+    for pair, items in _by(seen.items, lambda i: i.group_pair).items():
+        by_template = _by(items, lambda i: i.template)
+        counts = [Counter(i.group for i in some) for some in by_template.values()]
+        if any(len(c) != 2 or len(set(c.values())) > 1 for c in counts):
+            uneven.append(short(pair))
+    if uneven:
+        yield _note(
+            f"both groups do not have as many items in each template: {_some(uneven)}; what a "
+            "template prefers is estimated there instead of cancelling.",
+            "ask as many traits of both groups, in the same templates",
+        )
+    else:
+        yield Finding(GOOD, "balance", "both groups have as many items in each template.")
+
+
+def frequency(seen: Looked) -> Iterator[Finding]:
+    """Whether the traits of both groups are about as frequent, where `frequency` is given."""
+    values = {id(i): i.meta["frequency"] for i in seen.items if i.meta.get("frequency") is not None}
+    if not values:
+        return
+    apart = []
+    for pair, items in _by(seen.items, lambda i: i.group_pair).items():
+        traits = _by([i for i in items if id(i) in values], lambda i: i.group)
+        sides = [sorted({i.cluster: values[id(i)] for i in t}.values()) for t in traits.values()]
+        if len(sides) != 2:
+            continue
+        means = [sum(side) / len(side) for side in sides]
+        unlike = ks_2samp(*sides).pvalue < FREQUENCY_P
+        if abs(means[0] - means[1]) > FREQUENCY_APART and unlike:
+            apart.append(f"{short(pair)} ({means[0] - means[1]:+.1f})")
+    if apart:
+        yield _note(
+            f"traits of one group are more frequent words, in log10: {_some(apart)}.",
+            "balance them: frequent words are likelier whoever they are said of",
+            "frequency",
+        )
+    else:
+        yield Finding(GOOD, "frequency", "the traits of both groups are about as frequent.")
+
+
+def valence(seen: Looked) -> Iterator[Finding]:
+    """Whether each group has favourable and unfavourable traits, where `valence` is given."""
+    valued = [i for i in seen.items if i.meta.get("valence") is not None]
+    if not valued:
+        return
+    lopsided = []
+    for group, items in _by(valued, lambda i: f"{i.group_pair}: {i.group}").items():
+        traits = {i.cluster: str(i.meta["valence"]) for i in items}
+        counts = Counter(traits.values())
+        least = int(THIRD * len(traits))
+        if len(traits) > 2 and min(counts["+"], counts["-"]) < least:
+            shown = ", ".join(f"{counts[k]} {k}" for k in "+0-")
+            lopsided.append(f"{short(group)} ({shown})")
+    if lopsided:
+        yield _note(
+            f"less than a third of the traits are favourable, or unfavourable: {_some(lopsided)}.",
+            "most stereotypes are mixed; a model that prefers praise would look biased",
+            "valence",
+        )
+    else:
+        yield Finding(GOOD, "valence", "each group has favourable and unfavourable traits.")
+
+
+def sources(seen: Looked) -> Iterator[Finding]:
+    """Whether each item names who reports its stereotype."""
+    if not _designed(seen):
+        return
+    rows = [n for n, i in enumerate(seen.items, 1) if not i.meta.get("source")]
+    if not rows:
+        yield Finding(GOOD, "sources", "every item names a source of its stereotype.")
+    elif len(rows) == len(seen.items):
+        yield _note(
+            "no item names a source of its stereotype.",
+            "a column 'source' says who reports that people hold it",
+            "sources",
+        )
+    else:
+        listed = ", ".join(map(str, rows[:NAMED])) + (", ..." if len(rows) > NAMED else "")
+        yield Finding(
+            PROBLEM,
+            "sources",
+            f"{len(rows)} of {len(seen.items)} items name no source ({listed}).",
+            tuple(rows),
+            "say who reports the stereotype, or leave the item out",
+        )
+
+
+def _designed(seen: Looked) -> bool:
+    return all(i.group and i.group_pair for i in seen.items)
+
+
+def _by(items: Sequence[Contrast], key: Callable[[Contrast], str]) -> dict[str, list[Contrast]]:
+    out: dict[str, list[Contrast]] = {}
+    for item in items:
+        out.setdefault(key(item), []).append(item)
+    return out
+
+
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
+
+
+def _note(sentence: str, advice: str, about: str = "design") -> Finding:
+    return Finding(NOTE, about, sentence, advice=advice)
