@@ -28,7 +28,8 @@ class Encoded:
     `words[i]` numbers the word that place i belongs to (-1 for specials), `offsets[i]` are its
     characters. `text` is the sentence
     itself; `focus` is the text before, of, and after the word that it is about (the target or the
-    fill word). Both are for plans that repeat how published code tokenised it.
+    fill word). Both are for plans that repeat how published code tokenised it. `prompts` are the
+    requests that ask a chat model for this text: the tokens of each, and those of its label.
     """
 
     ids: tuple[int, ...]
@@ -38,6 +39,7 @@ class Encoded:
     focus: tuple[str, str, str] = ("", "", "")
     text: Text | None = None
     offsets: tuple[Span, ...] = ()
+    prompts: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = ()
 
     @property
     def content(self) -> tuple[int, ...]:
@@ -293,6 +295,24 @@ class Codec(Protocol):
 
     def encode_after_paragraph(self, string: str) -> Encoded:
         """Ids of the string as a second segment behind a long paragraph (XLNet)."""
+        ...
+
+
+@runtime_checkable
+class ChatCodec(Protocol):
+    """A codec of a model that can be asked to choose, in the stream `reply`."""
+
+    @property
+    def chat(self) -> Any:
+        """How a message is put: its `record`, and `notes` that a reader must know."""
+        ...
+
+    def chat_prompts(self, messages: Sequence[str]) -> list[tuple[int, ...]]:
+        """The ids of the prompt of each message, up to where the reply begins."""
+        ...
+
+    def label_ids(self, labels: Sequence[str]) -> Mapping[str, tuple[int, ...]]:
+        """The ids that a reply of just this label may begin with; as many for each label."""
         ...
 
 

@@ -19,6 +19,8 @@ Kind: TypeAlias = Literal["masked", "causal", "permutation", "encoder", "static"
 Floats: TypeAlias = NDArray[np.float64]
 
 STEREOTYPE, ANTISTEREOTYPE, UNRELATED = "stereotype", "antistereotype", "unrelated"
+# Of an answer that takes no side, and of an option that a question adds.
+UNKNOWN, ABSTAIN = "unknown", "abstain"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 NOT_ASKED = "not asked"  # how the reason of an item begins that an early stop spared
 
@@ -167,6 +169,7 @@ Shape: TypeAlias = Literal[
     "frames",
     "questions",
     "lists",
+    "answers",
 ]
 SHAPES: tuple[str, ...] = get_args(Shape)
 OF_GROUPS = ("groups", "fills", "frames", "questions")  # any number of groups, as labels
@@ -174,6 +177,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "pairs": (STEREOTYPE, ANTISTEREOTYPE),
     "triplets": (STEREOTYPE, ANTISTEREOTYPE, UNRELATED),
     "continuations": (STEREOTYPE, ANTISTEREOTYPE),
+    "answers": (STEREOTYPE, ANTISTEREOTYPE, UNKNOWN),
 }
 
 
@@ -196,6 +200,7 @@ class Dataset:
     each, labelled `GROUP|WORD`: `fills` with a blank that is marked, `frames` with other words of
     the group. `questions`: two subjects in both orders, and a question with its negation. `lists`:
     two lists of sentences that are not pairs; an item is a sentence, its label `first` or `second`.
+    `answers`: three answers to a question about a context, which `meta` has.
     """
 
     name: str
@@ -478,6 +483,8 @@ class Results(Sequence[Result]):
         """The results of some models, measures or data sets; a name that none has is an error."""
         kept = list(self)
         for name, given in (("model", models), ("measure", measures), ("data", data)):
+            if not isinstance(given, str | Iterable):
+                raise DataError(f"{name}s are {given!r:.40}; give a list of names.")
             wanted = (given,) if isinstance(given, str) else tuple(given or ())
             known = list(dict.fromkeys(str(getattr(r, name)) for r in self))
             for one in wanted:

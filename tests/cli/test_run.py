@@ -185,7 +185,8 @@ def test_every_measure_is_listed_with_its_card(name):
     status, card, _ = invoke("list", "measures", name)
     shown = " ".join(card.split())
     assert status == 0
-    ideal = 1 if row.compared == "odds" else row.ideal  # kept as a logarithm, read as odds
+    # Kept as a logarithm, read as a factor.
+    ideal = 1 if row.compared in ("odds", "factor") else row.ideal
     for said in (row.about, row.formula, row.criticism, row.deviation, f"ideal {ideal:g}"):
         assert " ".join(said.split()) in shown
     assert all(f"{{{key}," in card for key in row.cite)

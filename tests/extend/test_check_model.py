@@ -143,7 +143,8 @@ def test_abilities_are_what_the_flow_goes_by():
 
 def test_a_model_without_vectors_runs_the_suite_without_them(unigram):
     found = unmask.run(unigram, limit=6)
-    assert {r.measure for r in found} == {"cps", "cat"}  # every word is as likely: no effect size
+    # Every word is as likely: no effect size.
+    assert {r.measure for r in found} == {"cps", "cat", "trait"}
     found = unmask.run(unigram, ["ll", "w-seat"], ["bundled-pairs", "weat-6"], limit=6)
     assert [r.measure for r in found] == ["ll"]
     assert any("needs word vectors" in note for note in found.notes)

@@ -25,6 +25,15 @@ PLAIN = {
         ),
         "measures/test_likelihood_rows.py::test_on_made_tokenizers",
     ),
+    "trait": "measures/test_trait.py::test_trait_is_a_plain_loop",
+    **dict.fromkeys(
+        ("choice", "choice-open", "choice-triplet"),
+        "models/transformers/test_chat.py::test_choice_is_a_plain_loop_over_orders_and_wordings",
+    ),
+    "bbq": "measures/test_choice.py::test_bbq_of_known_answerers",
+    **dict.fromkeys(
+        ("chat-ll", "chat-cps"), "models/transformers/test_chat.py::test_replies_are_a_plain_loop"
+    ),
     "cat": "measures/test_likelihood_rows.py::test_cat_is_mean_probability_by_hand",
     "cat@nadeem2021": "measures/test_likelihood_rows.py::test_cat_through_text",
     "cat-continue": "flow/test_continuations.py::test_continuations_score_as_a_plain_loop",

@@ -7,8 +7,10 @@ from string import punctuation as string_marks
 
 import numpy as np
 
+from unmask.flow.asking import as_replies, encode_questions
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import BLANK
+from unmask.measures.question import Question
 from unmask.measures.reduce import as_written
 from unmask.models.protocol import Model
 from unmask.queries import Codec, Encoded, Ints, sums
@@ -35,6 +37,8 @@ class Read:
 
 def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
     """The sentences of some items as the measure wants them, and their obstacles."""
+    if measure.question is not None:
+        return _read_questions(model, measure.question, items)
     sentences = encode(model, measure, items)
     flat = _Flat([e for by_label in sentences for e in by_label.values()], model.codec)
     counts = np.array([len(by_label) for by_label in sentences], np.int64)
@@ -52,6 +56,21 @@ def read(model: Model, measure: Likelihood, items: Sequence[Contrast]) -> Read:
     for i in np.flatnonzero(long).tolist():
         obstacles[i] = f"longer than the model's {model.abilities.limit} tokens"
     return Read(sentences, obstacles, oddities, flat.unknown, flat.tokens)
+
+
+def _read_questions(model: Model, question: Question, items: Sequence[Contrast]) -> Read:
+    """Items as questions; one whose text holds a special token as text is not asked."""
+    sentences = encode_questions(model, question, items)
+    limit, codec = model.abilities.limit, model.codec
+    marks = [m for m in codec.spelt(sorted(codec.reserved)) if len(m) > 1]
+    obstacles, tokens = [], 0
+    for item, by_label in zip(items, sentences, strict=True):
+        length = max(len(e.ids) for e in by_label.values())
+        tokens += length
+        text = "\n".join([*(t.string for t in item.texts.values()), str(item.meta.get("context"))])
+        odd = "it holds a special token as text" if any(m in text for m in marks) else ""
+        obstacles.append(f"longer than the model's {limit} tokens" if length >= limit else odd)
+    return Read(sentences, obstacles, [""] * len(items), 0, tokens)
 
 
 class _Flat:
@@ -88,10 +107,11 @@ def encode(
     ]
     focuses = [_focus(text, item) for text, item in texts]
     encoded = iter(model.codec.encode_texts([text for text, _ in texts], focuses))
-    return [
+    with_roles = [
         with_pair_roles({label: next(encoded) for label in item.texts}, _first(measure, item))
         for item in items
     ]
+    return as_replies(model, measure.request, with_roles) if measure.request else with_roles
 
 
 def _first(measure: Likelihood, item: Contrast) -> str:

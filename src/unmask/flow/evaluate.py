@@ -13,16 +13,17 @@ from unmask.answer.fitness import assessed
 from unmask.data import catalogue
 from unmask.errors import NotApplicable, UnmaskError, UnmaskWarning
 from unmask.flow import run_model, sequential
+from unmask.flow.asking import as_options
 from unmask.flow.fit import fitting
 from unmask.flow.loading import kind, loaded, look_up
 from unmask.flow.prefetch import prefetching
 from unmask.flow.progress import Failed, refuse
 from unmask.flow.run_model import Job
-from unmask.measures import Association, find
+from unmask.measures import Association, Likelihood, find
 from unmask.models.answer_cache import opened
 from unmask.options import Options, Spec
 from unmask.text import contexts
-from unmask.types import Result
+from unmask.types import Dataset, Result
 
 DEFAULT_OPTIONS = Options()
 MODELS_AT_A_TIME = 16  # models that a cluster runs at a time
@@ -38,6 +39,8 @@ def evaluate(
     model in these specs. What cannot be scored is an error, or is reported to `failed`, and the
     rest is done.
     """
+    if not isinstance(options, Options):
+        raise UnmaskError(f"options are {options!r:.40}; give an unmask.Options.")
     ready = {index: resolved(spec) for index, spec in enumerate(_checked(specs))}
     look_up(by_model(ready))
     with _with_cache(options) as cached:
@@ -112,7 +115,10 @@ def resolved(spec: Spec) -> Spec:
     source = contexts.source(str(given)) if isinstance(given, str | Path) else given
     if source is not None and not isinstance(source, contexts.Source):
         raise UnmaskError(f"contexts are {given!r:.40}; give a name, a path or a Source.")
-    return replace(spec, measure=measure_, data=sets[0], contexts=source)
+    data = sets[0]
+    if isinstance(measure_, Likelihood) and isinstance(data, Dataset):
+        data = as_options(data, measure_)
+    return replace(spec, measure=measure_, data=data, contexts=source)
 
 
 def by_model(specs: Mapping[int, Spec]) -> dict[str | int, list[int]]:

@@ -15,6 +15,19 @@ def takes(measure: Measure, data: Data) -> bool:
     return shape(data) in measure.shapes
 
 
+def meant_for(measure: Measure, data: Data) -> bool:
+    """Whether a measure is run on some data unless both are named.
+
+    Sentences whose traits are marked are for the measures that ask for the trait, and these for no
+    others: any other would ask thousands of sentences one by one.
+    """
+    asks = isinstance(measure, Likelihood) and "trait" in measure.needs
+    marked = isinstance(data, Dataset) and any(
+        "trait" in t.spans for t in data.items[0].texts.values()
+    )
+    return asks == marked
+
+
 def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
     """Of what a name stands for, the data that a measure takes; none is an error."""
     given = list(candidates)

@@ -137,7 +137,8 @@ def arranged(data: Dataset) -> tuple[Dataset, Ints]:
 def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None = None) -> Planned:
     """All questions of a measure on a data set; measures that share a `cache` encode it once."""
     cache = {} if cache is None else cache
-    key = (id(data), measure.text, measure.segments, measure.fills, measure.aligned)
+    shown = (measure.question, measure.request)
+    key = (id(data), measure.text, measure.segments, measure.fills, measure.aligned, *shown)
     if key not in cache:
         cache[key] = read(model, measure, data.items)
     tokens = cache[key]

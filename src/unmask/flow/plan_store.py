@@ -46,6 +46,7 @@ def content_digest(data: Dataset) -> bytes:
             [(k, t.string, list(t.spans.items())) for k, t in item.texts.items()],
             str(item.meta.get("direction")),
             str(item.meta.get("context")),
+            str(item.meta.get("question")),
         )
         for item in data.items
     ]
@@ -63,7 +64,8 @@ def key_of(model: Model, measures: Sequence[Likelihood]) -> str | None:
         return None
     codec: Any = model.codec
     specials = (codec.unknown, sorted(codec.reserved), codec.start, codec.tokenizer.mask_token)
-    facts = (tokenizer, specials, model.kind, model.family, model.abilities.limit)
+    chat = [codec.chat.record for m in measures if m.question is not None or m.request][:1]
+    facts = (tokenizer, specials, model.kind, model.family, model.abilities.limit, chat)
     return repr((sealed_files.code_digest(), facts, [m.name for m in measures]))
 
 

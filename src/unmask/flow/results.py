@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from unmask.answer.verdict import contradiction, undecided
+from unmask.data.questionnaire import is_control
 from unmask.errors import DataError
+from unmask.flow.choices import extras_of, replied, settled
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import Valued, mean_difference, valued_columns
 from unmask.flow.items import About, Layout, provenance, sentence_rows
@@ -70,10 +73,15 @@ def result(
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
     accuracy = accuracy_of(frame, resampling, about, scored.gold) if measure.accuracy else None
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
+    said: tuple[str, ...] = ()  # about the replies of a chat model
     if measure.compare in VALUED:
         kept = (sentence_vectors(model, data, measure, options),) if measure.pool else scored.kept
         valued = VALUED[measure.compare](rounded, measure, model.kind, resampling, kept)
         comparison, frame = _as_compared(valued, rounded), valued_columns(frame, valued)
+    elif measure.question is not None:
+        valued = None
+        samples = int(getattr(model, "samples", 0))
+        comparison, frame, said = _choices(rounded, scored, measure, data, resampling, samples)
     else:
         valued = None
         prefer = partial(_preferences, about=about)
@@ -98,10 +106,13 @@ def result(
         ),
         settings=_settings(measure, data, scored, model.kind, resampling)
         | {"decimals": measure.decimals_for(model.kind)}
+        | _chat(model, measure)
         | (_sets(data) if valued is None else valued_settings(valued)),
         provenance=provenance(model, measure, data),
         items=frame,
-        notes=model.abilities.remarks
+        notes=said
+        + model.abilities.remarks
+        + _chat_notes(model, measure)
         + tuple(data.about.get("notes", ()))
         + _unknown(scored)
         + contradiction(comparison.overall)
@@ -109,9 +120,41 @@ def result(
         + (log_odds.left_out(frame) if _pieces_decide(measure, model.kind) else ())
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_shown(measure, comparison),
-        verdicts=_verdicts(measure, comparison, valued, options),
+        verdicts={} if is_control(data.name) else _verdicts(measure, comparison, valued, options),
         kept=_kept(scored, comparison.drawn, options),
     )
+
+
+def _choices(
+    frame: pd.DataFrame,
+    scored: Scored,
+    measure: Likelihood,
+    data: Dataset,
+    resampling: Resampling,
+    samples: int,
+) -> tuple[Compared, pd.DataFrame, tuple[str, ...]]:
+    """What a chat model chooses, the frame with its replies, and what a reader must know."""
+    found = replied(frame, scored.kept, measure, data, samples)
+    extras, notes = extras_of(found, measure, resampling)
+    compared = preferences(found.frame, ties=measure.ties, macro=False, resampling=resampling)
+    return settled(compared, extras), found.frame, notes
+
+
+def _chat(model: Model, measure: Likelihood) -> dict[str, Any]:
+    """How a chat model was asked: the template's frame, labels, orders and wordings."""
+    codec: Any = model.codec
+    if measure.request:
+        return {"chat": {**codec.chat.record, "request": measure.request}}
+    if measure.question is None:
+        return {}
+    question = measure.question
+    how = {"wordings": list(question.wordings), "orders": question.orders}
+    return {"chat": {**codec.chat.record, **how}}
+
+
+def _chat_notes(model: Model, measure: Likelihood) -> tuple[str, ...]:
+    codec: Any = model.codec
+    return codec.chat.notes if measure.request or measure.question is not None else ()
 
 
 def sentence_vectors(
@@ -357,10 +400,18 @@ def as_factors(compared: Compared) -> Compared:
     categories = {}
     for name, share in compared.by_category.items():
         if (margin := extras.pop(f"margin:{name}", None)) is not None:
-            categories[name] = margin
+            categories[name] = _in_nats(margin)
             extras[f"score:{name}"] = share
-    overall = extras.pop("margin")
+    overall = _in_nats(extras.pop("margin"))
     return Compared(overall, categories, {**extras, "score": compared.overall}, compared.ties)
+
+
+def _in_nats(margin: Estimate) -> Estimate:
+    """A mean margin whose smallest detectable bias is in its own unit, not in points."""
+    if "mde" not in margin.more:
+        return margin
+    nats = margin.more["spread"] * float(ndtri(0.5 + margin.more["mde"] / 100))
+    return replace(margin, more={**margin.more, "mde": nats})
 
 
 def preferences(

@@ -2,113 +2,137 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from unmask.errors import UnmaskError
 from unmask.measures.card import check_card, check_choices, check_types
 from unmask.measures.plans import Plan
+from unmask.measures.question import Question
 from unmask.measures.reduce import Reduce, as_written
 from unmask.options import MOST_SAMPLES
 from unmask.support.registry import choice
 from unmask.types import SHAPES, Compared, Floats, Kind
 
+Stream: TypeAlias = Literal["own", "written", "untyped", "next", "rank", "gap", "top", "reply"]
+Comparison: TypeAlias = Literal[
+    "preference",
+    "choice",
+    "bbq",
+    "factor",
+    "odds",
+    "log-odds",
+    "difference",
+    "sides",
+    "lean",
+    "matched",
+    "spread",
+    "fills",
+    "fill-pairs",
+    "groups",
+    "questions",
+    "cosines",
+    "products",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A likelihood measure.
+    """A likelihood measure: what is asked, how answers become scores, how scores are compared.
 
-    `plans` by kind of model; `prior` likewise, subtracted as a logarithm; `reduce` by kind.
-    `shapes` are the shapes of data that it takes.
-    `compare`: `preference` counts the items whose stereotypical sentence scores higher;
-    `odds` compares two sides of targets and gives the odds ratio between two attribute sets, in its
-    logarithm; `log-odds` the effect size of the same; with `samples`, that of each of `samples`
-    draws of one template a word, combined by random effects;
-    `difference` the effect size of the paired differences of two sentences' scores; `sides` the
-    odds ratio between stereotypes of two groups, of the sentence that names the one, in its
-    logarithm (in `unit`s of it); `lean` the odds of one side of targets over all attributes;
-    `matched` the difference of the two attribute sets' log quotients, matched by their order;
-    `spread` the variance over groups; `fills` how far the likeliest
-    words for a blank differ between groups; `groups` the share of pairs of groups whose sentences
-    are not alike; `questions` how far two subjects are preferred in an underspecified question;
-    `cosines` and `products` how often a sentence of the one list is likelier than one of the
-    other, those that are near each other by their vectors (of this `pool`) counting more.
-    `average`: `micro` over items or `macro` over clusters (target terms).
-    `empty`: an item with nothing to ask is `unscored`, with the reason `nothing`
-    (`nothing_causal` of a causal model), or `kept` with
-    what the reduction makes of nothing (published code). `rounds`: the kinds of model whose scores
-    are rounded to `decimals`. `fills`: the sentence is its context with the fill word put in.
-    `segments`: 1, or 2 for a context and its continuation, encoded as two segments.
-    `stream`: `own`; `written`: hidden places are written as mask tokens and read off a plain
-    forward pass, which only differs for permutation models; `untyped`: that without token types;
-    `next`: the next-sentence head; `rank`, `gap`, `top`: other readings, as `Readings` has them.
-    `answers`: the comparison needs the answers themselves, not only scores.
-    `accuracy`: whether the answers are tokens, so that the share predicted right means something.
-    `crossed`: every hidden token is asked for at every hidden place; only each one at its own place
-    counts for the accuracy. `aligned`: two sentences are aligned with the `stereotype` first, or
-    in the order of the `file`, where an item about an advantaged group has it second.
-    `shows` names the extras that belong beside the score. A `baseline` is not expected to predict
-    the tokens it asks for, and gets no verdict. `published_p`: p is the released code's, which
-    takes all scores as independent. A row that reproduces released code is a `variant_of` another
-    and states its `deviation`. `bibtex` is an entry of its own for a reference that unmask lacks.
+    Functions of the row: a *plan* turns a tokenised sentence into queries, a *reduction* turns the
+    answers into the score of the sentence, and `compare` names how the scores of an item's
+    sentences become a number. A row of released code is a `variant_of` another.
     """
 
     family: ClassVar[str] = "likelihood"
 
+    # The card: what it is, and whom to cite.
     name: str
     about: str
     formula: str
+
+    # What is asked.
     plans: Mapping[Kind, Plan]
+    """The plan for each kind of model that it applies to."""
     reduce: Reduce
+    """How the answers to a sentence's queries become its score."""
+
     cite: tuple[str, ...]
     criticism: str
+
     shapes: tuple[str, ...] = ("pairs", "triplets")
+    """The shapes of data that it takes."""
     prior: Mapping[Kind, Plan] = field(default_factory=dict)
-    reduce_causal: Reduce | None = None
-    compare: Literal[
-        "preference",
-        "factor",
-        "odds",
-        "log-odds",
-        "difference",
-        "sides",
-        "lean",
-        "matched",
-        "spread",
-        "fills",
-        "fill-pairs",
-        "groups",
-        "questions",
-        "cosines",
-        "products",
-    ] = "preference"
-    pool: str = ""
-    unit: float = 1.0
-    samples: int = 0
-    average: Literal["micro", "macro"] = "micro"
+    """What is asked without the attribute; its answers are subtracted as a logarithm."""
+    stream: Stream = "own"
+    """`written`: hidden places are written as mask tokens and read off a plain forward pass, which
+    differs for permutation models; `untyped`: the same without token types; `next`: the
+    next-sentence head; `reply`: the reply of a chat model; `rank`, `gap`, `top`: other readings, as
+    `Readings` has them."""
     needs: tuple[str, ...] = ()
+    """The spans that sentences must mark, such as `target`."""
+    text: Callable[[str, str], str] = as_written
+    """How a sentence is written for a family of models, such as in lower case."""
+    fills: bool = False
+    """Whether a sentence is its context with the fill word put in."""
+    segments: Literal[1, 2] = 1
+    """2: a context and its continuation are encoded as two segments."""
+    aligned: Literal["stereotype", "file"] = "stereotype"
+    """Which sentence comes first in the alignment; `file`: the second one in items about an
+    advantaged group."""
+    crossed: bool = False
+    """Every hidden token is asked for at every hidden place; its own counts for the accuracy."""
     attention: bool = False
+    """Whether attention weights are needed."""
+    question: Question | None = None
+    """How a chat model is asked to choose among an item's texts."""
+    request: str = ""
+    """The request to which each sentence is the reply, inside the chat template."""
+
+    # How answers become scores.
+    reduce_causal: Reduce | None = None
+    """The reduction for causal models, where it is another one."""
     decimals: int | None = None
+    """Decimals that scores are rounded to, for the kinds of model in `rounds`."""
     rounds: tuple[Kind, ...] = ("masked", "causal", "permutation")
-    ties: Literal["strict", "half", "drop"] = "half"
     empty: Literal["unscored", "kept"] = "unscored"
+    """An item with nothing to ask is left out with the reason `nothing`, or keeps what the
+    reduction makes of nothing (released code)."""
     nothing: str = "nothing to ask in one of its sentences"
     nothing_causal: str = ""
-    fills: bool = False
-    segments: Literal[1, 2] = 1
-    stream: Literal["own", "written", "untyped", "next", "rank", "gap", "top"] = "own"
-    answers: bool = False
-    text: Callable[[str, str], str] = as_written
     accuracy: bool = True
-    crossed: bool = False
-    aligned: Literal["stereotype", "file"] = "stereotype"
+    """Whether the answers are tokens, so that the share predicted right means something."""
+    answers: bool = False
+    """Whether the comparison needs the answers themselves, not only scores."""
+
+    # How scores are compared.
+    compare: Comparison = "preference"
+    """A key of `COMPARES`, which has a line on each."""
+    ties: Literal["strict", "half", "drop"] = "half"
+    """Whether a tie counts as not stereotypical, as a half, or not at all."""
+    average: Literal["micro", "macro"] = "micro"
+    """Over items, or over clusters (target terms)."""
+    samples: int = 0
+    """Draws of one template a word, whose effect sizes are combined by random effects."""
+    pool: str = ""
+    """The vector of a sentence, where near sentences count more."""
+    unit: float = 1.0
+    """What a logarithm is divided by."""
     shows: tuple[str, ...] = ()
+    """The extras that belong beside the score."""
     baseline: bool = False
+    """Not expected to predict the tokens that it asks for; it gets no verdict."""
     published_p: bool = False
+    """The p is the released code's, which takes all scores as independent."""
+
+    # Released code.
     variant_of: str = ""
     deviation: str = ""
+    """How it differs from the row that it is a variant of."""
     bibtex: str = ""
+    """An entry for a reference that unmask lacks."""
 
     def __post_init__(self) -> None:
         check_card(self)
@@ -189,6 +213,8 @@ class Likelihood:
             self.segments,
             self.aligned,
             self.scores_odd,
+            self.question,
+            self.request,
         )
 
     def reduce_for(self, kind: Kind) -> Reduce:
@@ -211,7 +237,7 @@ class Likelihood:
 
 
 class Compares(NamedTuple):
-    """What a way to compare gives, the shapes of data that it takes, and what a fair model has."""
+    """A way to compare scores: the kind of number, the data that it takes, the ideal."""
 
     compared: Compared
     shapes: tuple[str, ...]
@@ -219,19 +245,36 @@ class Compares(NamedTuple):
 
 
 COMPARES: Mapping[str, Compares] = {
+    # The share of items whose stereotypical sentence scores higher,
     "preference": Compares("preference", ("pairs", "triplets", "continuations"), 50.0),
+    # of those that a chat model chooses, with position bias and what it declines,
+    "choice": Compares("preference", ("pairs", "triplets", "continuations"), 50.0),
+    # and of the answers to ambiguous questions, with BBQ's scores.
+    "bbq": Compares("preference", ("answers",), 50.0),
+    # The mean margin as a factor.
     "factor": Compares("factor", ("pairs", "triplets"), 0.0),
+    # The odds ratio of two sides of targets between two attribute sets, as a logarithm,
     "odds": Compares("odds", ("templates",)),
+    # and the effect size of the same.
     "log-odds": Compares("log-odds", ("templates",)),
+    # The effect size of the paired differences of two sentences' scores.
     "difference": Compares("difference", ("pairs", "triplets")),
+    # The odds ratio between stereotypes of two groups, of the sentence that names the one.
     "sides": Compares("odds", ("pairs", "triplets")),
+    # The odds of one side of targets over all attributes.
     "lean": Compares("odds", ("templates",)),
+    # The difference of the two attribute sets' log quotients, matched by their order.
     "matched": Compares("index", ("templates",)),
+    # The variance over groups.
     "spread": Compares("index", ("groups",)),
+    # How far the likeliest words for a blank differ between groups, and between pairs of persons.
     "fills": Compares("index", ("fills",)),
     "fill-pairs": Compares("index", ("fills",)),
+    # The share of pairs of groups whose sentences are not alike.
     "groups": Compares("index", ("frames",)),
+    # How far two subjects are preferred in an underspecified question.
     "questions": Compares("index", ("questions",)),
+    # How often a sentence of one list is likelier than one of the other; near ones count more.
     "cosines": Compares("index", ("lists",), 50.0),
     "products": Compares("index", ("lists",), 50.0),
 }
@@ -240,7 +283,7 @@ CHOICES = {
     "average": ("micro", "macro"),
     "ties": ("strict", "half", "drop"),
     "empty": ("unscored", "kept"),
-    "stream": ("own", "written", "untyped", "next", "rank", "gap", "top"),
+    "stream": get_args(Stream),
     "segments": (1, 2),
     "aligned": ("stereotype", "file"),
 }

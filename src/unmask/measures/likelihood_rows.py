@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from unmask.measures import plans
 from unmask.measures.card import variant
+from unmask.measures.choice_rows import ROWS as CHOICES
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import (
@@ -450,5 +451,6 @@ ROWS = (
     LPBS_HUSSE2022,
     LPBS_BARTL2020,
     *SURVEY,
+    *CHOICES,
 )
 LIKELIHOOD: Registry[Likelihood] = Registry("measure", ((row.name, row) for row in ROWS))

@@ -67,6 +67,14 @@ def shared_content(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     return _ask(sentence, at, frozenset(at))
 
 
+def reply(sentence: Encoded, codec: Codec) -> list[RowQueries]:
+    """The tokens of its label, where the reply to each request begins."""
+    return [
+        RowQueries((*row, ids[0]), (len(row),) * len(ids), ids, LATER)
+        for row, ids in sentence.prompts
+    ]
+
+
 def each_changed(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Hide each token in which the two sentences differ in turn."""
     return _ask(sentence, sentence.roles["changed"])

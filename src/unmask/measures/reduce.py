@@ -4,6 +4,7 @@ Each is a plain function, so that a row of the table names it and a user's row m
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,6 +73,25 @@ def reciprocal_rank(r: Readings) -> Any:
 def perplexity(r: Readings) -> Any:
     """e to the mean negative log-probability; 0 where nothing was asked (published code)."""
     return np.nan_to_num(np.exp(-mean(r)), nan=0.0)
+
+
+def log_of_spellings(r: Readings, prompts: int) -> Floats:
+    """The log-probability of a label in the reply to each request [prompts].
+
+    Its spellings are summed; they are as many in each request.
+    """
+    return np.logaddexp.reduce(r.logp.reshape(prompts, -1), axis=1)
+
+
+@dataclass(frozen=True)
+class MeanOfReplies:
+    """The mean log-probability of a text's label over all requests about its item."""
+
+    prompts: int
+
+    def __call__(self, r: Readings) -> Any:
+        """Of one sentence."""
+        return log_of_spellings(r, self.prompts).mean()
 
 
 # These also take the readings of many sentences at once, and give a number for each.

@@ -290,7 +290,7 @@ class Answers:
             records_of_row["place"], records_of_row["gold"] = wanted.T
             records_of_row["value"] = answer[:, start : start + len(wanted)].T
             start += len(wanted)
-            records.append((key, _sealed(_merged(known.get(key), records_of_row).tobytes())))
+            records.append((key, sealed(_merged(known.get(key), records_of_row).tobytes())))
         self.store.put(records)
 
 
@@ -307,7 +307,7 @@ class VectorAnswers:
     def recall(self, keys: Sequence[Key]) -> Floats | None:
         """The vectors [n, d] of some keys, or None if one is missing."""
         known = self.store.get(list(dict.fromkeys(keys)))
-        bodies = [_unsigned(known[k]) if k in known else None for k in keys]
+        bodies = [unsealed(known[k]) if k in known else None for k in keys]
         if any(v is None for v in bodies):
             return None
         widths = (np.float32, np.float64)
@@ -321,7 +321,7 @@ class VectorAnswers:
         wide = not np.array_equal(short, vectors)
         stored = vectors if wide else short
         head = bytes([wide])
-        self.store.put((k, _sealed(head + v.tobytes())) for k, v in zip(keys, stored, strict=True))
+        self.store.put((k, sealed(head + v.tobytes())) for k, v in zip(keys, stored, strict=True))
 
 
 def _wanted(asked: UniqueRows, row: int) -> NDArray[np.int64]:
@@ -351,12 +351,12 @@ def _merged(before: bytes | None, new_records: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([known[kept], new_records])
 
 
-def _sealed(body: bytes) -> bytes:
+def sealed(body: bytes) -> bytes:
     """Bytes with a digest of theirs in front."""
     return hashlib.blake2b(body, digest_size=8).digest() + body
 
 
-def _unsigned(value: bytes) -> bytes | None:
+def unsealed(value: bytes) -> bytes | None:
     """The bytes behind their digest; None where they were damaged."""
     body = value[8:]
     return body if hashlib.blake2b(body, digest_size=8).digest() == value[:8] else None
@@ -364,7 +364,7 @@ def _unsigned(value: bytes) -> bytes | None:
 
 def _read(value: bytes) -> NDArray[Any] | None:
     """The records of a value; None where they were damaged."""
-    body = _unsigned(value)
+    body = unsealed(value)
     if body is None or len(body) % RECORD.itemsize:
         return None
     return np.frombuffer(body, RECORD)

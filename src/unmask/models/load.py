@@ -9,7 +9,8 @@ from unmask.errors import ModelError, NotApplicable
 from unmask.models.elmo import check_elmo, load_elmo
 from unmask.models.names import ENTRY_POINTS
 from unmask.models.protocol import Abilities, Model
-from unmask.models.served.openai_model import is_served, load_served, served_record
+from unmask.models.served.chat_model import load_chat
+from unmask.models.served.openai_model import CHAT_MARK, is_served, load_served, served_record
 from unmask.models.static_vectors import SUFFIXES, load_static, open_static
 from unmask.models.transformers.files import without_weights
 from unmask.models.transformers.model import load
@@ -53,7 +54,7 @@ def load_any(
     if form == "package":
         return _offered(name)
     if form == "served":
-        return load_served(name, progress)
+        return (load_chat if CHAT_MARK in name else load_served)(name, progress)
     return load_elmo(*_two(name), name) if form == "elmo" else load_static(name)
 
 

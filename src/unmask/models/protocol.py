@@ -18,7 +18,7 @@ from unmask.text.contexts import Wanted
 from unmask.types import Floats, Kind
 
 NO_LIMIT = 10**9
-STREAMS = ("own", "written", "untyped", "next", "rank", "gap", "top")
+STREAMS = ("own", "written", "untyped", "next", "rank", "gap", "top", "reply")
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,35 +81,50 @@ class Server:
         prompts: Sequence[str],
         progress: Callable[[int], None] = lambda done: None,
     ) -> list[Any]:
-        """The first choice of a completion that echoes each prompt, with log-probabilities.
+        """The first choice of a completion that echoes each prompt, with log-probabilities."""
+        return self.side_by_side(lambda p: self._echo(model, p), prompts, lambda k, r: progress(k))
+
+    def side_by_side(
+        self,
+        ask: Callable[[Any], Any],
+        prompts: Sequence[Any],
+        done: Callable[[int, Any], None] = lambda count, reply: None,
+    ) -> list[Any]:
+        """What `ask` returns for each prompt, several at a time; `done` hears of each.
 
         A prompt that the server refuses for itself (too long, say) has a `Refused` in its place.
         """
         todo: queue.SimpleQueue[int] = queue.SimpleQueue()
-        done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        replies: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         for k in range(len(prompts)):
             todo.put(k)
         over = threading.Event()
         for _ in range(min(self.requests, len(prompts))):
-            job = (model, prompts, todo, done, over)
+            job = (ask, prompts, todo, replies, over)
             # Not a pool: its threads would be waited for when the command is interrupted.
             threading.Thread(target=self._worker, args=job, daemon=True).start()
         out: list[Any] = [None] * len(prompts)
         try:
             for count in range(1, len(prompts) + 1):
-                k, reply = done.get()
+                k, reply = replies.get()
                 if isinstance(reply, BaseException) and not isinstance(reply, Refused):
                     raise reply
                 out[k] = reply
-                progress(count)
+                done(count, (k, reply))
         finally:
             over.set()
         return out
 
+    def chat(self, model: str, message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply to one message, as the server gives it."""
+        messages = [{"role": "user", "content": message}]
+        body = {"model": model, "messages": messages, **settings}
+        return self._call("/chat/completions", body)
+
     def _worker(
         self,
-        model: str,
-        prompts: Sequence[str],
+        ask: Callable[[Any], Any],
+        prompts: Sequence[Any],
         todo: "queue.SimpleQueue[int]",
         done: "queue.SimpleQueue[tuple[int, Any]]",
         over: threading.Event,
@@ -120,7 +135,7 @@ class Server:
             except queue.Empty:
                 return
             try:
-                done.put((k, self._echo(model, prompts[k])))
+                done.put((k, ask(prompts[k])))
             except BaseException as error:
                 done.put((k, error))
 

@@ -15,7 +15,7 @@ from unmask.queries import LATER, Encoded, Query, Readings, RowQueries, row_quer
 from unmask.text.roles import all_places
 from unmask.types import Floats, Kind, Span, Text
 
-START_MARK = "?start="
+START_MARK, CHAT_MARK = "?start=", "?chat"
 Progress = Callable[[str, int, int], None]
 
 
@@ -27,7 +27,7 @@ def is_served(name: str) -> bool:
 def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
     """The server, its record of the model, and the text that stands before every sentence."""
     base, _, rest = name.partition("#")
-    model, _, start = rest.partition(START_MARK)
+    model, _, start = rest.partition(CHAT_MARK)[0].partition(START_MARK)
     there = server(base)
     return there, there.model(model), start
 

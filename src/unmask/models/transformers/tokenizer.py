@@ -4,9 +4,11 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from typing import Any
 
 from unmask.errors import ModelError, NotApplicable
+from unmask.models.transformers.chat import ChatFrame, frame_of, label_ids
 from unmask.queries import Encoded
 from unmask.text.roles import all_places
 from unmask.types import Kind, Text
@@ -145,6 +147,34 @@ class TokenizerCodec:
         """Each token as the vocabulary spells it."""
         return [str(self.tokenizer.backend_tokenizer.id_to_token(int(i))) for i in ids]
 
+    @cached_property
+    def chat(self) -> ChatFrame:
+        """What stands before and behind a message to a chat model."""
+        return frame_of(self.tokenizer, self.name)
+
+    def chat_prompts(self, messages: Sequence[str]) -> list[tuple[int, ...]]:
+        """The ids of the prompt of each message, up to where the reply begins."""
+        backend, frame = self.tokenizer.backend_tokenizer, self.chat
+        backend.no_truncation()
+        backend.no_padding()
+        texts = [frame.text(m) for m in messages]
+        plain = frame.form == "plain"
+        rows = [tuple(one.ids) for one in _encodings(backend, texts, special=plain)]
+        if not plain:
+            return rows
+        start = self.start
+        return [r if start is None or r[:1] == (start,) else (start, *r) for r in rows]
+
+    def label_ids(self, labels: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """The tokens that a reply of just this label may begin with."""
+        ids = label_ids(self.tokenizer.backend_tokenizer, labels, self.unknown)
+        if not all(ids.values()):
+            raise NotApplicable(
+                f"the vocabulary of {self.name!r} has no tokens for {', '.join(labels)}; such a "
+                "model cannot be asked to choose a letter."
+            )
+        return ids
+
     @property
     def mask(self) -> str:
         """The mask token as text."""
@@ -166,17 +196,18 @@ class TokenizerCodec:
         return int(self.tokenizer.pad_token_id or 0)
 
 
-def _encodings(backend: Any, strings: list[str]) -> list[Any]:
+def _encodings(backend: Any, strings: list[str], special: bool = True) -> list[Any]:
     """What the tokenizer makes of many strings, by some threads of ours.
 
     Its own threads are off: they do not live on in a process that forks later.
     """
     size = max(-(-len(strings) // min(os.cpu_count() or 1, THREADS)), WORTHWHILE)
     parts = [strings[i : i + size] for i in range(0, len(strings), size)]
+    encode = partial(backend.encode_batch, add_special_tokens=special)
     if len(parts) < 2:
-        return list(backend.encode_batch(strings))
+        return list(encode(strings))
     with ThreadPoolExecutor(len(parts)) as threads:
-        return [one for part in threads.map(backend.encode_batch, parts) for one in part]
+        return [one for part in threads.map(encode, parts) for one in part]
 
 
 def _unknown_token(tokenizer: Any) -> int | None:

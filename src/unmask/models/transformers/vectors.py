@@ -24,8 +24,9 @@ def network_abilities(
 ) -> Abilities:
     """What a network of transformers can do, from its config."""
     depth = int(config.num_hidden_layers)
+    streams = tuple(s for s in STREAMS if s != "reply" or kind == "causal")
     return Abilities(
-        streams=() if kind == "encoder" else STREAMS,
+        streams=() if kind == "encoder" else streams,
         pools=tuple(POOLS),
         layers=tuple(range(-depth - 1, depth + 1)),
         limit=limit,

@@ -1,0 +1,99 @@
+"""Items as questions to a chat model, and sentences as its replies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from unmask.errors import NotApplicable
+from unmask.measures.likelihood import Likelihood
+from unmask.measures.question import LETTERS, Question
+from unmask.models.protocol import Model
+from unmask.queries import ChatCodec, Encoded
+from unmask.types import ABSTAIN, ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Text
+
+
+def as_options(data: Dataset, measure: Likelihood) -> Dataset:
+    """The data with the texts that the question of a measure shows, and no others."""
+    question = measure.question
+    if question is None or data.shape == "answers":
+        return data
+    whole = "lms" in measure.shows
+    labels = [STEREOTYPE, ANTISTEREOTYPE, *([UNRELATED] if whole else [])]
+    more = {ABSTAIN: Text(question.abstain)} if question.abstain else {}
+    items = tuple(
+        replace(item, texts={**{k: item.texts[k] for k in labels}, **more}) for item in data.items
+    )
+    return replace(data, shape=data.shape if whole else "pairs", items=items)
+
+
+def encode_questions(
+    model: Model, question: Question, items: Sequence[Contrast]
+) -> list[dict[str, Encoded]]:
+    """Each text of an item with the requests that ask for it, and the tokens of its letter."""
+    codec = _chat_codec(model)
+    prompts = [_prompts(question, item) for item in items]
+    rows = iter(codec.chat_prompts([p.text for some in prompts for p in some]))
+    ids = codec.label_ids(LETTERS[: max(len(item.texts) for item in items)])
+    out = []
+    for item, some in zip(items, prompts, strict=True):
+        asked = [(next(rows), prompt.labels) for prompt in some]
+        longest = max((row for row, _ in asked), key=len)
+        out.append(
+            {
+                label: Encoded(
+                    longest,
+                    frozenset(),
+                    text=text,
+                    prompts=tuple((row, ids[letters[label]]) for row, letters in asked),
+                )
+                for label, text in item.texts.items()
+            }
+        )
+    return out
+
+
+def _prompts(question: Question, item: Contrast) -> list[Any]:
+    texts = {k: t.string for k, t in item.texts.items()}
+    order = item.meta.get("order")  # of the answers in their file
+    shown = {k: texts[k] for k in order} if order else texts
+    facts = (str(item.meta.get("context", "")), str(item.meta.get("question", "")))
+    return list(question.prompts(shown, *facts))
+
+
+def as_replies(
+    model: Model, request: str, encoded: Sequence[Mapping[str, Encoded]]
+) -> list[dict[str, Encoded]]:
+    """Sentences as replies to a request: the prompt stands before each, and is not scored.
+
+    Prompt and reply are encoded apart, so that no token reaches over the border.
+    """
+    codec = _chat_codec(model)
+    (prompt,) = codec.chat_prompts([request])
+    return [{k: _behind(prompt, e) for k, e in by_label.items()} for by_label in encoded]
+
+
+def _behind(prompt: tuple[int, ...], one: Encoded) -> Encoded:
+    """A sentence behind a prompt, without the special tokens at its own ends."""
+    first = one.content[0] if one.content else 0
+    last = one.content[-1] + 1 if one.content else 0
+    shift = len(prompt) - first
+    roles = {k: tuple(i + shift for i in places) for k, places in one.roles.items()}
+    inner = frozenset(i + shift for i in one.specials if first <= i < last)
+    return Encoded(
+        (*prompt, *one.ids[first:last]),
+        frozenset(range(len(prompt))) | inner,
+        roles,
+        (*(-1,) * len(prompt), *one.words[first:last]),
+        one.focus,
+        one.text,
+        (*((0, 0),) * len(prompt), *one.offsets[first:last]),
+    )
+
+
+def _chat_codec(model: Model) -> ChatCodec:
+    codec: Any = model.codec
+    if not isinstance(codec, ChatCodec):
+        raise NotApplicable(
+            f"{model.name!r} cannot be asked to choose: its tokenizer makes no prompts; use 'll'."
+        )
+    return codec

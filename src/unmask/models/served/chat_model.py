@@ -1,0 +1,394 @@
+"""A chat model behind a server: the probability of each label at the start of its reply.
+
+Where the server gives `top_logprobs`, one request is enough; a label beyond the likeliest tokens
+has an upper bound. Where it gives none, several replies are sampled and read. A reply without a
+label is declined, and is never asked again. What the server returns is tried first, and refused
+where it would give wrong numbers.
+"""
+
+import json
+import math
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from unmask.errors import ModelError, NotApplicable, UnmaskWarning
+from unmask.models.answer_cache import Store, digest, sealed, unsealed
+from unmask.models.batches import Budget, Progress
+from unmask.models.protocol import NO_LIMIT, Abilities
+from unmask.models.served.openai_client import Refused, Server
+from unmask.models.served.openai_model import CHAT_MARK, served_record
+from unmask.queries import Encoded, Query, Readings, RowQueries, row_queries_of
+from unmask.types import Kind, Text
+
+TOP = 20  # tokens that a server says the probability of
+REPLIES = 5  # sampled for each request, unless the name says ?chat=K
+PRICE_VARIABLE = "UNMASK_PRICE"  # of a million tokens that are sent
+CHARACTERS = 4  # of a token, about
+LONGEST_REPLY, LONGEST_THOUGHT = 16, 2048  # tokens
+TOLERANCE = 0.1  # in probability, between two times that the same is asked
+PROBE = "Which of these is a colour?\n\nA) {}\nB) {}\n\nReply with A or B only.\nAnswer:"
+PROBES = (("red", "table"), ("table", "red"))
+_THOUGHT = re.compile(r"<think>.*?</think>|<thinking>.*?</thinking>", re.DOTALL)
+_OPEN = re.compile(r"<think(ing)?>")
+_LABEL = re.compile(r"""^[\s"'*(\[`]*(?:[Aa]nswer\s*:?\s*)?["'*(\[`]*([A-D])(?![A-Za-z'\u2019])""")
+
+
+def load_chat(name: str, progress: Any = lambda what, done, total: None) -> "ServedChat":
+    """The chat model at `http://HOST/v1#MODEL?chat`, or `?chat=K` with K sampled replies."""
+    there, record, _ = served_record(name)
+    sampled = name.partition(CHAT_MARK)[2].removeprefix("=")
+    if sampled and not (sampled.isdecimal() and 1 <= int(sampled) <= 1000):
+        raise ModelError(
+            f"{name!r}: {CHAT_MARK}={sampled} is no number of replies; give 1 to 1000."
+        )
+    probed = _probed(there, str(record["id"]), int(sampled) if sampled else 0)
+    return ServedChat(name, ChatServerCodec(name), probed, dict(record))
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A server that was tried: whether it gives probabilities (else `samples` replies are read)."""
+
+    server: Server
+    model: str
+    samples: int
+    thinks: bool
+    fingerprint: str | None
+    notes: tuple[str, ...]
+
+
+def _probed(there: Server, model: str, samples: int) -> Probed:
+    notes: list[str] = []
+    reply = there.chat(model, PROBE.format(*PROBES[0]), _settings(samples, False))
+    fingerprint = reply.get("system_fingerprint")
+    thinks = bool(_OPEN.match(_content(_choices(there, reply)[0]).lstrip()))
+    if not samples:
+        top = _top(reply)
+        if top is None or thinks:
+            samples = REPLIES
+            why = "it thinks before it answers" if thinks else "it gives no log-probabilities"
+            notes.append(f"{there.base}: {why}, so {samples} replies a request are sampled.")
+        else:
+            _check_top(there, top)
+    ask = partial(_ask, there, model, samples, thinks)
+    found = [ask((PROBE.format(*words), ("A", "B"))) for words in PROBES]
+    if not samples:
+        again = ask((PROBE.format(*PROBES[0]), ("A", "B")))
+        apart = max(abs(math.exp(a) - math.exp(b)) for a, b in zip(again, found[0], strict=True))
+        if apart > TOLERANCE:
+            raise ModelError(
+                f"{there.base} gives other probabilities when the same is asked again (by "
+                f"{apart:.2f}), so that no score would mean anything; look at its settings."
+            )
+    right = found[0][0] > found[0][1] and found[1][1] > found[1][0]
+    if not right:
+        notes.append(
+            f"{model} does not answer an obvious choice (is red or a table a colour?) by its "
+            "content: it hardly follows such questions."
+        )
+    return Probed(there, model, samples, thinks, fingerprint, tuple(notes))
+
+
+def _settings(samples: int, thinks: bool) -> dict[str, Any]:
+    """What is asked of the server beside the message."""
+    if samples:
+        length = LONGEST_THOUGHT if thinks else LONGEST_REPLY
+        return {"max_tokens": length, "temperature": 1, "top_p": 1}
+    return {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": TOP}
+
+
+def _ask(
+    there: Server, model: str, samples: int, thinks: bool, asked: tuple[str, Sequence[str]]
+) -> list[float]:
+    """The log-probability of each label, or that of its share among sampled replies."""
+    message, labels = asked
+    if not samples:
+        reply = there.chat(model, message, _settings(0, thinks))
+        top = _top(reply)
+        if top is None:
+            raise ModelError(f"{there.base} gives no log-probabilities any more; run again.")
+        return _logp(there, top, labels)
+    replies = [
+        _content(_choices(there, there.chat(model, message, _settings(samples, thinks)))[0])
+        for _ in range(samples)
+    ]
+    read = [label_of(text, labels) for text in replies]
+    return [math.log(max(read.count(k), 0.5) / samples) for k in labels]
+
+
+def _choices(there: Server, reply: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ModelError(
+            f"{there.base} does not answer as chat completions do; give the address up to /v1."
+        )
+    return choices
+
+
+def _content(choice: Mapping[str, Any]) -> str:
+    """The text of a reply; a refusal field, or none at all, is an empty one."""
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return content if isinstance(content, str) else ""
+
+
+def label_of(reply: str, labels: Sequence[str]) -> str | None:
+    """The label that a reply gives, behind its thoughts; None where it declines."""
+    text = _THOUGHT.sub("", reply)
+    if _OPEN.search(text):  # it never ended to think
+        return None
+    found = _LABEL.match(text)
+    return found[1] if found and found[1] in labels else None
+
+
+def _top(reply: Mapping[str, Any]) -> list[tuple[str, float]] | None:
+    """The likeliest tokens of the reply's first place; None where the server tells none."""
+    try:
+        first = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        top = [(str(t["token"]), float(t["logprob"])) for t in first]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    return top or None
+
+
+def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
+    """Refuse probabilities that cannot be any."""
+    values = [v for _, v in top]
+    total = sum(map(math.exp, values))
+    if any(v > 1e-3 or math.isnan(v) for v in values) or total > 1.01:
+        raise ModelError(
+            f"{there.base} gives log-probabilities that are none (they sum to {total:.3g}); "
+            f"sample replies instead: put {CHAT_MARK}={REPLIES} behind the model's name."
+        )
+    if len(values) > 1 and len(set(values)) == 1:
+        raise ModelError(
+            f"{there.base} gives the same log-probability ({values[0]:g}) for all tokens; sample "
+            f"replies instead: put {CHAT_MARK}={REPLIES} behind the model's name."
+        )
+
+
+def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]) -> list[float]:
+    """The log-probability of each label over its spellings; of one not returned an upper bound."""
+    _check_top(there, top)
+    total = sum(math.exp(v) for _, v in top)
+    bound = min(min(v for _, v in top), math.log(max(1 - total, 1e-12)))
+    out = []
+    for label in labels:
+        spelt = [math.exp(v) for token, v in top if token.strip() == label]
+        out.append(math.log(sum(spelt)) if sum(spelt) > 0 else bound)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class ServerChat:
+    """How a message is put to a chat server: as it is; the template is the server's."""
+
+    record: Mapping[str, Any] = field(default_factory=lambda: {"form": "chat", "by": "server"})
+    notes: tuple[str, ...] = ()
+
+
+class ChatServerCodec:
+    """Requests and labels as numbers: what the engine sends for them are the words themselves."""
+
+    unknown: int | None = None
+    reserved: frozenset[int] = frozenset()
+    adds_start: bool = False
+    refused: Mapping[str, str] = {}
+    chat = ServerChat()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.messages: dict[str, int] = {}
+        self.labels: dict[str, int] = {}
+
+    def chat_prompts(self, messages: Sequence[str]) -> list[tuple[int, ...]]:
+        """A number for each message."""
+        return [(self.messages.setdefault(m, len(self.messages)),) for m in messages]
+
+    def label_ids(self, labels: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """A number for each label; its spellings are summed by the engine."""
+        return {k: (self.labels.setdefault(k, len(self.labels)),) for k in labels}
+
+    def spelt(self, ids: Any) -> list[str]:
+        """The labels."""
+        names = [*self.labels]
+        return [names[i] if i < len(names) else "" for i in ids]
+
+    def encode_texts(
+        self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]]
+    ) -> list[Encoded]:
+        """Refused: only questions can be asked."""
+        return self._refuse()
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise NotApplicable(
+            f"{self.name!r} is a chat server, which answers questions only; use 'choice', "
+            "'choice-open', 'choice-triplet' or 'bbq'."
+        )
+
+    encode = pieces = token = encode_two = encode_after_paragraph = decode = _refuse
+
+    @property
+    def mask(self) -> str:
+        """There is none."""
+        return self._refuse()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEngine:
+    """Answers from chat completions, side by side; what was answered is kept in the store."""
+
+    codec: ChatServerCodec
+    probed: Probed
+    store: Store | None
+    progress: Progress
+
+    def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
+        """The log-probability of each label that is asked for."""
+        rows = row_queries_of(asks)
+        wanted: dict[int, set[int]] = {}
+        for ask in rows:
+            wanted.setdefault(ask.row[0], set()).update(ask.gold)
+        messages, labels = [*self.codec.messages], [*self.codec.labels]
+        jobs = {
+            number: (messages[number], tuple(labels[g] for g in sorted(golds)))
+            for number, golds in wanted.items()
+        }
+        found = self._found(jobs)
+        values = []
+        for ask in rows:
+            names = jobs[ask.row[0]][1]
+            logp = found[ask.row[0]]
+            values += [logp[names.index(labels[g])] for g in ask.gold]
+        out = np.array(values, float)
+        return Readings(out, np.zeros(len(out), bool), np.full(len(out), np.nan), len(jobs))
+
+    def _found(self, jobs: Mapping[int, tuple[str, tuple[str, ...]]]) -> dict[int, list[float]]:
+        """The answers to all jobs: those that are kept, and those of the server."""
+        keys = {number: self._key(*job) for number, job in jobs.items()}
+        kept = self.store.get([*keys.values()]) if self.store is not None else {}
+        found: dict[int, list[float]] = {}
+        for number, key in keys.items():
+            body = unsealed(kept[key]) if key in kept else None
+            if body is not None:
+                found[number] = json.loads(body)
+        new = [n for n in jobs if n not in found]
+        self._announce([jobs[n][0] for n in new])
+        total = len(jobs)
+
+        def done(count: int, answer: tuple[int, Any]) -> None:
+            k, logp = answer
+            if isinstance(logp, Refused):
+                raise ModelError(f"{self.probed.server.base}: {logp}")
+            if self.store is not None:
+                self.store.put([(keys[new[k]], sealed(json.dumps(logp).encode()))])
+            self.progress(total - len(new) + count, total)
+
+        given = self.probed
+        ask = partial(_ask, given.server, given.model, given.samples, given.thinks)
+        logps = given.server.side_by_side(ask, [jobs[n] for n in new], done)
+        return found | dict(zip(new, logps, strict=True))
+
+    def _key(self, message: str, labels: Sequence[str]) -> bytes:
+        given = self.probed
+        facts = (given.server.base, given.model, given.fingerprint, given.samples, given.thinks)
+        return digest(repr(("chat 1", facts, message, tuple(labels))).encode())
+
+    def _announce(self, messages: Sequence[str]) -> None:
+        """What is sent, and what it costs, where a price is known."""
+        price = os.environ.get(PRICE_VARIABLE, "")
+        if not price or not messages:
+            return
+        try:
+            each = float(price)
+        except ValueError:
+            raise ModelError(
+                f"{PRICE_VARIABLE} is {price!r}; give the price of a million tokens."
+            ) from None
+        requests = len(messages) * max(self.probed.samples, 1)
+        tokens = sum(map(len, messages)) / CHARACTERS * max(self.probed.samples, 1)
+        millions = tokens / 1e6
+        warnings.warn(
+            f"{requests:,} requests of about {millions:.2f} million tokens: {each * millions:.2f} "
+            f"at {each:g} a million.",
+            UnmaskWarning,
+            stacklevel=2,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ServedChat:
+    """A chat model behind a server, as the flow sees it."""
+
+    name: str
+    codec: ChatServerCodec
+    probed: Probed
+    record: Mapping[str, Any]
+    kind: Kind = "causal"
+    family: str = "served"
+
+    @property
+    def abilities(self) -> Abilities:
+        """Questions, and nothing else."""
+        base = self.probed.server.base
+        unseen = f"the weights were not seen: {base} says what it holds."
+        return Abilities(streams=("reply",), limit=NO_LIMIT, remarks=(unseen, *self.probed.notes))
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What it is, for the record."""
+        given = self.probed
+        return {
+            "kind": "causal",
+            "architecture": "served chat",
+            "server": given.server.base,
+            "model": given.model,
+            "fingerprint": given.fingerprint,
+            "says": {k: v for k, v in self.record.items() if isinstance(v, str | int | float)},
+            "source": "sampled" if given.samples else "top",
+            "samples": given.samples,
+            "temperature": 1 if given.samples else 0,
+            "weights": None,
+            "dtype": "as served",
+            "device": "server",
+        }
+
+    @property
+    def samples(self) -> int:
+        """Replies that are sampled for each request; 0 where probabilities are known."""
+        return self.probed.samples
+
+    def budget(self, tokens: int | str) -> Budget:
+        """The server has its own."""
+        return Budget()
+
+    def vectors(self, **_: Any) -> NoReturn:
+        """Refused: a chat server gives no vectors."""
+        raise NotApplicable(f"{self.name!r} is a chat server, which gives no word vectors.")
+
+    def engine(
+        self,
+        stream: str = "reply",
+        *,
+        budget: Budget | None = None,
+        store: Store | None = None,
+        progress: Progress = lambda rows, total: None,
+    ) -> ChatEngine:
+        """Answers from chat completions."""
+        if stream != "reply":
+            self.codec._refuse()
+        return ChatEngine(self.codec, self.probed, store, progress)
+
+    def finer(self) -> "list[ServedChat]":
+        """There is no finer one to be had."""
+        return []
+
+    def close(self) -> None:
+        """The server goes on."""
