@@ -12,6 +12,7 @@ A bias type is *biased* or *reversed* if any of its tests is significant after c
 *inconclusive*. How many measures agree is reported with the verdict, and does not decide it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -48,6 +49,7 @@ from unmask.types import FOUND, VERDICTS, Estimate, Result, Verdict
 
 OVERALL = "overall"  # in the place of a bias type, for all pairs of a run
 EXAMPLES = 2  # items that show a finding
+MOST_ADDED = 10_000  # words that somebody may be asked to add
 ABILITY = "no more items: the model must first show what it knows"
 
 
@@ -284,11 +286,13 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     failed, why = failed_controls(results), unproven(results)
     if why:
         return [_unless_shown(a, why) for a in out]
-    return [_unless_shown(a, failed.get(a.bias_type, ""), ABILITY) for a in out]
+    return [
+        _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY) for a in out
+    ]
 
 
-def failed_controls(results: Sequence[Result]) -> dict[str, str]:
-    """The bias types whose positive control fails, and why nothing is negligible there.
+def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
+    """The bias types whose positive control a measure fails, and why nothing is negligible there.
 
     A control asks what follows from the meaning of a group's word: a model that does not find that
     cannot show that there is no bias. Its test is one-sided.
@@ -297,7 +301,7 @@ def failed_controls(results: Sequence[Result]) -> dict[str, str]:
     for r in (r for r in results if is_control(r.data) and "positive" in r.data):
         for category, e in r.by_category.items():
             if e.p is None or e.p > 2 * (1 - e.level) or e.value <= (e.ideal or 0.0):
-                failed[bias_types.of_category(category, r.data)] = (
+                failed[bias_types.of_category(category, r.data), r.measure] = (
                     "the positive control fails: the model does not know what the groups' words "
                     f"mean ({scale_of(r).with_interval(e)})"
                 )
@@ -588,6 +592,8 @@ def _more_items(main: Evidence, tests: int) -> str:
     margin = main.tested
     scale = main.scale if main.scale.is_factor else SCALES["preference"]
     pilot, size = pilot_of(margin), _next_size(scale, margin.more.get("mde"))
+    if pilot is not None and size is None:
+        return _to_decide(main, pilot.n_words)
     if pilot is None or size is None:
         return ""
     level = 1 - (1 - margin.level) / max(tests, 1)
@@ -605,6 +611,16 @@ def _more_items(main: Evidence, tests: int) -> str:
         added = _count(both[1] - n_templates, "template")
         ways.append((both[0] * both[1], f"{_count(both[0] - n_words, unit)} and {added}"))
     return f"add about {min(ways)[1]} to detect a {size[1]} bias" if ways else ""
+
+
+def _to_decide(main: Evidence, words: int) -> str:
+    """How many more words would decide a bias near the smallest that matters, if it stays so."""
+    estimate, matters, bias = main.estimate, _matters(main), abs(main.bias)
+    low, high = estimate.more.get("inner") or (estimate.low, estimate.high)
+    ways = [(estimate.high - estimate.low) / 2 / bias] if bias else []
+    ways += [(high - low) / 2 / (matters - bias)] if bias < matters else []
+    missing = math.ceil(words * (min(ways, default=0.0) ** 2 - 1))
+    return f"add about {_count(missing, 'word')} to decide" if 0 < missing < MOST_ADDED else ""
 
 
 def _count(count: int, unit: str) -> str:

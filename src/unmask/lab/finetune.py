@@ -1,6 +1,6 @@
 """The bundled model trained further on a world's text: the third tier."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,16 +42,29 @@ def _trained(
     plant: Plant, training: Training, device: str | None, progress: Callable[[int], None]
 ) -> Mapping[str, Any]:
     model = load("bundled", device=device, fast=False)  # as it was made, its head tied
-    where = next(model.net.parameters()).device
     rng = np.random.default_rng([95, plant.seed])
     text = list(sentences(World(plant), training.sentences, rng))
-    ids = [e.ids for e in model.codec.tokenizer.backend_tokenizer.encode_batch(text)]
+    further(model, text, literals(), training, rng, progress)
+    return {k: v.detach().cpu().clone() for k, v in model.net.named_parameters()}
+
+
+def further(
+    model: TransformerModel,
+    text: Sequence[str],
+    words: Iterable[str],
+    training: Training,
+    rng: np.random.Generator,
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Train a masked model further on some text; tokens of `words` are hidden less often."""
+    where = next(model.net.parameters()).device
+    ids = [e.ids for e in model.codec.tokenizer.backend_tokenizer.encode_batch(list(text))]
     by_length: dict[int, list[list[int]]] = {}
     for row in ids:
         by_length.setdefault(len(row), []).append(row)
     rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= training.rows}
     share = np.array([len(r) for r in rows.values()], float)
-    content = _content(model)
+    content = _content(model, words)
     net = model.net.train()
     best = torch.optim.AdamW(net.parameters(), lr=training.rate, weight_decay=0.01)
     for step in range(training.steps):
@@ -66,13 +79,13 @@ def _trained(
         loss.backward()  # type: ignore[no-untyped-call]
         best.step()
         progress(step + 1)
-    return {k: v.detach().cpu().clone() for k, v in net.named_parameters()}
+    net.eval()
 
 
-def _content(model: TransformerModel) -> torch.Tensor:
+def _content(model: TransformerModel, words: Iterable[str]) -> torch.Tensor:
     """The weight of each token in the draw of what is hidden: words of slots stand out."""
     often = torch.full((len(model.codec.tokenizer),), OFTEN)
-    often[[i for w in literals() for i in model.codec.pieces(w)]] = 1.0
+    often[[i for w in words for i in model.codec.pieces(w)]] = 1.0
     return often
 
 

@@ -1,0 +1,77 @@
+"""What a choice costs: a 7B-shaped causal model on CrowS-Pairs, in a chat template.
+
+    python benchmarks/chat.py [family=llama-7b] [dtype=bfloat16]
+
+Both orders in three wordings (9,048 requests), beside the plain likelihood of the 3,016 sentences
+one batch at a time, as lm-evaluation-harness' crows_pairs computes it.
+"""
+
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from families import network
+from recorded import record
+from unmask.data import catalogue
+from unmask.flow import choices
+from unmask.flow.evaluate import evaluate
+from unmask.options import Options, Spec
+
+TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}\n{% endfor %}<|assistant|>\n"
+BATCH = 64
+
+
+def plain(model, data):
+    """Sum of log p of each sentence, a padded batch at a time: seconds and scores."""
+    texts = [t.string for i in data.items for t in i.texts.values()]
+    rows = [model.codec.encode(t).ids for t in texts]
+    order = sorted(range(len(rows)), key=lambda k: -len(rows[k]))
+    out = np.zeros(len(rows))
+    begun = time.perf_counter()
+    with torch.inference_mode():
+        for start in range(0, len(rows), BATCH):
+            some = [rows[k] for k in order[start : start + BATCH]]
+            width = max(map(len, some))
+            ids = torch.tensor([[*r, *[0] * (width - len(r))] for r in some]).cuda()
+            seen = torch.tensor([[1] * len(r) + [0] * (width - len(r)) for r in some]).cuda()
+            logits = model.net(ids, attention_mask=seen).logits[:, :-1].float()
+            logp = torch.log_softmax(logits, -1).gather(2, ids[:, 1:, None])[..., 0]
+            total = (logp * seen[:, 1:]).sum(1).tolist()
+            for k, value in zip(order[start : start + BATCH], total, strict=True):
+                out[k] = value
+    torch.cuda.synchronize()
+    return time.perf_counter() - begun, out
+
+
+def main(family="llama-7b", dtype="bfloat16"):
+    choices.LEAST_MASS = 0.0  # a random network gives letters no probability
+    model = network(family, dtype, "cuda")
+    model.codec.tokenizer.chat_template = TEMPLATE
+    (data,) = catalogue.resolve("crows-pairs")
+    few = catalogue.limited(data, 40)
+    seconds = {}
+    for name in ("choice", "ll"):
+        evaluate([Spec(model, name, few)], Options(recheck=False))  # warm
+        begun = time.perf_counter()
+        found = evaluate([Spec(model, name, data)], Options(recheck=False))
+        seconds[name] = time.perf_counter() - begun
+    _ = plain(model, few)
+    seconds["plain loop"], scores = plain(model, data)
+    own = found[0].items.score.to_numpy(float)
+    facts = {"family": family, "dtype": dtype} | {k: f"{v:.1f} s" for k, v in seconds.items()}
+    facts["choice, times the plain loop"] = f"{seconds['choice'] / seconds['plain loop']:.2f}"
+    facts["ll, largest difference"] = f"{np.nanmax(np.abs(own - scores)):.3f}"
+    record("choice", facts)
+    slow = replace(model, fast=False)
+    one, two = (
+        evaluate([Spec(m, "choice", few)], Options(recheck=False))[0].items.score
+        for m in (model, slow)
+    )
+    record("choice", {"family": family, "fast = plain within": f"{np.abs(one - two).max():.4f}"})
+
+
+if __name__ == "__main__":
+    main(**dict(a.split("=") for a in sys.argv[1:]))
