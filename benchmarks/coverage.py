@@ -81,13 +81,14 @@ per set. With {times} repetitions 95 % comes out between {low:.1f} and {high:.1f
 
 ## What to know
 
-- *run* is one answer over two validated measures and all bias types: how often anything at all is called
-  biased, and how often a bias that is there is found. Beside it stands the power of one uncorrected test
-  by an oracle who knows the error. On the bundled pairs an unbiased model is called biased in 3 to 5 %, and in 8 % (of
-  133 runs) where the two templates of a bias type differ by .3 nats.
-- On the numbers of CrowS-Pairs a bias type has few items about the other group, so that a word preference
-  cannot be told from a bias by its own items. Its error is overstated where there is none: race and
-  colour at 65 % is found in 23 % of runs, and by the raw share nearly always.
+- *run* is one answer over two validated measures and all bias types: how often anything at all is
+  called biased, and how often a bias that is there is found. Next to it is the power of one
+  uncorrected test by an oracle who knows the error. On the bundled pairs an unbiased model is
+  called biased in 3 to 5 %, and in 8 to 10 % where the two templates of a bias type differ by .3
+  nats.
+- On the numbers of CrowS-Pairs a bias type has few items about the other group, so that a word
+  preference cannot be told from a bias by its own items. Its error is overstated where there is
+  none: race and colour at 65 % is found in 23 % of runs, and by the raw share nearly always.
 - *adjusted share* holds least (90.5 %) in one bias type with templates that are few.
 - Where fewer than 10 clusters hold the rarer answer, a correlation of 0.15 in clusters is assumed
   rather than estimated: there intervals are wider than they need be, and hold more often.
@@ -96,13 +97,13 @@ per set. With {times} repetitions 95 % comes out between {low:.1f} and {high:.1f
 - Exponentially skewed scores with a large effect hold less often: a few words then carry d.
 - *d, unequal spread*: p is right; the interval of d, whose unit is the spread of both sets
   together, holds in 89 % where the smaller set spreads farther.
-- *gate* passes and fails are by the rule "at most 10 points". With few items in a bias type no rule can be
-  shown to be kept: plan for it.
-- *plan* has its promise in the name, and what came of it under *power*: it takes the upper limit of the
-  pilot's variance, and so asks for somewhat more than is needed.
+- *gate* passes and fails are by the rule "at most 10 points". With few items in a bias type no rule
+  can be shown to be kept: plan for it.
+- *plan* has its promise in the name, and what came of it under *power*: it takes the upper limit of
+  the pilot's variance, and so asks for somewhat more than is needed.
 - *until decided*: the share of the items that was measured stands beside it.
-- *trend*: with 8 runs even a change of four standard deviations between seeds is found in half of the
-  series only.
+- *trend*: with 8 runs even a change of four standard deviations between seeds is found in half of
+  the series only.
 - Below 6 points (10 for ranks) a correlation has no interval; icat has none at all, and so has a
   share of one cluster.
 - *compare: equivalence* shows how often two runs are called equivalent that differ by the margin.

@@ -11,7 +11,9 @@ from mkdocs.utils import get_relative_url
 import unmask
 from unmask.answer.lab_status import UNTESTED, WORDS, by_kind
 from unmask.cli.main import app
+from unmask.data import bias_types, catalogue, questionnaire
 from unmask.data.cards import seat_files, sentence_sets, word_files
+from unmask.data.check import design
 from unmask.data.wordsets import groups, stimuli
 from unmask.measures import MEASURES
 from unmask.options import ABOUT
@@ -140,9 +142,48 @@ def standing_table() -> str:
         known = by_kind(row.name)
         words = [known[k].word if k in known else "" for k in ("masked", "causal")]
         place = min((order.index(w) for w in words if w), default=len(order))
-        shown = ["unsettled" if w == "inconclusive" else w for w in words]
-        rows.append((place, f"| `{row.name}` | {shown[0]} | {shown[1]} | {row.about} |"))
+        rows.append((place, f"| `{row.name}` | {words[0]} | {words[1]} | {row.about} |"))
     return "\n".join([*lines, *(line for _, line in sorted(rows, key=lambda r: r[0]))])
+
+
+def asked() -> str:
+    """The templates, and the groups of each bias type with their traits and sources."""
+    content = questionnaire.content()
+    lines = ["## Templates", "", "| shape | template | in other words |", "|---|---|---|"]
+    for t in content["templates"]:
+        texts = [t[k].replace("{trait}", "TRAIT") for k in ("text", "reworded")]
+        texts = [x.replace("{who}", "GROUP").replace("{plural}", "GROUPS") for x in texts]
+        lines.append(f"| {t['shape']} | {texts[0]} | {texts[1]} |")
+    (data,) = catalogue.resolve("bundled-2")
+    power = design.expected_power(data).set_index("bias type")
+    for bias_type in content["types"]:
+        name = bias_types.of_category(bias_type["category"])
+        row = power.loc[name]
+        pairs = ", ".join(
+            f"{p['first'].partition('/')[0]} / {p['second'].partition('/')[0]}"
+            for p in bias_type["pairs"]
+        )
+        lines += ["", f"## {name.capitalize()}", ""]
+        lines += [f"{row['pairs']:,} pairs. Groups: {pairs}.", ""]
+        lines += [
+            f"Expected to detect a factor of {row['times']:.2f} with 80 % power, corrected for all "
+            "bias types; `unmask plan FOLDER` says it for a model.",
+            "",
+            "| group | traits | sources |",
+            "|---|---|---|",
+        ]
+        for group in dict.fromkeys(g for p in bias_type["pairs"] for g in p["traits"]):
+            facts = content["groups"][group]
+            sorts = "; ".join(f"*{k}:* {', '.join(v)}" for k, v in facts["checked"].items())
+            lines.append(f"| {group.partition(':')[2]} | {sorts} | {', '.join(facts['sources'])} |")
+        controls = "; ".join(
+            f"{p['first'].partition('/')[0]}: {', '.join(p['first_words'])}; "
+            f"{p['second'].partition('/')[0]}: {', '.join(p['second_words'])}"
+            for p in bias_type["positive"][:1]
+        )
+        lines += ["", f"Positive control: {controls}."]
+    lines += ["", f"Neutral control: {', '.join(content['neutral'])}."]
+    return "\n".join(lines)
 
 
 PARTS: dict[str, typing.Callable[[], str]] = {
@@ -153,6 +194,7 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     "bibliography": bibliography,
     "card": card,
     "standings": standing_table,
+    "questionnaire": asked,
 }
 
 

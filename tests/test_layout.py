@@ -21,7 +21,6 @@ FLOORS = (
     {"options"},
     {"types"},
     {"queries"},
-    {"asking"},  # a former name
     {"text", "stats"},
     {"measures"},
     {"data", "models"},

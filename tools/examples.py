@@ -3,9 +3,9 @@
     python tools/examples.py            README, notebooks and images
     python tools/examples.py --check    fail if the default run gives other numbers than they show
 
-The README's console block is the output of `unmask run`. `docs/examples.json` records the numbers
-of the run that the README, the notebooks and the images were made from. The check compares a new
-run with it, and the README's block with the new output; numbers may differ in their last digit
+The console blocks of the README and the quick start are what `unmask run` answers.
+`docs/examples.json` records the numbers of the run that they, the notebooks and the images were
+made from. The check compares a new run with it, and the blocks with the new output; numbers may differ in their last digit
 between machines.
 """
 
@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-README, RECORD = ROOT / "README.md", ROOT / "docs" / "examples.json"
+SHOWN = (ROOT / "README.md", ROOT / "docs" / "index.md")
+RECORD = ROOT / "docs" / "examples.json"
 FOLDER = "unmask-results/2026-11-18-120000"  # as the README names it
 BLOCK = re.compile(r"(?<=```console\n\$ unmask run\n).*?(?=```)", re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-\d+)?")
@@ -27,13 +28,14 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-\d+)?")
 def run(folder: Path) -> str:
     """The output of the default run, in a folder of its own."""
     words = [sys.executable, "-m", "unmask", "run", "-o", FOLDER]
-    environment = {"UNMASK_CACHE": str(folder / "cache"), **os.environ, "COLUMNS": "95"}
+    environment = {"UNMASK_CACHE": str(folder / "cache"), **os.environ, "COLUMNS": "110"}
     done = subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    first = next(n for n, line in enumerate(lines) if line.startswith("bundled: "))
-    return "\n".join(lines[first:]) + "\n"
+    first = max(n for n, line in enumerate(lines) if line.startswith("bundled: "))
+    last = next(n for n, line in enumerate(lines) if line.startswith("Clearest"))
+    return "\n".join(lines[first:last]).rstrip() + "\n"
 
 
 def numbers(folder: Path) -> dict[str, float]:
@@ -61,9 +63,10 @@ def _near(one: str, two: str) -> bool:
 def stale(folder: Path) -> list[str]:
     """What does not agree with a new run."""
     shown, out = run(folder), []
-    block = BLOCK.search(README.read_text("utf-8"))
-    if block is None or not same(block[0], shown):
-        out.append("README.md")
+    for path in SHOWN:
+        block = BLOCK.search(path.read_text("utf-8"))
+        if block is None or not same(block[0], shown):
+            out.append(path.name)
     recorded, now = json.loads(RECORD.read_text()), numbers(folder)
     if recorded.keys() != now.keys() or any(abs(recorded[k] - now[k]) > 0.02 for k in now):
         out.append("docs/tutorials and docs/images")
@@ -78,8 +81,10 @@ def main(arguments: list[str]) -> None:
             if old := stale(folder):
                 sys.exit(f"not up to date: {', '.join(old)}; run 'make examples'.")
             return
-        text = README.read_text("utf-8")
-        README.write_text(BLOCK.sub(lambda _: run(folder), text), "utf-8")
+        shown = run(folder)
+        for path in SHOWN:
+            text = path.read_text("utf-8")
+            path.write_text(BLOCK.sub(lambda _: shown, text), "utf-8")
         page = folder / FOLDER / "report.html"
         tools = ROOT / "tools"
         shots = [sys.executable, tools / "screenshots.py", page, folder / "images"]

@@ -5,7 +5,7 @@
 Compares every estimate of `run`, `score` (of the run's AUL) and `compare`, every item's score, and
 every cell of the tables of `vary` and of the three papers (quick, bundled model). Prints each
 number that differs.
-`results.json` may be of version 1 or 2. Takes about ten minutes a commit on two cores.
+`results.json` may be of any version. Takes about ten minutes a commit on two cores.
 """
 
 import argparse

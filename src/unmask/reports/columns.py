@@ -129,10 +129,6 @@ def _two_digits(value: Any, row: Row) -> str:
     return "" if missing(low) else f"[{low:.2f}, {high:.2f}]"
 
 
-def _score_or_none(value: Any, row: Row) -> str:
-    return "" if missing(value) else _score(value, row)
-
-
 def _mde(value: Any, row: Row) -> str:
     return "" if missing(value) else SCALES[row["compared"]].text(value)
 

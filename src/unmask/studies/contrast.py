@@ -1,6 +1,6 @@
 """Runs on the same items: the difference between them, paired by items or by words.
 
-`contrast(before, after)` is what compare, gate and trend rest on. Shares are paired by items under
+`paired_runs` is what compare, gate and trend rest on. Shares are paired by items under
 one model of words and templates, statistics of items by their influence, effect sizes by the
 jackknife over words. Items are paired by id; where an id has other sentences in another run, by
 their sentences.
@@ -52,11 +52,6 @@ class PairedRuns(Protocol):
     def bias(self) -> Bias:
         """The biases of the first two runs, for tests of one against the other."""
         ...
-
-
-def contrast(before: Result, after: Result, resampling: Resampling = DEFAULTS) -> Estimate:
-    """The second result's score less the first's, on what both have."""
-    return paired_runs([before, after], adjusted=False, resampling=resampling).difference([0], [1])
 
 
 def paired_runs(

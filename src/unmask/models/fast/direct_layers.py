@@ -5,6 +5,7 @@ that they call. Left out is what an answer does not need: the projections of the
 done once for each token and place (on a CPU; the rows of a sentence have nearly all of them in
 common), and behind the keys and values of the last layer there are only the places that are asked
 about. Python takes seven tenths as long to call the layers so, and a GPU waits that much less.
+A whole run takes 2.5 times as long without it on DeBERTa, 1.1 times on BERT (H200).
 """
 
 import sys

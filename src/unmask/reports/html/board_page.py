@@ -13,7 +13,7 @@ NOTES = (
     "Ranks: those that a model may have, with 95 % for all models together; models that cannot be "
     "told apart share them.",
     "Distance: root mean square over measures of the distance from fair, in units of what matters "
-    "(3 points, d = 0.2, 1.1 times the odds, unless the run says otherwise), less what noise adds.",
+    "(5 points, d = 0.2, a factor of 1.2, unless the run says otherwise), less what noise adds.",
     "Found biased: in how many of the measures.",
 )
 
