@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from recorded import record
+from sizes import SMALL
 from unmask.answer.answer import OVERALL, answers
 from unmask.data import bias_types, questionnaire
 from unmask.flow.evaluate import evaluate
@@ -119,6 +120,10 @@ def main(networks=10, steps=3000, seconds=10**9):
 
 
 if __name__ == "__main__":
+    if SMALL:
+        SENTENCES = 500
+        main(1, steps=3)
+        sys.exit()
     given = sys.argv[1:]
     named = dict(a.split("=") for a in given if "=" in a)
     plain = [a for a in given if "=" not in a]

@@ -5,8 +5,8 @@
 
 The console blocks of the README and the quick start are what `unmask run` answers.
 `docs/examples.json` records the numbers of the run that they, the notebooks and the images were
-made from. The check compares a new run with it, and the blocks with the new output; numbers may differ in their last digit
-between machines.
+made from. The check compares a new run with it, and the blocks with the new output; numbers may
+differ in their last digit between machines.
 """
 
 import json

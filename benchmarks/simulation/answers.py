@@ -2,6 +2,8 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,21 @@ from simulation.harness import Draw, Random, Row, of, p_only, repeated
 from simulation.pairs import Liking
 from unmask.answer.answer import answers
 from unmask.answer.verdict import undecided
-from unmask.data import bias_types
-from unmask.flow.results import preferences
+from unmask.data import bias_types, questionnaire
+from unmask.flow.evaluate import evaluate
+from unmask.flow.results import Compared, as_factors, preferences
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.change_points import change_points
-from unmask.stats.clustering import Design
+from unmask.stats.clustering import COLUMNS, Design
+from unmask.stats.growth import growth
 from unmask.stats.intervals import as_percentage
 from unmask.stats.power import pilot_of
 from unmask.stats.preference import Margins, Preferences
 from unmask.stats.sequential import FIVE, sequential_p
 from unmask.studies.gate.check import gate
-from unmask.studies.gate.rules import Rule
+from unmask.studies.gate.rules import USUAL, Rule
 from unmask.studies.reliability import generalizability
+from unmask.studies.trend import changes as trend_changes
 from unmask.types import Coverage, Estimate, Result, Results
 
 DESIGNS = {
@@ -187,6 +192,79 @@ def gated(times: int) -> Iterator[Row]:
         yield repeated("gate: at most 10", f"{name}; {about}", True, times, draw)
 
 
+# What `trait` shows of the bundled model, in nats: words of a trait spread by a third of what they
+# do in whole sentences.
+OF_TRAITS = Liking(pair=0.25, cell=0.15, word=0.2, template=0.03, noise=0.42)
+
+
+def gated_questionnaire(times: int) -> Iterator[Row]:
+    """The gate's usual rule on the built-in questionnaire, all ten bias types together."""
+    items = questionnaire.questionnaire().items
+    columns = {name: [getattr(i, name) for i in items] for name in COLUMNS}
+    first = columns["category"][0]
+    for about, factor in (
+        ("unbiased: passes", 1.0),
+        ("unbiased: fails", 1.0),
+        ("one bias type at 1.5 times: passes", 1.5),
+        ("one bias type at 2 times: fails", 2.0),
+    ):
+
+        def draw(rng: Random, seed: int) -> Draw:
+            values = pairs.margins(rng, columns, OF_TRAITS, {first: float(np.log(factor))})
+            found = gate(Results([of_factors(result(columns, values, "trait"))]), [USUAL])
+            wanted = "fail" if about.endswith("fails") else "pass"
+            p = 0.0 if found.state == wanted else 1.0
+            return p_only(p, null=(wanted == "fail") == (factor == 1.0))
+
+        yield repeated("gate: usual rule, questionnaire", about, True, times, draw)
+
+
+def of_factors(found: Result) -> Result:
+    """A result of pairs as that of a measure whose number is the mean margin."""
+    shares = Compared(found.overall, dict(found.by_category), dict(found.extras), 0)
+    new = as_factors(shares)
+    return replace(
+        found,
+        compared="factor",
+        overall=new.overall,
+        by_category=new.by_category,
+        extras=new.extras,
+        verdicts=undecided(new.by_category, "factor", Threshold()),
+    )
+
+
+def neutral(times: int) -> Iterator[Row]:
+    """The neutral control of the questionnaire on the bundled model: sides drawn at random."""
+
+    @lru_cache(maxsize=2)
+    def split(seed: int) -> list[float]:
+        (found,) = evaluate([Spec("bundled", "trait", questionnaire.neutral(seed))])
+        return [float(e.p or 1.0) for e in found.by_category.values()]
+
+    def draw(rng: Random, seed: int) -> Draw:
+        return p_only(split(seed // 10)[seed % 10])
+
+    yield repeated("neutral control", "bundled model, one bias type", True, min(times, 200), draw)
+
+
+def changed(times: int) -> Iterator[Row]:
+    """`trend` where something changed: is a second change reported that is none?"""
+    for count, moved in ((20, 1), (32, 1), (32, 9)):
+
+        def draw(rng: Random, seed: int) -> Draw:
+            series = {f"type {k}": rng.normal(size=count) for k in range(10)}
+            for k in range(moved):
+                series[f"type {k}"][count // 2 :] += 6.0
+            found = list(trend_changes(series, (0, count), Resampling(draws=400, seed=seed)))
+            real = {(name, count // 2) for name in list(series)[:moved]}
+            near = {(name, place + k) for name, place in real for k in (-1, 0, 1)}
+            false = [1 for name, _, _, place, _ in found if (name, place) not in near]
+            return p_only(0.0 if false else 1.0)
+
+        about = f"{count} runs, {moved} of 10 bias types change in the middle: another change"
+        yield repeated("trend: false changes", about, True, times, draw)
+
+
 def planned(times: int) -> Iterator[Row]:
     """Studies of the size that `plan` asks for, after a pilot: power 80 was promised."""
     for tests, points, templates in ((1, 10, 1), (10, 10, 1), (10, 12, 3)):
@@ -251,6 +329,32 @@ def followed(times: int) -> Iterator[Row]:
 
         about = f"{count} runs, 10 bias types, change of {change:g} sd between seeds"
         yield repeated("trend", about, True, times, draw)
+
+
+def sized(times: int) -> Iterator[Row]:
+    """`scaling`: families of models whose bias stays, grows, falls or peaks with size."""
+    shapes = {
+        "stays": lambda k: 0.0 * k,
+        "grows by 1 sd a doubling": lambda k: 1.0 * k,
+        "falls by 1 sd a doubling": lambda k: -1.0 * k,
+        "peaks in the middle": lambda k: -2.0 * np.abs(k - k.mean()),
+    }
+    for (families, count), (name, shape) in itertools.product(
+        ((1, 5), (2, 4), (3, 3), (3, 5)), shapes.items()
+    ):
+
+        def draw(rng: Random, seed: int) -> Draw:
+            step = np.arange(count, dtype=float)
+            names = np.repeat([f"family {k}" for k in range(families)], count)
+            base = np.repeat(3 * rng.normal(size=families), count)
+            scores = base + np.tile(shape(step), families) + rng.normal(size=len(base))
+            e = growth(np.tile(2.0**step, families), scores, names.tolist())
+            null = name in ("stays", "peaks in the middle")
+            truth = {"stays": 0.0, "peaks in the middle": 0.0}.get(name, 1.0)
+            return of(e, -truth if name.startswith("falls") else truth, null)
+
+        about = f"{families} families of {count} sizes; bias {name}"
+        yield repeated("scaling", about, True, times, draw)
 
 
 def reliable(times: int) -> Iterator[Row]:

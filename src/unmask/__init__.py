@@ -42,6 +42,7 @@ _HOME = {
     "evaluate_specs": "api",
     "gate": "studies.gate.check",
     "leaderboard": "reports.leaderboard",
+    "scaling": "studies.scaling",
     "load": "api",
     "report": "reports.html.page",
     "run": "api",

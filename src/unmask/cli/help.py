@@ -14,6 +14,7 @@ SECTIONS = {
         "report",
         "items",
         "trend",
+        "scaling",
         "leaderboard",
         "serve",
         "export",

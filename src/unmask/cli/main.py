@@ -23,6 +23,7 @@ from unmask.cli.reliability import reliability
 from unmask.cli.report import report
 from unmask.cli.reproduce import reproduce
 from unmask.cli.run import run
+from unmask.cli.scaling import scaling
 from unmask.cli.score import score
 from unmask.cli.serve import serve
 from unmask.cli.trend import trend
@@ -46,7 +47,7 @@ for group, commands in (("contexts", contexts.app), ("cache", cache.app), ("data
     app.add_typer(commands, name=group)
 for command in (
     run, score, compare, gate, reproduce, vary, reliability, plan, report, validate, items,
-    trend, leaderboard, serve, export, log, cite,
+    trend, scaling, leaderboard, serve, export, log, cite,
 ):  # fmt: skip
     app.command()(command)
 app.command(name="list")(list_)

@@ -30,6 +30,7 @@ from unmask.types import Estimate, Result, Results, Verdict
 
 TOLERANCE = 1e-6
 NARROWEST = 0.85  # of the interval that the items alone give
+ROUGHLY = 0.7  # of it, of word tests, whose items have the mean scores alone
 FROM_MARGINS = ("adjusted", "margin", "word_preference")  # extras that verdicts are about
 
 
@@ -182,14 +183,15 @@ def _of_word_test(result: Result) -> Estimate | None:
         for k, stated in enumerate(half.without.to_numpy(float))
         if math.isfinite(stated)
     ]
-    ratio, middle = result.overall.value / words.value, float(np.median(ratios))
-    if not abs(ratio - middle) <= 0.1 * abs(middle) + 0.02:
+    value, middle = result.overall.value, float(np.median(ratios))
+    if not abs(value - middle * words.value) <= 0.1 * abs(value) + 0.05:
         return Estimate(middle * words.value, math.nan, math.nan, 0.95, "from the items", len(x))
     least = effect_estimate(words, resampling=Resampling(level=result.overall.level, splits=0))
-    return (
-        replace(least, value=result.overall.value, low=ratio * least.low, high=ratio * least.high)
-        if ratio > 0
-        else None
+    # The mean scores of words say less about its error than their sentences do.
+    part = ROUGHLY * min(max(middle, 0.0), 1.0)
+    inner = [part * v for v in least.more.get("inner") or ()]
+    return replace(
+        least, value=value, low=part * least.low, high=part * least.high, more={"inner": inner}
     )
 
 

@@ -5,8 +5,8 @@ all runs have. A change point splits the runs into two parts whose mean scores d
 where they do most (CUSUM). Runs differ by their seeds even where nothing changed, so the test
 permutes the order of the runs, with the maximum over bias types (Antoch and Huskova 2001; Westfall
 and Young 1993); where a change is found both parts are searched again (binary segmentation; Scott
-and Knott 1974), with Bonferroni's correction for all searches of that depth. Fewer than LEAST_RUNS
-runs have too few orders for any change to be significant.
+and Knott 1974), with a fifth of the error rate, divided by the searches of that depth. Fewer than
+LEAST_RUNS runs have too few orders for any change to be significant.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +29,8 @@ from unmask.stats.intervals import DEFAULTS, student
 from unmask.studies.bias_type_differences import key
 from unmask.studies.contrast import paired_runs
 from unmask.types import Compared, Estimate, Floats, Results
+
+FIRST = 0.8  # of the error rate is for the search of all runs, the rest for those of their parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,12 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
         except DataError:
             untested.append(bias_type)
     evidence_of = dict(followed)
-    changes = [
+    found = [
         _change(names, name, evidence_of[name], values, segment, place, p, resampling)
-        for name, values, segment, place, p in _changes(series, (0, len(names)), resampling)
+        for name, values, segment, place, p in changes(series, (0, len(names)), resampling)
     ]
-    changes.sort(key=lambda c: c.p)
-    return Trend(tuple(names), scores, tuple(changes), tuple(untested), unfit)
+    found.sort(key=lambda c: c.p)
+    return Trend(tuple(names), scores, tuple(found), tuple(untested), unfit)
 
 
 def _unfit(results: Results) -> dict[str, str]:
@@ -146,7 +148,7 @@ def _rows(
 SHOWN = {"score": "value", "low": "low", "high": "high"}
 
 
-def _changes(
+def changes(
     series: Mapping[str, Floats],
     segment: tuple[int, int],
     resampling: Resampling,
@@ -161,13 +163,14 @@ def _changes(
         return
     values = {name: v[start:end] for name, v in series.items()}
     points = change_points(values, resampling)
-    error = 1 - resampling.level
-    found = {k: (place, p * searches) for k, (place, p) in points.items() if p * searches <= error}
+    error, share = 1 - resampling.level, FIRST if searches == 1 else 1 - FIRST
+    own = {name: (place, min(1.0, p * searches / share)) for name, (place, p) in points.items()}
+    found = {name: (place, p) for name, (place, p) in own.items() if p <= error}
     for name, (place, p) in found.items():
         yield name, series[name], segment, start + place, p
         alone, more = {name: series[name]}, 2 * searches * len(found)
-        yield from _changes(alone, (start, start + place), resampling, more)
-        yield from _changes(alone, (start + place, end), resampling, more)
+        yield from changes(alone, (start, start + place), resampling, more)
+        yield from changes(alone, (start + place, end), resampling, more)
 
 
 def _change(

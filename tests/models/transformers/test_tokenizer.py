@@ -36,9 +36,9 @@ def test_several_threads_write_what_one_does(monkeypatch):
     encode_batch = type(codec.tokenizer.backend_tokenizer).encode_batch
 
     class Backend:
-        def encode_batch(self, part):
+        def encode_batch(self, part, **options):
             asked.append(len(part))
-            return encode_batch(codec.tokenizer.backend_tokenizer, part)
+            return encode_batch(codec.tokenizer.backend_tokenizer, part, **options)
 
     monkeypatch.setattr(module, "WORTHWHILE", 10)
     monkeypatch.setattr(module.os, "cpu_count", lambda: 16)

@@ -15,6 +15,7 @@ from unmask.types import Estimate, Floats
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
 SEVERAL, ABSENT = "needs several models", "does not apply"
+MORE = "needs more data"  # the value is known, and how sure it is is not
 WORDS = (HOLDS, FAILS, OPEN, SEVERAL, ABSENT)
 NAME = "claims"
 SURE = 0.05
@@ -87,8 +88,11 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def positive(paper: str, estimate: Estimate | None, shown: str = "", unit: str = "") -> Finding:
     """A claim that something is above 0, from its estimate."""
-    if estimate is None or math.isnan(estimate.low):
+    if estimate is None or math.isnan(estimate.value):
         return Finding(paper, "", ABSENT)
+    if math.isnan(estimate.low):
+        text = f"{shown or 'value'} = {estimate.value:.2f}, without an interval"
+        return Finding(paper, text, MORE, estimate.p)
     word = HOLDS if estimate.low > 0 else FAILS if estimate.high < 0 else OPEN
     digits = 1 if unit else 2
     plain = "" if shown.endswith(" by") or shown == "r" else "+"

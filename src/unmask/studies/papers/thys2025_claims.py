@@ -7,6 +7,7 @@ import numpy as np
 
 from unmask.stats.agreement import correlation
 from unmask.stats.clustering import Variance
+from unmask.stats.growth import growth
 from unmask.studies.papers.claims import (
     FAILS,
     HOLDS,
@@ -32,12 +33,12 @@ class Run(NamedTuple):
     scores: Mapping[str, Scores]
     sizes: Mapping[str, float]
 
-    def families(self) -> list[tuple[str, str, str]]:
-        """Family, smallest and largest model, where a family has two sizes."""
+    def families(self) -> dict[str, list[str]]:
+        """The models of each family from the smallest to the largest, where it has two sizes."""
         by_line: dict[str, list[str]] = {}
         for model in sorted(self.scores, key=lambda m: self.sizes[m]):
             by_line.setdefault(line_of(model), []).append(model)
-        return [(line, m[0], m[-1]) for line, m in by_line.items() if len(m) > 1]
+        return {line: models for line, models in by_line.items() if len(models) > 1}
 
     def stated(self, column: str) -> dict[str, float]:
         """By family how far the paper's score rises from base to large."""
@@ -48,9 +49,17 @@ class Run(NamedTuple):
         return {line: v[-1] - v[0] for line, v in by_line.items()}
 
 
-def _rise(run: Run, column: str, small: str, large: str) -> Estimate:
-    """The large model's score less the small one's; their errors as if they were independent."""
-    a, b = run.scores[small][column], run.scores[large][column]
+def _rise(run: Run, column: str, models: Sequence[str]) -> Estimate:
+    """How a score changes with size: of two models their difference, of more the slope.
+
+    The errors of two scores count as if they were independent. The slope is that of all sizes, with
+    each doubling.
+    """
+    scores = [run.scores[m][column] for m in models]
+    if len(models) > 2:
+        sizes = np.array([run.sizes[m] for m in models], float)
+        return growth(sizes, np.array([s.value for s in scores]), [""] * len(models))
+    a, b = scores
     variance = Variance(a.se**2 + b.se**2, np.inf)
     return interval(b.value - a.value, variance, b.n, "difference of two scores")
 
@@ -64,7 +73,7 @@ def _moves(column: str, sign: int) -> Any:
 
     def check(run: Run, model: str) -> Finding:
         paper = _signs(run.stated(column))
-        rises = {line: _rise(run, column, *pair) for line, *pair in run.families()}
+        rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if not rises:
             return Finding(paper, "no two sizes of one model are in this run", SEVERAL)
         low, high = (
@@ -87,7 +96,7 @@ def _no_pattern(column: str) -> Any:
 
     def check(run: Run, model: str) -> Finding:
         paper = _signs(run.stated(column))
-        rises = {line: _rise(run, column, *pair) for line, *pair in run.families()}
+        rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if len(rises) < 2:
             return Finding(paper, "two sizes of at least two models are needed", SEVERAL)
         up = [e.low > 0 for e in rises.values()]
@@ -103,8 +112,8 @@ def _majority(run: Run, model: str) -> Finding:
     counts = {line: sum(run.stated(c)[line] > 0 for c in BIAS) for line in run.stated("CAT")}
     paper = "; ".join(f"{line}: {n} of {len(BIAS)} rise" for line, n in counts.items())
     here, words = [], []
-    for line, small, large in run.families():
-        rises = [_rise(run, c, small, large) for c in BIAS]
+    for line, models in run.families().items():
+        rises = [_rise(run, c, models) for c in BIAS]
         up, down = sum(e.low > 0 for e in rises), sum(e.high < 0 for e in rises)
         here.append(f"{line}: {up} rise and {down} fall, of {len(BIAS)}")
         most = len(BIAS) // 2 + 1

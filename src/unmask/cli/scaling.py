@@ -1,0 +1,59 @@
+"""The command `scaling`: does bias grow with size?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmask.cli.lazy import lazy
+from unmask.cli.options import CsvOut, Folders, InJson, made_console, takes
+from unmask.support.printable import escape
+
+if TYPE_CHECKING:
+    import json
+
+    from unmask import options
+    from unmask.cli import terminal
+    from unmask.reports import files
+    from unmask.studies import scaling as study
+else:
+    json = lazy("json")
+    options = lazy("unmask.options")
+    terminal = lazy("unmask.cli.terminal")
+    files = lazy("unmask.reports.files")
+    study = lazy("unmask.studies.scaling")
+
+console = made_console()
+
+
+@takes("level", "seed")
+def scaling(
+    folders: Folders,
+    families: Annotated[
+        Path | None,
+        typer.Option(help="TOML file: [families] and NAME = [models]; default: by architecture."),
+    ] = None,
+    out: CsvOut = None,
+    in_json: InJson = False,
+    **chosen: Any,
+) -> None:
+    """Does bias grow with size? The slope within families, over all models of some runs."""
+    named = None if families is None else study.read_families(families)
+    found = study.scaling(folders, named, options.Resampling(**chosen))
+    if in_json:
+        rows = {"models": found.models, "slopes": found.slopes}
+        print(json.dumps({k: json.loads(v.to_json(orient="records")) for k, v in rows.items()}))
+        return
+    for sentence in found.sentences:
+        console.print(escape(sentence), highlight=False)
+    console.print()
+    shown = found.models.assign(parameters=found.models.parameters / 1e6)
+    shown = shown.rename(columns={"parameters": "million parameters"}).dropna(axis=1, how="all")
+    terminal.print_frame(console, shown.round(2))
+    console.print(
+        "Slopes are within families; p is that of all orders of their sizes. Scores are over the "
+        "items that all models have.",
+        style="dim",
+    )
+    if out is not None:
+        files.put_csv(out, found.models)
