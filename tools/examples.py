@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> None:
         shown = run(folder)
         for path in SHOWN:
             text = path.read_text("utf-8")
-            path.write_text(BLOCK.sub(lambda _: shown, text), "utf-8")
+            path.write_text(BLOCK.sub(lambda _: shown, text, count=1), "utf-8")
         page = folder / FOLDER / "report.html"
         tools = ROOT / "tools"
         shots = [sys.executable, tools / "screenshots.py", page, folder / "images"]

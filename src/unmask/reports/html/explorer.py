@@ -5,6 +5,7 @@ less the antistereotype's) and, where tokens were kept, a number for each token 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,11 +19,24 @@ LABELS = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED)
 HUNDREDTHS = 100  # log-probabilities are kept as whole hundredths
 
 
-def explored(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """For each data set its items, and for each model and measure what they say of them."""
+def explored(
+    results: Sequence[Result], found: Sequence[tuple[str, str]] = ()
+) -> list[dict[str, Any]]:
+    """For each data set its items, and for each model and measure what they say of them.
+
+    `found` are the data set and the category of each finding, the first of which is shown first. Of
+    a questionnaire of thousands of items the page has those of the findings alone.
+    """
     out: dict[tuple[str, int], dict[str, Any]] = {}
-    for result in results:
-        if result.compared != "preference":
+    for given in results:
+        result = given
+        if result.compared == "factor":
+            categories = [category for data, category in found if data == result.data]
+            if not categories:
+                continue
+            items = result.items[result.items.category.isin(categories)]
+            result = replace(result, items=items.reset_index(drop=True), kept={})
+        elif result.compared != "preference":
             continue
         # One name may stand for two files: what counts is the sentences.
         sentences = result.items[["item", "label", "sentence"]].astype(object)
@@ -32,9 +46,12 @@ def explored(results: Sequence[Result]) -> list[dict[str, Any]]:
             title = f"{result.data} ({result.model})" if twice else result.data
             out[key] = {"data": title, **_sentences(result)}
         out[key]["views"].append(_view(result, out[key]))
-    for known in out.values():
+    place = {data: n for n, (data, _) in reversed([*enumerate(found)])}
+    for (data, _), known in out.items():
         del known["index"]
-    return list(out.values())
+        if data in place:
+            known["category"] = found[place[data]][1]
+    return [known for _, known in sorted(out.items(), key=lambda o: place.get(o[0][0], len(place)))]
 
 
 def _sentences(result: Result) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Page:
     def __post_init__(self) -> None:
         every = (
             ("answer", "Answer", self.openings or self.differences or self.claims),
-            ("evidence", "Why believe it", self.evidence),
+            ("evidence", "Evidence", self.evidence),
             ("items-behind", "Items", self.explorer),
             ("numbers", "Numbers", self.tables),
             ("figures", "Figures", self.figures),
@@ -157,10 +157,15 @@ def page(
             for (model, head), part in frame.groupby(["model", heads], sort=False)
         ],
         figures=[shown(f) for f in result_figures.every(results)],
-        explorer=script(explored(results)),
+        explorer=script(explored(results, _places(certain))),
         measures=[(name, facts) for name in names if (facts := _facts(name, results))],
         origins=_origins(results),
     )
+
+
+def _places(found: Sequence[Answer]) -> list[tuple[str, str]]:
+    """The data set and category of each finding about a bias type."""
+    return [(a.main.result.data, a.main.category) for a in found if a.main.category]
 
 
 def _evidence(every: Sequence[Answer]) -> list[Numbers]:

@@ -56,6 +56,7 @@
     options(box.category, distinct(1), "all");
     options(box.side, distinct(2), "all");
     options(box.flag, distinct(3, true), "all");
+    if (set.category) box.category.value = set.category;
   };
   const pull = (i) => (view.pulls[i] === null ? NaN : view.pulls[i]);
   const least = (v) => (Number.isNaN(v) ? -Infinity : v);
