@@ -69,7 +69,7 @@ def test_a_sound_file_has_no_problem(tmp_path):
     found = findings(tmp_path, sound())
     assert [f for f in found if f.state == "problem"] == []
     assert "60 items with 12 pairs of swapped words" in told(found, "clusters", "good")
-    assert "12 families, both sides in each" in told(found, "directions", "good")
+    assert "12 group pairs, both groups in each" in told(found, "directions", "good")
     assert told(found, "rows") == "no visible defects: no duplicates, one change in each pair."
 
 
@@ -104,7 +104,7 @@ def test_four_words_only(tmp_path):
 
 def test_one_direction_only(tmp_path):
     found = findings(tmp_path, sound(frames=FRAMES[::2]))
-    assert "stands one way round" in told(found, "directions", "problem")
+    assert "has one direction" in told(found, "directions", "problem")
 
 
 def test_duplicates(tmp_path):
@@ -192,7 +192,7 @@ def test_small_and_uneven_parts(tmp_path):
     sided = [
         r | {"group_pair": "groups", "group": "m" if n % 5 else "f"} for n, r in enumerate(sound())
     ]
-    assert "uneven sides: groups (12 and 48)" in told(findings(tmp_path, sided), "directions")
+    assert "uneven groups: groups (12 and 48)" in told(findings(tmp_path, sided), "directions")
 
 
 def test_two_columns_of_one_meaning_are_refused(tmp_path):
@@ -319,7 +319,7 @@ def test_ids_that_stand_twice_and_sides_that_are_missing(tmp_path):
     found = findings(tmp_path, [{**r, "id": "7"} for r in sound()])
     assert "60 rows share an id" in told(found, "columns", "problem")
     half = [{**r, "group": "m" if n % 2 else ""} for n, r in enumerate(sound())]
-    assert "only 30 of 60 rows have a 'side'" in told(findings(tmp_path, half), "directions")
+    assert "only 30 of 60 rows have a 'group'" in told(findings(tmp_path, half), "directions")
 
 
 def test_what_spreadsheets_add_is_taken_off(tmp_path):

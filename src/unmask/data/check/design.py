@@ -78,7 +78,7 @@ def clusters(seen: Looked) -> Iterator[Finding]:
 
 
 def directions(seen: Looked) -> Iterator[Finding]:
-    """Whether a stereotype can be told from a liking of the group's words."""
+    """Whether a stereotype can be told from a preference for the group's words."""
     words = [changed_words(i) for i in seen.items]
     sided = all(i.group for i in seen.items)
     if sided:
@@ -88,7 +88,7 @@ def directions(seen: Looked) -> Iterator[Finding]:
         yield Finding(
             PROBLEM,
             "directions",
-            f"only {given} of {len(seen.items)} rows have a 'side', so that none is used.",
+            f"only {given} of {len(seen.items)} rows have a 'group', so that none is used.",
             advice="fill in the group that each stereotype is about",
         )
         return
@@ -101,46 +101,46 @@ def directions(seen: Looked) -> Iterator[Finding]:
         yield Finding(
             PROBLEM,
             "directions",
-            f"every pair of words stands one way round{named}: a model that only likes one word "
+            f"every pair of words has one direction{named}: a model that only prefers one word "
             "better would look biased.",
-            advice="add sentences in which the other group is the stereotype, or a column 'side' "
+            advice="add sentences in which the other group is the stereotype, or a column 'group' "
             "that names the group which each stereotype is about",
         )
     else:
         yield Finding(
             NOTE,
             "directions",
-            "no column 'side' says which group a stereotype is about, so that a stereotype cannot "
-            "be told from a liking of the group's words.",
-            advice="add 'side' (and 'family', where a category has several pairs of groups)",
+            "no column 'group' says which group a stereotype is about, so that a stereotype cannot "
+            "be told from a preference for the group's words.",
+            advice="add 'group' (and 'group_pair', where a category has several pairs of groups)",
         )
 
 
 def _balance(seen: Looked) -> Iterator[Finding]:
-    """How even the two sides of each family are."""
-    families: dict[str, Counter[str]] = {}
+    """How even the two groups of each pair are."""
+    pairs: dict[str, Counter[str]] = {}
     for item in seen.items:
-        families.setdefault(item.group_pair, Counter())[item.group] += 1
-    single = [f for f, c in families.items() if len(c) == 1]
-    uneven = [f for f, c in families.items() if len(c) > 1 and _ratio(c) > UNEVEN]
+        pairs.setdefault(item.group_pair, Counter())[item.group] += 1
+    single = [f for f, c in pairs.items() if len(c) == 1]
+    uneven = [f for f, c in pairs.items() if len(c) > 1 and _ratio(c) > UNEVEN]
     if not single and not uneven:
-        yield Finding(GOOD, "directions", f"{len(families)} families, both sides in each.")
+        yield Finding(GOOD, "directions", f"{len(pairs)} group pairs, both groups in each.")
     if single:
         names = ", ".join(short(f) for f in single[:NAMED])
         yield Finding(
-            PROBLEM if len(single) * 2 > len(families) else NOTE,
+            PROBLEM if len(single) * 2 > len(pairs) else NOTE,
             "directions",
-            f"{len(single)} of {len(families)} families have one side only ({names}): there a "
-            "liking of the word looks like a stereotype.",
+            f"{len(single)} of {len(pairs)} group pairs have items about one group only ({names}): "
+            "a preference for the word looks like a stereotype there.",
             advice="write the same number of sentences about the other group",
         )
     if uneven:
-        names = ", ".join(f"{short(f)} ({_counts(families[f])})" for f in uneven[:NAMED])
+        names = ", ".join(f"{short(f)} ({_counts(pairs[f])})" for f in uneven[:NAMED])
         yield Finding(
             NOTE,
             "directions",
-            f"uneven sides: {names}; both weigh the same, so the smaller one bounds the error.",
-            advice="add items to the smaller side",
+            f"uneven groups: {names}; a preference for a word is estimated from few items there.",
+            advice="add items about the smaller group",
         )
 
 

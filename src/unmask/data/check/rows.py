@@ -134,7 +134,7 @@ def articles(seen: Looked) -> Iterator[Finding]:
         if len({bad_article(text) for text in sentences(i)}) == 2
     ]
     yield from of_rows(
-        NOTE, "'a' before a vowel, or 'an' before a consonant", "write the article anew", rows
+        NOTE, "'a' before a vowel, or 'an' before a consonant", "rewrite the article", rows
     )
 
 
