@@ -9,6 +9,7 @@ made from. The check compares a new run with it, and the blocks with the new out
 differ in their last digit between machines.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SHOWN = (ROOT / "README.md", ROOT / "docs" / "index.md")
+IMAGES = ("run.png", "items.png")
 RECORD = ROOT / "docs" / "examples.json"
 FOLDER = "unmask-results/2026-11-18-120000"  # as the README names it
 BLOCK = re.compile(r"(?<=```console\n\$ unmask run\n).*?(?=```)", re.S)
@@ -67,9 +69,24 @@ def stale(folder: Path) -> list[str]:
         block = BLOCK.search(path.read_text("utf-8"))
         if block is None or not same(block[0], shown):
             out.append(path.name)
-    recorded, now = json.loads(RECORD.read_text()), numbers(folder)
+    record, now = json.loads(RECORD.read_text()), numbers(folder)
+    recorded = record["numbers"]
     if recorded.keys() != now.keys() or any(abs(recorded[k] - now[k]) > 0.02 for k in now):
         out.append("docs/tutorials and docs/images")
+    # A notebook or an image that was edited by hand shows what no run gave.
+    return out + [name for name, digest in digests().items() if record["files"].get(name) != digest]
+
+
+def digests() -> dict[str, str]:
+    """The digest of each notebook's outputs and of each image."""
+    out = {}
+    for path in sorted((ROOT / "docs").glob("tutorials/*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        shown = [[c["source"], c.get("outputs")] for c in cells]
+        out[path.name] = hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:16]
+    for name in IMAGES:
+        content = (ROOT / "docs" / "images" / name).read_bytes()
+        out[name] = hashlib.sha256(content).hexdigest()[:16]
     return out
 
 
@@ -89,10 +106,11 @@ def main(arguments: list[str]) -> None:
         tools = ROOT / "tools"
         shots = [sys.executable, tools / "screenshots.py", page, folder / "images"]
         subprocess.run(shots, check=True)
-        for name in ("run.png", "items.png"):
+        for name in IMAGES:
             (ROOT / "docs" / "images" / name).write_bytes((folder / "images" / name).read_bytes())
         subprocess.run([sys.executable, tools / "tutorials.py"], check=True)
-        RECORD.write_text(json.dumps(numbers(folder), indent=1) + "\n")
+        found = {"numbers": numbers(folder), "files": digests()}
+        RECORD.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
