@@ -13,7 +13,7 @@ from unmask.measures.question import Question
 from unmask.measures.reduce import Reduce, as_written
 from unmask.options import MOST_SAMPLES
 from unmask.support.registry import choice
-from unmask.types import SHAPES, Compared, Floats, Kind
+from unmask.types import SHAPES, Compared, Floats, Kind, half_character
 
 Stream: TypeAlias = Literal["own", "written", "untyped", "next", "rank", "gap", "top", "reply"]
 Comparison: TypeAlias = Literal[
@@ -152,6 +152,14 @@ class Likelihood:
                 raise UnmaskError(
                     f"{self.name!r}: the plan for {kind!r} is not a plan; {KINDS_ARE}."
                 )
+        if self.question is not None and not isinstance(self.question, Question):
+            raise UnmaskError(
+                f"{self.name!r}: question is {self.question!r:.40}; give a Question of "
+                "unmask.measures.question."
+            )
+        asked = (self.request, *(self.question.wordings if self.question else ()))
+        if any(half_character(text) for text in asked):
+            raise UnmaskError(f"{self.name!r}: what it asks holds half a character; correct it.")
         for name in ("reduce", "text"):
             if not callable(getattr(self, name)):
                 raise UnmaskError(f"{self.name!r}: its {name} is not a function.")
