@@ -1,5 +1,7 @@
 """What chat models choose, of models whose answers are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -268,5 +270,5 @@ def test_a_question_that_is_none_is_one_sentence():
     ):
         with pytest.raises(unmask.UnmaskError, match=said):
             replace(row, name="mine", **wrong)
-    with pytest.raises(unmask.UnmaskError, match="needs {options}"):
+    with pytest.raises(unmask.UnmaskError, match="needs .options."):
         Question(("which?",))
