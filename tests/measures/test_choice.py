@@ -264,11 +264,11 @@ def test_rows_of_chat_have_a_question_or_a_request():
 def test_a_question_that_is_none_is_one_sentence():
     row = MEASURES["choice"]
     for wrong, said in (
-        ({"question": "which?"}, "question is 'which?'"),
+        ({"question": "which?"}, "give a Question"),
         ({"question": Question(("\ud800 {options}",))}, "half a character"),
         ({"request": "\ud800"}, "half a character"),
     ):
         with pytest.raises(unmask.UnmaskError, match=said):
             replace(row, name="mine", **wrong)
-    with pytest.raises(unmask.UnmaskError, match="needs .options."):
+    with pytest.raises(unmask.UnmaskError, match="needs"):
         Question(("which?",))
