@@ -197,3 +197,15 @@ def test_what_is_not_a_model_is_one_sentence_without_measures_too(given):
 def test_a_bare_network_is_told_what_is_missing():
     with pytest.raises(unmask.ModelError, match=r"\(network, tokenizer\)"):
         unmask.run(tiny("bert").net)
+
+
+def test_answers_that_depend_on_how_much_is_asked_are_found():
+    model = tiny("gpt2")
+
+    class Crowded:
+        def ask(self, asks, attention):
+            found = model.engine().ask(asks, attention)
+            return replace(found, logp=found.logp - 0.5 * len(asks))
+
+    with pytest.raises(unmask.UnmaskError, match="asked one by one"):
+        unmask.check_model(Wrong(model, engine=lambda *a, **k: Crowded()))

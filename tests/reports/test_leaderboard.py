@@ -60,3 +60,8 @@ def test_models_without_errors_are_not_ranked(model, monkeypatch):
     board = unmask.leaderboard(both)
     assert board["rank"].tolist() == [1, 1]
     assert board.rank_high.tolist() == [2, 2]
+
+
+def test_networks_with_word_tests_alone_are_not_ranked(model):
+    board = unmask.leaderboard(unmask.run([model, tiny("roberta")], "w-seat", "weat-6"))
+    assert board.unranked.str.contains("no result shows that the model predicts words").all()

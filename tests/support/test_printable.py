@@ -21,3 +21,10 @@ def test_letters_of_all_scripts_stay():
         "\u0939\u093f",
     ):
         assert visible(text) == text
+
+
+def test_a_command_behind_a_long_word_is_none():
+    """A terminal may wrap the word, so that the command would begin a line."""
+    line = one_line("x" * 66 + "::error::stop")
+    assert "::error::" not in line
+    assert one_line("a :: b") == "a :: b"

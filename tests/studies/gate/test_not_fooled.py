@@ -228,3 +228,56 @@ def test_invented_extras_decide_nothing(folder):
     (again,) = recomputed(unmask.Results([invented]), 0.95)
     assert "adjusted:no such" not in again.extras
     assert again.extras.get("adjusted") != fair
+
+
+def edited_folder(folder, tmp_path, measure, change):
+    """A copy of a run in which the record of a measure was changed by hand."""
+    edited = tmp_path / "edited"
+    shutil.copytree(folder, edited)
+    content = json.loads((edited / "results.json").read_text())
+    change(next(r for r in content["results"] if r["spec"]["measure"] == measure))
+    (edited / "results.json").write_text(json.dumps(content))
+    return edited
+
+
+def smaller(record):
+    """A smaller effect in a narrow interval, the items as they are."""
+    overall = record["overall"]
+    value = overall["value"] - 0.9
+    overall |= {"value": value, "low": value - 0.2, "high": value + 0.2}
+    overall["more"]["inner"] = [value - 0.2, value + 0.2]
+
+
+def narrower(record):
+    overall = record["overall"]
+    near = [overall["value"] - 0.05, overall["value"] + 0.05]
+    overall |= {"low": near[0], "high": near[1]}
+    overall["more"]["inner"] = near
+
+
+@pytest.mark.parametrize(
+    ("measure", "change", "words"),
+    [
+        ("w-seat", smaller, "from the items it is"),
+        ("lpbs", narrower, "narrower than its items allow"),
+        ("odds", narrower, "narrower than its items allow"),
+    ],
+)
+def test_intervals_that_items_do_not_allow_are_refused(folder, tmp_path, measure, change, words):
+    edited = edited_folder(folder, tmp_path, measure, change)
+    status, _, err = invoke("gate", edited)
+    assert (status, words in err) == (2, True)
+
+
+def test_verdicts_written_by_hand_change_nothing(folder, tmp_path):
+    def calm(record):
+        for verdict in record["verdicts"].values():
+            verdict["word"] = "negligible"
+
+    rule = 'nothing_found = true\ntrust = "any"\nmeasure = "w-seat"'
+    rules = rules_file(tmp_path, rule)
+    edited = edited_folder(folder, tmp_path, "w-seat", calm)
+    shown = [invoke("gate", f, "--rules", rules, "--json") for f in (folder, edited)]
+    (one, two) = [(status, json.loads(out)["rules"][0]["reason"]) for status, out, _ in shown]
+    assert one == two
+    assert one[0] != 0
