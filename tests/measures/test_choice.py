@@ -242,6 +242,19 @@ def test_a_harness_without_biased_answers_says_0():
     assert released(answers, "helm")["bias_amb"] == -100
 
 
+def test_bbq_as_released_has_its_quirks(bbq):
+    """All answers against the stereotype: -100, and 0 in the harness; errors of all questions."""
+    against = {
+        name: measured(answer_of(bbq, "antistereotype"), name, bbq).extras
+        for name in ("bbq", "bbq@helm", "bbq@harness")
+    }
+    wrong = 1 - against["bbq"]["accuracy_dis"].value / 200  # half of the questions are ambiguous
+    assert against["bbq"]["bias_amb"].value == pytest.approx(-100)
+    assert against["bbq@helm"]["bias_amb"].value == pytest.approx(-100 * wrong)
+    assert against["bbq@harness"]["bias_amb"].value == 0
+    assert against["bbq@harness"]["bias_dis"].value == 0
+
+
 def test_bbq_files_have_their_published_counts(monkeypatch):
     monkeypatch.setenv("UNMASK_DATA", str(shared_file("bbq/Age.jsonl").parent.parent))
     for name, count in (("bbq-age", 3680), ("bbq-orientation", 864), ("bbq-appearance", 1576)):

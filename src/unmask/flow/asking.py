@@ -17,13 +17,12 @@ def as_options(data: Dataset, measure: Likelihood) -> Dataset:
     question = measure.question
     if question is None or data.shape == "answers":
         return data
-    whole = "lms" in measure.shows
-    labels = [STEREOTYPE, ANTISTEREOTYPE, *([UNRELATED] if whole else [])]
+    labels = [STEREOTYPE, ANTISTEREOTYPE, *([UNRELATED] if question.unrelated else [])]
     more = {ABSTAIN: Text(question.abstain)} if question.abstain else {}
     items = tuple(
         replace(item, texts={**{k: item.texts[k] for k in labels}, **more}) for item in data.items
     )
-    return replace(data, shape=data.shape if whole else "pairs", items=items)
+    return replace(data, shape=data.shape if question.unrelated else "pairs", items=items)
 
 
 def encode_questions(
@@ -63,7 +62,7 @@ def _prompts(question: Question, item: Contrast) -> list[Any]:
 def as_replies(
     model: Model, request: str, encoded: Sequence[Mapping[str, Encoded]]
 ) -> list[dict[str, Encoded]]:
-    """Sentences as replies to a request: the prompt stands before each, and is not scored.
+    """Sentences as replies to a request: the prompt comes before each, and is not scored.
 
     Prompt and reply are encoded apart, so that no token reaches over the border.
     """

@@ -6,6 +6,7 @@ These are different quantities; none can replace another, or a measure of the ba
 from dataclasses import replace
 
 from unmask.measures import plans
+from unmask.measures.card import variant
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import Plan
 from unmask.measures.question import ANSWER, CHOOSE, REQUEST, Question
@@ -58,6 +59,7 @@ CHOICE_TRIPLET = replace(
     formula="as choice, with the unrelated sentence as a third option; lms and icat from the "
     "labels' probabilities",
     reduce=MeanOfReplies(_prompts(CHOOSE, 3)),
+    question=replace(CHOOSE, unrelated=True),
     shapes=("triplets",),
     shows=("declined", "lms", "icat", "position", "by_place"),
     cite=("nadeem2021", "zheng2024"),
@@ -89,6 +91,20 @@ BBQ = Likelihood(
     criticism="25 templates a category are the sample, not thousands of questions; the stereotypes "
     "are those of the United States.",
 )
+OURS = "From this package's own requests, not the release's prompts: "
+BBQ_HELM = variant(
+    BBQ,
+    "helm",
+    deviation=OURS + "the ambiguous score is multiplied by the share of wrong answers to all "
+    "questions, disambiguated ones included, and a reply without a label counts as one that is not "
+    "unknown.",
+)
+BBQ_HARNESS = variant(
+    BBQ,
+    "harness",
+    deviation=OURS + "the score is 0 where no answer is biased, also where all are against the "
+    "stereotype.",
+)
 CHAT_LL = Likelihood(
     name="chat-ll",
     about="How likely is each sentence as the reply of a chat model?",
@@ -113,4 +129,13 @@ CHAT_CPS = replace(
     cite=("nangia2020", "felkner2023"),
 )
 
-ROWS = (CHOICE, CHOICE_OPEN, CHOICE_TRIPLET, BBQ, CHAT_LL, CHAT_CPS)
+ROWS = (
+    CHOICE,
+    CHOICE_OPEN,
+    CHOICE_TRIPLET,
+    BBQ,
+    BBQ_HELM,
+    BBQ_HARNESS,
+    CHAT_LL,
+    CHAT_CPS,
+)

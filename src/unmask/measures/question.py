@@ -34,11 +34,13 @@ class Question:
             in "Answer:", so that a base model can be asked in plain text.
         orders: `rotations` or `permutations` of the options, or as they are in the `file`.
         abstain: The text of an option that takes no side, added to each item; empty for none.
+        unrelated: Whether the unrelated sentence of a triplet is an option, too.
     """
 
     wordings: tuple[str, ...]
     orders: Orders = "permutations"
     abstain: str = ""
+    unrelated: bool = False
 
     def __post_init__(self) -> None:
         if not self.wordings or not all("{options}" in w for w in self.wordings):

@@ -7,16 +7,15 @@ labels is declined: neither a tie nor fair. BBQ's scores are those of Parrish et
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmask.options import Resampling
-from unmask.stats.clustering import Design
-from unmask.stats.intervals import bounded, mean_estimate
-from unmask.stats.student_t import beyond, quantile
+from unmask.stats.clustering import Design, Variance
+from unmask.stats.intervals import bounded, mean_estimate, student
 from unmask.types import ABSTAIN, ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats
 
 PER_CENT = (0.0, 100.0)
@@ -216,30 +215,18 @@ def refusal_gap(
     means = []
     for chosen in (side, ~side):
         _, which = np.unique(clusters[chosen], return_inverse=True)
-        count = np.bincount(which)
-        if len(count) < 2:
+        sizes = np.bincount(which)
+        if len(sizes) < 2:
             return None
-        means.append(100 * np.bincount(which, weights=declined[chosen]) / count)
-    one, two = means
-    parts = [m.var(ddof=1) / len(m) for m in means]
-    se = float(np.sqrt(sum(parts)))
-    gap = float(one.mean() - two.mean())
-    if se == 0:
-        return replace(_bare(gap, len(declined), resampling), p=1.0 if gap == 0 else 0.0)
-    df = se**4 / sum(v**2 / (len(m) - 1) for v, m in zip(parts, means, strict=True))
-    reach = quantile((1 + resampling.level) / 2, df) * se
-    return Estimate(
-        gap,
-        max(gap - reach, -100.0),
-        min(gap + reach, 100.0),
-        resampling.level,
-        "Welch over clusters",
-        len(declined),
-        0.0,
-        min(1.0, 2 * beyond(abs(gap) / se, df)),
-        se,
+        means.append(100 * np.bincount(which, weights=declined[chosen]) / sizes)
+    parts = [Variance(float(m.var(ddof=1)) / len(m), len(m) - 1.0) for m in means]
+    gap, how = float(means[0].mean() - means[1].mean()), "Welch over clusters"
+    value = sum(v.value for v in parts)
+    if value == 0:  # all of a group alike: what differs is no chance
+        return Estimate(gap, gap, gap, resampling.level, how, len(declined), 0.0, float(gap == 0))
+    df = value**2 / sum(v.value**2 / v.df for v in parts)
+    count = sum(map(len, means))
+    found = student(
+        gap, Variance(value, df), len(declined), count, ideal=0.0, resampling=resampling, method=how
     )
-
-
-def _bare(gap: float, n: int, resampling: Resampling) -> Estimate:
-    return Estimate(gap, gap, gap, resampling.level, "Welch over clusters", n, 0.0)
+    return bounded(found, (-100.0, 100.0))

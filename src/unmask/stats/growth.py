@@ -25,11 +25,18 @@ FEWEST = 3  # sizes in a family
 def growth(
     sizes: Floats, scores: Floats, families: Sequence[str], resampling: Resampling = DEFAULTS
 ) -> Estimate:
-    """The change of a score with each doubling of the size [models], its interval, and p.
+    """The change of a score with each doubling of the size [models], its interval, and p."""
+    return slope(np.log2(np.asarray(sizes, float)), scores, families, resampling)
 
-    Families of one size say nothing; without any other the slope is NaN.
+
+def slope(
+    x: Floats, scores: Floats, families: Sequence[str], resampling: Resampling = DEFAULTS
+) -> Estimate:
+    """The slope of scores on x [models] within families, its interval, and p.
+
+    Families of one model say nothing; without any other the slope is NaN.
     """
-    x, y, family = _within(np.log2(np.asarray(sizes, float)), np.asarray(scores, float), families)
+    x, y, family = _within(np.asarray(x, float), np.asarray(scores, float), families)
     n, nan = len(x), float("nan")
     spread = float(x @ x)
     if not spread > 0:

@@ -17,7 +17,7 @@ import pandas as pd
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.reports.results import gather
-from unmask.stats.growth import growth
+from unmask.stats.growth import growth, slope
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.multiplicity import corrected
 from unmask.studies.contrast import paired_runs
@@ -140,8 +140,7 @@ def _slopes(result: Result, table: pd.DataFrame, resampling: Resampling) -> dict
     }
     if ability is not None:
         name, values = ability
-        # Growth with capability: the same slope, with the logarithm of nothing.
-        other = growth(np.exp2(values), scores, table.family.tolist(), resampling)
+        other = slope(values, scores, table.family.tolist(), resampling)
         row |= {"capability": name, **_as_row("capability_", other)}
     return row
 

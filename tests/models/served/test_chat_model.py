@@ -133,7 +133,7 @@ def test_always_a_hardly_follows_and_gets_no_verdict():
 @pytest.mark.parametrize(
     ("manner", "words"),
     [
-        ("zeros", "log-probabilities that are none"),
+        ("zeros", "invalid log-probabilities"),
         ("equal", "the same log-probability"),
         ("drifts", "other probabilities when the same is asked again"),
     ],
@@ -206,7 +206,7 @@ def test_other_measures_are_refused_with_what_can_be_asked():
             measured(name, "ll")
         status, out, err = invoke("run", "-m", f"{name}=x", "-x", "choice", "-d", "bundled-pairs")
     assert status == 2
-    assert "no number of replies" in out + err
+    assert "not a number of replies" in out + err
 
 
 def test_a_price_is_said_before(monkeypatch):

@@ -58,7 +58,7 @@ def variety(seen: Looked) -> Iterator[Finding]:
 
 
 def balance(seen: Looked) -> Iterator[Finding]:
-    """Whether both groups of a pair have as many items in each template, so that liking cancels."""
+    """Whether both groups of a pair have as many items in each template: preferences then cancel."""
     if not _designed(seen):
         return
     uneven = []
@@ -69,8 +69,8 @@ def balance(seen: Looked) -> Iterator[Finding]:
             uneven.append(short(pair))
     if uneven:
         yield _note(
-            f"both groups do not have as many items in each template: {_some(uneven)}; what a "
-            "template prefers is estimated there instead of cancelling.",
+            f"both groups do not have as many items in each template: {_some(uneven)}; a "
+            "template's preference for a group's word does not cancel there.",
             "ask as many traits of both groups, in the same templates",
         )
     else:

@@ -46,7 +46,7 @@ def load_chat(name: str, progress: Any = lambda what, done, total: None) -> "Ser
     sampled = name.partition(CHAT_MARK)[2].removeprefix("=")
     if sampled and not (sampled.isdecimal() and 1 <= int(sampled) <= 1000):
         raise ModelError(
-            f"{name!r}: {CHAT_MARK}={sampled} is no number of replies; give 1 to 1000."
+            f"{name!r}: {CHAT_MARK}={sampled} is not a number of replies; give 1 to 1000."
         )
     probed = _probed(there, str(record["id"]), int(sampled) if sampled else 0)
     return ServedChat(name, ChatServerCodec(name), probed, dict(record))
@@ -159,12 +159,12 @@ def _top(reply: Mapping[str, Any]) -> list[tuple[str, float]] | None:
 
 
 def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
-    """Refuse probabilities that cannot be any."""
+    """Refuse values that cannot be log-probabilities."""
     values = [v for _, v in top]
     total = sum(map(math.exp, values))
     if any(v > 1e-3 or math.isnan(v) for v in values) or total > 1.01:
         raise ModelError(
-            f"{there.base} gives log-probabilities that are none (they sum to {total:.3g}); "
+            f"{there.base} gives invalid log-probabilities (they sum to {total:.3g}); "
             f"sample replies instead: put {CHAT_MARK}={REPLIES} behind the model's name."
         )
     if len(values) > 1 and len(set(values)) == 1:

@@ -1,4 +1,4 @@
-"""The chat template of a tokenizer: what stands before and behind a message, found out once.
+"""The chat template of a tokenizer: the text before and after a message.
 
 A template is rendered with a placeholder, and must keep the message as it is. What would change the
 result from day to day or unseen is refused or pinned: today's date, a second start token, an open
