@@ -58,7 +58,7 @@ def variety(seen: Looked) -> Iterator[Finding]:
 
 
 def balance(seen: Looked) -> Iterator[Finding]:
-    """Whether both groups of a pair have as many items in each template: preferences then cancel."""
+    """Whether both groups of a pair have as many items in each template: preferences cancel."""
     if not _designed(seen):
         return
     uneven = []
