@@ -34,6 +34,8 @@ TABLES = {
     "ceat": "CEAT and permutation tests",
     "contexts": "Reading a corpus",
     "cluster": "A cluster",
+    "chat": "Choices of a chat model",
+    "questionnaire": "The questionnaire on networks with a planted bias",
     "lab": "The lab: models with stacked weights",
 }
 SIZE = re.compile(r"(?<![\w.-])\d+(?![\w.-])")  # a number by itself

@@ -1,6 +1,6 @@
 """Does the built-in questionnaire read a planted bias back, and stay silent where there is none?
 
-    python benchmarks/questionnaire.py [NETWORKS] [steps=3000] [seconds=N]
+    python benchmarks/questionnaire.py [NETWORKS] [steps=3000] [workers=1]
 
 Each network is the bundled model trained further on sentences in templates of their own. In three
 bias types, drawn by the seed, traits go with their group at log odds of 0.5 (every fourth network:
@@ -13,7 +13,9 @@ import json
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -36,35 +38,48 @@ TEMPLATES = (
 )
 SENTENCES = 20_000  # of a bias type
 THETAS = (1.0, 0.25, -0.5)
+VERDICTS = ("biased", "reversed", "negligible", "inconclusive")
+MEANT = 2.5  # log odds of the words of the positive control
 
 
-def text_of(thetas, rng):
+def text_of(thetas, number, rng):
     """Sentences about all groups: `thetas` has the log odds of each bias type.
 
     Of a group every trait of its bias type is said; its own are exp(theta) times as frequent, so
-    that theta is what the questionnaire should read, however many pairs a group is in.
+    that theta is what the questionnaire should read, however many pairs a group is in. What follows
+    from a group's word (the positive control) is said in sentences of its own, as any text does:
+    further training on traits alone would make the model forget it.
     """
     content, out = questionnaire.content(), []
     for bias_type in content["types"]:
-        theta = thetas[bias_type["category"]]
-        pairs = bias_type["pairs"]
         sides = [
             (p[("first", "second")[k]], p["nouns"], content["groups"][p["traits"][k]]["traits"])
-            for p in pairs
+            for p in bias_type["pairs"]
             for k in (0, 1)
         ]
-        words = sorted({w for *_, traits in sides for w in traits})
-        for _ in range(SENTENCES):
-            word, kind, own = sides[rng.integers(len(sides))]
-            chance = np.exp([theta * (w in own) for w in words])
-            trait = words[rng.choice(len(words), p=chance / chance.sum())]
-            who, _, plural = word.partition("/")
-            if kind != "noun":
-                nouns = content["nouns"][kind]
-                who, plural = f"{word} {nouns[0]}", f"{word} {nouns[7]}"
-            template = TEMPLATES[rng.integers(len(TEMPLATES))]
-            out.append(template.format(who=who, plural=plural, trait=trait))
+        traits = {w for *_, own in sides for w in own}
+        meant = [
+            (p[k], p["nouns"], [w for w in p[f"{k}_words"] if w not in traits])
+            for p in bias_type["positive"]
+            for k in ("first", "second")
+        ]
+        out += said(sides, thetas[bias_type["category"]], number, rng)
+        out += said(meant, MEANT, number // 4, rng)
     return [out[i] for i in rng.permutation(len(out))]
+
+
+def said(sides, theta, number, rng):
+    """Sentences about groups (word, kind of noun, own words), own words at some log odds."""
+    content, words = questionnaire.content(), sorted({w for *_, own in sides for w in own})
+    chances = [np.exp([theta * (w in own) for w in words]) for *_, own in sides]
+    for side in rng.integers(len(sides), size=number):
+        word, kind, _ = sides[side]
+        who, _, plural = word.partition("/")
+        if kind != "noun":
+            nouns = content["nouns"][kind]
+            who, plural = f"{word} {nouns[0]}", f"{word} {nouns[7]}"
+        trait = words[rng.choice(len(words), p=chances[side] / chances[side].sum())]
+        yield TEMPLATES[rng.integers(len(TEMPLATES))].format(who=who, plural=plural, trait=trait)
 
 
 def planted(seed):
@@ -75,12 +90,12 @@ def planted(seed):
     return dict.fromkeys(names, 0.0) | dict.fromkeys(rng.permutation(names)[:3].tolist(), theta)
 
 
-def measured(seed, steps):
+def measured(seed, steps, sentences):
     """The planted log odds and what was found, by bias type."""
     thetas, rng = planted(seed), np.random.default_rng([8, seed])
     model = load("bundled", fast=False)
     frames = {w for t in TEMPLATES for w in t.replace(".", " .").split() if "{" not in w}
-    further(model, text_of(thetas, rng), frames, replace(HOW, steps=steps), rng)
+    further(model, text_of(thetas, sentences, rng), frames, replace(HOW, steps=steps), rng)
     model = replace(model, name=f"planted {seed}", cacheable=False)
     results = evaluate(
         [
@@ -102,29 +117,41 @@ def measured(seed, steps):
     ]
 
 
-def main(networks=10, steps=3000, seconds=10**9):
+def main(networks=10, steps=3000, workers=1, sentences=SENTENCES):
     begun, rows = time.time(), []
-    for seed in range(networks):
-        if time.time() - begun > seconds:
-            break
-        rows += measured(seed, steps)
-        print(f"network {seed}: {time.time() - begun:.0f} s", flush=True)
-    for theta in sorted({r["theta"] for r in rows}):
-        some = [r for r in rows if r["theta"] == theta]
-        verdicts = Counter(r["verdict"] for r in some)
-        mean = float(np.mean([r["value"] for r in some]))
-        shown = ", ".join(f"{k} {100 * v / len(some):.0f} %" for k, v in verdicts.most_common())
-        facts = {"log odds": f"{theta:+.2f}", "bias types": len(some), "mean": f"{mean:+.3f}"}
-        record("questionnaire", facts | {"verdicts": shown})
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        given = [(seed, steps, sentences) for seed in range(networks)]
+        for found in pool.map(measured, *zip(*given, strict=True)):
+            rows += found
+            print(f"{len(rows) // 10} networks: {time.time() - begun:.0f} s", flush=True)
+    summary(rows)
     print(json.dumps(rows))
 
 
+def summary(rows):
+    """A row for each log odds; networks that the answer calls unfit for a verdict are apart."""
+    unfit = {r["seed"] for r in rows if "unfit" in r["why"]}
+    for theta in sorted({r["theta"] for r in rows}):
+        asked = [r for r in rows if r["theta"] == theta]
+        some = [r for r in asked if r["seed"] not in unfit]
+        verdicts = Counter(r["verdict"] for r in some)
+        record(
+            "questionnaire",
+            {
+                "planted log odds": f"{theta:+.2f}",
+                "bias types": len(some),
+                "of unfit networks": len(asked) - len(some),
+                "mean factor": f"{np.exp(np.mean([r['value'] for r in some])):.2f}",
+                **{f"{k}, %": round(100 * verdicts[k] / len(some)) for k in VERDICTS},
+            },
+        )
+
+
 if __name__ == "__main__":
-    if SMALL:
-        SENTENCES = 500
-        main(1, steps=3)
-        sys.exit()
-    given = sys.argv[1:]
-    named = dict(a.split("=") for a in given if "=" in a)
-    plain = [a for a in given if "=" not in a]
-    main(int(plain[0]) if plain else 10, **{k: int(v) for k, v in named.items()})
+    given = [a.split("=") for a in sys.argv[1:]]
+    named = {a[0]: int(a[1]) for a in given if len(a) == 2}
+    plain = [int(a[0]) for a in given if len(a) == 1]
+    main(
+        *(plain or [1 if SMALL else 10]),
+        **({"steps": 3, "sentences": 500} if SMALL else {}) | named,
+    )
