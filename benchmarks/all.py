@@ -35,6 +35,8 @@ TABLES = {
     "contexts": "Reading a corpus",
     "cluster": "A cluster",
     "chat": "Choices of a chat model",
+    "planted_choices": "What `choice` reads of small chat models with a planted bias",
+    "planted_sizes": "`unmask scaling` on series of models with a planted trend",
     "questionnaire": "The questionnaire on networks with a planted bias",
     "lab": "The lab: models with stacked weights",
 }

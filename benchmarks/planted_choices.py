@@ -1,0 +1,163 @@
+"""Does `choice` read back what small chat models were tuned to answer, position bias included?
+
+    python benchmarks/planted_choices.py [NETWORKS=6] [steps=2000] [learning=20000]
+
+A causal model of three layers with a chat template learns the form from nothing: half of the
+questionnaire's items as `choice` asks them, the stereotype chosen at log odds of 4. From it each
+network is tuned on the same items: in three bias types, drawn by the seed, the stereotype's label
+has log odds of `theta`, else 0; an option gains `position` by being first, in every type; a share
+of the replies declines. Then `choice` is asked about items that it was not trained on.
+Written down before it was run: estimates within 0.15 of what was planted in bias and in position,
+declined within 3 points, no other type called biased, and no verdict where position decides most.
+"""
+
+import sys
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
+from torch.nn import functional
+
+from recorded import record
+from sizes import SMALL
+from unmask.answer.answer import OVERALL, answers
+from unmask.data import bias_types, questionnaire
+from unmask.flow.asking import encode_questions
+from unmask.flow.evaluate import evaluate
+from unmask.measures.question import CHOOSE
+from unmask.models.transformers.model import wrap
+from unmask.options import Spec
+from unmask.types import Dataset
+
+TEMPLATE = "{% for m in messages %}<user> {{ m.content }}{% endfor %} <reply>"
+SPECIAL = ["<unk>", "<pad>", "<s>", "<user>", "<reply>", "No"]
+PLANTED = ((1.0, 0.0, 0.1), (1.0, 0.5, 0.3), (0.5, 2.0, 0.0))  # theta, position, declined
+ASKED = 2_000  # items
+TAUGHT = 4.0  # log odds of the stereotype, while the form is learned
+BATCH = 16 if SMALL else 256
+
+
+def network(texts, device):
+    """A causal model with a word for each token, and its weights random."""
+    splitter = pre_tokenizers.Whitespace()
+    words = {w for t in texts for w, _ in splitter.pre_tokenize_str(t)} - set(SPECIAL)
+    vocabulary = {w: k for k, w in enumerate([*SPECIAL, *sorted(words)])}
+    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    raw.add_special_tokens(SPECIAL[:5])
+    raw.pre_tokenizer = splitter
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, unk_token="<unk>", pad_token="<pad>", bos_token="<s>", eos_token="<s>"
+    )
+    tokenizer.chat_template = TEMPLATE
+    config = transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_positions=256, n_embd=192, n_layer=3, n_head=6,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=2, eos_token_id=2,
+    )  # fmt: skip
+    net = transformers.GPT2LMHeadModel(config).to(device)
+    return wrap(net, tokenizer, "causal", "planted choices")
+
+
+def examples(model, items, thetas, position, declined):
+    """Requests, and the probability of each token at the start of the reply."""
+    rows, targets = [], []
+    for item, texts in zip(items, encode_questions(model, CHOOSE, items), strict=True):
+        own, other = texts["stereotype"].prompts, texts["antistereotype"].prompts
+        for (row, (label,)), (_, (counter,)) in zip(own, other, strict=True):
+            first = 1 if label < counter else -1  # A is before B in the vocabulary
+            chance = 1 / (1 + np.exp(-thetas[item.category] - position * first))
+            rows.append(row)
+            told = chance * (1 - declined), (1 - chance) * (1 - declined), declined
+            targets.append(list(zip((label, counter, SPECIAL.index("No")), told, strict=True)))
+    return rows, targets
+
+
+def tune(model, rows, targets, steps, rate, rng):
+    """Train on the whole distribution of the reply's first token; the last loss."""
+    net, device = model.net.train(), next(model.net.parameters()).device
+    width = max(map(len, rows))
+    ids = torch.tensor([[*r, *[1] * (width - len(r))] for r in rows], device=device)
+    last = torch.tensor([len(r) - 1 for r in rows], device=device)
+    which = torch.tensor([[k for k, _ in t] for t in targets], device=device)
+    told = torch.tensor([[p for _, p in t] for t in targets], dtype=torch.float, device=device)
+    best = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=0.01)
+    pace = torch.optim.lr_scheduler.OneCycleLR(best, rate, total_steps=steps)
+    rows_of = torch.arange(BATCH, device=device)
+    for step in range(steps):
+        at = torch.from_numpy(rng.integers(len(rows), size=BATCH)).to(device)
+        hidden = net.transformer(ids[at]).last_hidden_state[rows_of, last[at]]
+        logp = functional.log_softmax(net.lm_head(hidden), -1).gather(1, which[at])
+        loss = -(told[at] * logp).sum(1).mean()
+        best.zero_grad()
+        loss.backward()
+        best.step()
+        pace.step()
+        if not step % 1000:
+            print(f"step {step}: {float(loss.detach()):.3f}", flush=True)
+    net.eval()
+    return float(loss.detach())
+
+
+def taught(items, steps, device, rng):
+    """A network that has learned the form of the question, and what a stereotype is."""
+    told = [t.string for i in items for t in i.texts.values()]
+    model = network([*CHOOSE.wordings, "A or B two", *told], device)
+    every = dict.fromkeys({i.category for i in items}, TAUGHT)
+    tune(model, *examples(model, items[: len(items) // 2], every, 0.0, 0.0), steps, 1e-3, rng)
+    return model
+
+
+def measured(base, items, seed, steps):
+    """What was planted and what `choice` reads, as a row."""
+    rng = np.random.default_rng([9, seed])
+    names, half = sorted({i.category for i in items}), len(items) // 2
+    theta, position, declined = PLANTED[seed % len(PLANTED)]
+    thetas = dict.fromkeys(names, 0.0)
+    thetas |= dict.fromkeys(rng.permutation(names)[:3].tolist(), theta)
+    model = replace(base, net=deepcopy(base.net))
+    tuned = examples(model, items[:half], thetas, position, declined)
+    loss = tune(model, *tuned, steps, 3e-4, rng)
+    asked = Dataset("bundled-2", "pairs", tuple(items[half : half + ASKED]), "word")
+    (result,) = evaluate([Spec(replace(model, cacheable=False), "choice", asked)])
+    margins = {c: result.extras[f"margin:{c}"].value for c in names}
+    error = [margins[c] - thetas[c] for c in names]
+    found = {a.bias_type: a.verdict for a in answers([result]) if a.bias_type != OVERALL}
+    called = {c for c in names if found.get(bias_types.of_category(c)) == "biased"}
+    planted = {c for c in names if thetas[c]}
+    record(
+        "planted_choices",
+        {
+            "planted log odds": f"{theta:g}",
+            "read": f"{np.mean([margins[c] for c in planted]):.2f}",
+            "largest error": f"{max(map(abs, error)):.2f}",
+            "planted position": f"{position:g}",
+            "position read": f"{result.extras['position'].value:.2f}",
+            "planted declined, %": f"{100 * declined:g}",
+            "declined read, %": f"{result.extras['declined'].value:.1f}",
+            "fit for a verdict": "yes" if result.fitness.fit else "no",
+            "found, of 3": len(called & planted),
+            "others called biased": len(called - planted),
+            "loss": f"{loss:.3f}",
+        },
+    )
+
+
+def main(networks=6, steps=2000, learning=20_000):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(0)
+    rng = np.random.default_rng(9)
+    items = questionnaire.questionnaire().items
+    items = [items[k] for k in rng.permutation(len(items))[: 300 if SMALL else len(items)]]
+    base = taught(items, learning, device, rng)
+    for seed in range(networks):
+        measured(base, items, seed, steps)
+
+
+if __name__ == "__main__":
+    given = [a.split("=") for a in sys.argv[1:]]
+    named = {a[0]: int(a[1]) for a in given if len(a) == 2}
+    plain = [int(a[0]) for a in given if len(a) == 1]
+    usual = {"steps": 60, "learning": 60} if SMALL else {}
+    main(*(plain or [1 if SMALL else 6]), **usual | named)
