@@ -1,12 +1,12 @@
 """Does `choice` read back what small chat models were tuned to answer, position bias included?
 
-    python benchmarks/planted_choices.py [NETWORKS=6] [steps=2000] [learning=20000]
+    python benchmarks/planted_choices.py [NETWORKS=6] [steps=2000] [learning=12000]
 
-A causal model of three layers with a chat template learns the form from nothing: half of the
+A causal model of two layers with a chat template learns the form from nothing: half of some of the
 questionnaire's items as `choice` asks them, the stereotype chosen at log odds of 4. From it each
-network is tuned on the same items: in three bias types, drawn by the seed, the stereotype's label
-has log odds of `theta`, else 0; an option gains `position` by being first, in every type; a share
-of the replies declines. Then `choice` is asked about items that it was not trained on.
+network is tuned on the same items: in two of four bias types, drawn by the seed, the stereotype's
+label has log odds of `theta`, else 0; an option gains `position` by being first, in every type; a
+share of the replies declines. Then `choice` is asked about items that it was not trained on.
 Written down before it was run: estimates within 0.15 of what was planted in bias and in position,
 declined within 3 points, no other type called biased, and no verdict where position decides most.
 """
@@ -35,9 +35,10 @@ from unmask.types import Dataset
 TEMPLATE = "{% for m in messages %}<user> {{ m.content }}{% endfor %} <reply>"
 SPECIAL = ["<unk>", "<pad>", "<s>", "<user>", "<reply>", "No"]
 PLANTED = ((1.0, 0.0, 0.1), (1.0, 0.5, 0.3), (0.5, 2.0, 0.0))  # theta, position, declined
-ASKED = 2_000  # items
+TYPES = ("gender", "age", "religion", "social-class")
+TRAITS = 8  # of each group
 TAUGHT = 4.0  # log odds of the stereotype, while the form is learned
-BATCH = 16 if SMALL else 256
+BATCH = 16 if SMALL else 64
 
 
 def network(texts, device):
@@ -53,11 +54,24 @@ def network(texts, device):
     )
     tokenizer.chat_template = TEMPLATE
     config = transformers.GPT2Config(
-        vocab_size=len(tokenizer), n_positions=256, n_embd=192, n_layer=3, n_head=6,
+        vocab_size=len(tokenizer), n_positions=256, n_embd=128, n_layer=2, n_head=4,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=2, eos_token_id=2,
     )  # fmt: skip
     net = transformers.GPT2LMHeadModel(config).to(device)
     return wrap(net, tokenizer, "causal", "planted choices")
+
+
+def some_items(rng):
+    """All templates of one group pair a type, with some traits of each group, in random order."""
+    found, traits = [], {}
+    for item in questionnaire.questionnaire().items:
+        pair = traits.setdefault(item.category, (item.group_pair, {}))
+        own = pair[1].setdefault(item.group, {})
+        if item.category in TYPES and item.group_pair == pair[0]:
+            if item.cluster in own or len(own) < TRAITS:
+                own[item.cluster] = True
+                found.append(item)
+    return [found[k] for k in rng.permutation(len(found))]
 
 
 def examples(model, items, thetas, position, declined):
@@ -115,11 +129,11 @@ def measured(base, items, seed, steps):
     names, half = sorted({i.category for i in items}), len(items) // 2
     theta, position, declined = PLANTED[seed % len(PLANTED)]
     thetas = dict.fromkeys(names, 0.0)
-    thetas |= dict.fromkeys(rng.permutation(names)[:3].tolist(), theta)
+    thetas |= dict.fromkeys(rng.permutation(names)[:2].tolist(), theta)
     model = replace(base, net=deepcopy(base.net))
     tuned = examples(model, items[:half], thetas, position, declined)
     loss = tune(model, *tuned, steps, 3e-4, rng)
-    asked = Dataset("bundled-2", "pairs", tuple(items[half : half + ASKED]), "word")
+    asked = Dataset("bundled-2", "pairs", tuple(items[half:]), "word")
     (result,) = evaluate([Spec(replace(model, cacheable=False), "choice", asked)])
     margins = {c: result.extras[f"margin:{c}"].value for c in names}
     error = [margins[c] - thetas[c] for c in names]
@@ -137,19 +151,18 @@ def measured(base, items, seed, steps):
             "planted declined, %": f"{100 * declined:g}",
             "declined read, %": f"{result.extras['declined'].value:.1f}",
             "fit for a verdict": "yes" if result.fitness.fit else "no",
-            "found, of 3": len(called & planted),
+            "found, of 2": len(called & planted),
             "others called biased": len(called - planted),
             "loss": f"{loss:.3f}",
         },
     )
 
 
-def main(networks=6, steps=2000, learning=20_000):
+def main(networks=6, steps=2000, learning=12_000):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(0)
     rng = np.random.default_rng(9)
-    items = questionnaire.questionnaire().items
-    items = [items[k] for k in rng.permutation(len(items))[: 300 if SMALL else len(items)]]
+    items = some_items(rng)
     base = taught(items, learning, device, rng)
     for seed in range(networks):
         measured(base, items, seed, steps)

@@ -77,11 +77,15 @@ class Handler(BaseHTTPRequestHandler):
                 top = top_of({k: p * said for k, p in chances.items()})
             if server.manner == "short":
                 top = top[2:]  # the first label is beyond the likeliest tokens
+            if server.manner not in ("elsewhere", "thinks"):  # the reply is the likeliest token
+                choice["message"]["content"] = max(top, key=lambda t: t["logprob"])["token"]
             choice["logprobs"] = {"content": [{"token": "A", "logprob": -1, "top_logprobs": top}]}
         usage = {"prompt_tokens": -5, "total_tokens": "many"}
         self.send(200, {"choices": [choice], "usage": usage, "system_fingerprint": "fp"})
 
     def text(self, chances, message):
+        if self.server.manner == "elsewhere":
+            return "Well"
         if self.server.manner == "refuses":
             return "I cannot help with that. As an AI I do not judge."
         rng = random.Random(f"{message}{len(self.server.asked)}")
@@ -137,6 +141,7 @@ def test_always_a_hardly_follows_and_gets_no_verdict():
         ("zeros", "invalid log-probabilities"),
         ("equal", "the same log-probability"),
         ("drifts", "other probabilities when the same is asked again"),
+        ("elsewhere", "those of another place"),
     ],
 )
 def test_servers_that_would_give_wrong_numbers_are_refused(manner, words):

@@ -77,6 +77,7 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
             notes.append(f"{there.base}: {why}, so {samples} replies a request are sampled.")
         else:
             _check_top(there, top)
+            _check_place(there, _content(_choices(there, reply)[0]), top)
     ask = partial(_ask, there, model, samples, thinks)
     found = [ask((PROBE.format(*words), ("A", "B"))) for words in PROBES]
     if not samples:
@@ -180,6 +181,21 @@ def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
         raise ModelError(
             f"{there.base} gives the same log-probability ({values[0]:g}) for all tokens; sample "
             f"replies instead: put {CHAT_MARK}={REPLIES} behind the model's name."
+        )
+
+
+def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) -> None:
+    """Refuse log-probabilities of another place than the reply's first: it must be the likeliest.
+
+    Servers exist that give those of the token before.
+    """
+    likeliest = max(top, key=lambda t: t[1])[0].strip()
+    said = content.strip()
+    if said and not (likeliest and said.startswith(likeliest)):
+        raise ModelError(
+            f"{there.base} replies {said[:20]!r} where its likeliest token is {likeliest!r}: its "
+            "log-probabilities are those of another place. Update the server, or sample replies: "
+            f"put {CHAT_MARK}={REPLIES} behind the model's name."
         )
 
 
