@@ -67,10 +67,10 @@ def some_items(rng):
     for item in questionnaire.questionnaire().items:
         pair = traits.setdefault(item.category, (item.group_pair, {}))
         own = pair[1].setdefault(item.group, {})
-        if item.category in TYPES and item.group_pair == pair[0]:
-            if item.cluster in own or len(own) < TRAITS:
-                own[item.cluster] = True
-                found.append(item)
+        fits = item.category in TYPES and item.group_pair == pair[0]
+        if fits and (item.cluster in own or len(own) < TRAITS):
+            own[item.cluster] = True
+            found.append(item)
     return [found[k] for k in rng.permutation(len(found))]
 
 

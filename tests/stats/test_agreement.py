@@ -261,3 +261,21 @@ def test_a_roc_curve_with_one_negative_still_ends_at_one():
     assert points.true.tolist() == [0, 0.5, 0.5, 1]
     only = agreement.roc(np.array([1, 1]), np.array([0.9, 0.5]))
     assert only.false.tolist() == [0, 0, 0]
+
+
+def test_agreement_with_graded_ratings_is_spearmans_and_its_interval_leaves_out_clusters(rng):
+    ratings = rng.integers(0, 6, 60).astype(float)
+    scores = ratings + rng.normal(size=60)
+    other = rng.normal(size=60)
+    clusters = np.repeat(np.arange(20), 3)
+    found = agreement.rank_agreement(ratings, scores, clusters)
+    assert found.value == pytest.approx(spearmanr(ratings, scores).statistic)
+    left = [spearmanr(ratings[clusters != k], scores[clusters != k]).statistic for k in range(20)]
+    assert found.se == pytest.approx(np.sqrt(19 / 20 * np.sum((left - np.mean(left)) ** 2)))
+    assert found.low > 0
+    gap = agreement.rank_agreement(ratings, scores, clusters, beside=other)
+    alone = agreement.rank_agreement(ratings, other, clusters)
+    assert gap.value == pytest.approx(found.value - alone.value)
+    turned = agreement.rank_agreement(ratings, other, clusters, beside=scores)
+    assert (turned.low, turned.high) == pytest.approx((-gap.high, -gap.low))
+    assert agreement.rank_agreement(ratings, scores, clusters, beside=scores).value == 0

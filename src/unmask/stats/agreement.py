@@ -14,8 +14,8 @@ from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, t
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import codes
-from unmask.stats.intervals import DEFAULTS
+from unmask.stats.clustering import Variance, codes
+from unmask.stats.intervals import DEFAULTS, student
 from unmask.types import Estimate, Floats
 
 
@@ -183,6 +183,36 @@ def correlation(
     reach = norm.ppf(1 - resampling.tail) * se
     low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
     return Estimate(value, low, high, resampling.level, kind, n, 0.0, p)
+
+
+def rank_agreement(
+    ratings: Floats,
+    scores: Floats,
+    clusters: Sequence[Any] | NDArray[Any],
+    beside: Floats | None = None,
+    resampling: Resampling = DEFAULTS,
+) -> Estimate:
+    """Spearman's correlation of scores with graded ratings [n], or how much it exceeds another's.
+
+    The interval leaves out each cluster in turn (jackknife, Student's t).
+    """
+    which = codes(np.asarray(clusters))
+
+    def value(kept: NDArray[Any]) -> float:
+        def rho(some: Floats) -> float:
+            ranks = rankdata(ratings[kept]), rankdata(np.asarray(some, float)[kept])
+            return float(np.corrcoef(*ranks)[0, 1])
+
+        return rho(scores) - (0.0 if beside is None else rho(beside))
+
+    count = int(which.max()) + 1
+    left = np.array([value(which != k) for k in range(count)])
+    variance = (count - 1) / count * float(((left - left.mean()) ** 2).sum())
+    own = Variance(variance, count - 1)
+    whole, n = value(np.ones(len(which), bool)), len(which)
+    return student(
+        whole, own, n, count, ideal=0.0, resampling=resampling, method="jackknife over clusters"
+    )
 
 
 def _all_orders(x: Floats, y: Floats) -> float:

@@ -21,10 +21,11 @@ def about(value, half):
     ("value", "half", "word"), [(2, 1, "holds"), (-2, 1, "does not hold"), (0.5, 1, "inconclusive")]
 )
 def test_a_claim_that_something_is_positive(value, half, word):
-    finding = claims.positive("paper", about(value, half), "higher by", "points")
+    finding = claims.positive(about(value, half), "higher by", "points")
     assert finding.word == word
-    assert finding.here.startswith(f"higher by {value:.1f} points [")
-    assert claims.positive("paper", None).word == "does not apply"
+    assert finding.here.startswith("lower by 2" if value < 0 else "higher by ")
+    assert f"{abs(value):.1f} points [" in finding.here
+    assert claims.positive(None).word == "does not apply"
 
 
 def test_the_jackknife_is_that_of_a_plain_loop(rng):
@@ -67,7 +68,7 @@ def test_a_summary_counts_the_words():
         {"model": "m", "holds?": w} for w in ("holds", "holds", "inconclusive", "needs a corpus")
     ]
     assert claims.summary(rows) == (
-        "m: 2 of 4 claims hold; open: 1; in need of more than this run: 1."
+        "m: 2 of 3 claims hold; inconclusive: 1; 1 claim needs a corpus."
     )
 
 
@@ -143,27 +144,94 @@ def test_choices_are_paired_over_the_papers_eight_tests():
     assert not chosen(every, "BERT", husse2022_claims.CEAT).index.duplicated().any()
 
 
+def claim(module, start):
+    return next(c for c in module.CLAIMS if c.text.startswith(start))
+
+
 def test_printed_correlations_are_those_of_table_5():
     run = Run({"m": "masked"}, {}, True, {})
-    by_text = {c.text: c.check(run, "m") for c in husse2022_claims.CLAIMS}
-    finding = by_text["... w-SEAT and CEAT"]
-    assert finding.paper == "ELMo 0.79; BERT 0.62; GPT-2 0.08; OPT 0.54; BLOOM 0.75"
-    assert finding.word == "needs natural contexts"
+    one = claim(husse2022_claims, "... w-SEAT and CEAT")
+    assert one.paper(run).text == "ELMo 0.79; BERT 0.62; GPT-2 0.08; OPT 0.54; BLOOM 0.75"
+    assert one.paper(run).word == "holds"
+    assert one.check(run, "m").word == "needs natural contexts"
 
 
 def test_the_words_of_choices():
     pair = husse2022_claims.Pair(
         (np.array([0.1] * 12), np.array([0.9] * 11 + [0.8])), (np.zeros(12), np.ones(12))
     )
-    assert husse2022_claims._more_significant("", pair).word == "holds"
-    assert husse2022_claims._larger("", pair).word == "holds"
-    assert husse2022_claims._alike("", pair).word == "does not hold"
-    assert husse2022_claims._matters("", pair).word == "holds"
-    assert husse2022_claims._neither("", pair).word == "does not hold"
+    assert husse2022_claims._larger(pair).word == "holds"
+    assert husse2022_claims._alike(pair).word == "does not hold"
+    assert husse2022_claims._matters(pair).word == "holds"
+    assert husse2022_claims._neither(pair).word == "does not hold"
     same = husse2022_claims.Pair((pair.d[0], pair.d[0] + 0.01), (np.ones(12), np.ones(12)))
-    assert husse2022_claims._more_significant("", same).word == "inconclusive"
-    assert husse2022_claims._alike("", same).word == "holds"
-    assert husse2022_claims._neither("", same).word == "holds"
-    assert husse2022_claims._same_biases("", same).word == "holds"
-    assert husse2022_claims._same_biases("", pair).word == "does not hold"
-    assert pd.notna(husse2022_claims._larger("", same).here)
+    assert husse2022_claims._alike(same).word == "holds"
+    assert husse2022_claims._neither(same).word == "holds"
+    assert husse2022_claims._same_biases(same).word == "holds"
+    assert husse2022_claims._same_biases(pair).word == "does not hold"
+    none = husse2022_claims.Pair(same.d, (np.zeros(12), np.zeros(12)))
+    assert husse2022_claims._same_biases(none).word == "inconclusive"  # nothing could be found
+    assert pd.notna(husse2022_claims._larger(same).here)
+
+
+def test_claims_about_significance_are_pooled_over_models(monkeypatch):
+    """On the release's own scores: eight tests of a model could never show it."""
+    monkeypatch.setattr(husse2022_claims, "measured", lambda run: released())
+    kinds = dict.fromkeys(["ELMo", "BERT", "GPT-2", "OPT", "BLOOM"], "masked")
+    run = Run(kinds, {}, True, {})
+    words = claim(husse2022_claims, "Words' vectors give")
+    found = words.check(run, "all")
+    every = [paired(released(), m, {**WORD, "level": "sent"}, WORD) for m in kinds]
+    assert words.several
+    assert found.word == words.paper(run).word == "holds"
+    assert found.here.endswith(f"of {2 * sum(len(p.d[0]) for p in every)} significant")
+    alone = claim(husse2022_claims, "Simpler word sets")
+    assert alone.paper(run).word == "inconclusive"  # 2 of 5, and 2 of 5
+
+
+def test_most_and_fewest_need_their_models_and_no_order(monkeypatch):
+    monkeypatch.setattr(husse2022_claims, "measured", lambda run: released())
+    kinds = {"ELMo": "elmo", "BERT": "masked", "GPT-2": "causal", "OPT": "causal"}
+    one = claim(husse2022_claims, "By s-SEAT ELMo")
+    for order in (list(kinds), list(kinds)[::-1]):
+        run = Run({m: kinds[m] for m in order}, {}, True, {})
+        assert one.check(run, "all").word == one.paper(run).word == "holds"
+    without = Run({m: k for m, k in kinds.items() if m != "GPT-2"}, {}, True, {})
+    assert one.check(without, "all").word == "needs several models"
+    tied = husse2022_claims._extremes({"a": 5, "b": 5, "c": 1}, ["a"], ["c"])
+    assert tied == "inconclusive"
+    assert husse2022_claims._extremes({"a": 4, "b": 5, "c": 1}, ["a"], ["c"]) == "does not hold"
+
+
+def test_to_overestimate_is_to_be_farther_from_50():
+    """47 and 40 for the other measure: it is the other that shows more."""
+    sums = np.array([40.0, 100.0, 47.0, 100.0])
+    assert kaneko2022_claims._farther(sums) == pytest.approx(-7)
+    assert kaneko2022_claims._farther(np.array([53.0, 100, 41.0, 100])) == pytest.approx(6)
+
+
+def test_a_result_that_is_missing_is_said_and_the_rest_goes_on():
+    run = kaneko2022_claims.Run(["m"], {}, published("kaneko2022"), True)
+    rows = claims.table(kaneko2022_claims.CLAIMS, run, ["m"]).frame
+    lost = rows[rows.claim.str.startswith("All measures find")].iloc[0]
+    assert lost["holds?"] == "needs all results"
+    assert "could not be scored" in lost["this run"]
+    assert lost["by its numbers"] == "holds"
+
+
+def test_the_papers_numbers_have_a_word_of_their_own():
+    run = thys2025_claims.Run(published("thys2025"), {}, {})
+    words = {c.text: c.paper(run).word for c in thys2025_claims.CLAIMS}
+    assert words["CAT's bias score rises with size in every family"] == "holds"
+    # the paper says that it has no direction; it falls in all three families
+    assert words["LPBS neither rises in every family nor falls in every family"] == "does not hold"
+    assert claims.stated("", [1.0, -1.0]).word == "holds in 1 of 2"
+
+
+def test_causal_models_are_in_no_correlation_between_measures():
+    given = {f"m{k}": (k, {"CAT": float(k), "lms": float(k + 0.1 * (k % 2))}) for k in range(8)}
+    run = sized(given)
+    assert word(run, "CAT's bias and language") == "holds"
+    alone = run._replace(causal=frozenset(list(given)[3:]))
+    assert word(alone, "CAT's bias and language") == "needs several models"
+    assert len(alone.columns(("CAT",))["CAT"]) == 3

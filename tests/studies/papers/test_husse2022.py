@@ -298,8 +298,8 @@ def test_bold_of_the_smaller_tables_is_what_the_release_says():
     seen = 0
     for number, method, context in ((4, "LPBS", "template"), (14, "CEAT", "reddit")):
         for c in husse2022_tables.cells(number):
-            if c.printed is None or c.bold is None:
-                continue
+            if c.printed is None or c.bold is None or "none" in c.key:
+                continue  # "none": of other authors, starred by what the text says of them
             rows = every[(every.method == method) & (every.test == c.keys["test"])]
             # The reduced sets of C6 are the full ones, says the paper.
             sets = "full" if c.keys["test"] == "C6" else c.keys["sets"]

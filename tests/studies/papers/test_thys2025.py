@@ -6,7 +6,9 @@ import pandas as pd
 import pytest
 
 from conftest import tiny
+from unmask.data import catalogue
 from unmask.data.packaged import published
+from unmask.errors import NotApplicable
 from unmask.flow import external_scores
 from unmask.options import Options
 from unmask.studies.papers import (
@@ -57,7 +59,7 @@ def test_thys_on_tiny_models(shared, tmp_path):
     claimed = tables["claims"]
     assert len(claimed) >= 5
     assert set(claimed["holds?"]) == {"needs several models"}  # no two are sizes of one model
-    assert study.answer == ["all 3 models: 0 of 13 claims hold; in need of more than this run: 13."]
+    assert study.answer == ["all 3 models: 16 claims need several models."]
     table = tables["table4"]
     assert set(table.model) == {*MODELS["thys2025"], "tiny-bert", "tiny-xlnet", "tiny-gpt2"}
     by = table[table.by.notna()]
@@ -90,6 +92,33 @@ def test_thys_on_tiny_models(shared, tmp_path):
         "variant score"
     ]
     assert code.iloc[0] == pytest.approx(by_code - 50)
+
+
+def test_one_test_that_cannot_be_scored_aborts_nothing(shared, tmp_path, monkeypatch):
+    shared("stereoset/dev_intrasentence.json")
+    given = thys2025.evaluate
+
+    def evaluate(specs, options, failed):
+        lost = [s for s in specs if s.tags["measure"] in ("s-seat", "cat", "cat@nadeem2021")]
+        for spec in lost:
+            failed(spec, NotApplicable("a reason"))
+        return given([s for s in specs if s not in lost], options, failed)
+
+    monkeypatch.setattr(thys2025, "evaluate", evaluate)
+    monkeypatch.setattr(thys2025, "_seat", lambda: (catalogue.resolve("weat-6"), []))
+    models = [replace(tiny("bert"), name=f"mine-{size}") for size in ("base", "large")]
+    study = reproduce("thys2025", models, tmp_path, Options(), quick=True)
+    assert sum("s-seat" in key for key in study.skipped) == 2
+    assert set(study.skipped.values()) >= {"a reason"}
+    claimed = next(t.frame for t in study.tables if t.name == "claims").set_index("claim")
+    cat = claimed.loc["CAT's bias score rises with size in every family"]
+    assert cat["holds?"] == "needs all results"
+    assert "CAT could not be scored" in cat["this run"]
+    assert cat["by its numbers"] == "holds"
+    size = claimed.loc["The language modelling score rises with size"]
+    assert size["holds?"] == "needs all results"
+    others = claimed.loc["LPBS neither rises in every family nor falls in every family"]
+    assert others["holds?"] == "needs several models"
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,19 +18,47 @@ SEVERAL, ABSENT = "needs several models", "does not apply"
 MORE = "needs more data"  # the value is known, and how sure it is is not
 WORDS = (HOLDS, FAILS, OPEN, SEVERAL, ABSENT)
 NAME = "claims"
+OPPOSITES = (
+    ("higher by", "lower by"),
+    ("lower by", "higher by"),
+    ("smaller by", "larger by"),
+    ("larger by", "smaller by"),
+    ("greater by", "smaller by"),
+    ("farther from 50 by", "nearer to 50 by"),
+    ("drops by", "rises by"),
+)
 SURE = 0.05
 NOTE = (
     "A claim is in our words. It holds, or does not, where the 95 % interval of what it says lies "
     "wholly on the one side or the other; each claim is judged alone, and the intervals are not "
-    "corrected for their number."
+    "corrected for their number. 'By its numbers' is what the paper's own table says of the claim, "
+    "without intervals."
 )
+
+
+class Stated(NamedTuple):
+    """What a paper reports, and the word for its claim by these numbers alone."""
+
+    text: str
+    word: str = ""
+
+
+def stated(text: str, amounts: Iterable[float]) -> Stated:
+    """What a paper reports of a claim that each of some amounts is above 0."""
+    return counted(text, [v > 0 for v in amounts])
+
+
+def counted(text: str, held: Sequence[bool]) -> Stated:
+    """What a paper reports of a claim that holds, or not, in each of some cases."""
+    count = sum(held)
+    some = f"holds in {count} of {len(held)}"
+    return Stated(text, HOLDS if count == len(held) else some if count else FAILS)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the paper reports, what this run shows, and the word for it."""
+    """What this run shows of a claim, and the word for it."""
 
-    paper: str
     here: str
     word: str
     p: float | None = None
@@ -42,24 +70,32 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim of a paper, where it makes it, and how it is checked on a model of a run."""
+    """A claim of a paper, where it makes it, and how it is checked on a model of a run.
+
+    `paper` gives what the paper reports. A claim about `several` models is judged once for all.
+    """
 
     text: str
     where: str
+    paper: Callable[[Any], Stated]
     check: Callable[[Any, str], Finding]
+    several: bool = False
 
 
 def table(claims: Iterable[Claim], run: Any, models: Sequence[str]) -> Table:
     """Every claim for every model, the claims in the paper's order."""
+    together = models[0] if len(models) == 1 else f"all {len(models)} models"
     rows = []
     for claim in claims:
-        for model in models:
-            finding = claim.check(run, model)
+        paper = claim.paper(run)
+        for model in [together] if claim.several else models:
+            finding = _found(claim, run, model)
             rows.append(
                 {
                     "claim": claim.text,
                     "where": claim.where,
-                    "the paper": finding.paper,
+                    "the paper": paper.text,
+                    "by its numbers": paper.word,
                     "model": model,
                     "this run": finding.here,
                     "p": finding.p,
@@ -69,38 +105,68 @@ def table(claims: Iterable[Claim], run: Any, models: Sequence[str]) -> Table:
     return Table(NAME, "Do the paper's claims hold here?", frame(rows), NOTE, first=True)
 
 
+def _found(claim: Claim, run: Any, model: str) -> Finding:
+    """What a run shows of a claim; one of its results may be missing."""
+    try:
+        return claim.check(run, model)
+    except KeyError as missing:
+        names = missing.args[0] if missing.args else ""
+        what = " on ".join(map(str, names[1:])) if isinstance(names, tuple) else str(names)
+        return Finding(f"{what} could not be scored", "needs all results")
+
+
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many claims hold, in a sentence for each model."""
     out = []
     for model in dict.fromkeys(r["model"] for r in rows):
         words = [r["holds?"] for r in rows if r["model"] == model]
-        counts = {w: words.count(w) for w in dict.fromkeys((HOLDS, FAILS, OPEN, *words))}
-        parts = [f"{counts[HOLDS]} of {len(words)} claims hold"]
-        parts += [f"not holding: {counts[FAILS]}"] if counts[FAILS] else []
-        parts += [f"open: {counts[OPEN]}"] if counts[OPEN] else []
-        absent = words.count(ABSENT)
-        parts += [f"not about such a model: {absent}"] if absent else []
-        rest = len(words) - absent - sum(counts[w] for w in (HOLDS, FAILS, OPEN))
-        parts += [f"in need of more than this run: {rest}"] if rest else []
+        judged = [w for w in words if w in (HOLDS, FAILS, OPEN)]
+        parts = [f"{judged.count(HOLDS)} of {len(judged)} claims hold"] if judged else []
+        parts += [
+            f"{name}: {judged.count(word)}"
+            for word, name in ((FAILS, "not holding"), (OPEN, "inconclusive"))
+            if word in judged
+        ]
+        rest = [w for w in words if w not in (HOLDS, FAILS, OPEN)]
+        for word in dict.fromkeys(rest):
+            count = rest.count(word)
+            claims = "1 claim" if count == 1 else f"{count} claims"
+            said = word if count == 1 else word.replace("needs ", "need ", 1)
+            if word == ABSENT:
+                said = "is not about such a model" if count == 1 else "are not about such a model"
+            parts.append(f"{claims} {said}")
         out.append(f"{model}: {'; '.join(parts)}.")
     return " ".join(out)
 
 
-def positive(paper: str, estimate: Estimate | None, shown: str = "", unit: str = "") -> Finding:
+def positive(estimate: Estimate | None, shown: str = "", unit: str = "") -> Finding:
     """A claim that something is above 0, from its estimate."""
     if estimate is None or math.isnan(estimate.value):
-        return Finding(paper, "", ABSENT)
+        return Finding("", ABSENT)
     if math.isnan(estimate.low):
         text = f"{shown or 'value'} = {estimate.value:.2f}, without an interval"
-        return Finding(paper, text, MORE, estimate.p)
+        return Finding(text, MORE, estimate.p)
     word = HOLDS if estimate.low > 0 else FAILS if estimate.high < 0 else OPEN
-    digits = 1 if unit else 2
-    plain = "" if shown.endswith(" by") or shown == "r" else "+"
-    value, low, high = (
-        f"{v:{plain}.{digits}f}" for v in (estimate.value, estimate.low, estimate.high)
-    )
+    numbers = [estimate.value, estimate.low, estimate.high]
+    for there, back in OPPOSITES:  # never "higher by -2"
+        if estimate.value < 0 and shown.endswith(there):
+            shown = shown.removesuffix(there) + back
+            numbers = [-estimate.value, -estimate.high, -estimate.low]
+            break
+    sign = "+" if min(numbers) < 0 else ""
+    value, low, high = (f"{v:{sign}.{1 if unit else 2}f}" for v in numbers)
     text = f"{shown + ' ' if shown else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
-    return Finding(paper, text, word, estimate.p)
+    return Finding(text, word, estimate.p)
+
+
+def within(estimate: Estimate, limit: float, shown: str) -> Finding:
+    """A claim that something is no larger than a limit, either way."""
+    if math.isnan(estimate.low):
+        return Finding(f"{shown} = {estimate.value:.2f}, without an interval", MORE, estimate.p)
+    inside = estimate.low > -limit and estimate.high < limit
+    outside = estimate.low > limit or estimate.high < -limit
+    text = f"{shown} = {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+    return Finding(text, HOLDS if inside else FAILS if outside else OPEN, estimate.p)
 
 
 def jackknifed(sums: Floats, statistic: Callable[[Floats], Floats]) -> Estimate:

@@ -11,7 +11,7 @@ from unmask.data.cards import release_files
 from unmask.data.packaged import published
 from unmask.data.templates import from_sentences, from_stimuli
 from unmask.data.wordsets import chosen, groups, stimuli
-from unmask.errors import DataError, UnmaskError
+from unmask.errors import DataError
 from unmask.flow.evaluate import evaluate
 from unmask.measures import ASSOCIATION
 from unmask.models.protocol import Model
@@ -26,7 +26,7 @@ from unmask.studies.papers import husse2022_tables as tables
 from unmask.studies.papers.husse2022_appendix import FEWER, RATIO
 from unmask.studies.papers.husse2022_claims import CLAIMS
 from unmask.studies.papers.husse2022_tables import KEY, MAIN
-from unmask.studies.papers.paper_table import by_tags
+from unmask.studies.papers.paper_table import by_tags, reported
 from unmask.studies.papers.request import Request
 from unmask.text.contexts import WordTest, limited, source
 from unmask.types import Dataset, Stimuli
@@ -43,11 +43,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
     """All tables for the given models; natural contexts from a store if one is named."""
     quick, samples = request.quick, 500 if request.quick else 10_000
     names = [t for t in groups()["husse2022"] if not quick or t in MAIN.values()]
-    skipped: dict[str, str] = {}
-
-    def failed(spec: Spec, error: UnmaskError) -> None:
-        skipped[", ".join(str(spec.tags[k]) for k in KEY)] = str(error)
-
+    skipped, failed = reported(*KEY)
     specs: list[Spec] = []
     for model in models:
         specs += _templates(model, names, samples)

@@ -50,7 +50,8 @@ NATURAL = (
     "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12, word-average."
 )
 STAR = (
-    "As the paper prints it; a star is bold there (p < 0.01), by the p of the release. In the "
+    "As the paper prints it; a star is bold there (p < 0.01), by the p of the release, or for "
+    "the original C1 and C6 by what section 4.1 says of them. In the "
     "columns of this run a star is p < 0.01 by the paper's test (SEAT: one-sided, over sentences) "
     "and a dagger by ours (two-sided; SEAT over target words, CEAT over those of all four sets)."
 )

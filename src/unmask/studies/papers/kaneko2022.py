@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from unmask.options import Spec
 from unmask.reports.figures import study_charts
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.html.study_page import Study, Table
-from unmask.stats.agreement import auc, auc_difference, roc
+from unmask.stats.agreement import auc, auc_difference, rank_agreement, roc
 from unmask.studies.papers import claims
 from unmask.studies.papers import kaneko2022_tables as tables
 from unmask.studies.papers.kaneko2022_claims import CLAIMS
 from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, MAJORITY, SHUFFLED, WHOLE
-from unmask.studies.papers.paper_table import Found, by_tags, deviation, frame
+from unmask.studies.papers.paper_table import Found, by_tags, deviation, frame, reported
 from unmask.studies.papers.request import Request
-from unmask.types import STEREOTYPE, UNRELATED, Contrast, Dataset
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset
 
 ASKED = {
     "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula", ALL_PLACES, SHUFFLED],
@@ -101,7 +102,8 @@ def run(models: Sequence[Model], request: Request) -> Study:
     """All tables for the given loaded models; a corpus gives Table 2 its counts."""
     values, comparable = published("kaneko2022"), not request.quick
     asked = specs(models, request.quick) if models else []
-    evaluated = evaluate(asked, replace(request.options, keep=("tokens",)))
+    skipped, failed = reported("model", "measure", "data")
+    evaluated = evaluate(asked, replace(request.options, keep=("tokens",)), failed)
     results = by_tags(evaluated, "model", "measure", "data")
     names = [m.name for m in models]
     counts = tables.counted(request.corpus)
@@ -118,12 +120,13 @@ def run(models: Sequence[Model], request: Request) -> Study:
         *tables.table5(run),
     ]
     figures = []
-    if models and pairs is not None:
+    if pairs is not None and any(key[2] == "crows-pairs" for key in results):
         roc_table, figure = _roc(names, results, pairs)
-        shown += [*_explain(names, results), roc_table]
+        shown += [*_explain(names, results), roc_table, _graded(names, results, pairs)]
         figures.append(figure)
     remarks = _remarks(request.quick) + _causal_remark(models)
-    return Study("Unmasking the Mask (kaneko2022)", shown, figures, remarks, results=evaluated)
+    title = "Unmasking the Mask (kaneko2022)"
+    return Study(title, shown, figures, remarks, skipped, evaluated)
 
 
 def _remarks(quick: bool) -> list[str]:
@@ -151,7 +154,7 @@ def _explain(models: Sequence[str], results: Found) -> list[Table]:
     pairs = (("cps", "cps@kaneko2022", "crows-pairs"), ("sss", "sss@kaneko2022", "stereoset"))
     for model in models:
         for plain, variant, data in pairs:
-            if (model, plain, data) not in results:
+            if not {(model, plain, data), (model, variant, data)} <= {*results}:
                 continue  # a causal model has no variants of these
             pair = results[model, plain, data], results[model, variant, data]
             rows.append(deviation(*pair, {"model": model}))
@@ -159,29 +162,58 @@ def _explain(models: Sequence[str], results: Found) -> list[Table]:
     return [Table("variants", title, pd.DataFrame(rows))] if rows else []
 
 
+def _margins(results: Found, model: str) -> pd.DataFrame:
+    """The margins of a model by measure, over the items that all its measures score."""
+    found = {}
+    for m in ("cps", "sss", "aul", "aula", "ll"):
+        if (model, m, "crows-pairs") in results:
+            table = Items(results[model, m, "crows-pairs"]).scores()
+            found[m] = table[STEREOTYPE] - table[ANTISTEREOTYPE]
+    return pd.DataFrame(found).dropna()
+
+
+def _graded(models: Sequence[str], results: Found, data: Dataset) -> Table:
+    """Rank correlations with how many annotators agree, and AULA's less AUL's."""
+    items = {i.id: i for i in data.items}
+    rows = []
+    for model in models:
+        margins = _margins(results, model)
+        ratings = np.array([float(items[i].meta["agreement"]) for i in margins.index])
+        writers = [items[i].cluster for i in margins.index]
+        own = partial(rank_agreement, ratings, clusters=writers)
+        columns = {m: margins[m].to_numpy(float) for m in margins}
+        found = {m: own(scores=v) for m, v in columns.items()}
+        if {"aul", "aula"} <= {*columns}:
+            found["aula less aul"] = own(scores=columns["aula"], beside=columns["aul"])
+        rows += [
+            {"model": model, "measure": m, "rank r": e.value, "low": e.low, "high": e.high}
+            | {"p": e.p, "n": e.n}
+            for m, e in found.items()
+        ]
+    note = (
+        "Spearman's correlation of a measure's margin with the number of annotators, of five, who "
+        "chose the item's bias type; the interval is over writers. The paper splits them into two "
+        "classes (Figure 1). 0: the measure does not know what people find biased."
+    )
+    title = "Beyond the paper: agreement with graded ratings"
+    return Table("agreement", title, frame(rows), note)
+
+
 def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, Figure]:
     rows, curves = [], {}
-    cluster = {i.id: i.cluster for i in data.items}
-    biased = {i.id: float(i.meta["agreement"] >= MAJORITY) for i in data.items}
+    items = {i.id: i for i in data.items}
     for model in models:
-        scores = {}
-        for m in ("cps", "sss", "aul", "aula", "ll"):
-            if (model, m, "crows-pairs") not in results:
-                continue
-            table = Items(results[model, m, "crows-pairs"]).scores()
-            scores[m] = (table[STEREOTYPE] - table.antistereotype).dropna()
-        shared = sorted(set.intersection(*(set(s.index) for s in scores.values())))
-        labels = np.array([biased[i] for i in shared])
-        writers = [cluster[i] for i in shared]
-        for m, values in scores.items():
-            chosen = values.loc[shared].to_numpy(float)
+        margins = _margins(results, model)
+        labels = np.array([float(items[i].meta["agreement"] >= MAJORITY) for i in margins.index])
+        writers = [items[i].cluster for i in margins.index]
+        for m in margins:
+            chosen = margins[m].to_numpy(float)
             area = auc(labels, chosen, writers)
             line = {"model": model, "measure": m, "AUC": area.value}
             line |= {"low": area.low, "high": area.high, "n": area.n}
-            if "cps" in scores:
-                base = scores["cps"].loc[shared].to_numpy(float)
-                gap = auc_difference(labels, base, chosen, writers)
-                line |= {"minus cps": gap.value, "p": gap.p} if m != "cps" else {}
+            if "cps" in margins and m != "cps":
+                gap = auc_difference(labels, margins.cps.to_numpy(float), chosen, writers)
+                line |= {"minus cps": gap.value, "p": gap.p}
             rows.append(line)
             curves[model, m] = (roc(labels, chosen), area)
 

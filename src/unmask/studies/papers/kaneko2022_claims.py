@@ -1,6 +1,7 @@
 """Unmasking the Mask (Kaneko and Bollegala 2022): its claims."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from unmask.studies.papers.claims import (
     FAILS,
     HOLDS,
     OPEN,
+    SEVERAL,
     SURE,
     Claim,
     Finding,
+    Stated,
     jackknifed,
     positive,
+    stated,
 )
 from unmask.studies.papers.kaneko2022_tables import (
     ALL_PLACES,
@@ -72,62 +76,108 @@ def _more(first: Result | None, second: Result | None, read: Any) -> Estimate | 
     return jackknifed(_sums([one.loc[shared], two.loc[shared]]), _shares)
 
 
+def _rise(table: str, first: int, second: int) -> Any:
+    """The paper's two numbers for each of its models, the second of which is to be higher."""
+
+    def paper(run: Run) -> Stated:
+        values = run.values[table]
+        text = "; ".join(f"{m} {v[first]:.2f} to {v[second]:.2f}" for m, v in values.items())
+        return stated(text, [v[second] - v[first] for v in values.values()])
+
+    return paper
+
+
 def _accuracy(old: str, data: str) -> Any:
     def check(run: Run, model: str) -> Finding:
-        paper = "; ".join(_pair(run, "table1", (0, 1) if data == "crows-pairs" else (2, 3)))
         if run.causal(model):
-            return Finding(paper, MASKS, ABSENT)
+            return Finding(MASKS, ABSENT)
         before, new = (run.results.get((model, AS_RELEASED[m], data)) for m in (old, "aul"))
-        return positive(paper, _more(before, new, _hits), "higher by", "points")
+        return positive(_more(before, new, _hits), "higher by", "points")
 
     return check
-
-
-def _pair(run: Run, table: str, columns: Sequence[int]) -> list[str]:
-    """The paper's two numbers for each of its models."""
-    stated = run.values[table]
-    return [f"{m} " + " to ".join(f"{stated[m][c]:.2f}" for c in columns) for m in stated]
 
 
 def _low_sss(run: Run, model: str) -> Finding:
-    paper = "; ".join(
-        f"{m}: SSS {v[2]:.2f}, CPS {v[0]:.2f}" for m, v in run.values["table1"].items()
-    )
     if run.causal(model):
-        return Finding(paper, MASKS, ABSENT)
+        return Finding(MASKS, ABSENT)
     sss = _sums([_hits(run.results[model, AS_RELEASED["sss"], "stereoset"])])
     cps = _sums([_hits(run.results[model, AS_RELEASED["cps"], "crows-pairs"])])
     apart = [np.pad(sss, ((0, 0), (0, 2))), np.pad(cps, ((0, 0), (2, 0)))]  # no item is in both
-    return positive(paper, jackknifed(np.concatenate(apart), _shares), "lower by", "points")
+    return positive(jackknifed(np.concatenate(apart), _shares), "lower by", "points")
 
 
-def _dropped(run: Run, model: str) -> Finding:
-    paper = "; ".join(f"{m} {v[0]:.2f}" for m, v in run.values["table4_drops"].items())
-    causal = run.causal(model)
-    plain = run.results.get((model, "ll" if causal else ALL_PLACES, "crows-pairs"))
-    key = (model, "ll", "crows-pairs:shuffled") if causal else (model, SHUFFLED, "crows-pairs")
-    return positive(paper, _more(run.results.get(key), plain, _hits), "drops by", "points")
+def _drops(place: int) -> Any:
+    """How far the accuracy falls in the paper's Table 4."""
+
+    def paper(run: Run) -> Stated:
+        drops = {m: v[place] for m, v in run.values["table4_drops"].items()}
+        return stated("; ".join(f"{m} {v:.2f}" for m, v in drops.items()), drops.values())
+
+    return paper
 
 
-def _gap(measure: str, place: int) -> Any:
+def _dropped(data: str, control: str) -> Any:
     def check(run: Run, model: str) -> Finding:
-        stated = run.values["table3"]
-        paper = "; ".join(f"{m} {v[2]:.2f} to {v[3 * place + 2]:.2f}" for m, v in stated.items())
-        if run.causal(model):
-            return Finding(paper, MASKS, ABSENT)
-        old, new = (run.results[model, m, "crows-pairs:direction"] for m in ("all-masked", measure))
-        parts = [_wins(r)[["won", "n", "cluster"]] for r in (old, new)]
-        sides = old.items.drop_duplicates("item").set_index("item").category
-        columns = []
-        for part in parts:
-            for side in frequency.SIDES:
-                mine = (sides.loc[part.index] == side).astype(float)
-                columns.append(part.assign(won=part.won * mine, n=part.n * mine))
-        estimate = jackknifed(_sums(columns), _smaller)
-        gaps = _gaps(_sums(columns).sum(0))
-        return positive(paper, estimate, f"{gaps[0]:.1f} to {gaps[1]:.1f}, smaller by", "points")
+        causal = run.causal(model)
+        plain = run.results.get((model, "ll" if causal else ALL_PLACES, data))
+        tokens = control == "shuffled" and not causal
+        key = (SHUFFLED, data) if tokens else ("ll" if causal else ALL_PLACES, f"{data}:{control}")
+        return positive(_more(run.results.get((model, *key)), plain, _hits), "drops by", "points")
 
     return check
+
+
+def _sides(run: Run, model: str, measures: Sequence[str]) -> Floats:
+    """Preferences and items by cluster: of each measure for both sides of CrowS-Pairs."""
+    columns = []
+    for measure in measures:
+        result = run.results[model, measure, "crows-pairs:direction"]
+        part = _wins(result)[["won", "n", "cluster"]]
+        sides = result.items.drop_duplicates("item").set_index("item").category
+        for side in frequency.SIDES:
+            mine = (sides.loc[part.index] == side).astype(float)
+            columns.append(part.assign(won=part.won * mine, n=part.n * mine))
+    return _sums(columns)
+
+
+def _gap(measure: str) -> Any:
+    def check(run: Run, model: str) -> Finding:
+        if run.causal(model):
+            return Finding(MASKS, ABSENT)
+        sums = _sides(run, model, ("all-masked", measure))
+        gaps = _gaps(sums.sum(0))
+        found = positive(jackknifed(sums, _smaller), "smaller by", "points")
+        return replace(found, here=f"{gaps[0]:.1f} to {gaps[1]:.1f}, {found.here}")
+
+    return check
+
+
+def _stated_gap(place: int) -> Any:
+    def paper(run: Run) -> Stated:
+        values = run.values["table3"]
+        text = "; ".join(f"{m} {v[2]:.2f} to {v[3 * place + 2]:.2f}" for m, v in values.items())
+        return stated(text, [v[2] - v[3 * place + 2] for v in values.values()])
+
+    return paper
+
+
+def _one_side(side: int, sign: int) -> tuple[Any, Any]:
+    """With all tokens masked one side has a higher (or lower) score than by AUL."""
+
+    def paper(run: Run) -> Stated:
+        values = run.values["table3"]
+        text = "; ".join(f"{m} {v[side]:.2f}, AUL {v[3 + side]:.2f}" for m, v in values.items())
+        return stated(text, [sign * (v[side] - v[3 + side]) for v in values.values()])
+
+    def check(run: Run, model: str) -> Finding:
+        if run.causal(model):
+            return Finding(MASKS, ABSENT)
+        sums = _sides(run, model, ("all-masked", "aul"))
+        sums = sums[:, [2 * side, 2 * side + 1, 4 + 2 * side, 5 + 2 * side]]
+        word = "higher by" if sign > 0 else "lower by"
+        return positive(jackknifed(sums, lambda s: -sign * _shares(s)), word, "points")
+
+    return paper, check
 
 
 def _gaps(sums: Floats) -> tuple[Floats, Floats]:
@@ -140,46 +190,82 @@ def _smaller(sums: Floats) -> Floats:
     return np.asarray(old - new)
 
 
-def _overestimates(old: str, data: str) -> Any:
-    def check(run: Run, model: str) -> Finding:
-        place = 0 if data == "crows-pairs" else 3
-        stated = run.values["table5"].items()
-        paper = "; ".join(f"{m} {v[place]:.2f}, AUL {v[place + 1]:.2f}" for m, v in stated)
-        if run.causal(model):
-            return Finding(paper, MASKS, ABSENT)
-        get = run.results.get
-        higher = _more(get((model, "aul", data)), get((model, old, data)), _wins)
-        return positive(paper, higher, "higher by", "points")
+def _farther(sums: Floats) -> Floats:
+    """How much farther from 50 the second share is than the first, in points."""
+    one, two = (100 * sums[..., 2 * k] / sums[..., 2 * k + 1] for k in (0, 1))
+    return np.asarray(np.abs(two - 50) - np.abs(one - 50))
 
-    return check
+
+def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
+    place = 0 if data == "crows-pairs" else 3
+    beside = place + ("aul", "aula").index(new) + 1
+
+    def paper(run: Run) -> Stated:
+        values = run.values["table5"]
+        text = "; ".join(
+            f"{m} {v[place]:.2f}, {new.upper()} {v[beside]:.2f}" for m, v in values.items()
+        )
+        return stated(text, [abs(v[place] - 50) - abs(v[beside] - 50) for v in values.values()])
+
+    def check(run: Run, model: str) -> Finding:
+        if run.causal(model):
+            return Finding(MASKS, ABSENT)
+        one, two = (_wins(run.results[model, m, data]) for m in (new, old))
+        shared = one.index.intersection(two.index)
+        estimate = jackknifed(_sums([one.loc[shared], two.loc[shared]]), _farther)
+        return positive(estimate, "farther from 50 by", "points")
+
+    return paper, check
+
+
+def _stated_scores(run: Run) -> Stated:
+    values = [v for row in run.values["table5"].values() for v in row]
+    text = f"{sum(v > 50 for v in values)} of {len(values)} scores are above 50 "
+    return stated(f"{text}({min(values):.2f} to {max(values):.2f})", [v - 50 for v in values])
 
 
 def _all_biased(run: Run, model: str) -> Finding:
-    stated = [v for row in run.values["table5"].values() for v in row]
-    paper = f"all {len(stated)} scores are above 50 ({min(stated):.2f} to {max(stated):.2f})"
     asked = {d: ["ll"] for d in TABLE5} if run.causal(model) else TABLE5
     scores = [run.results[model, m, d].overall for d, some in asked.items() for m in some]
     above, below = sum(e.low > 50 for e in scores), sum(e.high < 50 for e in scores)
     word = HOLDS if above == len(scores) else FAILS if below else OPEN
     here = f"{above} of {len(scores)} intervals lie above 50"
-    return Finding(paper, here + (f", {below} below" if below else ""), word)
+    return Finding(here + (f", {below} below" if below else ""), word)
+
+
+def _pictured(run: Run) -> Stated:
+    return Stated("a picture of BERT's curves; the text says higher")
+
+
+def _area_gap(run: Run, model: str, old: str, new: str) -> Estimate:
+    """How much greater the second measure's area is."""
+    one, two = (_margins(run.results[model, m, "crows-pairs"]) for m in (old, new))
+    shared = sorted(set(one.index) & set(two.index))
+    items = run.results[model, new, "crows-pairs"].items
+    clusters = items.drop_duplicates("item").set_index("item").cluster.loc[shared]
+    labels = np.array([float(run.agreement[i] >= MAJORITY) for i in shared])
+    scores = (one.loc[shared].to_numpy(), two.loc[shared].to_numpy())
+    return auc_difference(labels, *scores, clusters.to_numpy(str))
 
 
 def _agrees(new: str, old: str) -> Any:
     def check(run: Run, model: str) -> Finding:
-        paper = "Figure 1 shows the curves of BERT; the text says higher"
         if run.causal(model):
-            return Finding(paper, MASKS, ABSENT)
-        one, two = (_margins(run.results[model, m, "crows-pairs"]) for m in (old, new))
-        shared = sorted(set(one.index) & set(two.index))
-        items = run.results[model, new, "crows-pairs"].items
-        clusters = items.drop_duplicates("item").set_index("item").cluster.loc[shared]
-        labels = np.array([float(run.agreement[i] >= MAJORITY) for i in shared])
-        scores = (one.loc[shared].to_numpy(), two.loc[shared].to_numpy())
-        gap = auc_difference(labels, *scores, clusters.to_numpy(str))
-        return positive(paper, gap, "area greater by")
+            return Finding(MASKS, ABSENT)
+        return positive(_area_gap(run, model, old, new), "area greater by")
 
     return check
+
+
+def _not_always(run: Run, model: str) -> Finding:
+    """CPS has a smaller area than SSS on some model."""
+    masked = [m for m in run.models if not run.causal(m)]
+    if len(masked) < 2:
+        return Finding("at least two models are needed", SEVERAL)
+    gaps = [_area_gap(run, m, "sss", "cps") for m in masked]
+    smaller, greater = sum(g.high < 0 for g in gaps), sum(g.low > 0 for g in gaps)
+    word = HOLDS if smaller else FAILS if greater == len(gaps) else OPEN
+    return Finding(f"greater in {greater}, smaller in {smaller} of {len(gaps)} models", word)
 
 
 def _margins(result: Result) -> pd.Series:
@@ -187,67 +273,106 @@ def _margins(result: Result) -> pd.Series:
     return (table[STEREOTYPE] - table[ANTISTEREOTYPE]).dropna()
 
 
-def _frequent(run: Run, model: str) -> Finding:
+def _stated_ranks(run: Run) -> Stated:
+    values = list(run.values["table2"].values())
     printed = frequency.overall_p(frequency.printed_strata())
-    stated = run.values["table2"].values()
-    lower = sum(a < d for a, d in stated)
-    paper = f"lower mean ranks in {lower} of {len(stated)} bias types; p of its order {printed:.3f}"
+    lower = sum(a < d for a, d in values)
+    text = f"lower mean ranks in {lower} of {len(values)} bias types; p of its order {printed:.3f}"
+    return Stated(text, OPEN if printed >= SURE else HOLDS)
+
+
+def _frequent(run: Run, model: str) -> Finding:
     if run.counts is None:
-        return Finding(paper, "no corpus was given (--corpus)", "needs a corpus")
+        return Finding("no corpus was given (--corpus)", "needs a corpus")
     p = frequency.overall_p(frequency.strata(run.counts))
     ranks = frequency.ranks(run.counts)
     higher = int((ranks.advantaged < ranks.disadvantaged).sum())
     most = 2 * higher > len(ranks)
     word = OPEN if p >= SURE else HOLDS if most else FAILS
-    return Finding(paper, f"lower mean ranks in {higher} of {len(ranks)} bias types", word, p)
+    return Finding(f"lower mean ranks in {higher} of {len(ranks)} bias types", word, p)
 
 
+ACCURACY = "Token Prediction Accuracy, Table 1"
+FREQUENCY, MEANING = "Word Frequency and Social Biases", "Meaningful Associations and AUL, Table 4"
+SCORES, PEOPLE = "Biases in MLMs, Table 5", "Biases in MLMs, Figure 1"
 CLAIMS = (
     Claim(
         "AUL predicts the tokens it asks for more often than CPS does",
-        "Token Prediction Accuracy, Table 1",
+        ACCURACY,
+        _rise("table1", 0, 1),
         _accuracy("cps", "crows-pairs"),
     ),
+    Claim("... and than SSS does", ACCURACY, _rise("table1", 2, 3), _accuracy("sss", "stereoset")),
     Claim(
-        "... and than SSS does",
-        "Token Prediction Accuracy, Table 1",
-        _accuracy("sss", "stereoset"),
+        "SSS's accuracy is the lowest: below that of CPS",
+        ACCURACY,
+        _rise("table1", 2, 0),
+        _low_sss,
     ),
-    Claim("SSS's accuracy is the lowest: below that of CPS", "Token Prediction Accuracy", _low_sss),
     Claim(
         "Words of advantaged groups are more frequent",
-        "Word Frequency and Social Biases, Table 2",
+        f"{FREQUENCY}, Table 2",
+        _stated_ranks,
         _frequent,
     ),
     Claim(
+        "With all tokens masked advantaged groups have higher scores than by AUL",
+        f"{FREQUENCY}, Table 3",
+        *_one_side(0, 1),
+    ),
+    Claim("... and disadvantaged groups lower ones", f"{FREQUENCY}, Table 3", *_one_side(1, -1)),
+    Claim(
         "Advantaged and disadvantaged groups differ less by AUL than with all tokens masked",
-        "Word Frequency and Social Biases, Table 3",
-        _gap("aul", 1),
+        f"{FREQUENCY}, Table 3",
+        _stated_gap(1),
+        _gap("aul"),
     ),
-    Claim("... and less by AULA", "Word Frequency and Social Biases, Table 3", _gap("aula", 2)),
+    Claim("... and less by AULA", f"{FREQUENCY}, Table 3", _stated_gap(2), _gap("aula")),
     Claim(
-        "AUL reads meaning: its accuracy falls where the tokens are shuffled",
-        "Meaningful Associations and AUL, Table 4",
-        _dropped,
-    ),
-    Claim("All measures find biases in the model", "Biases in MLMs, Table 5", _all_biased),
-    Claim(
-        "CPS overestimates the bias compared to AUL",
-        "Biases in MLMs, Table 5",
-        _overestimates("cps", "crows-pairs"),
+        "AUL reads meaning: its accuracy falls where CrowS-Pairs' tokens are shuffled",
+        MEANING,
+        _drops(0),
+        _dropped("crows-pairs", "shuffled"),
     ),
     Claim(
-        "SSS overestimates the bias compared to AUL",
-        "Biases in MLMs, Table 5",
-        _overestimates("sss", "stereoset"),
+        "... where StereoSet's tokens are shuffled",
+        MEANING,
+        _drops(1),
+        _dropped("stereoset", "shuffled"),
+    ),
+    Claim(
+        "... and in StereoSet's unrelated sentences",
+        MEANING,
+        _drops(2),
+        _dropped("stereoset", "unrelated"),
+    ),
+    Claim("All measures find biases in the model", SCORES, _stated_scores, _all_biased),
+    *(
+        Claim(
+            f"{old.upper()} overestimates the bias compared to {new.upper()}",
+            SCORES,
+            *_overestimates(old, new, data),
+        )
+        for old, data in (("cps", "crows-pairs"), ("sss", "stereoset"))
+        for new in ("aul", "aula")
     ),
     *(
         Claim(
             f"{new.upper()} agrees with people better than {old.upper()}",
-            "Biases in MLMs, Figure 1",
+            PEOPLE,
+            _pictured,
             _agrees(new, old),
         )
-        for new in ("aul", "aula")
-        for old in ("cps", "sss")
+        for new, old in (
+            *((new, old) for new in ("aul", "aula") for old in ("cps", "sss")),
+            ("aula", "aul"),
+        )
+    ),
+    Claim(
+        "CPS does not agree with people better than SSS in all models",
+        PEOPLE,
+        lambda run: Stated("the text says so"),
+        _not_always,
+        several=True,
     ),
 )

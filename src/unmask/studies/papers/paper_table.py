@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from unmask.errors import UnmaskError
+from unmask.options import Spec
 from unmask.reports.html.study_page import Table
 from unmask.types import Estimate, Result
 
@@ -65,6 +67,16 @@ class PaperTable:
 def by_tags(results: Iterable[Result], *tags: str) -> Found:
     """Results by the values of some of their tags."""
     return {tuple(r.spec.tags[t] for t in tags): r for r in results}
+
+
+def reported(*tags: str) -> tuple[dict[str, str], Callable[[Spec, UnmaskError], None]]:
+    """What could not be scored, by the values of some tags, and what notes it."""
+    skipped: dict[str, str] = {}
+
+    def failed(spec: Spec, error: UnmaskError) -> None:
+        skipped[", ".join(str(spec.tags[k]) for k in tags)] = str(error)
+
+    return skipped, failed
 
 
 def row(

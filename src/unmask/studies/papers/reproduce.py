@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from unmask.answer.fitness import unproven_models
 from unmask.data.packaged import published
 from unmask.errors import ModelError
 from unmask.flow.loading import loaded, look_up
@@ -15,6 +16,7 @@ from unmask.studies.papers import claims, husse2022, kaneko2022, thys2025
 from unmask.studies.papers.husse2022_tables import HUB, LPBS_MODEL
 from unmask.studies.papers.request import Request
 from unmask.support.registry import Registry
+from unmask.types import Result
 
 ELMO = "ELMo"
 
@@ -40,11 +42,23 @@ def reproduce(paper: str, models: Sequence[str | Model], folder: Path, request: 
     study_made: Study = study.run(ready, request)
     answer = [claims.summary(t.frame.to_dict("records")) for t in study_made.tables if t.first]
     skipped = {**failed, **study_made.skipped}
-    study_made = replace(study_made, skipped=skipped, answer=answer)
+    remarks = [*study_made.remarks, *_doubts(study_made.results)]
+    study_made = replace(study_made, skipped=skipped, answer=answer, remarks=remarks)
     if study_made.results:
         save(study_made.results, folder, request.command)
     write(study_made, folder)
     return study_made
+
+
+def _doubts(results: Sequence[Result]) -> list[str]:
+    """What speaks against the networks themselves: their numbers may mean nothing."""
+    out = [f"{model}: {why}." for model, why in unproven_models(results, words=True).items()]
+    for model in dict.fromkeys(r.model for r in results if not r.fitness.fit):
+        some = [r for r in results if r.model == model]
+        unfit = [r for r in some if not r.fitness.fit]
+        why = "; ".join(dict.fromkeys(reason for r in unfit for reason in r.fitness.reasons))
+        out.append(f"{model}: {len(unfit)} of {len(some)} results are unfit for a verdict: {why}.")
+    return out
 
 
 def _loaded(

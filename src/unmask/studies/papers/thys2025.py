@@ -27,6 +27,7 @@ from unmask.studies.papers.paper_table import (
     by_tags,
     deviation,
     frame,
+    reported,
     row,
 )
 from unmask.studies.papers.request import Request
@@ -97,7 +98,8 @@ def run(models: Sequence[Model], request: Request) -> Study:
             "the published values, which are of all items."
         )
     asked = specs(models, words, request.quick) if models else []
-    evaluated = evaluate(asked, request.options)
+    skipped, failed = reported("model", "measure", "data")
+    evaluated = evaluate(asked, request.options, failed)
     every = by_tags(evaluated, "model", "measure", "data")
     by_model = {
         m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models
@@ -112,9 +114,10 @@ def run(models: Sequence[Model], request: Request) -> Study:
             "the correlations between measures."
         )
     own, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
-    claimed = Claimed(values, scores, {m.name: size_of(m) for m in models})
+    causal = frozenset(left_to_right)
+    claimed = Claimed(values, scores, {m.name: size_of(m) for m in models}, causal)
     tables = [
-        *([claims.table(CLAIMS, claimed, [_named(models)])] if models else []),
+        *([claims.table(CLAIMS, claimed, [m.name for m in models])] if models else []),
         _table1(values, models),
         _table2(),
         _table3(),
@@ -125,12 +128,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
     ]
     title = "Model size and gender bias (thys2025)"
     shown = [*figures.sizes(values, scores, models), figures.correlations(values), *drawn]
-    return Study(title, tables, shown, remarks, results=evaluated)
-
-
-def _named(models: Sequence[Model]) -> str:
-    """Whom the claims are held against: a model, or all of them together."""
-    return models[0].name if len(models) == 1 else f"all {len(models)} models"
+    return Study(title, tables, shown, remarks, skipped, evaluated)
 
 
 def _seat() -> tuple[list[Any], list[str]]:
@@ -162,7 +160,7 @@ def _shift(estimate: Estimate) -> Estimate:
 
 
 def _scores(results: Found, variants: Mapping[str, str] = MappingProxyType({})) -> Scores:
-    """The columns of Table 4; score - 50 where 50 is neutral.
+    """The columns of Table 4 that could be scored; score - 50 where 50 is neutral.
 
     By the definitions, or by the `variants` of a measure that a model has.
     """
@@ -174,18 +172,21 @@ def _scores(results: Found, variants: Mapping[str, str] = MappingProxyType({})) 
     def some(measure: str) -> list[Result]:
         return [r for (m, _), r in results.items() if m == named(measure)]
 
-    def one(measure: str, data: str) -> Result:
-        return results[named(measure), data] if some(measure) else results["ll", data]
+    def one(measure: str, data: str) -> Result | None:
+        return results.get((named(measure), data) if some(measure) else ("ll", data))
 
     cat = one("cat", TRIPLETS)
+    shares = {
+        "CAT": cat,
+        "CrowS-Pairs": one("cps", PAIRS),
+        "AUL-cp": one("aul", PAIRS),
+        "AUL-ss": one("aul", TRIPLETS),
+    }
+    effects = {"SEAT": some("s-seat"), "LPBS": some("lpbs")}
     return {
-        "SEAT": _mean(some("s-seat")),
-        "LPBS": _mean(some("lpbs")),
-        "CAT": _shift(cat.overall),
-        "lms": cat.extras["lms"],
-        "CrowS-Pairs": _shift(one("cps", PAIRS).overall),
-        "AUL-cp": _shift(one("aul", PAIRS).overall),
-        "AUL-ss": _shift(one("aul", TRIPLETS).overall),
+        **{name: _mean(tests) for name, tests in effects.items() if tests},
+        **{name: _shift(r.overall) for name, r in shares.items() if r is not None},
+        **({"lms": cat.extras["lms"]} if cat is not None else {}),
     }
 
 
@@ -349,7 +350,9 @@ def _own_correlations(
         return [], []
     columns = {"size": np.array([size_of(m) for m in models])}
     columns |= {
-        n: np.array([scores[m.name][n].value for m in models]) for n in scores[models[0].name]
+        n: np.array([scores[m.name][n].value for m in models])
+        for n in scores[models[0].name]
+        if all(n in scores[m.name] for m in models)
     }
     title = "Figure 3 on the models of this run"
     drawn = heat_map("correlations-own", title, pd.DataFrame(columns).corr(), "Pearson's r")

@@ -1,6 +1,6 @@
 """Model Size and Gender Bias (Thys 2025): its claims, which are about several models at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,23 +15,49 @@ from unmask.studies.papers.claims import (
     SEVERAL,
     Claim,
     Finding,
+    Stated,
     interval,
     positive,
+    within,
 )
 from unmask.studies.papers.thys2025_figures import Scores, line_of
-from unmask.types import Estimate
+from unmask.types import Estimate, Floats
 
 OTHERS = ("LPBS", "CrowS-Pairs", "AUL-cp", "AUL-ss")
 BIAS = ("SEAT", "LPBS", "CAT", "CrowS-Pairs", "AUL-cp", "AUL-ss")
+SIZE = "size"
+ALIKE, STRONG = 0.5, 0.7  # of a correlation
 FEWEST = 4  # models that a correlation needs
 
 
 class Run(NamedTuple):
-    """The paper's numbers, and of this run scores and sizes by model."""
+    """The paper's numbers, and of this run scores and sizes by model.
+
+    A `causal` model has its likelihood in place of several measures: it is compared with itself in
+    another size alone.
+    """
 
     values: Any
     scores: Mapping[str, Scores]
     sizes: Mapping[str, float]
+    causal: frozenset[str] = frozenset()
+
+    def columns(self, names: Sequence[str]) -> dict[str, Floats]:
+        """Columns of this run over the models that hide words [models]."""
+        models = [m for m in self.scores if m not in self.causal]
+        out = {n: np.array([self.scores[m][n].value for m in models]) for n in names if n != SIZE}
+        return out | ({SIZE: np.array([self.sizes[m] for m in models])} if SIZE in names else {})
+
+    def printed(self, names: Sequence[str]) -> dict[str, Floats]:
+        """Columns of the paper's Table 4, and its sizes [models]."""
+        table = self.values["table4"]
+        out = {
+            n: np.array([row[self.values["columns"].index(n)] for row in table.values()], float)
+            for n in names
+            if n != SIZE
+        }
+        sizes = np.array([self.values["sizes"][m] for m in table], float)
+        return out | ({SIZE: sizes} if SIZE in names else {})
 
     def families(self) -> dict[str, list[str]]:
         """The models of each family from the smallest to the largest, where it has two sizes."""
@@ -40,7 +66,7 @@ class Run(NamedTuple):
             by_line.setdefault(line_of(model), []).append(model)
         return {line: models for line, models in by_line.items() if len(models) > 1}
 
-    def stated(self, column: str) -> dict[str, float]:
+    def changes(self, column: str) -> dict[str, float]:
         """By family how far the paper's score rises from base to large."""
         place = self.values["columns"].index(column)
         by_line: dict[str, list[float]] = {}
@@ -68,21 +94,25 @@ def _signs(changes: Mapping[str, float]) -> str:
     return "; ".join(f"{line} {v:+.2f}" for line, v in changes.items())
 
 
-def _moves(column: str, sign: int) -> Any:
+def _moves(column: str, sign: int) -> tuple[Any, Any]:
     """A claim that a score rises (or falls) with size in every family."""
 
+    def paper(run: Run) -> Stated:
+        changes = run.changes(column)
+        word = HOLDS if min(sign * v for v in changes.values()) > 0 else FAILS
+        return Stated(_signs(changes), word)
+
     def check(run: Run, model: str) -> Finding:
-        paper = _signs(run.stated(column))
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if not rises:
-            return Finding(paper, "no two sizes of one model are in this run", SEVERAL)
+            return Finding("no two sizes of one model are in this run", SEVERAL)
         low, high = (
             [sign * (e.low if sign * s > 0 else e.high) for e in rises.values()] for s in (1, -1)
         )
         word = HOLDS if min(low) > 0 else FAILS if min(high) < 0 else OPEN
-        return Finding(paper, _with_intervals(rises), word)
+        return Finding(_with_intervals(rises), word)
 
-    return check
+    return paper, check
 
 
 def _with_intervals(rises: Mapping[str, Estimate]) -> str:
@@ -91,81 +121,157 @@ def _with_intervals(rises: Mapping[str, Estimate]) -> str:
     )
 
 
-def _no_pattern(column: str) -> Any:
+def _no_pattern(column: str) -> tuple[Any, Any]:
     """A claim that a score neither rises nor falls in every family."""
 
+    def paper(run: Run) -> Stated:
+        changes = run.changes(column)
+        return Stated(_signs(changes), FAILS if abs(_balance(changes)) == len(changes) else HOLDS)
+
     def check(run: Run, model: str) -> Finding:
-        paper = _signs(run.stated(column))
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if len(rises) < 2:
-            return Finding(paper, "two sizes of at least two models are needed", SEVERAL)
+            return Finding("two sizes of at least two models are needed", SEVERAL)
         up = [e.low > 0 for e in rises.values()]
         down = [e.high < 0 for e in rises.values()]
         word = HOLDS if any(up) and any(down) else FAILS if all(up) or all(down) else OPEN
-        return Finding(paper, _with_intervals(rises), word)
+        return Finding(_with_intervals(rises), word)
 
-    return check
+    return paper, check
+
+
+def _balance(changes: Mapping[str, float]) -> int:
+    """Rises less falls."""
+    return int(sum(np.sign(v) for v in changes.values()))
+
+
+MOST = len(BIAS) // 2 + 1
+
+
+def _stated_majority(run: Run) -> Stated:
+    changes = {line: [run.changes(c)[line] for c in BIAS] for line in run.changes("CAT")}
+    counts = {k: (sum(x > 0 for x in v), sum(x < 0 for x in v)) for k, v in changes.items()}
+    text = "; ".join(f"{k}: {up} rise and {down} fall" for k, (up, down) in counts.items())
+    most = any(max(both) >= MOST for both in counts.values())
+    return Stated(f"{text}, of {len(BIAS)}", FAILS if most else HOLDS)
 
 
 def _majority(run: Run, model: str) -> Finding:
-    """No family rises, or falls, in most measures."""
-    counts = {line: sum(run.stated(c)[line] > 0 for c in BIAS) for line in run.stated("CAT")}
-    paper = "; ".join(f"{line}: {n} of {len(BIAS)} rise" for line, n in counts.items())
+    """No family rises, or falls, in most measures; a causal one has `ll` but once on a set."""
     here, words = [], []
     for line, models in run.families().items():
-        rises = [_rise(run, c, models) for c in BIAS]
+        measures = [c for c in BIAS if c != "AUL-cp" or not run.causal & set(models)]
+        rises = [_rise(run, c, models) for c in measures]
         up, down = sum(e.low > 0 for e in rises), sum(e.high < 0 for e in rises)
-        here.append(f"{line}: {up} rise and {down} fall, of {len(BIAS)}")
-        most = len(BIAS) // 2 + 1
-        sure = up >= len(BIAS) - most + 1 and down >= len(BIAS) - most + 1
+        here.append(f"{line}: {up} rise and {down} fall, of {len(measures)}")
+        most = len(measures) // 2 + 1
+        sure = up >= len(measures) - most + 1 and down >= len(measures) - most + 1
         words.append(FAILS if max(up, down) >= most else HOLDS if sure else OPEN)
     if not words:
-        return Finding(paper, "no two sizes of one model are in this run", SEVERAL)
+        return Finding("no two sizes of one model are in this run", SEVERAL)
     word = FAILS if FAILS in words else HOLDS if set(words) == {HOLDS} else OPEN
-    return Finding(paper, "; ".join(here), word)
+    return Finding("; ".join(here), word)
 
 
-def _together(column: str, sign: int) -> Any:
-    """A claim that a bias score and lms go together over models (or against each other)."""
+def _correlated(columns: Mapping[str, Floats]) -> Estimate:
+    one, two = columns.values()
+    return correlation(one, two)
+
+
+FEW = f"at least {FEWEST} models that hide words are needed"
+
+
+def _pair(names: tuple[str, str], judge: Callable[[Estimate], Finding]) -> tuple[Any, Any]:
+    """A claim about the correlation of two columns over models."""
+
+    def paper(run: Run) -> Stated:
+        r = _correlated(run.printed(names))
+        return Stated(f"r = {r.value:.2f} [{r.low:.2f}, {r.high:.2f}], six models", judge(r).word)
 
     def check(run: Run, model: str) -> Finding:
-        table = np.array([run.values["table4"][m] for m in run.values["table4"]], float)
-        place = [run.values["columns"].index(c) for c in (column, "lms")]
-        paper = f"r = {np.corrcoef(table[:, place[0]], table[:, place[1]])[0, 1]:.2f}, six models"
-        if len(run.scores) < FEWEST:
-            return Finding(paper, f"at least {FEWEST} models are needed", SEVERAL)
-        one, two = ([s[c].value for s in run.scores.values()] for c in (column, "lms"))
-        r = correlation(np.array(one), np.array(two))
-        turned = r if sign > 0 else _turned(r)
-        return positive(paper, turned, "r" if sign > 0 else "-r")
+        columns = run.columns(names)
+        if len(columns[names[0]]) < FEWEST:
+            return Finding(FEW, SEVERAL)
+        return judge(_correlated(columns))
 
-    return check
+    return paper, check
+
+
+def _together(column: str, sign: int) -> tuple[Any, Any]:
+    """A claim that a bias score and lms go together over models (or against each other)."""
+    return _pair(
+        (column, "lms"),
+        lambda r: positive(r, "r") if sign > 0 else positive(_turned(r), "-r"),
+    )
+
+
+def _agreement(columns: Mapping[str, Floats]) -> Estimate:
+    """The mean correlation of measures over models, with the interval of the jackknife."""
+    table = np.stack(list(columns.values()))
+    upper = np.triu_indices(len(table), 1)
+
+    def mean(some: Floats) -> float:
+        return float(np.asarray(np.corrcoef(some))[upper].mean())
+
+    count = table.shape[1]
+    left = np.array([mean(np.delete(table, k, 1)) for k in range(count)])
+    variance = (count - 1) / count * float(((left - left.mean()) ** 2).sum())
+    return interval(mean(table), Variance(variance, count - 1), count, "jackknife over models")
+
+
+def _stated_agreement(run: Run) -> Stated:
+    r = _agreement(run.printed(BIAS))
+    return Stated(f"mean r of two measures = {r.value:.2f}", HOLDS if r.value < ALIKE else FAILS)
+
+
+def _disagree(run: Run, model: str) -> Finding:
+    columns = run.columns(BIAS)
+    if len(columns[BIAS[0]]) < FEWEST:
+        return Finding(FEW, SEVERAL)
+    r = _agreement(columns)
+    word = HOLDS if r.high < ALIKE else FAILS if r.low > ALIKE else OPEN
+    return Finding(f"mean r of two measures {r.value:.2f} [{r.low:.2f}, {r.high:.2f}]", word)
 
 
 def _turned(r: Estimate) -> Estimate:
     return Estimate(-r.value, -r.high, -r.low, r.level, r.method, r.n, r.ideal, r.p, r.se)
 
 
-def _columns(names: Sequence[str]) -> tuple[Claim, ...]:
-    return tuple(
-        Claim(
-            f"{n} neither rises in every family nor falls in every family",
-            "5.1, Figure 1",
-            _no_pattern(n),
-        )
-        for n in names
+SIZES, CORRELATIONS = "5.1, Figure 1", "5.3, Figure 3"
+CLAIMS = tuple(
+    Claim(text, where, paper, check, several=True)
+    for text, where, (paper, check) in (
+        ("CAT's bias score rises with size in every family", SIZES, _moves("CAT", 1)),
+        ("SEAT's bias score falls with size in every family", SIZES, _moves("SEAT", -1)),
+        *(
+            (f"{n} neither rises in every family nor falls in every family", SIZES, _no_pattern(n))
+            for n in OTHERS
+        ),
+        (
+            "No family rises, or falls, by most of the measures",
+            "5.1",
+            (_stated_majority, _majority),
+        ),
+        ("The language modelling score rises with size", "5.2, Figure 2", _moves("lms", 1)),
+        (
+            "Size and the language modelling score are not strongly correlated",
+            "5.2, Figure 3",
+            _pair((SIZE, "lms"), lambda r: within(r, STRONG, "r")),
+        ),
+        ("CAT's bias and language modelling scores go together", CORRELATIONS, _together("CAT", 1)),
+        ("CrowS-Pairs and it go together", CORRELATIONS, _together("CrowS-Pairs", 1)),
+        ("LPBS and it go together", CORRELATIONS, _together("LPBS", 1)),
+        ("SEAT goes against the language modelling score", CORRELATIONS, _together("SEAT", -1)),
+        ("AUL on StereoSet goes against it", CORRELATIONS, _together("AUL-ss", -1)),
+        (
+            "AUL on CrowS-Pairs does neither",
+            CORRELATIONS,
+            _pair(("AUL-cp", "lms"), lambda r: within(r, ALIKE, "r")),
+        ),
+        (
+            "The measures do not agree with each other",
+            CORRELATIONS,
+            (_stated_agreement, _disagree),
+        ),
     )
-
-
-CLAIMS = (
-    Claim("CAT's bias score rises with size in every family", "5.1, Figure 1", _moves("CAT", 1)),
-    Claim("SEAT's bias score falls with size in every family", "5.1, Figure 1", _moves("SEAT", -1)),
-    *_columns(OTHERS),
-    Claim("No family rises, or falls, by most of the measures", "5.1", _majority),
-    Claim("The language modelling score rises with size", "5.2, Figure 2", _moves("lms", 1)),
-    Claim("CAT's bias and language modelling scores go together", "5.3", _together("CAT", 1)),
-    Claim("CrowS-Pairs and it go together", "5.3", _together("CrowS-Pairs", 1)),
-    Claim("LPBS and it go together", "5.3", _together("LPBS", 1)),
-    Claim("SEAT goes against the language modelling score", "5.3", _together("SEAT", -1)),
-    Claim("AUL on StereoSet goes against it", "5.3", _together("AUL-ss", -1)),
 )

@@ -32,7 +32,7 @@ def sizes(values: Any, scores: Mapping[str, Scores], models: Sequence[Model]) ->
             line = {"measure": name, "family": line_of(m), "model": m}
             line |= {"size": values["sizes"][m], "score": values["table4"][m][i]}
             rows.append({**line, "low": None, "high": None, "sort": "published"})
-        for model in models:
+        for model in (m for m in models if name in scores[m.name]):
             e = scores[model.name][name]
             line = {"measure": name, "family": f"{line_of(model.name)} (measured)"}
             line |= {"model": model.name, "size": size_of(model), "score": e.value}
