@@ -8,14 +8,20 @@ import pytest
 
 import unmask
 from conftest import tiny
+from simulation import pairs
+from simulation.answers import of_factors, result
 from unmask.api import run
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
 from unmask.flow import external_scores
 from unmask.flow.results import preferences
 from unmask.options import Resampling
+from unmask.reports.difference_words import explained, told
 from unmask.stats.multiplicity import corrected
 from unmask.studies import compare as comparing
+from unmask.studies.bias_type_differences import compare_by_bias_type
+from unmask.studies.contrast import paired_runs
+from unmask.types import Results
 
 FILES = {
     "bert": "bert-base-cased_BertNextSentence_BertLM",
@@ -131,3 +137,68 @@ def test_a_margin_has_the_unit_of_the_measure(tmp_path):
             comparing.compare(words, margin=margin)
     with pytest.raises(unmask.UnmaskError, match="between 0 and 2"):
         comparing.compare(words, margin="3d")
+
+
+# ---------------------------------------------------------------- factors, and what changed
+
+
+def factor_runs(*biases):
+    """Results of `trait` on the same items, with these mean log factors."""
+    columns = pairs.grid(3, 4, 8, 2)
+    rng = np.random.default_rng(4)
+    base = pairs.margins(rng, columns, pairs.Liking(template=0.0), 0.0)
+    return [
+        of_factors(result(columns, base + bias, "trait", f"m{k}")) for k, bias in enumerate(biases)
+    ]
+
+
+def test_factors_are_compared_as_factors_and_not_as_shares_of_pairs():
+    """1.2 times as likely before and 1.62 after: a factor of 1.35, in logarithms."""
+    one, two = factor_runs(np.log(1.2), np.log(1.62))
+    assert one.compared == "factor"
+    paired = paired_runs([one, two])
+    change = paired.difference([0], [1])
+    assert np.exp(change.value) == pytest.approx(1.35, rel=0.02)
+    assert change.low <= change.value <= change.high
+    assert paired.scores == pytest.approx([one.overall.value, two.overall.value], abs=0.02)
+    bias = paired.bias()
+    assert (bias.first, bias.second) == pytest.approx(tuple(paired.scores), abs=0.05)
+    assert bias.worse(0.0) < 0.05
+    back = paired_runs([two, one]).difference([0], [1])
+    assert (back.value, back.low) == pytest.approx((-change.value, -change.high))
+    frame, _ = comparing.compare([Results([one]), Results([two])])
+    assert frame.difference.iloc[0] == pytest.approx(change.value)
+    by_type = compare_by_bias_type([Results([one]), Results([two])])
+    assert (by_type.verdict == "more stereotyped").any()
+    assert "times" in told(frame, by_type)[0]
+    assert "%" not in told(frame, by_type)[0]
+
+
+def test_the_same_factor_twice_is_no_change():
+    one, two = factor_runs(0.2, 0.2)
+    change = paired_runs([one, two]).difference([0], [1])
+    assert (change.value, change.low, change.high, change.p) == (0.0, 0.0, 0.0, 1.0)
+    assert paired_runs([one, two]).bias().no_worse(0.1) < 0.05
+
+
+def test_less_stereotype_is_told_from_less_knowledge():
+    def said(verdict, control, p):
+        frame = pd.DataFrame(
+            [
+                {"first": "a", "second": "b", "measure": "trait", "data": "bundled-2:positive"}
+                | {"compared": "factor", "difference": control, "low": control - 0.1}
+                | {"high": control + 0.1, "p": p}
+            ]
+        )
+        types = pd.DataFrame(
+            [{"first": "a", "second": "b", "bias_type": "age", "verdict": verdict, "main": True}]
+        )
+        return explained(frame, types)[0]
+
+    closer, none = "closer to fair", "no difference shown"
+    assert said(closer, 0.0, 0.9).startswith("b is less stereotyped, and no loss of knowledge")
+    assert "part of the change may be damage" in said(closer, -0.5, 0.001)
+    assert said(none, -0.5, 0.001).startswith("b knows less than a, and no change of a stereotype")
+    assert said(none, 0.0, 0.9).startswith("No loss of knowledge is shown between a and b")
+    assert said("more stereotyped", -0.5, 0.001).startswith("b knows less than a (")
+    assert "positive control times 0.61 [0.55, 0.67]" in said(none, -0.5, 0.001)

@@ -7,6 +7,7 @@ import pandas as pd
 from unmask.answer.answer import OVERALL
 from unmask.answer.scales import SCALES
 from unmask.reports.columns import SURE, Column, p_value, words
+from unmask.stats.multiplicity import corrected
 
 NAMED = 3  # differences of a pair of models that are told in full
 PAIRS = 6  # pairs of models that are told; the table has all
@@ -24,6 +25,14 @@ PHRASES = {
     HIGHER: "leans more towards the stereotype than",
     LOWER: "leans less towards the stereotype than",
 }
+
+
+def told(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
+    """What a comparison says: bias types first, then whether knowledge went with them, then scores.
+
+    `frame` is that of `compare`, `bias_types` that of `compare_by_bias_type`.
+    """
+    return [*by_bias_type(bias_types), *explained(frame, bias_types), *sentences(frame)]
 
 
 def by_bias_type(frame: pd.DataFrame) -> list[str]:
@@ -112,6 +121,74 @@ def sentences(frame: pd.DataFrame) -> list[str]:
         other = "other " if out else ""
         return [*out, f"No difference is shown between the models of {len(alike)} {other}pairs."]
     return out + alike
+
+
+def explained(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
+    """Whether a change is less stereotype or less knowledge: one sentence for each two models.
+
+    Knowledge is the positive control (what follows from a word's meaning) and lms, of CAT where it
+    was run; both are corrected together (Holm). Word preference is told beside it.
+    """
+    out = []
+    for (first, second), part in _pairs(frame):
+        known = _knowledge(part)
+        if not known:
+            continue
+        p_values = corrected([p for _, _, p in known])
+        sure = [
+            (text, sign) for (text, sign, _), p in zip(known, p_values, strict=True) if p <= SURE
+        ]
+        lost, won = ([text for text, sign in sure if sign == s] for s in (-1, 1))
+        verdicts = _verdicts(bias_types, first, second)
+        less = CLOSER in verdicts
+        if less and lost:
+            said = f"{second} is less stereotyped, and knows less: part of the change may be damage"
+        elif less:
+            said = f"{second} is less stereotyped, and no loss of knowledge is shown"
+        elif lost:
+            said = f"{second} knows less than {first}"
+            said += "" if verdicts - {NONE} else ", and no change of a stereotype is shown"
+        else:
+            said = f"no loss of knowledge is shown between {first} and {second}"
+        said = said[:1].upper() + said[1:] if said.startswith("no ") else said
+        facts = "; ".join([*lost, *won] or [text for text, _, _ in known])
+        out.append(f"{said} ({facts}{_word_preference(part)}).")
+    return out[:PAIRS]
+
+
+def _verdicts(bias_types: pd.DataFrame, first: str, second: str) -> set[str]:
+    if bias_types.empty:
+        return set()
+    some = bias_types[(bias_types["first"] == first) & (bias_types.second == second)]
+    return set(some[some.main].verdict)
+
+
+def _knowledge(part: pd.DataFrame) -> list[tuple[str, int, float]]:
+    """What shows knowledge: how it changed, in which direction, and p."""
+    out = []
+    controls = part[part.data.astype(str).str.endswith(":positive") & part.p.notna()]
+    for row in controls.to_dict("records"):
+        change = SCALES[row["compared"]].change(row["difference"], row["low"], row["high"])
+        out.append((f"positive control {change}", _sign(row["difference"]), float(row["p"])))
+    if "lms" in part and part.lms_p.notna().any():
+        some = part[part.lms_p.notna()]
+        row = (some[some.measure == "cat"] if (some.measure == "cat").any() else some).iloc[0]
+        before, after = row["lms_before"], row["lms_before"] + row["lms"]
+        out.append((f"lms {before:.1f} to {after:.1f}", _sign(row["lms"]), float(row["lms_p"])))
+    return out
+
+
+def _sign(value: float) -> int:
+    return 1 if value > 0 else -1
+
+
+def _word_preference(part: pd.DataFrame) -> str:
+    """The preference for a group's word itself, before and after."""
+    if "word_preference" not in part or not part.word_preference.notna().any():
+        return ""
+    row = part[part.word_preference.notna()].iloc[0]
+    before, after = row["word_preference_before"], row["word_preference"]
+    return f"; word preference {before:.0f} to {after:.0f} pp by {row['measure']}"
 
 
 def _counted(count: int, what: str = "") -> str:

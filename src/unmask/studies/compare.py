@@ -205,6 +205,9 @@ def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling)
     macro = a.settings.get("average") == "macro"
     margins = runs.margins()
     finite = np.isfinite(margins[1] - margins[0])
+    if all("word_preference" in r.extras for r in (a, b)):
+        before, after = (r.extras["word_preference"].value for r in (a, b))
+        details |= {"word_preference_before": before, "word_preference": after}
     if finite.any():
         design = runs.design.chosen(finite)
         change = Margins(margins[1][finite] - margins[0][finite], design)
@@ -220,6 +223,7 @@ def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling)
             lms[0], lms[1], runs.design, macro=macro, scale=100.0, resampling=resampling
         )
         details |= {"lms": e.value, "lms_low": e.low, "lms_high": e.high, "lms_p": e.p}
+        details["lms_before"] = a.extras["lms"].value if "lms" in a.extras else math.nan
         if "icat" in a.extras and "icat" in b.extras:
             details["icat"] = b.extras["icat"].value - a.extras["icat"].value
     return details

@@ -72,7 +72,10 @@ def paired_runs(
         raise DataError(f"{first.title} was scored in two ways ({kinds}).")
     if all("statistic" in r.settings for r in results):
         return _Statistics(results, category, resampling)
-    if scale_of(first).paired:
+    scale = scale_of(first)
+    if scale.paired and scale.is_factor:
+        return _PairedFactors(results, category, resampling)
+    if scale.paired:
         return PairedShares(results, category, adjusted, resampling)
     return _Effects(results, resampling)
 
@@ -127,8 +130,8 @@ class PairedShares:
         self.values = np.array(
             [self._answers(r, t) for r, t in zip(results, self.tables, strict=True)]
         )
-        macro = first.settings.get("average") == "macro"
-        self.weight, _ = weights_of(self.design, chosen, macro)
+        self.chosen, self.macro = chosen, first.settings.get("average") == "macro"
+        self.weight, _ = weights_of(self.design, chosen, self.macro)
         self.scores = (100 * self.values @ self.weight).tolist()
 
     def _answers(self, result: Result, table: pd.DataFrame) -> Floats:
@@ -157,6 +160,34 @@ class PairedShares:
         first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
         paired = PairedAnswers(first, second, self.design, self.adjusted)
         return paired.bias(self.weight, self.resampling)
+
+
+class _PairedFactors:
+    """How much likelier a trait becomes by its group's word: margins of all runs [runs, items]."""
+
+    def __init__(self, results: Sequence[Result], category: str, resampling: Resampling) -> None:
+        self.shares, self.resampling = PairedShares(results, category, True, resampling), resampling
+        self.names, self.unpaired = self.shares.names, self.shares.unpaired
+        self.values = np.array(self.shares.margins())
+        self.scores = [self._mean(v).value for v in self.values]
+
+    def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
+        """In the logarithm of the factor."""
+        first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
+        return self._mean(second - first)
+
+    def bias(self) -> Bias:
+        """In the logarithm of the factor."""
+        first, second = self.values[:2]
+        return Bias(self._mean(second - first), self._mean(second + first))
+
+    def _mean(self, values: Floats) -> Estimate:
+        margins = Margins(values, self.shares.design)
+        chosen = self.shares.chosen[margins.known]
+        found = margins.fit.estimate(chosen, self.shares.macro, self.resampling, margins.unit)
+        if values[margins.known].any():
+            return found
+        return replace(found, low=0.0, high=0.0, p=1.0)  # the same in both runs
 
 
 def _adjusted_name(category: str) -> str:

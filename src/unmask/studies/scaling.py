@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.scales import SCALES, scale_of
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.reports.results import gather
@@ -72,7 +73,7 @@ def scaling(
             continue  # no family has two sizes
         paired = paired_runs(some, adjusted=True, resampling=resampling)
         table = _table(some, paired.scores, facts)
-        tables.append(table)
+        tables.append(table.assign(score=table.score.map(scale_of(some[0]).show)))
         slopes.append(_slopes(some[0], table, resampling))
     if not slopes:
         raise DataError(
@@ -160,9 +161,18 @@ def _as_row(head: str, estimate: Estimate) -> dict[str, Any]:
 
 
 def _sentence(row: Mapping[str, Any]) -> str:
-    unit = {"preference": " pp"}.get(str(row["compared"]), "")
-    span = "" if row["low"] != row["low"] else f" [{row['low']:+.2f}, {row['high']:+.2f}]"
-    what = {GROWS: "grows with size", FALLS: "falls with size", OPEN: "no trend is shown"}
-    head = f"{row['measure']} on {row['data']}: {what[row['verdict']]}"
-    text = f"{head} ({row['slope']:+.2f}{unit}{span} with each doubling, p = {row['p']:.3f}"
-    return f"{text}, {row['models']} models in {row['families']} families)."
+    scale = SCALES[row["compared"]]
+    value, low, high = (row[k] for k in ("slope", "low", "high"))
+    change = scale.change(value, low, high, digits=2, unit="pp" if scale.share else "")
+    if low != low:
+        change = change.partition(" [")[0]
+    head = f"{row['measure']} on {row['data']}: {_told(row['verdict'])}"
+    return (
+        f"{head} ({change} with each doubling, p = {row['p']:.3f}, {row['models']} models in "
+        f"{row['families']} families)."
+    )
+
+
+def _told(verdict: str) -> str:
+    """A verdict as the end of a sentence."""
+    return {GROWS: "grows with size", FALLS: "falls with size"}.get(verdict, "no trend is shown")

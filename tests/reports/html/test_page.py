@@ -359,12 +359,13 @@ def test_several_models_open_with_what_differs(tmp_path):
     content = pages.with_differences(Results(both))
     made = html_page.page(content.results, differences=content.differences)
     assert "two leans the other way from one about gender (" in made.differences[0]
-    assert made.differences[1].startswith("two differs from one in 2 overall scores of 2: ")
+    assert made.differences[1].startswith("No loss of knowledge is shown between one and two (lms")
+    assert made.differences[2].startswith("two differs from one in 2 overall scores of 2: ")
     assert [o.model for o in made.openings] == ["one", "two"]
     assert [t.state for o in made.openings for t in o.tiles][:1] == ["found"]
     assert made.openings[1].tiles[0].state == "reversed"
     alike = [replace(r, spec=replace(r.spec, model="three")) for r in both[:2]]
-    by_bias_type, overall = pages.with_differences(Results([*both[:2], *alike])).differences
+    by_bias_type, _, overall = pages.with_differences(Results([*both[:2], *alike])).differences
     assert by_bias_type.startswith(
         "No difference between one and three is shown overall or about gender, "
     )
