@@ -10,6 +10,9 @@ from unmask.answer.answer import OVERALL, Answer, Evidence, answers
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
 
+VERDICTS = ("biased", "reversed", "negligible", "inconclusive")
+READS_SHARE = "the model prefers the stereotype in "
+READS_FACTOR = "a group's word makes its stereotypical traits "
 NAMED = 9  # bias types that a sentence names
 LONGEST = 40  # letters of a bias type's name in sentences and tables
 
@@ -77,6 +80,41 @@ def overall(answer: Answer) -> str:
         "inconclusive": "Inconclusive overall",
     }[answer.verdict]
     return f"{what}: {strength(answer.main)}.{_published(answer)}"
+
+
+def headline(given: Sequence[Answer]) -> str:
+    """The overall verdict in one sentence, or that of the first finding."""
+    warning = unfit_warning(given)
+    overall_ = next((a for a in given if a.bias_type == OVERALL), None)
+    found = next((a for a in given if a.found), None)
+    if warning and not found:
+        return warning[0]
+    if overall_ is not None:
+        scale = overall_.main.scale
+        reads = READS_SHARE if scale.share else READS_FACTOR if scale.paired else ""
+        verdict, _, measured = overall(overall_).partition(" The published")[0].partition(": ")
+        return f"{verdict}: {reads}{measured}"
+    if found is not None:
+        return _finding(found)
+    return "No bias was found." if _all_negligible(given) else "Inconclusive."
+
+
+def beside(given: Sequence[Answer]) -> list[str]:
+    """What belongs to the headline: doubts about the model, and the published score."""
+    first = headline(given)
+    out = [text for text in unfit_warning(given) if text != first]
+    out += [_published(a).strip() for a in given if a.bias_type == OVERALL]
+    return [text for text in out if text]
+
+
+def counts(types: Sequence[Answer]) -> str:
+    """How many bias types have which verdict."""
+    verdicts = [a.verdict for a in types]
+    parts = [f"{verdicts.count(v)} {v}" for v in dict.fromkeys(VERDICTS) if v in verdicts]
+    if not parts:
+        return ""
+    some = "bias type" if len(types) == 1 else "bias types"
+    return f"Of {len(types)} {some}: {', '.join(parts)}."
 
 
 def _published(answer: Answer) -> str:

@@ -310,6 +310,10 @@ const broken = [...page.querySelectorAll("td, .tile p, .tile h3, h1")].filter((e
 const tile = (t) => [t.className, t.querySelector("h3").textContent];
 return { wide: root.scrollWidth, high: root.scrollHeight, broken: broken.length,
   lead: page.querySelector(".lead").textContent, first: page.querySelector("main").children[0].id,
+  lanes: page.querySelectorAll(".lane:not(.ticks)").length,
+  cut: [...page.querySelectorAll(".bar, nav a")].filter((e) => {
+    const box = e.getBoundingClientRect();
+    return box.right > root.clientWidth + 1 || box.left < 0; }).length,
   tiles: [...page.querySelectorAll(".tile")].map(tile) };
 """,
         width=max(width, 500),
@@ -319,9 +323,14 @@ return { wide: root.scrollWidth, high: root.scrollHeight, broken: broken.length,
     assert out["wide"] <= width + 1
     assert out["high"] <= (6000 if width > 1000 else 9000)
     assert out["first"] == "answer"
-    assert out["lead"] == planted.answer().attrs["sentences"][planted.models[0]]
+    whole = planted.answer()
+    verdict = whole.attrs["sentences"][planted.models[0]].partition(":")[0]
+    assert out["lead"].startswith(f"{verdict}: ")
     assert out["tiles"][0] == ["tile found", "Gender"]
-    assert len(out["tiles"]) == len(planted.answer()) - 1  # the overall verdict is the sentence
+    types = whole[whole.bias_type != "overall"]
+    assert len(out["tiles"]) == types.verdict.isin(["biased", "reversed"]).sum()
+    assert out["lanes"] == len(types)  # each has its interval, also on a phone
+    assert out["cut"] == 0
     assert out["broken"] == 0
 
 

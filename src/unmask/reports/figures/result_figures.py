@@ -28,7 +28,7 @@ DRAWN = {
     "score": ("scores", "items that prefer the stereotype, %", "Scores with their intervals"),
     "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
     "d": ("effects", "effect size d", "Effect sizes with their intervals"),
-    "times": ("factors", "times as likely as of the other group", "Factors"),
+    "times": ("factors", "times as likely with the stereotyped group's word", "Factors"),
     "d_z": ("differences", "effect size of the paired difference", "Paired differences"),
 }
 

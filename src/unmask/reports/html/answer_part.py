@@ -1,8 +1,10 @@
-"""The opening of a page: the answer by bias type, as tiles, and the evidence behind it."""
+"""The opening of a page: the answer by bias type, what to do next, and the evidence behind it."""
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -24,9 +26,12 @@ STATES = {
 }
 
 
+Marked: TypeAlias = Sequence[tuple[str, str]]  # words of a sentence: plain, "more" or "less" likely
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One bias type: its verdict by colour, shape and word, and the text below."""
+    """One bias type that was found: its verdict by colour, shape and word, and the text below."""
 
     bias_type: str
     state: str
@@ -34,28 +39,73 @@ class Tile:
     word: str
     measured: str
     below: Sequence[str]
-    shown_by: Sequence[str]
+    shown_by: Sequence[Marked]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """An interval as a bar, in per cent of the width of a chart."""
+
+    name: str
+    state: str
+    text: str
+    left: float
+    width: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The intervals of bias types on one scale; `ticks` are places with their labels."""
+
+    title: str
+    lanes: Sequence[Lane]
+    ticks: Sequence[tuple[float, str]]
+    neutral: float
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The answer for one model: the sentence, and a tile for each bias type, strongest first."""
+    """The answer for one model: a headline, findings as tiles, all other bias types as a table.
+
+    `sentence` is the whole answer; `beside` is what a reader must know with the headline; `steps`
+    are what to do next, each with a link or a command.
+    """
 
     model: str
     sentence: str
+    headline: str
+    state: str
+    counts: str
+    beside: Sequence[str]
+    charts: Sequence[Chart]
     tiles: Sequence[Tile]
+    rest: pd.DataFrame
+    steps: Sequence[tuple[str, str]]
 
 
 def openings(every: Sequence[Answer]) -> list[Opening]:
-    """The answer for each model that has one; of several models only what is known has a tile."""
+    """The answer for each model that has one; of several models only findings are shown."""
     models = dict.fromkeys(a.model for a in every)
-    out = []
-    for model in models:
-        mine = [a for a in every if a.model == model]
-        types = [a for a in mine if a.bias_type != OVERALL]
-        known = [a for a in types if len(models) == 1 or a.verdict != "inconclusive"]
-        out.append(Opening(model, answer_words.sentence(mine), [_tile(a) for a in known]))
-    return out
+    return [_opening([a for a in every if a.model == m], len(models) == 1) for m in models]
+
+
+def _opening(mine: Sequence[Answer], alone: bool) -> Opening:
+    types = [a for a in mine if a.bias_type != OVERALL]
+    overall = next((a for a in mine if a.bias_type == OVERALL), None)
+    first = overall or next((a for a in types if a.found), None)
+    return Opening(
+        mine[0].model,
+        answer_words.sentence(mine),
+        answer_words.headline(mine),
+        STATES[first.verdict][0] if first else "open",
+        answer_words.counts(types),
+        answer_words.beside(mine),
+        charts(types) if alone else (),
+        [_tile(a) for a in types if a.found],
+        pd.DataFrame([_rest_row(a) for a in types if not a.found] if alone else []),
+        _steps(types) if alone else (),
+    )
 
 
 def _tile(answer: Answer) -> Tile:
@@ -68,16 +118,111 @@ def _tile(answer: Answer) -> Tile:
             f"{preference.value:.0f} pp)"
         )
     below += [answer.contradiction] if answer.contradiction else []
-    below += [f"To decide: {answer.needed}"] if answer.needed else []
     return Tile(
         answer.bias_type,
         state,
         shape,
-        f"{answer.verdict}, {answer.strength}" if answer.found else answer.verdict,
+        f"{answer.verdict}, {answer.strength}",
         answer_words.strength(answer.main),
         [text[:1].upper() + text[1:] + "." for text in below],
-        answer_words.clearest(answer),
+        [marked(text, answer.main.bias < 0) for text in answer_words.clearest(answer)],
     )
+
+
+def marked(line: str, reversed_: bool = False) -> Marked:
+    """An example with the likelier words marked: of {one | other} the first, or the second."""
+    out = []
+    for part in re.split(r"(\{[^{}]*\})", line):
+        if not (part.startswith("{") and " | " in part):
+            out.append((part, ""))
+            continue
+        one, _, other = part[1:-1].partition(" | ")
+        more, less = (other, one) if reversed_ else (one, other)
+        out += [(word, kind) for word, kind in ((more, "more"), (less, "less")) if word]
+    return [(text, kind) for text, kind in out if text]
+
+
+SIGNS = {"negligible": "\u2713", "inconclusive": "\u25c7"}
+
+
+def _rest_row(answer: Answer) -> dict[str, Any]:
+    why = [answer.contradiction] if answer.contradiction else []
+    why += [answer.needed] if answer.needed else []
+    return {
+        "bias_type": answer.bias_type[:1].upper() + answer.bias_type[1:],
+        "verdict": f"{SIGNS.get(answer.verdict, '')} {answer.verdict}",
+        "measured": answer_words.strength(answer.main),
+        "needed": "; ".join(why),
+    }
+
+
+REST: Sequence[Column] = (
+    Column("bias type", lambda r: r["bias_type"], words, left=True),
+    Column("verdict", lambda r: r["verdict"], words, left=True),
+    Column("measured", lambda r: r["measured"], words, left=True),
+    Column("what would decide", lambda r: r["needed"], words, left=True),
+)
+
+
+def _steps(types: Sequence[Answer]) -> list[tuple[str, str]]:
+    """What to do next: about findings, about open bias types, and before a release."""
+    found = [a.bias_type for a in types if a.found]
+    steps = [(f"See the sentences behind {found[0]}", "#items-behind")] if found else []
+    if any(a.verdict == "inconclusive" for a in types):
+        steps.append(("See what would decide the open bias types", "unmask plan RESULTS"))
+    steps.append(("See whether a change made it worse", "unmask compare BEFORE AFTER"))
+    steps.append(("Stop a release that is worse", "unmask gate AFTER --baseline BEFORE"))
+    return steps
+
+
+TICKS = {
+    "times": [math.log(v) for v in (0.25, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10)],
+    "score": [0.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 100.0],
+    "odds": [math.log(v) for v in (0.1, 0.25, 0.5, 1, 2, 4, 10)],
+    "d": [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0],
+}
+NARROW = 0.12  # of a chart's width that labels need
+
+
+def charts(types: Sequence[Answer]) -> list[Chart]:
+    """The main evidence of bias types with its intervals: a chart for each scale."""
+    by_head: dict[str, list[Answer]] = {}
+    for answer in types:
+        head = answer.main.scale.head
+        if head in TICKS and not math.isnan(answer.main.estimate.low):
+            by_head.setdefault(head, []).append(answer)
+    return [_chart(head, some) for head, some in by_head.items()]
+
+
+def _chart(head: str, some: Sequence[Answer]) -> Chart:
+    scale, neutral = some[0].main.scale, some[0].main.estimate.ideal or 0.0
+    estimates = [a.main.estimate for a in some]
+    low = min(neutral, *(e.low for e in estimates))
+    high = max(neutral, *(e.high for e in estimates))
+    low, high = low - 0.06 * (high - low), high + 0.06 * (high - low)
+
+    def place(value: float) -> float:
+        return round(100 * (value - low) / (high - low), 2)
+
+    some = sorted(some, key=lambda a: (not a.found, -a.main.bias))
+    estimates = [a.main.estimate for a in some]
+    lanes = [
+        Lane(
+            a.bias_type[:1].upper() + a.bias_type[1:],
+            STATES[a.verdict][0],
+            scale.text(e.value) + (" %" if scale.share else ""),
+            place(e.low),
+            round(place(e.high) - place(e.low), 2),
+            place(e.value),
+        )
+        for a, e in zip(some, estimates, strict=True)
+    ]
+    inside = [t for t in TICKS[head] if low < t < high]
+    ticks: list[tuple[float, str]] = []
+    for tick in sorted(inside, key=lambda t: abs(t - neutral)):
+        if all(abs(place(tick) - p) > 100 * NARROW for p, _ in ticks):
+            ticks.append((place(tick), f"{scale.show(tick):g}{' %' if scale.share else ''}"))
+    return Chart(DRAWN[head][1], lanes, sorted(ticks), place(neutral))
 
 
 def figures(every: Sequence[Answer]) -> list[Figure]:

@@ -21,12 +21,13 @@ from unmask.reports.files import make_folder, put
 from unmask.reports.html import answer_part
 from unmask.reports.html.answer_part import Opening
 from unmask.reports.html.explorer import explored
-from unmask.reports.results import gather
+from unmask.reports.results import gather, made
 from unmask.reports.templating import rendered
 from unmask.support.printable import visible
 from unmask.types import Result
 
 PAGE = "report.html"
+NAMED = 4  # data sets that the line under the title names
 BACKGROUND = r'<rect width="[\d.]+" height="[\d.]+" fill="white"\s*(?:/>|></rect>)'
 
 
@@ -46,6 +47,7 @@ class Page:
     title: str
     subtitle: str
     openings: Sequence[Opening] = ()
+    rest: Sequence[Numbers | None] = ()
     differences: Sequence[str] = ()
     claims: Sequence[Numbers] = ()
     bias_types: Sequence[Mapping[str, Any]] = ()
@@ -139,15 +141,21 @@ def page(
     """
     every = answers(results) if answer is None else answer
     certain = [a for a in every if a.found]
+    opened = answer_part.openings(every)
+    alone = len(opened) == 1
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[SCALES[c].head])
     names = list(dict.fromkeys(r.measure for r in results))
     return Page(
         title=title or sentences.titles(results),
-        subtitle=f"{len(results)} results; {', '.join(dict.fromkeys(r.data for r in results))}",
-        openings=answer_part.openings(every),
+        subtitle=_about(results),
+        openings=opened,
         differences=differences,
-        bias_types=[shown(f) for f in (*extra, *answer_part.figures(every))],
+        rest=[
+            numbers(o.rest, answer_part.REST, "Negligible or inconclusive") if len(o.rest) else None
+            for o in opened
+        ],
+        bias_types=[shown(f) for f in (*extra, *(() if alone else answer_part.figures(every)))],
         evidence=_evidence(certain or every),
         further=_evidence([a for a in every if a not in certain]) if certain else (),
         cards=[_card(r, title) for r, title in zip(results, headings(results), strict=True)],
@@ -161,6 +169,21 @@ def page(
         measures=[(name, facts) for name in names if (facts := _facts(name, results))],
         origins=_origins(results),
     )
+
+
+def _about(results: Sequence[Result]) -> str:
+    """The models, the data and the version, in a line."""
+    first = results[0].provenance.get("model") or {}
+    parts = []
+    if len({r.model for r in results}) == 1 and first.get("kind"):
+        count = first.get("parameters")
+        size = f", {count / 1e6:,.3g} million parameters" if isinstance(count, int) else ""
+        parts.append(f"{first['kind']} model{size}")
+    names = list(dict.fromkeys(r.data for r in results))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
+    parts.append(", ".join(names[:NAMED] if more else names) + more)
+    here = made()
+    return "; ".join([*parts, f"page of {str(here['date'])[:10]}", f"unmask {here['unmask']}"])
 
 
 def _places(found: Sequence[Answer]) -> list[tuple[str, str]]:

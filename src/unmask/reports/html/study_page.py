@@ -94,6 +94,7 @@ def webpage_of(study: Study) -> page.Page:
         tables=tables,
         figures=[*drawn_, *own.figures],
         openings=(),
+        rest=(),
         bias_types=(),
         evidence=(),
         further=(),
