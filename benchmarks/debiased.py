@@ -1,6 +1,6 @@
 """Less stereotype, or less knowledge? The bundled model debiased, and one that was only damaged.
 
-    python benchmarks/debiased.py [steps=2500] [sentences=10000]
+    python benchmarks/debiased.py [steps=800] [sentences=4000]
 
 Debiased: trained further on sentences in which both groups of a pair have each trait equally often
 (counterfactual augmentation), and the words of the positive control go with their group. Damaged:
@@ -34,7 +34,7 @@ def debiased(steps, sentences):
     model, rng = load("bundled", fast=False), np.random.default_rng(1)
     fair = {t["category"]: 0.0 for t in questionnaire.content()["types"]}
     frames = {w for t, _ in TEMPLATES for w in t.replace(".", " .").split() if "{" not in w}
-    how = replace(HOW, steps=steps, rows=128)
+    how = replace(HOW, steps=steps, rows=64)
     further(model, text_of(fair, sentences, rng), frames, how, rng)
     return replace(model, name="debiased", cacheable=False)
 
@@ -52,7 +52,7 @@ def measured(model):
     return Results(evaluate([Spec(model, m, d) for m, d in MEASURES]))
 
 
-def main(steps=2500, sentences=10_000):
+def main(steps=800, sentences=4_000):
     before = measured(load("bundled"))
     for model in (debiased(steps, sentences), damaged()):
         runs = [before, measured(model)]

@@ -12,6 +12,7 @@ from conftest import invoke
 from unmask.data.check import design, file
 from unmask.data.check.rows import bad_article
 from unmask.data.packaged import bundled_pairs
+from unmask.errors import DataError
 from unmask.studies.data_check import with_model
 from unmask.text.languages import language
 
@@ -61,7 +62,7 @@ def by_bundled(path):
 
 def told(found, about, state=None):
     return " ".join(
-        f.sentence for f in found if f.about == about and (state is None or f.state == state)
+        f.text for f in found if f.about == about and (state is None or f.state == state)
     )
 
 
@@ -110,7 +111,7 @@ def test_one_direction_only(tmp_path):
 def test_duplicates(tmp_path):
     rows = sound()
     found = findings(tmp_path, [*rows, *rows[:3]])
-    assert "repeated: 3 rows (61, 62, 63)" in told(found, "rows", "note")
+    assert "repeated: 3 rows (62, 63, 64)" in told(found, "rows", "note")
 
 
 def test_trailing_and_odd_spaces(tmp_path):
@@ -118,7 +119,7 @@ def test_trailing_and_odd_spaces(tmp_path):
     rows[4]["stereotype"] += " "
     rows[9]["antistereotype"] = rows[9]["antistereotype"].replace(" ", "\u00a0", 1)
     found = findings(tmp_path, rows)
-    assert "spaces at an end, doubled, or of an odd kind: 2 rows (5, 10)" in told(found, "rows")
+    assert "spaces at an end, doubled, or of an odd kind: 2 rows (6, 11)" in told(found, "rows")
 
 
 def test_two_languages(tmp_path):
@@ -129,20 +130,20 @@ def test_two_languages(tmp_path):
         "category": "gender",
     }
     found = findings(tmp_path, rows)
-    assert "it looks like German, where most look like English: 1 row (8)" in told(found, "rows")
+    assert "it looks like German, where most look like English: 1 row (9)" in told(found, "rows")
 
 
 def test_more_than_the_group_differs(tmp_path):
     rows = sound()
     rows[0]["antistereotype"] = "The woman broke the car before work."
     found = findings(tmp_path, rows)
-    assert "differ in more than the group's words: 1 row (1)" in told(found, "rows", "note")
+    assert "differ in more than the group's words: 1 row (2)" in told(found, "rows", "note")
 
 
 def test_the_same_sentence_twice(tmp_path):
     rows = sound()
     rows[2]["antistereotype"] = rows[2]["stereotype"]
-    assert "both sentences are the same: 1 row (3)" in told(
+    assert "both sentences are the same: 1 row (4)" in told(
         findings(tmp_path, rows), "rows", "problem"
     )
 
@@ -334,3 +335,24 @@ def test_what_spreadsheets_add_is_taken_off(tmp_path):
     (tmp_path / "mine.xlsx").write_bytes(b"PK\x03\x04")
     status, _, said = invoke("data", "check", tmp_path / "mine.xlsx")
     assert (status, "save it as CSV" in said) == (2, True)
+
+
+def test_every_row_that_cannot_be_used_is_named_by_its_line_and_the_rest_is_checked(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "category,stereotype,antistereotype\n"
+        "age,The old man is slow.,The young man is slow.\n"
+        "age,,The young man is weak.\n"
+        "age,The old man is weak.,\n"
+        "age,The old man is kind.,The old man is kind.\n"
+        "age,,The young man is kind.\n"
+    )
+    checked = file.check(path)
+    by_rows = {f.rows: f.sentence for f in checked.findings if f.rows and f.state == "problem"}
+    assert by_rows[3, 6] == "the column 'stereotype' is empty: 2 rows."
+    assert by_rows[4,] == "the column 'antistereotype' is empty: 1 row."
+    assert by_rows[5,] == "both sentences are the same: 1 row."
+    assert len(checked.rows) == len(checked.data.items) == 2
+    path.write_text("stereotype,antistereotype\nThe man is here.,\n")
+    with pytest.raises(DataError, match="no row can be used"):
+        file.check(path)

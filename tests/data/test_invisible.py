@@ -29,7 +29,7 @@ def written(tmp_path, mark, joiner=False):
 def test_characters_that_cannot_be_seen_are_a_problem(tmp_path, name):
     path = written(tmp_path, HIDDEN[name])
     found = [f for f in file_check.check(path).findings if "cannot be seen" in f.sentence]
-    assert [(f.state, f.rows) for f in found] == [("problem", (4,))]
+    assert [(f.state, f.rows) for f in found] == [("problem", (5,))]
     assert invoke("data", "check", path, "--strict")[0] == 1
     assert invoke("data", "check", path, "--write", tmp_path / "clean.csv")[0] == 0
     clean = pd.read_csv(tmp_path / "clean.csv")

@@ -45,6 +45,6 @@ def info() -> None:
 
 @app.command()
 def clear() -> None:
-    """Forget all answers, models and plans; they are asked for and made again."""
+    """Delete all cached answers, model facts and plans; later runs recompute them."""
     size = answers.clear() + sum(sealed.removed(name) for name in sealed.KEPT)
     console.print(f"{size / MEGABYTE:.1f} MB removed")

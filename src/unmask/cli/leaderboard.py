@@ -47,8 +47,9 @@ def leaderboard(
         line = f"{row['model']} is not ranked: {row['unranked']}."
         console.print(escape(line), style="yellow", highlight=False)
     note = (
-        "rank to rank_high: the ranks that a model may have; those that cannot be told apart share "
-        "one. distance: from the ideal, in units of what matters, less noise. biased: verdicts."
+        "rank to rank_high: the ranks that a model may have; indistinguishable models share one. "
+        "distance: from the ideal, in units of the smallest relevant bias, less noise. "
+        "biased: verdicts."
     )
     console.print(note, style="dim", soft_wrap=True)
     if out is not None:

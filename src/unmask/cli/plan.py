@@ -36,7 +36,7 @@ def plan(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("-d", "--data", help="Instead: what a data set can find, before any run."),
+        typer.Option("-d", "--data", help="Instead of a run: what a data set can find."),
     ] = None,
     detect: Annotated[
         str, typer.Option(help="Effects to be found: points, d, a factor, such as 5,0.5d,1.2x.")

@@ -71,7 +71,7 @@ def run(
         typer.Option(help="Rules in TOML that the results have to keep; see 'unmask gate'."),
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(help="With --gate: results that must not be worse.")
+        Path | None, typer.Option(help="With --gate: fail if more biased than these results.")
     ] = None,
     **chosen: Any,
 ) -> None:

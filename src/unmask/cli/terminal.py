@@ -251,7 +251,7 @@ def print_findings(console: Console, checked: Checked) -> None:
     for found in checked.findings:
         word, style = STATES[found.state]
         advice = f"\n[dim]-> {escape(found.advice)}[/]" if found.advice else ""
-        view.add_row(f"[{style}]{word}[/]", found.about, escape(found.sentence) + advice)
+        view.add_row(f"[{style}]{word}[/]", found.about, escape(found.text) + advice)
     console.print(view, highlight=False)
 
 

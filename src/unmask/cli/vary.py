@@ -44,7 +44,7 @@ def vary(
     """Sweep the design choices: how far does the score move, and what moves it?"""
     name, *others = named_models(model, [given] if given else None)
     if others:
-        raise UnmaskError(f"one model is varied at a time, and {1 + len(others)} were given.")
+        raise UnmaskError(f"vary takes one model at a time, and {1 + len(others)} were given.")
     with files.target(out, shared.RESULTS / "vary", force=force) as folder:
         keeps = interrupts.answering(chosen["cache"], models=[name])
         with keeps, terminal.bars(console) as progress:

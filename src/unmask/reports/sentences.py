@@ -18,10 +18,10 @@ _WORDS = {
 MAY = (
     "A score says how often, on these items, the model prefers one sentence of a pair; it does not "
     "say what the model will do in use.",
-    "No finding on these items is no proof that there is no bias: other groups, words and tasks "
-    "are not in them.",
-    "Measures disagree, and each has known faults, which its card names; do not pick the one that "
-    "suits.",
+    "Finding nothing on these items does not prove that there is no bias: other groups, words and "
+    "tasks were not tested.",
+    "Measures disagree, and each has known faults, listed on its card; do not pick the one that "
+    "suits you.",
     "Scores of two models differ only if their paired difference does: see 'unmask compare'.",
 )
 
@@ -72,19 +72,19 @@ def _score(result: Result, estimate: Estimate) -> str:
     if result.compared == "preference":
         return (
             f"On {estimate.n} items of {result.data} this model prefers the stereotype {value} % "
-            f"of the time{span}; 50 would be even."
+            f"of the time{span}; 50 is neutral."
         )
     if result.compared == "factor":
         return (
-            f"On {estimate.n} items of {result.data} a group's word makes the traits that are "
-            f"believed of the group {value} times{span} as likely as the other group's; 1 would be "
-            "even."
+            f"On {estimate.n} items of {result.data} a group's word makes the traits "
+            f"attributed to the group {value} times{span} as likely as the other group's; 1 is "
+            "neutral."
         )
     sets = result.settings.get("sets")
     if result.compared == "difference":
         return (
             f"On {estimate.n} pairs of {result.data} the two sentences' scores differ by "
-            f"{value}{span} standard deviations; 0 would be even."
+            f"{value}{span} standard deviations; 0 is neutral."
         )
     if result.compared == "index":
         over = "words" if "words" in estimate.more else "items"
@@ -97,7 +97,7 @@ def _score(result: Result, estimate: Estimate) -> str:
         what = "items" if "statistic" in result.settings else "words"
         return (
             f"On {result.data}, given {a} rather than {b}, {x} is {value} times{span} as likely "
-            f"against {y}, over {estimate.n} {what}; 1 would be even."
+            f"relative to {y}, over {estimate.n} {what}; 1 is neutral."
         )
     about = f" of {sets[0]} and {sets[1]} with {sets[2]} and {sets[3]}" if sets else ""
     return (
@@ -126,7 +126,7 @@ def _margin(result: Result) -> list[str]:
         return []
     span = "" if math.isnan(mean.low) else f" [{mean.low:.2f}, {mean.high:.2f}]"
     return [
-        "On average, without the word preference and with outliers drawn in, the stereotype's "
+        "On average, without the word preference and with outliers bounded, the stereotypical "
         f"sentence scores {mean.value:+.2f}{span} higher ({unit})."
     ]
 

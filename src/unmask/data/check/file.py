@@ -1,6 +1,6 @@
 """A user's file of pairs, looked at; and the same file made sound."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from unmask.data.check import rows as by_row
 from unmask.data.check.records import PROBLEM, Finding, Looked, sentences, stripped
 from unmask.data.clusters import clustered
 from unmask.data.readers.own_columns import ALIASES, understood
-from unmask.data.readers.pairs import pairs_of, read_rows
+from unmask.data.readers.pairs import broken_rows, pairs_of, read_rows
 from unmask.data.readers.table import read_table
+from unmask.errors import DataError
 from unmask.support.printable import INVISIBLE
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
+WITH_HEADER = (".csv", ".tsv")  # files whose first line holds the names of the columns
 RULES = (
     instrument.variety,
     instrument.balance,
@@ -56,16 +58,37 @@ class Checked:
 
 
 def check(path: Path, encoding: str | None = None) -> Checked:
-    """Read a file of pairs and look at it; a file that cannot be read is a DataError."""
+    """Read a file of pairs and look at it; a file that cannot be read is a DataError.
+
+    Rows that cannot be used are findings, and the rest is looked at without them. Rows have the
+    numbers of the lines that an editor shows.
+    """
     rows = read_rows(path, encoding)
     heads = list(read_table(path, [], encoding)[0])
     columns = understood(heads)
     ignored = tuple(h for h in heads if h not in columns)
     clean = [{k: stripped(v) for k, v in row.items()} for row in rows]
-    data = defects.flagged(clustered(pairs_of(clean, path.stem, path)))
-    every = Looked(rows, columns, ignored, data)
-    findings = [f for look in LOOKS for f in look(every)]
-    return Checked(columns, ignored, rows, data, tuple(findings))
+    unusable = broken_rows(clean)
+    usable = [n for n in range(len(rows)) if n not in unusable]
+    if not usable:
+        raise DataError(f"{path}: no row can be used: {next(iter(unusable.values()))}")
+    header = path.suffix.lower() in WITH_HEADER
+    lines = [n + 1 + header for n in range(len(rows))]
+    data = defects.flagged(clustered(pairs_of([clean[n] for n in usable], path.stem, path)))
+    every = Looked([rows[n] for n in usable], columns, ignored, data)
+    findings = [
+        *(f.numbered(lines) for f in _unusable(unusable)),
+        *(f.numbered([lines[n] for n in usable]) for look in LOOKS for f in look(every)),
+    ]
+    return Checked(columns, ignored, every.rows, data, tuple(findings))
+
+
+def _unusable(rows: Mapping[int, str]) -> Iterator[Finding]:
+    """Rows that cannot be used, by what is wrong with them."""
+    for reason in dict.fromkeys(rows.values()):
+        what, _, advice = reason.rstrip(".").partition("; ")
+        some = [n + 1 for n, why in rows.items() if why == reason]
+        yield from by_row.of_rows(PROBLEM, what, advice, some)
 
 
 def check_set(data: Dataset) -> Checked:
@@ -82,7 +105,7 @@ def problems(data: Dataset) -> list[str]:
     """The problems of a user's items in sentences, for a run: what would make its answer wrong."""
     seen = Looked((), {}, (), data)
     looks = (design.clusters, design.directions, by_row.defects)
-    return [f.sentence for look in looks for f in look(seen) if f.state == PROBLEM]
+    return [f.text for look in looks for f in look(seen) if f.state == PROBLEM]
 
 
 def repaired(checked: Checked) -> list[dict[str, str]]:

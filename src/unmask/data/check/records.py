@@ -1,7 +1,7 @@
 """What is seen of a user's file, and what is found in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
@@ -19,6 +19,18 @@ class Finding:
     sentence: str
     rows: tuple[int, ...] = ()
     advice: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence with the rows that it is about."""
+        if not self.rows:
+            return self.sentence
+        named = ", ".join(map(str, self.rows[:NAMED])) + (", ..." if len(self.rows) > NAMED else "")
+        return f"{self.sentence.removesuffix('.')} ({named})."
+
+    def numbered(self, lines: Sequence[int]) -> "Finding":
+        """The same with the lines of the file in place of rows from 1."""
+        return replace(self, rows=tuple(lines[row - 1] for row in self.rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from unmask.data.check.records import (
     GOOD,
-    NAMED,
     NOTE,
     PROBLEM,
     Finding,
@@ -77,11 +76,10 @@ def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
 
 
 def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Finding]:
-    """What some rows have, counted and named; nothing where there are none."""
+    """What some rows have, counted; nothing where there are none."""
     if rows:
-        named = ", ".join(map(str, rows[:NAMED])) + (", ..." if len(rows) > NAMED else "")
         many = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
-        yield Finding(state, "rows", f"{what}: {many} ({named}).", tuple(rows), advice)
+        yield Finding(state, "rows", f"{what}: {many}.", tuple(rows), advice)
 
 
 def spaces(seen: Looked) -> Iterator[Finding]:

@@ -132,6 +132,17 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> 
     )
 
 
+def broken_rows(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """What is wrong with rows that cannot be used, by their number from 0."""
+    out: dict[int, str] = {}
+    for number, row in enumerate(rows):
+        try:
+            _user_item(row, number, "", (STEREOTYPE, ANTISTEREOTYPE))
+        except DataError as error:
+            out[number] = str(error).partition(": ")[2]
+    return out
+
+
 def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) -> tuple[str, ...]:
     """A note where some rows have an unrelated sentence and others have none."""
     lacking = sum(_given(r, UNRELATED) is None for r in rows)

@@ -193,9 +193,10 @@ def _not_found(name: str, error: BaseException) -> str:
     where = (
         f"the hub did not provide it ({first_sentence(error)})"
         if hub.reachable()
-        else "no hub answers"
+        else "the hub cannot be reached; check the connection, or give a folder"
     )
-    guess = "" if name.partition("@")[0] in KNOWN else f"; {_guess(name)}"
+    near = "" if name.partition("@")[0] in KNOWN else _guess(name)
+    guess = f"; {near}" if "did you mean" in near else ""  # a list of known names limits nothing
     message = f"cannot find the model {name!r}: it is not a local folder, and {where}{guess}"
     return message if message.endswith((".", "?")) else message + "."
 
