@@ -16,7 +16,8 @@ import torch
 from questionnaire import TEMPLATES, text_of
 from recorded import record
 from sizes import SMALL
-from unmask.data import questionnaire
+from unmask.data import catalogue, questionnaire
+from unmask.data.catalogue import limited
 from unmask.flow.evaluate import evaluate
 from unmask.lab.finetune import HOW, further
 from unmask.models.transformers.model import load
@@ -49,16 +50,15 @@ def damaged():
 
 
 def measured(model):
-    return Results(evaluate([Spec(model, m, d) for m, d in MEASURES]))
+    sets = [(m, data) for m, name in MEASURES for data in catalogue.resolve(name)]
+    return Results(evaluate([Spec(model, m, limited(d, 60) if SMALL else d) for m, d in sets]))
 
 
 def main(steps=800, sentences=4_000):
     before = measured(load("bundled"))
     for model in (debiased(steps, sentences), damaged()):
         runs = [before, measured(model)]
-        bias_types = compare_by_bias_type(runs)
-        print(bias_types[["bias_type", "measure", "a", "b", "low", "high", "p_holm"]].to_string())
-        for said in told(compare(runs)[0], bias_types):
+        for said in told(compare(runs)[0], compare_by_bias_type(runs)):
             record("debiased", {"model": model.name, "compare says": said})
 
 

@@ -36,7 +36,7 @@ TEMPLATE = "{% for m in messages %}<user> {{ m.content }}{% endfor %} <reply>"
 SPECIAL = ["<unk>", "<pad>", "<s>", "<user>", "<reply>", "No"]
 PLANTED = ((1.0, 0.0, 0.1), (1.0, 0.5, 0.3), (0.5, 2.0, 0.0))  # theta, position, declined
 TYPES = ("gender", "age", "religion", "social-class")
-TRAITS = 8  # of each group
+TRAITS = 1 if SMALL else 8  # of each group
 TAUGHT = 4.0  # log odds of the stereotype, while the form is learned
 BATCH = 16 if SMALL else 64
 
@@ -172,5 +172,5 @@ if __name__ == "__main__":
     given = [a.split("=") for a in sys.argv[1:]]
     named = {a[0]: int(a[1]) for a in given if len(a) == 2}
     plain = [int(a[0]) for a in given if len(a) == 1]
-    usual = {"steps": 60, "learning": 60} if SMALL else {}
+    usual = {"steps": 60, "learning": 200} if SMALL else {}
     main(*(plain or [1 if SMALL else 6]), **usual | named)

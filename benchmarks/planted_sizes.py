@@ -61,7 +61,8 @@ def trained(series, step, seed, steps, sentences):
     further(model, text, frames, replace(HOW, steps=steps, rows=512, rate=2e-3), rng)
     model = replace(model, cacheable=False)
     data = questionnaire.questionnaire()
-    data = replace(data, items=tuple(i for i in data.items if i.category in TYPES))
+    items = [i for i in data.items if i.category in TYPES]
+    data = replace(data, items=tuple(items[:: 40 if SMALL else 1]))
     return list(evaluate([Spec(model, "trait", data)]))
 
 

@@ -97,12 +97,12 @@ def measured(seed, steps, sentences):
     frames = {w for t, _ in TEMPLATES for w in t.replace(".", " .").split() if "{" not in w}
     further(model, text_of(thetas, sentences, rng), frames, replace(HOW, steps=steps), rng)
     model = replace(model, name=f"planted {seed}", cacheable=False)
-    results = evaluate(
-        [
-            *(Spec(model, "trait", d) for d in ("bundled-2", "bundled-2:positive")),
-            Spec(model, "pll", "bundled-pairs"),  # shows that the network predicts words
-        ]
-    )
+    sets = [questionnaire.questionnaire(), questionnaire.positive()]
+    if sentences < SENTENCES:  # a quick look
+        sets = [replace(d, items=d.items[::20]) for d in sets]
+    # pll shows that the network predicts words
+    asked = [*(Spec(model, "trait", d) for d in sets), Spec(model, "pll", "bundled-pairs")]
+    results = evaluate(asked)
     found = {a.bias_type: a for a in answers(results) if a.bias_type != OVERALL}
     return [
         {

@@ -23,6 +23,10 @@ LONG = (
     "peers",
     "side_by_side",
     "table5",
+    "planted_sizes",
+    "planted_choices",
+    "debiased",
+    "questionnaire",
 )
 TOOLS = sorted(p.relative_to(ROOT) for p in (ROOT / "tools").rglob("*.py"))
 

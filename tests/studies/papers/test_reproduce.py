@@ -76,7 +76,7 @@ def test_published_tables_are_written_without_any_model(tmp_path):
 
 
 def test_a_model_that_is_named_must_load(tmp_path):
-    with pytest.raises(ModelError, match="no hub answers"):
+    with pytest.raises(ModelError, match="the hub cannot be reached"):
         reproduce("thys2025", ["no-such-model-here"], tmp_path, Options())
     with pytest.raises(ModelError) as error:
         reproduce("thys2025", ["gpt2"], tmp_path, Options())
