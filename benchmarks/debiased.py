@@ -7,7 +7,6 @@ Debiased: trained further on sentences in which both groups of a pair have each 
 noise on all weights. `unmask compare` says of each what changed.
 """
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +14,14 @@ import torch
 
 from questionnaire import TEMPLATES, text_of
 from recorded import record
-from sizes import SMALL
+from sizes import SMALL, arguments
 from unmask.data import catalogue, questionnaire
 from unmask.data.catalogue import limited
 from unmask.flow.evaluate import evaluate
 from unmask.lab.finetune import HOW, further
 from unmask.models.transformers.model import load
 from unmask.options import Spec
-from unmask.reports.difference_words import told
+from unmask.reports.difference_words import summary
 from unmask.studies.bias_type_differences import compare_by_bias_type
 from unmask.studies.compare import compare
 from unmask.types import Results
@@ -58,10 +57,9 @@ def main(steps=800, sentences=4_000):
     before = measured(load("bundled"))
     for model in (debiased(steps, sentences), damaged()):
         runs = [before, measured(model)]
-        for said in told(compare(runs)[0], compare_by_bias_type(runs)):
+        for said in summary(compare(runs)[0], compare_by_bias_type(runs)):
             record("debiased", {"model": model.name, "compare says": said})
 
 
 if __name__ == "__main__":
-    given = {k: int(v) for k, v in (a.split("=") for a in sys.argv[1:])}
-    main(**({"steps": 3, "sentences": 300} if SMALL else {}) | given)
+    main(**({"steps": 3, "sentences": 300} if SMALL else {}) | arguments()[1])

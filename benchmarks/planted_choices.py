@@ -1,17 +1,17 @@
 """Does `choice` read back what small chat models were tuned to answer, position bias included?
 
-    python benchmarks/planted_choices.py [NETWORKS=6] [steps=2000] [learning=12000]
+    python benchmarks/planted_choices.py [NETWORKS=6] [steps=4000] [learning=20000]
 
-A causal model of two layers with a chat template learns the form from nothing: half of some of the
-questionnaire's items as `choice` asks them, the stereotype chosen at log odds of 4. From it each
-network is tuned on the same items: in two of four bias types, drawn by the seed, the stereotype's
-label has log odds of `theta`, else 0; an option gains `position` by being first, in every type; a
-share of the replies declines. Then `choice` is asked about items that it was not trained on.
+A causal model of three layers with a chat template learns the form from nothing: half of some of
+the questionnaire's items as `choice` asks them, the stereotype chosen at log odds of 4. From it
+each network is tuned on the same items: in two of four bias types, drawn by the seed, the
+stereotype's label has log odds of `theta`, else 0; an option gains `position` by being first, in
+every type; a share of the replies declines. Then `choice` is asked about items that it was not
+trained on.
 Written down before it was run: estimates within 0.15 of what was planted in bias and in position,
 declined within 3 points, no other type called biased, and no verdict where position decides most.
 """
 
-import sys
 from copy import deepcopy
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn import functional
 
 from recorded import record
-from sizes import SMALL
+from sizes import SMALL, arguments
 from unmask.answer.answer import OVERALL, answers
 from unmask.data import bias_types, questionnaire
 from unmask.flow.asking import encode_questions
@@ -38,7 +38,7 @@ PLANTED = ((1.0, 0.0, 0.1), (1.0, 0.5, 0.3), (0.5, 2.0, 0.0))  # theta, position
 TYPES = ("gender", "age", "religion", "social-class")
 TRAITS = 1 if SMALL else 8  # of each group
 TAUGHT = 4.0  # log odds of the stereotype, while the form is learned
-BATCH = 16 if SMALL else 64
+BATCH = 16 if SMALL else 256
 
 
 def network(texts, device):
@@ -54,7 +54,7 @@ def network(texts, device):
     )
     tokenizer.chat_template = TEMPLATE
     config = transformers.GPT2Config(
-        vocab_size=len(tokenizer), n_positions=256, n_embd=128, n_layer=2, n_head=4,
+        vocab_size=len(tokenizer), n_positions=256, n_embd=128, n_layer=3, n_head=4,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=2, eos_token_id=2,
     )  # fmt: skip
     net = transformers.GPT2LMHeadModel(config).to(device)
@@ -88,6 +88,22 @@ def examples(model, items, thetas, position, declined):
     return rows, targets
 
 
+def repeated(step, device):
+    """`step` as one CUDA graph, since a small network waits for launches; on a CPU as it is."""
+    if device.type != "cuda":
+        return step
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
 def tune(model, rows, targets, steps, rate, rng):
     """Train on the whole distribution of the reply's first token; the last loss."""
     net, device = model.net.train(), next(model.net.parameters()).device
@@ -96,22 +112,34 @@ def tune(model, rows, targets, steps, rate, rng):
     last = torch.tensor([len(r) - 1 for r in rows], device=device)
     which = torch.tensor([[k for k, _ in t] for t in targets], device=device)
     told = torch.tensor([[p for _, p in t] for t in targets], dtype=torch.float, device=device)
-    best = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=0.01)
-    pace = torch.optim.lr_scheduler.OneCycleLR(best, rate, total_steps=steps)
-    rows_of = torch.arange(BATCH, device=device)
-    for step in range(steps):
-        at = torch.from_numpy(rng.integers(len(rows), size=BATCH)).to(device)
-        hidden = net.transformer(ids[at]).last_hidden_state[rows_of, last[at]]
-        logp = functional.log_softmax(net.lm_head(hidden), -1).gather(1, which[at])
-        loss = -(told[at] * logp).sum(1).mean()
+    pace = torch.zeros((), device=device)
+    best = torch.optim.AdamW(
+        net.parameters(), lr=pace, weight_decay=0.01, capturable=device.type == "cuda"
+    )
+    at, loss = torch.zeros(BATCH, dtype=torch.long, device=device), torch.zeros((), device=device)
+    every = torch.arange(BATCH, device=device)
+    causal = torch.ones(width, width, dtype=torch.bool, device=device).tril()[None, None]
+
+    def step():
         best.zero_grad()
-        loss.backward()
+        hidden = net.transformer(ids[at], attention_mask=causal, use_cache=False).last_hidden_state
+        logits = net.lm_head(hidden[every, last[at]])
+        logp = functional.log_softmax(logits, -1).gather(1, which[at])
+        total = -(told[at] * logp).sum(1).mean()
+        total.backward()
         best.step()
-        pace.step()
-        if not step % 1000:
-            print(f"step {step}: {float(loss.detach()):.3f}", flush=True)
+        loss.copy_(total.detach())
+
+    once = repeated(step, device)
+    for k in range(steps):
+        at.copy_(torch.from_numpy(rng.integers(len(rows), size=BATCH)))
+        pace.fill_(rate * min(k / (0.3 * steps), (1 - k / steps) / 0.7))
+        once()
+        if not k % 1000:
+            print(f"step {k}: {float(loss):.3f}", flush=True)
+    best.zero_grad()
     net.eval()
-    return float(loss.detach())
+    return float(loss)
 
 
 def taught(items, steps, device, rng):
@@ -132,7 +160,7 @@ def measured(base, items, seed, steps):
     thetas |= dict.fromkeys(rng.permutation(names)[:2].tolist(), theta)
     model = replace(base, net=deepcopy(base.net))
     tuned = examples(model, items[:half], thetas, position, declined)
-    loss = tune(model, *tuned, steps, 3e-4, rng)
+    loss = tune(model, *tuned, steps, 1e-3, rng)
     asked = Dataset("bundled-2", "pairs", tuple(items[half:]), "word")
     (result,) = evaluate([Spec(replace(model, cacheable=False), "choice", asked)])
     margins = {c: result.extras[f"margin:{c}"].value for c in names}
@@ -158,8 +186,8 @@ def measured(base, items, seed, steps):
     )
 
 
-def main(networks=6, steps=2000, learning=12_000):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+def main(networks=6, steps=4000, learning=20_000):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(0)
     rng = np.random.default_rng(9)
     items = some_items(rng)
@@ -169,8 +197,6 @@ def main(networks=6, steps=2000, learning=12_000):
 
 
 if __name__ == "__main__":
-    given = [a.split("=") for a in sys.argv[1:]]
-    named = {a[0]: int(a[1]) for a in given if len(a) == 2}
-    plain = [int(a[0]) for a in given if len(a) == 1]
+    plain, named = arguments()
     usual = {"steps": 60, "learning": 200} if SMALL else {}
     main(*(plain or [1 if SMALL else 6]), **usual | named)

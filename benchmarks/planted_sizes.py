@@ -8,7 +8,6 @@ of another fall, and those of a third are the same. Written down before it was r
 its own verdict.
 """
 
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -19,7 +18,7 @@ import transformers
 
 from questionnaire import text_of
 from recorded import record
-from sizes import SMALL
+from sizes import SMALL, arguments
 from unmask.data import questionnaire
 from unmask.errors import UnmaskError
 from unmask.flow.evaluate import evaluate
@@ -29,7 +28,7 @@ from unmask.options import Spec
 from unmask.studies.scaling import scaling
 from unmask.types import Results
 
-SIZES = ((1, 64), (2, 128), (3, 192), (4, 320))  # layers, width
+SIZES = ((2, 96), (2, 128), (2, 192), (2, 288))  # layers, width
 TYPES = ("gender", "religion", "age")
 SERIES = {"grows": (0.0, 0.35, 0.7, 1.0), "falls": (1.0, 0.7, 0.35, 0.0), "stays": (0.5,) * 4}
 
@@ -58,7 +57,7 @@ def trained(series, step, seed, steps, sentences):
     thetas = dict.fromkeys(TYPES, SERIES[series][step])
     frames = {w for t, _ in templates for w in t.replace(".", " .").split() if "{" not in w}
     text = text_of(thetas, sentences, rng, templates)
-    further(model, text, frames, replace(HOW, steps=steps, rows=512, rate=2e-3), rng)
+    further(model, text, frames, replace(HOW, steps=steps, rows=512, rate=0.25 / width), rng)
     model = replace(model, cacheable=False)
     data = questionnaire.questionnaire()
     items = [i for i in data.items if i.category in TYPES]
@@ -97,8 +96,6 @@ def main(seeds=2, steps=3000, workers=1, sentences=30_000):
 
 
 if __name__ == "__main__":
-    options = [a.split("=") for a in sys.argv[1:]]
-    named = {a[0]: int(a[1]) for a in options if len(a) == 2}
-    plain = [int(a[0]) for a in options if len(a) == 1]
+    plain, named = arguments()
     usual = {"steps": 3, "sentences": 3000} if SMALL else {}
     main(*(plain or [1 if SMALL else 2]), **usual | named)

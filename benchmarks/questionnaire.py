@@ -10,7 +10,6 @@ asked as in the default run. Written down before it was run: of the types plante
 """
 
 import json
-import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -20,7 +19,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from recorded import record
-from sizes import SMALL
+from sizes import SMALL, arguments
 from unmask.answer.answer import OVERALL, answers
 from unmask.data import bias_types, questionnaire
 from unmask.flow.evaluate import evaluate
@@ -148,10 +147,6 @@ def summary(rows):
 
 
 if __name__ == "__main__":
-    given = [a.split("=") for a in sys.argv[1:]]
-    named = {a[0]: int(a[1]) for a in given if len(a) == 2}
-    plain = [int(a[0]) for a in given if len(a) == 1]
-    main(
-        *(plain or [1 if SMALL else 10]),
-        **({"steps": 3, "sentences": 500} if SMALL else {}) | named,
-    )
+    plain, named = arguments()
+    usual = {"steps": 3, "sentences": 500} if SMALL else {}
+    main(*(plain or [1 if SMALL else 10]), **usual | named)

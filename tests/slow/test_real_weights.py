@@ -20,6 +20,7 @@ import torch
 
 import unmask
 from conftest import ROOT, sentence_frame
+from unmask.answer.items import Items
 from unmask.api import evaluate, run
 from unmask.data.cards import sentence_sets
 from unmask.data.packaged import bundled_pairs
@@ -27,7 +28,6 @@ from unmask.data.wordsets import stimuli
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.models.transformers.model import load, wrap
-from unmask.reports.figures.result_figures import margins
 from unmask.types import Contrast, Dataset, Text
 
 pytestmark = pytest.mark.slow
@@ -287,7 +287,7 @@ def test_a_real_server_has_the_numbers_of_the_local_file(smollm):
     local = wrap(model.net, model.codec.tokenizer, "causal", "local")
     own = unmask.evaluate(local, "ll", "bundled-pairs", limit=100)
     gap = (served.items.score - own.items.score).abs()
-    one, two = (margins(r) for r in (served, own))
+    one, two = (Items(r).margins() for r in (served, own))
     apart = (one > 0) != (two > 0)
     print(f"largest difference {gap.max():.2f}, {apart.sum()} of {len(one)} preferences differ")
     assert gap.max() < 1.5
@@ -306,7 +306,7 @@ def test_a_real_chat_server_has_the_numbers_of_the_local_file(smollm):
             unmask.evaluate(f"{mended}?chat", "choice", "bundled-pairs", limit=5)
     own = unmask.evaluate(str(smollm), "choice", "bundled-pairs", limit=60)
     assert served.provenance["model"]["source"] == "top"
-    gap = (margins(served) - margins(own)).abs()
+    gap = (Items(served).margins() - Items(own).margins()).abs()
     names = ("declined", "position", "by_place")
     one, two = ([r.extras[n].value for n in names] for r in (served, own))
     print(f"largest difference {gap.max():.2f}, mean {gap.mean():.2f}; {one}; {two}")

@@ -16,7 +16,7 @@ from unmask.errors import DataError
 from unmask.flow import external_scores
 from unmask.flow.results import preferences
 from unmask.options import Resampling
-from unmask.reports.difference_words import explained, told
+from unmask.reports.difference_words import knowledge_sentences, summary
 from unmask.stats.multiplicity import corrected
 from unmask.studies import compare as comparing
 from unmask.studies.bias_type_differences import compare_by_bias_type
@@ -170,8 +170,8 @@ def test_factors_are_compared_as_factors_and_not_as_shares_of_pairs():
     assert frame.difference.iloc[0] == pytest.approx(change.value)
     by_type = compare_by_bias_type([Results([one]), Results([two])])
     assert (by_type.verdict == "more stereotyped").any()
-    assert "times" in told(frame, by_type)[0]
-    assert "%" not in told(frame, by_type)[0]
+    assert "times" in summary(frame, by_type)[0]
+    assert "%" not in summary(frame, by_type)[0]
 
 
 def test_the_same_factor_twice_is_no_change():
@@ -193,7 +193,7 @@ def test_less_stereotype_is_told_from_less_knowledge():
         types = pd.DataFrame(
             [{"first": "a", "second": "b", "bias_type": "age", "verdict": verdict, "main": True}]
         )
-        return explained(frame, types)[0]
+        return knowledge_sentences(frame, types)[0]
 
     closer, none = "closer to fair", "no difference shown"
     assert said(closer, 0.0, 0.9).startswith("b is less stereotyped, and no loss of knowledge")

@@ -8,9 +8,8 @@ import pandas as pd
 
 from unmask.answer.answer import OVERALL, Answer, Evidence, answers
 from unmask.answer.lab_status import UNFIT, VALIDATED
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Result
+from unmask.types import ANTISTEREOTYPE, STEREOTYPE, VERDICTS, Result
 
-VERDICTS = ("biased", "reversed", "negligible", "inconclusive")
 READS_SHARE = "the model prefers the stereotype in "
 READS_FACTOR = "a group's word makes its stereotypical traits "
 NAMED = 9  # bias types that a sentence names
@@ -73,13 +72,16 @@ def _all_negligible(given: Sequence[Answer]) -> bool:
 
 def overall(answer: Answer) -> str:
     """The overall verdict with its number, and the published score where that is another one."""
-    what = {
+    return f"{_overall_verdict(answer)}: {strength(answer.main)}.{_published(answer)}"
+
+
+def _overall_verdict(answer: Answer) -> str:
+    return {
         "biased": f"{_capital(answer.strength)} stereotypical bias overall",
         "reversed": f"{_capital(answer.strength)} bias against the stereotypes overall",
         "negligible": f"No bias overall of more than {negligible_size(answer)}",
         "inconclusive": "Inconclusive overall",
     }[answer.verdict]
-    return f"{what}: {strength(answer.main)}.{_published(answer)}"
 
 
 def headline(given: Sequence[Answer]) -> str:
@@ -92,8 +94,7 @@ def headline(given: Sequence[Answer]) -> str:
     if overall_ is not None:
         scale = overall_.main.scale
         reads = READS_SHARE if scale.share else READS_FACTOR if scale.paired else ""
-        verdict, _, measured = overall(overall_).partition(" The published")[0].partition(": ")
-        return f"{verdict}: {reads}{measured}"
+        return f"{_overall_verdict(overall_)}: {reads}{strength(overall_.main)}."
     if found is not None:
         return _finding(found)
     return "No bias was found." if _all_negligible(given) else "Inconclusive."
@@ -110,7 +111,7 @@ def beside(given: Sequence[Answer]) -> list[str]:
 def counts(types: Sequence[Answer]) -> str:
     """How many bias types have which verdict."""
     verdicts = [a.verdict for a in types]
-    parts = [f"{verdicts.count(v)} {v}" for v in dict.fromkeys(VERDICTS) if v in verdicts]
+    parts = [f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts]
     if not parts:
         return ""
     some = "bias type" if len(types) == 1 else "bias types"

@@ -89,7 +89,7 @@ def compare(
 
 def _record(frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> dict[str, Any]:
     """A comparison as plain values."""
-    sentences = difference_words.told(frame, bias_types)
+    sentences = difference_words.summary(frame, bias_types)
     return {
         "sentences": sentences,
         "bias_types": results.records(_as_read(bias_types)),

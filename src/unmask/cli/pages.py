@@ -71,7 +71,7 @@ def of_comparison(
 ) -> Content:
     """Results with their comparison, in sentences and figures."""
     figures = result_figures.differences(frame)
-    sentences = difference_words.told(frame, bias_types)
+    sentences = difference_words.summary(frame, bias_types)
     return Content(results, figures, sentences)
 
 

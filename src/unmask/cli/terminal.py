@@ -186,7 +186,7 @@ def _print_notes(console: Console, result: Result, title: str) -> None:
 
 def print_differences(console: Console, frame: pd.DataFrame, bias_types: pd.DataFrame) -> None:
     """What differs, in sentences; then by bias type, the evidence that tells of each."""
-    for text in difference_words.told(frame, bias_types):
+    for text in difference_words.summary(frame, bias_types):
         console.print(escape(text), highlight=False)
     console.print()
     leads = (

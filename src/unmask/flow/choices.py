@@ -40,6 +40,11 @@ class Replied:
     design: Design
     frame: pd.DataFrame
 
+    @property
+    def scored(self) -> Any:
+        """Which items the score is about: of BBQ only the ambiguous ones [items]."""
+        return np.array([i.meta.get("condition", AMBIGUOUS) == AMBIGUOUS for i in self.items])
+
 
 def replied(
     frame: pd.DataFrame,
@@ -117,7 +122,7 @@ def extras_of(
 ) -> tuple[dict[str, Estimate], tuple[str, ...]]:
     """What is said beside the preference, overall and by category, and the notes."""
     category = np.array([i.category for i in found.items], object)
-    ambiguous = np.array([i.meta.get("condition", AMBIGUOUS) == AMBIGUOUS for i in found.items])
+    ambiguous = found.scored
     out = _of(found, ambiguous, resampling)
     out |= _bbq(found, np.ones(len(category), bool), measure, resampling)
     for name in sorted(set(category)):
@@ -235,12 +240,11 @@ def _notes(
 
 def _beyond(found: Replied, resampling: Resampling) -> Sequence[str]:
     """What labels beyond the likeliest tokens of a server leave open, if that is much."""
-    ambiguous = np.array([i.meta.get("condition", AMBIGUOUS) == AMBIGUOUS for i in found.items])
-    part = found.choices[ambiguous]
+    part = found.choices[found.scored]
     bounded = np.any([v.any(1) for v in part.at_most.values()], axis=0)
     if not np.any(bounded):
         return ()
-    share = percentage(part.prefers, found.design.chosen(ambiguous), resampling)
+    share = percentage(part.prefers, found.design.chosen(found.scored), resampling)
     other = 100 * float(part.without_bounds.prefers.mean())
     said = (
         f"In {int(bounded.sum())} of {len(bounded)} items a label is beyond the likeliest tokens "

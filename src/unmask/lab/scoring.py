@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.items import Items
 from unmask.answer.lab_status import MARGIN
 from unmask.flow.evaluate import evaluate
 from unmask.lab import items, probe
@@ -16,7 +17,6 @@ from unmask.measures import MEASURES, Association, Measure
 from unmask.measures.reduce import LOWER_IS_LIKELIER
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
-from unmask.reports.figures.result_figures import margins
 from unmask.types import Dataset, Estimate, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
@@ -206,7 +206,7 @@ def _facts(result: Result, doses: pd.DataFrame) -> dict[str, Any]:
 def oriented(result: Result, doses: pd.DataFrame) -> pd.DataFrame:
     """Margins by item in the direction of group x, with what was planted there."""
     planted = doses.loc[result.data]
-    joined = planted.join(margins(result).rename("margin"), how="inner")
+    joined = planted.join(Items(result).margins().rename("margin"), how="inner")
     joined["margin"] = joined.margin * joined.turn
     return joined
 

@@ -27,12 +27,12 @@ PHRASES = {
 }
 
 
-def told(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
+def summary(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
     """What a comparison says: bias types first, then whether knowledge went with them, then scores.
 
     `frame` is that of `compare`, `bias_types` that of `compare_by_bias_type`.
     """
-    return [*by_bias_type(bias_types), *explained(frame, bias_types), *sentences(frame)]
+    return [*by_bias_type(bias_types), *knowledge_sentences(frame, bias_types), *sentences(frame)]
 
 
 def by_bias_type(frame: pd.DataFrame) -> list[str]:
@@ -123,7 +123,7 @@ def sentences(frame: pd.DataFrame) -> list[str]:
     return out + alike
 
 
-def explained(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
+def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
     """Whether a change is less stereotype or less knowledge: one sentence for each two models.
 
     Knowledge is the positive control (what follows from a word's meaning) and lms, of CAT where it

@@ -15,6 +15,7 @@ from scipy.stats import mannwhitneyu, norm, pearsonr, rankdata, t
 from unmask.errors import DataError
 from unmask.options import Resampling
 from unmask.stats.clustering import Variance, codes
+from unmask.stats.effects import jackknife
 from unmask.stats.intervals import DEFAULTS, student
 from unmask.types import Estimate, Floats
 
@@ -207,8 +208,7 @@ def rank_agreement(
 
     count = int(which.max()) + 1
     left = np.array([value(which != k) for k in range(count)])
-    variance = (count - 1) / count * float(((left - left.mean()) ** 2).sum())
-    own = Variance(variance, count - 1)
+    own = Variance(jackknife([left]), count - 1)
     whole, n = value(np.ones(len(which), bool)), len(which)
     return student(
         whole, own, n, count, ideal=0.0, resampling=resampling, method="jackknife over clusters"

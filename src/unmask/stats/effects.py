@@ -240,7 +240,7 @@ def _both_random(words: Words, other: Variance) -> float:
 
 
 def jackknife(without: Sequence[Floats]) -> float:
-    """The variance of a statistic from its values without each word, by set."""
+    """The variance of a statistic from its values without each word (or cluster), by set."""
     return sum(float(v.var() * (len(v) - 1)) for v in without)
 
 

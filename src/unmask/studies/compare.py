@@ -185,7 +185,7 @@ def _pair(
     )
     if isinstance(runs, PairedShares):
         row |= _of_shares(a, b, runs, resampling)
-        items = items.assign(moved=runs.margins()[1] - runs.margins()[0])
+        items = items.assign(moved=runs.pairs.margins()[1] - runs.pairs.margins()[0])
         items = _most_moved(items[items.before != items.after])
     else:
         items = _most_moved(items).head(MOVED)
@@ -203,7 +203,7 @@ def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling)
     details: dict[str, Any] = {"p_mcnemar": p if independent else math.nan}
     details |= {"lost": lost, "won": won}
     macro = a.settings.get("average") == "macro"
-    margins = runs.margins()
+    margins = runs.pairs.margins()
     finite = np.isfinite(margins[1] - margins[0])
     if all("word_preference" in r.extras for r in (a, b)):
         before, after = (r.extras["word_preference"].value for r in (a, b))
@@ -214,10 +214,10 @@ def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling)
         chosen = np.ones(len(change.values), bool)
         mean = change.fit.estimate(chosen, macro, resampling, change.unit)
         details |= {"margin": mean.value, "p_margin": mean.p}
-    if all(UNRELATED in t for t in runs.tables):
+    if all(UNRELATED in t for t in runs.pairs.tables):
         lms = [
             np.mean([preferred(t[k], t[UNRELATED], "half") for k in PAIR], axis=0)
-            for t in runs.tables
+            for t in runs.pairs.tables
         ]
         e = paired_difference(
             lms[0], lms[1], runs.design, macro=macro, scale=100.0, resampling=resampling

@@ -106,32 +106,45 @@ def _common(tables: Sequence[pd.DataFrame], data: str) -> pd.Index:
     return shared
 
 
+class _SharedPairs:
+    """The pairs that all runs have: their scores in each run, their design, and the chosen ones."""
+
+    def __init__(self, results: Sequence[Result], category: str) -> None:
+        self.results = same_items(results)
+        first = self.results[0]
+        tables = [Items(r).scores() for r in self.results]
+        shared = _common(tables, first.data)
+        self.tables = [t.loc[shared] for t in tables]
+        self.unpaired = tuple(len(t) - len(shared) for t in tables)
+        self.names = [str(name) for name in shared]
+        table = self.tables[0]
+        self.chosen = np.ones(len(shared), bool)
+        if category:
+            self.chosen = Items(first).first.category.loc[shared].to_numpy() == category
+            if len(set(table.cluster[self.chosen])) < 2:
+                raise DataError("too few items are in all runs.")
+        self.design = Design.of(table)
+        self.macro = first.settings.get("average") == "macro"
+
+    def margins(self) -> list[Floats]:
+        """The margins of each run, in nats where the measure has probabilities."""
+        return [Items(r).nats(t) for r, t in zip(self.results, self.tables, strict=True)]
+
+
 class PairedShares:
     """Preferences of all runs [runs, items]."""
 
     def __init__(
         self, results: Sequence[Result], category: str, adjusted: bool, resampling: Resampling
     ) -> None:
-        results = same_items(results)
-        first, self.resampling = results[0], resampling
-        tables = [Items(r).scores() for r in results]
-        shared = _common(tables, first.data)
-        self.results, self.tables = results, [t.loc[shared] for t in tables]
-        self.unpaired = tuple(len(t) - len(shared) for t in tables)
-        self.names = [str(name) for name in shared]
-        table = self.tables[0]
-        chosen = np.ones(len(shared), bool)
-        if category:
-            chosen = Items(first).first.category.loc[shared].to_numpy() == category
-            if len(set(table.cluster[chosen])) < 2:
-                raise DataError("too few items are in all runs.")
-        self.design = Design.of(table)
+        self.pairs, self.resampling = _SharedPairs(results, category), resampling
+        pairs = self.pairs
+        self.names, self.unpaired, self.design = pairs.names, pairs.unpaired, pairs.design
         self.adjusted = adjusted and all(_adjusted_name(category) in r.extras for r in results)
         self.values = np.array(
-            [self._answers(r, t) for r, t in zip(results, self.tables, strict=True)]
+            [self._answers(r, t) for r, t in zip(pairs.results, pairs.tables, strict=True)]
         )
-        self.chosen, self.macro = chosen, first.settings.get("average") == "macro"
-        self.weight, _ = weights_of(self.design, chosen, self.macro)
+        self.weight, _ = weights_of(self.design, pairs.chosen, pairs.macro)
         self.scores = (100 * self.values @ self.weight).tolist()
 
     def _answers(self, result: Result, table: pd.DataFrame) -> Floats:
@@ -152,10 +165,6 @@ class PairedShares:
         """In percentage points from 50."""
         return self._bias([0], [1])
 
-    def margins(self) -> list[Floats]:
-        """The margins of each run, in nats where the measure has probabilities."""
-        return [Items(r).nats(t) for r, t in zip(self.results, self.tables, strict=True)]
-
     def _bias(self, before: Sequence[int], after: Sequence[int]) -> Bias:
         first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
         paired = PairedAnswers(first, second, self.design, self.adjusted)
@@ -166,9 +175,9 @@ class _PairedFactors:
     """How much likelier a trait becomes by its group's word: margins of all runs [runs, items]."""
 
     def __init__(self, results: Sequence[Result], category: str, resampling: Resampling) -> None:
-        self.shares, self.resampling = PairedShares(results, category, True, resampling), resampling
-        self.names, self.unpaired = self.shares.names, self.shares.unpaired
-        self.values = np.array(self.shares.margins())
+        self.pairs, self.resampling = _SharedPairs(results, category), resampling
+        self.names, self.unpaired = self.pairs.names, self.pairs.unpaired
+        self.values = np.array(self.pairs.margins())
         self.scores = [self._mean(v).value for v in self.values]
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
@@ -182,9 +191,9 @@ class _PairedFactors:
         return Bias(self._mean(second - first), self._mean(second + first))
 
     def _mean(self, values: Floats) -> Estimate:
-        margins = Margins(values, self.shares.design)
-        chosen = self.shares.chosen[margins.known]
-        found = margins.fit.estimate(chosen, self.shares.macro, self.resampling, margins.unit)
+        margins = Margins(values, self.pairs.design)
+        chosen = self.pairs.chosen[margins.known]
+        found = margins.fit.estimate(chosen, self.pairs.macro, self.resampling, margins.unit)
         if values[margins.known].any():
             return found
         return replace(found, low=0.0, high=0.0, p=1.0)  # the same in both runs

@@ -22,6 +22,7 @@ from pylatexenc.latexwalker import LatexEnvironmentNode, LatexWalker
 import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
+from unmask.answer.items import Items
 from unmask.cli import pages
 from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
@@ -151,7 +152,7 @@ return out;
     )
     assert found["said"] == []
     out = found["found"]
-    pulls = result_figures.margins(results[0])
+    pulls = Items(results[0]).margins()
     strong = pulls.abs().sort_values(ascending=False)
     assert {i: round(strong[i], 3) for i in out["first"]} == pytest.approx(
         dict(zip(out["first"], strong.head(8).round(3), strict=True)), abs=0.002

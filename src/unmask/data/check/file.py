@@ -12,12 +12,11 @@ from unmask.data.check.records import PROBLEM, Finding, Looked, sentences, strip
 from unmask.data.clusters import clustered
 from unmask.data.readers.own_columns import ALIASES, understood
 from unmask.data.readers.pairs import broken_rows, pairs_of, read_rows
-from unmask.data.readers.table import read_table
+from unmask.data.readers.table import Row, read_table
 from unmask.errors import DataError
 from unmask.support.printable import INVISIBLE
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Dataset
 
-WITH_HEADER = (".csv", ".tsv")  # files whose first line holds the names of the columns
 RULES = (
     instrument.variety,
     instrument.balance,
@@ -72,8 +71,7 @@ def check(path: Path, encoding: str | None = None) -> Checked:
     usable = [n for n in range(len(rows)) if n not in unusable]
     if not usable:
         raise DataError(f"{path}: no row can be used: {next(iter(unusable.values()))}")
-    header = path.suffix.lower() in WITH_HEADER
-    lines = [n + 1 + header for n in range(len(rows))]
+    lines = [row.line if isinstance(row, Row) else n for n, row in enumerate(rows, 1)]
     data = defects.flagged(clustered(pairs_of([clean[n] for n in usable], path.stem, path)))
     every = Looked([rows[n] for n in usable], columns, ignored, data)
     findings = [

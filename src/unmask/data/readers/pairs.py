@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unmask.data.readers.own_columns import understood
-from unmask.data.readers.table import read_json, read_table
+from unmask.data.readers.table import place, read_json, read_table
 from unmask.errors import DataError
 from unmask.text.roles import find_word
 from unmask.types import (
@@ -121,7 +121,12 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> 
     """A data set of rows with the columns that `read_pairs` takes; `path` is for messages."""
     triplets = all(_given(r, UNRELATED) is not None for r in rows)
     labels = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED) if triplets else (STEREOTYPE, ANTISTEREOTYPE)
-    items = [_user_item(row, number, path, labels) for number, row in enumerate(rows)]
+    items = []
+    for number, row in enumerate(rows):
+        try:
+            items.append(_user_item(row, number, labels))
+        except DataError as error:
+            raise DataError(f"{path}, {place(row, number)}: {error}") from error
     notes = (*_incomplete(rows, name, triplets), *_spellings(items, name))
     return Dataset(
         name,
@@ -137,9 +142,9 @@ def broken_rows(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     out: dict[int, str] = {}
     for number, row in enumerate(rows):
         try:
-            _user_item(row, number, "", (STEREOTYPE, ANTISTEREOTYPE))
+            _user_item(row, number, (STEREOTYPE, ANTISTEREOTYPE))
         except DataError as error:
-            out[number] = str(error).partition(": ")[2]
+            out[number] = str(error)
     return out
 
 
@@ -176,32 +181,27 @@ def _given(row: Mapping[str, Any], name: str) -> Any:
     return None if missing else value
 
 
-def _user_item(
-    row: Mapping[str, Any], number: int, path: Path | str, labels: Sequence[str]
-) -> Contrast:
+def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Contrast:
     texts = {}
     for label in labels:
         sentence = _given(row, label)
         if sentence is None:
-            raise DataError(f"{path}, row {number + 1}: the column {label!r} is empty; fill it in.")
+            raise DataError(f"the column {label!r} is empty; fill it in.")
         if not isinstance(sentence, str):
             raise DataError(
-                f"{path}, row {number + 1}: the column {label!r} holds {sentence!r:.30}, which is "
-                "not text; put a sentence there."
+                f"the column {label!r} holds {sentence!r:.30}, which is not text; put a sentence "
+                "there."
             )
         fill = _given(row, f"{label}_fill")
         span = find_word(sentence, str(fill)) if fill is not None else None
         spans: dict[str, tuple[Span, ...]] = {"fill": (span,), "word": (span,)} if span else {}
-        texts[label] = _text(sentence, spans, f"{path}, row {number + 1}")
+        texts[label] = Text(sentence, spans)
     given = {
         k: _given(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
     }
     known = {k: str(v) for k, v in given.items() if v is not None}
     if broken := [k for k, v in known.items() if half_character(v)]:
-        raise DataError(
-            f"{path}, row {number + 1}: the column {broken[0]!r} holds half a character; write it "
-            "again."
-        )
+        raise DataError(f"the column {broken[0]!r} holds half a character; write it again.")
     name, category = known.get("id", str(number)), known.get("category", "all")
     side = known.get("group", "")
     return Contrast(
@@ -225,10 +225,3 @@ def _fact(row: Mapping[str, Any], name: str) -> str | float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _text(sentence: str, spans: Mapping[str, tuple[Span, ...]], where: str) -> Text:
-    try:
-        return Text(sentence, spans)
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from error

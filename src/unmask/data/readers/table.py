@@ -18,6 +18,21 @@ MOST_ROWS = 250_000  # of a parquet file
 LARGEST_UNPACKED = 1 << 28  # bytes of a parquet file's values, each standing for itself
 BATCH_ROWS = 1024  # read at a time
 FIELD = 10_000_000  # characters of a field
+
+
+class Row(dict[str, Any]):
+    """A row of a text file, and the line where it ends."""
+
+    def __init__(self, values: Mapping[str, Any], line: int) -> None:
+        super().__init__(values)
+        self.line = line
+
+
+def place(row: Mapping[str, Any], number: int) -> str:
+    """Where a row is for a reader: its line, or its number in a file without lines."""
+    return f"line {row.line}" if isinstance(row, Row) else f"row {number + 1}"
+
+
 Names = Callable[[Iterable[str]], Mapping[str, str]]
 
 
@@ -84,8 +99,13 @@ def read_table(
             rows = _separated(path, text, suffix == ".tsv")
     if rows and names is not None:
         new = {old: name for old, name in names(rows[0]).items() if old != name}
-        rows = [{new.get(k, k): v for k, v in row.items()} for row in rows] if new else rows
+        rows = [_renamed(row, new) for row in rows] if new else rows
     return _complete(path, rows, needed)
+
+
+def _renamed(row: dict[str, Any], new: Mapping[str, str]) -> dict[str, Any]:
+    values = {new.get(k, k): v for k, v in row.items()}
+    return Row(values, row.line) if isinstance(row, Row) else values
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -94,7 +114,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -104,7 +124,7 @@ def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
             raise DataError(f"{path}, line {number} is not JSON: {error}.") from error
         if not isinstance(row, dict):
             raise DataError(f"{path}, line {number} is not an object but {line.strip()[:30]!r}.")
-        rows.append(row)
+        rows.append(Row(row, number))
     return rows
 
 
@@ -127,7 +147,7 @@ def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
     reader = csv.reader(io.StringIO(text, newline=""), **options)
     try:
         heads = _trimmed(next((f for f in reader if any(map(str.strip, f))), []))
-        rows = [
+        rows: list[dict[str, Any]] = [
             _row(path, reader.line_num, heads, fields)
             for fields in reader
             if any(f.strip() for f in fields)
@@ -157,7 +177,7 @@ def _row(path: Path, line: int, heads: Sequence[str], fields: list[str]) -> dict
         )
     if len(set(heads)) != len(heads):
         raise DataError(f"{path} has two columns of one name; give each a name of its own.")
-    return dict(zip(heads, fields, strict=True))
+    return Row(dict(zip(heads, fields, strict=True)), line)
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
@@ -208,5 +228,7 @@ def _complete(
         )
     short = next((n for n, r in enumerate(rows) if any(r.get(c) is None for c in needed)), None)
     if short is not None:
-        raise DataError(f"{path}, row {short + 1} has too few columns; fill it in or remove it.")
+        raise DataError(
+            f"{path}, {place(rows[short], short)} has too few columns; fill it in or remove it."
+        )
     return rows

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmask.answer.items import Items
 from unmask.answer.scales import SCALES
 from unmask.reports.columns import table
 from unmask.reports.figures.drawing import (
@@ -171,7 +172,7 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
     out = []
     chosen = [r for r in results if r.compared == "preference"]
     for (model, data), part in _grouped(chosen).items():
-        pulls = pd.DataFrame({r.measure: margins(r) for r in part})
+        pulls = pd.DataFrame({r.measure: Items(r).margins() for r in part})
         if pulls.shape[1] < 2:
             continue
         matrix = pulls.corr(method="spearman").round(3)
@@ -180,25 +181,6 @@ def correlations(results: Sequence[Result]) -> list[Figure]:
         name = f"agree-{model}-{data}"
         out.append(heat_map(name, title, matrix, "Spearman's correlation", note))
     return out
-
-
-def margins(result: Result) -> pd.Series:
-    """By item what it says: the stereotype's score less the antistereotype's.
-
-    Of a template test how much the attribute speaks for x, less for y, beyond the prior; of a word
-    test the association of each target word.
-    """
-    frame = result.items
-    if "reason" not in frame:  # words
-        return frame[frame.label.isin(["X", "Y"])].set_index("item").score
-    frame = frame[frame.reason.isna()]
-    if result.compared in ("odds", "log-odds"):
-        gain = frame.score - (frame.prior.fillna(0.0) if "prior" in frame else 0.0)
-        halves = frame.assign(gain=gain, half=frame.label.str[0])
-        wide = halves.pivot_table("gain", "item", "half")
-        return wide["x"] - wide["y"]
-    wide = frame.pivot(index="item", columns="label", values="score")
-    return wide["stereotype"] - wide["antistereotype"]
 
 
 def _grouped(results: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:

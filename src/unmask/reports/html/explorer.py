@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.reports.figures.result_figures import margins
+from unmask.answer.items import Items
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result
 
 LABELS = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED)
@@ -75,7 +75,7 @@ def _sentences(result: Result) -> dict[str, Any]:
 
 def _view(result: Result, known: dict[str, Any]) -> dict[str, Any]:
     pulls: list[float | None] = [None] * len(known["items"])
-    for item, pull in margins(result).items():
+    for item, pull in Items(result).margins().items():
         pulls[known["index"][str(item)]] = None if np.isnan(pull) else round(float(pull), 4)
     view: dict[str, Any] = {"model": result.model, "measure": result.measure, "pulls": pulls}
     if "tokens" in result.kept:

@@ -9,6 +9,7 @@ import numpy as np
 
 from unmask.reports.html.study_page import Table
 from unmask.stats.clustering import Variance
+from unmask.stats.effects import jackknife
 from unmask.stats.intervals import DEFAULTS, student
 from unmask.studies.papers.paper_table import frame
 from unmask.types import Estimate, Floats
@@ -177,9 +178,8 @@ def jackknifed(sums: Floats, statistic: Callable[[Floats], Floats]) -> Estimate:
     total = sums.sum(0)
     count = len(sums)
     value = float(statistic(total))
-    others = statistic(total - sums)
-    variance = (count - 1) / count * float(((others - others.mean()) ** 2).sum())
-    return interval(value, Variance(variance, count - 1), count, "jackknife over clusters")
+    variance = Variance(jackknife([statistic(total - sums)]), count - 1)
+    return interval(value, variance, count, "jackknife over clusters")
 
 
 def over(differences: Floats) -> Estimate:

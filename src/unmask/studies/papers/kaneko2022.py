@@ -25,7 +25,7 @@ from unmask.studies.papers.kaneko2022_claims import CLAIMS
 from unmask.studies.papers.kaneko2022_tables import ALL_PLACES, MAJORITY, SHUFFLED, WHOLE
 from unmask.studies.papers.paper_table import Found, by_tags, deviation, frame, reported
 from unmask.studies.papers.request import Request
-from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset
+from unmask.types import UNRELATED, Contrast, Dataset
 
 ASKED = {
     "crows-pairs": ["cps", "cps@kaneko2022", "sss", "aul", "aula", ALL_PLACES, SHUFFLED],
@@ -167,8 +167,7 @@ def _margins(results: Found, model: str) -> pd.DataFrame:
     found = {}
     for m in ("cps", "sss", "aul", "aula", "ll"):
         if (model, m, "crows-pairs") in results:
-            table = Items(results[model, m, "crows-pairs"]).scores()
-            found[m] = table[STEREOTYPE] - table[ANTISTEREOTYPE]
+            found[m] = Items(results[model, m, "crows-pairs"]).margins()
     return pd.DataFrame(found).dropna()
 
 

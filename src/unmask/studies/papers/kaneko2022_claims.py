@@ -239,7 +239,7 @@ def _pictured(run: Run) -> Stated:
 
 def _area_gap(run: Run, model: str, old: str, new: str) -> Estimate:
     """How much greater the second measure's area is."""
-    one, two = (_margins(run.results[model, m, "crows-pairs"]) for m in (old, new))
+    one, two = (Items(run.results[model, m, "crows-pairs"]).margins().dropna() for m in (old, new))
     shared = sorted(set(one.index) & set(two.index))
     items = run.results[model, new, "crows-pairs"].items
     clusters = items.drop_duplicates("item").set_index("item").cluster.loc[shared]
@@ -266,11 +266,6 @@ def _not_always(run: Run, model: str) -> Finding:
     smaller, greater = sum(g.high < 0 for g in gaps), sum(g.low > 0 for g in gaps)
     word = HOLDS if smaller else FAILS if greater == len(gaps) else OPEN
     return Finding(f"greater in {greater}, smaller in {smaller} of {len(gaps)} models", word)
-
-
-def _margins(result: Result) -> pd.Series:
-    table = Items(result).scores()
-    return (table[STEREOTYPE] - table[ANTISTEREOTYPE]).dropna()
 
 
 def _stated_ranks(run: Run) -> Stated:

@@ -7,6 +7,7 @@ import numpy as np
 
 from unmask.stats.agreement import correlation
 from unmask.stats.clustering import Variance
+from unmask.stats.effects import jackknife
 from unmask.stats.growth import growth
 from unmask.studies.papers.claims import (
     FAILS,
@@ -215,8 +216,8 @@ def _agreement(columns: Mapping[str, Floats]) -> Estimate:
 
     count = table.shape[1]
     left = np.array([mean(np.delete(table, k, 1)) for k in range(count)])
-    variance = (count - 1) / count * float(((left - left.mean()) ** 2).sum())
-    return interval(mean(table), Variance(variance, count - 1), count, "jackknife over models")
+    variance = Variance(jackknife([left]), count - 1)
+    return interval(mean(table), variance, count, "jackknife over models")
 
 
 def _stated_agreement(run: Run) -> Stated:
