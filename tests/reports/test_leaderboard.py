@@ -28,6 +28,9 @@ def test_a_leaderboard_compares_what_all_models_have(model):
     assert (board.distance.diff().dropna() >= 0).all()
     assert set(board.columns) >= {"model", "distance", "biased", "measures", "cps on frame"}
     assert board.measures.tolist() == [1] * len(board)  # aul does not count beside cps
+    first = board.set_index("model").accuracy[both[0].model]
+    own = [r.accuracy.value for r in both if r.model == both[0].model]
+    assert first == pytest.approx(sum(own) / len(own))
     again = unmask.leaderboard([*both, *both])
     assert sorted(again.model)[:2] == [f"{both[0].model} (run 1)", f"{both[0].model} (run 2)"]
     assert len(again) == 4

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from unmask.cli import terminal
     from unmask.reports import files, results
     from unmask.reports import leaderboard as boards
-    from unmask.reports.html import board_page
 else:
     webbrowser = lazy("webbrowser")
-    board_page = lazy("unmask.reports.html.board_page")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
     boards = lazy("unmask.reports.leaderboard")
@@ -43,8 +41,7 @@ def leaderboard(
     board = boards.leaderboard(results.gather(folders))
     shown = board.drop(columns="unranked").round(2).astype(object).set_index("model")
     terminal.print_frame(console, shown.T.rename_axis(None, axis=1).reset_index(names=""))
-    for row in board[board.unranked != ""].to_dict("records"):
-        line = f"{row['model']} is not ranked: {row['unranked']}."
+    for line in boards.unranked(board):
         console.print(escape(line), style="yellow", highlight=False)
     note = (
         "rank to rank_high: the ranks that a model may have; indistinguishable models share one. "
@@ -55,7 +52,7 @@ def leaderboard(
     if out is not None:
         files.put_csv(out, board)
     if html is not None:
-        files.put(html, board_page.board_page(board))
+        files.put(html, boards.board_page(board))
         console.print(f"Page: [bold]{escape(str(html))}[/]", soft_wrap=True)
         if show:
             webbrowser.open(html.resolve().as_uri())

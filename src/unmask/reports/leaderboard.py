@@ -1,6 +1,8 @@
-"""Models side by side on what all of them were measured by."""
+"""Models side by side on what all of them were measured by: a table, and a page of it."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,22 @@ from unmask.answer.verdict import judged_estimate
 from unmask.errors import DataError
 from unmask.reports.columns import table
 from unmask.reports.results import gather
+from unmask.reports.templating import rendered
 from unmask.stats.ranks import ranks
+from unmask.support.printable import visible
 from unmask.types import Result, Results
+
+ABILITIES = {"lms": "lms", "accuracy": "accuracy"}  # what a model can do, and its head on the page
+FIXED = ("model", "rank", "rank_high", "distance", "biased", "measures", "unranked", *ABILITIES)
+NOTES = (
+    "Ranks: those that a model may have, with 95 % for all models together; models that cannot be "
+    "told apart share them.",
+    "Distance: root mean square over measures of the distance from fair, in units of what matters "
+    "(5 points, d = 0.2, a factor of 1.2, unless the run says otherwise), less what noise adds.",
+    "Found biased: in how many of the measures.",
+    "lms and accuracy, in %: how often a model prefers a sentence with a meaning, and guesses the "
+    "word that stands there. A model that knows little has little to be biased with.",
+)
 
 
 def _check_same_data(results: Results, shared: Sequence[str]) -> None:
@@ -38,8 +54,9 @@ def leaderboard(results: Any) -> pd.DataFrame:
     what matters (5 points, or 0.2 d, unless the run says otherwise), with the part taken off that a
     fair model would have by noise alone. `rank` counts the models that are surely nearer, plus one,
     so that models which cannot be told apart share it; `rank_high` is the last that it may have
-    (simultaneous 95 % intervals). `biased` counts the verdicts. Only measures and data that every
-    model has count: others would compare unlike things. A model that is unfit for a verdict, or
+    (simultaneous 95 % intervals). `biased` counts the verdicts. `lms` and `accuracy` are what each
+    model can do. Only measures and data that every model has count: others would compare unlike
+    things. A model that is unfit for a verdict, or
     has none, comes last without a rank; `unranked` says why.
     """
     results = gather(results)
@@ -79,12 +96,26 @@ def leaderboard(results: Any) -> pd.DataFrame:
         biased=kept.groupby("model").biased.sum(),
         measures=len(shared),
         unranked=pd.Series(reasons | dict.fromkeys(without, "it has no measure with a verdict")),
+        **{name: _ability(results, models, name) for name in ABILITIES},
     ).join(scores)
+    joined = joined.drop(columns=[name for name in ABILITIES if joined[name].isna().all()])
     joined["unranked"] = joined.unranked.fillna("")
     counts = ["rank", "rank_high", "biased"]
     order = np.lexsort((joined.distance.to_numpy(), joined["rank"].to_numpy()))
     joined[counts] = joined[counts].astype("Int64")
     return joined.rename_axis("model").reset_index().iloc[order].reset_index(drop=True)
+
+
+def _ability(results: Results, models: Sequence[str], name: str) -> pd.Series:
+    """The mean lms or token accuracy of each model, over what all of them have it for."""
+    rows = [
+        (r.title, r.model, e.value)
+        for r in results
+        if (e := r.accuracy if name == "accuracy" else r.extras.get(name)) is not None
+    ]
+    found = pd.DataFrame(rows, columns=["what", "model", "value"])
+    wide = found.pivot_table(index="what", columns="model", values="value").reindex(columns=models)
+    return wide.dropna().mean()
 
 
 def _shared(frame: pd.DataFrame, models: Sequence[str]) -> list[str]:
@@ -115,3 +146,78 @@ def _in_units(result: Result) -> tuple[float, float]:
     known = result.verdicts.get("")
     least = known.matters if known else SCALES[result.compared].coarse
     return (estimate.value - (estimate.ideal or 0.0)) / least, estimate.se / least
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    value: str
+    bar: tuple[float, ...] | None = None
+
+
+def board_page(board: pd.DataFrame) -> str:
+    """The page of a board: one file, sortable, with the ranks that each model may have."""
+    scores = [str(c) for c in board.columns if c not in FIXED]
+    abilities = [name for name in ABILITIES if name in board]
+    last = max(int(board.rank_high.fillna(0).max()), 2)
+    rows = [
+        {
+            "unfit": bool(record["unranked"]),
+            "cells": [
+                *_standing(record, last),
+                *(_numeric(record[c]) for c in (*abilities, *scores)),
+            ],
+        }
+        for record in board.to_dict("records")
+    ]
+    heads = [ABILITIES[name] for name in abilities] + scores
+    return rendered(
+        "board.html.jinja",
+        title="Models side by side",
+        subtitle=f"{len(board)} models, {len(scores)} measures that all of them have",
+        sentence=sentence(board),
+        heads=["model", "ranks", "distance", "found biased", *heads],
+        rows=rows,
+        notes=[*unranked(board), *NOTES],
+    )
+
+
+def _standing(record: Mapping[str, Any], last: int) -> list[_Cell]:
+    """A model with its ranks, distance and verdicts."""
+    name = visible(str(record["model"]))
+    if record["unranked"]:
+        return [_Cell(name, name), _Cell("not ranked", "inf"), _Cell("", "inf"), _Cell("", "inf")]
+    low, high = int(record["rank"]), int(record["rank_high"])
+    ranks = str(low) if low == high else f"{low} to {high}"
+    bar = tuple(4 + 92 * (r - 1) / (last - 1) for r in (low, high))
+    return [
+        _Cell(name, name),
+        _Cell(ranks, str(low + high / 1000), bar),
+        _numeric(record["distance"]),
+        _Cell(f"{record['biased']:.0f} of {record['measures']:.0f}", str(record["biased"])),
+    ]
+
+
+def _numeric(value: float) -> _Cell:
+    return _Cell("" if math.isnan(value) else f"{value:.2f}", str(value))
+
+
+def unranked(board: pd.DataFrame) -> list[str]:
+    """Why each model without a rank has none."""
+    return [
+        f"{visible(str(r['model']))} is not ranked: {visible(str(r['unranked']))}."
+        for r in board[board.unranked != ""].to_dict("records")
+    ]
+
+
+def sentence(board: pd.DataFrame) -> str:
+    """Who is nearest to fair, as far as that can be told."""
+    first = [visible(str(m)) for m in board.model[board["rank"] == 1]]
+    if not first:
+        return "No model is fit for a rank: see the reasons below."
+    if len(first) == int((board.unranked == "").sum()) > 1:
+        return f"None of the {len(first)} ranked models can be told from the others."
+    if len(first) == 1:
+        return f"{first[0]} is nearest to fair on these measures."
+    named = ", ".join(first[:5]) + (f" and {len(first) - 5} more" if len(first) > 5 else "")
+    return f"Nearest to fair, and not to be told apart: {named}."

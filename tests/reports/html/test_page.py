@@ -28,9 +28,10 @@ from unmask.data.packaged import bundled_pairs
 from unmask.data.wordsets import stimuli
 from unmask.options import Options, Spec
 from unmask.reports import formats
+from unmask.reports import leaderboard as boards
 from unmask.reports import results as files
 from unmask.reports.figures import drawing, result_figures
-from unmask.reports.html import board_page, explorer
+from unmask.reports.html import explorer
 from unmask.reports.html import page as html_page
 from unmask.text.contexts import WordTest
 from unmask.types import Contrast, Dataset, Results, Text
@@ -395,7 +396,7 @@ def test_a_board_is_sorted_by_any_column(tmp_path):
         some = simulated(data, tmp_path, 1, bias)
         every += [replace(r, spec=replace(r.spec, model=name)) for r in some]
     path = tmp_path / "board.html"
-    path.write_text(board_page.board_page(unmask.leaderboard(every)))
+    path.write_text(boards.board_page(unmask.leaderboard(every)))
     found = seen(
         path,
         tmp_path,

@@ -1,6 +1,7 @@
 """Tests of studies/papers/claims: words, intervals, and claims about several models."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,19 @@ import pytest
 
 from unmask.data.packaged import published
 from unmask.studies.papers import claims, husse2022_claims, kaneko2022_claims, thys2025_claims
-from unmask.studies.papers.husse2022_claims import WORD, chosen, paired, released
-from unmask.studies.papers.husse2022_tables import NAMED, Run
+from unmask.studies.papers.husse2022_appendix import CHARACTERS
+from unmask.studies.papers.husse2022_choices import (
+    ALIKE,
+    MATTERS,
+    SAME_BIASES,
+    chosen,
+    larger,
+    neither,
+    paired,
+    released,
+)
+from unmask.studies.papers.husse2022_claims import WORD
+from unmask.studies.papers.husse2022_tables import MAIN, NAMED, Run
 from unmask.types import Estimate
 
 
@@ -160,18 +172,55 @@ def test_the_words_of_choices():
     pair = husse2022_claims.Pair(
         (np.array([0.1] * 12), np.array([0.9] * 11 + [0.8])), (np.zeros(12), np.ones(12))
     )
-    assert husse2022_claims._larger(pair).word == "holds"
-    assert husse2022_claims._alike(pair).word == "does not hold"
-    assert husse2022_claims._matters(pair).word == "holds"
-    assert husse2022_claims._neither(pair).word == "does not hold"
+    bigger, same_size = larger("old", "new"), neither("old", "new")
+    assert bigger.judge(pair).word == "holds"
+    assert bigger.read(pair) == "0.10 old, 0.89 new"
+    assert ALIKE.judge(pair).word == "does not hold"
+    assert MATTERS.judge(pair).word == "holds"
+    assert same_size.judge(pair).word == "does not hold"
     same = husse2022_claims.Pair((pair.d[0], pair.d[0] + 0.01), (np.ones(12), np.ones(12)))
-    assert husse2022_claims._alike(same).word == "holds"
-    assert husse2022_claims._neither(same).word == "holds"
-    assert husse2022_claims._same_biases(same).word == "holds"
-    assert husse2022_claims._same_biases(pair).word == "does not hold"
+    assert ALIKE.judge(same).word == "holds"
+    assert same_size.judge(same).word == "holds"
+    assert SAME_BIASES.judge(same).word == "holds"
+    assert SAME_BIASES.judge(pair).word == "does not hold"
     none = husse2022_claims.Pair(same.d, (np.zeros(12), np.zeros(12)))
-    assert husse2022_claims._same_biases(none).word == "inconclusive"  # nothing could be found
-    assert pd.notna(husse2022_claims._larger(same).here)
+    assert SAME_BIASES.judge(none).word == "inconclusive"  # nothing could be found
+    assert pd.notna(bigger.judge(same).here)
+    rules = (bigger, ALIKE, MATTERS, same_size, SAME_BIASES)
+    assert [rule.amount(pair) > 0 for rule in rules] == [True, False, True, False, False]
+    assert [rule.amount(same) > 0 for rule in rules] == [True, True, False, True, True]
+
+
+def test_the_papers_numbers_speak_without_intervals():
+    """LPBS on simplified sets moves by 0.36 of four tests: that is above 0.2, however few."""
+    run = Run({}, {}, True, {})
+    by_numbers = {c.text: c.paper(run) for c in husse2022_claims.CLAIMS}
+    assert by_numbers["How word sets are simplified moves LPBS's scores"] == ("BERT 0.36", "holds")
+    again = by_numbers["The scores of CEAT's authors are found again"]
+    assert again.text.startswith("ELMo 0.09")
+    (fault,) = (v for k, v in by_numbers.items() if k.startswith("ELMo read by characters"))
+    assert fault == ("ELMo 0.95", "holds")
+
+
+def test_the_fault_of_elmo_is_judged_on_an_elmo():
+    tokens, words = (
+        [1.2, 0.4, 1.4, 0.5, 0.5, 1.3, 0.8, 1.3],
+        [1.2, 0.6, 1.4, 0.7, 0.9, 1.2, 0.6, 1.0],
+    )
+    results, tested = {}, {}
+    for test, value, other in zip(MAIN.values(), tokens, words, strict=True):
+        for level, context, d in (
+            ("sent", "template", value),
+            ("sent", CHARACTERS, value - 1),
+            ("word-average", "template", other),
+        ):
+            overall = SimpleNamespace(value=d)
+            results["elmo", "SEAT", test, level, context] = SimpleNamespace(overall=overall)
+    run = Run({"elmo": "elmo", "bert": "masked"}, results, True, tested)
+    fault = claim(husse2022_claims, "ELMo read by characters")
+    nearer = claim(husse2022_claims, "Once that fault is mended")
+    assert fault.check(run, "elmo").word == nearer.check(run, "elmo").word == "holds"
+    assert fault.check(run, "bert").word == "does not apply"
 
 
 def test_claims_about_significance_are_pooled_over_models(monkeypatch):

@@ -27,7 +27,10 @@ def test_pages_are_written_whole(tmp_path):
     )
     pages.write(pages.Study("S <1>", [table], [figure], ["said"], {"m": "why"}), tmp_path)
     names = {p.name for p in tmp_path.iterdir()}
-    assert names == {"t.csv", "t.tex", "f.png", "f.svg", "f.pdf", "report.html", "index.md"}
+    assert names == {
+        *("t.csv", "t.tex", "f.png", "f.svg", "f.pdf", "f-numbers.csv"),
+        *("report.html", "index.md"),
+    }
     page = (tmp_path / "report.html").read_text()
     assert "S &lt;1&gt;" in page
     assert "why" in page

@@ -18,6 +18,7 @@ from unmask.reports.figures.drawing import (
 )
 
 ZERO = {"zero": False}
+MOST_SAID = 300
 SHAPES = {"domain": ["published", "measured"], "range": ["circle", "square"]}
 
 
@@ -31,7 +32,9 @@ def _said(frame: pd.DataFrame) -> list[str]:
 
 
 def _about(frame: pd.DataFrame) -> Spec:
-    return {"description": {"field": "said", "type": "nominal"}} if len(frame) else {}
+    """What a screen reader says of each mark; of a great many their table says more."""
+    few = 0 < len(frame) <= MOST_SAID
+    return {"description": {"field": "said", "type": "nominal"}} if few else {}
 
 
 def curves(
@@ -107,12 +110,22 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
         },
     ]
     wide = min(600, max(220, 26 * len(runs)))
-    spec = specified(data, **_panels(layers, "bias_type", (wide, 150), max(1, 700 // wide)))
+    spec = specified(
+        data, **_panels(layers, "bias_type", (wide, 150), max(1, 700 // wide), one=True)
+    )
     note = f"Dashed: fair ({unit.neutral:g}). A diamond: from this run on the score differs."
     return Figure(name, title, spec, shown, note)
 
 
-def _panels(layers: Sequence[Spec], panel: str | None, size: tuple[int, int], columns: int) -> Spec:
+def _panels(
+    layers: Sequence[Spec],
+    panel: str | None,
+    size: tuple[int, int],
+    columns: int,
+    *,
+    one: bool = False,
+) -> Spec:
+    """A plot for each value of `panel`; with `one` they have the same vertical axis."""
     inner = {"width": size[0], "height": size[1], "layer": list(layers)}
     if panel is None:
         return inner
@@ -120,7 +133,7 @@ def _panels(layers: Sequence[Spec], panel: str | None, size: tuple[int, int], co
         "facet": {"field": panel, "type": "nominal", "title": None, "sort": None},
         "columns": columns,
         "spec": inner,
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+        "resolve": {"scale": {"x": "independent", "y": "shared" if one else "independent"}},
     }
 
 
@@ -158,7 +171,7 @@ def sizes(
     """
     names = list(dict.fromkeys(frame.family))
     data = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))
-    x = _axis("size", "million parameters", scale=ZERO)
+    x = _axis("size", "million parameters", scale={"type": "log", "nice": False})
     colour = {"color": colours("family", "family", names)}
     shape = {"shape": _axis("sort", "", "nominal", scale=SHAPES)}
     detail = {"detail": {"field": "sort", "type": "nominal"}}

@@ -113,7 +113,7 @@ def shown(figure: drawing.Figure) -> dict[str, Any]:
         "title": figure.title,
         "svg": themed(svg[svg.index("<svg") :]),
         "note": note,
-        "table": numbers(figure.numbers),
+        "table": numbers(figure.numbers) if len(figure.numbers) else None,
     }
 
 

@@ -13,6 +13,8 @@ from unmask.reports.html import page
 from unmask.reports.templating import rendered, safe
 from unmask.types import Result
 
+MOST_NUMBERS = 300  # rows of a figure that a page shows
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -45,13 +47,14 @@ class Study:
 
 
 def write(study: Study, folder: Path) -> None:
-    """Tables as CSV and LaTeX, figures as SVG, PNG and PDF, a page in HTML and one in Markdown."""
+    """Tables as CSV and LaTeX, figures as CSV and images, a page in HTML and one in Markdown."""
     folder.mkdir(parents=True, exist_ok=True)
     for table in study.tables:
         put_csv(folder / f"{safe(table.name)}.csv", table.frame)
         put(folder / f"{safe(table.name)}.tex", rendered("table.tex.jinja", table=table))
     files = {figure.name: safe(figure.name) for figure in study.figures}
     for figure in study.figures:
+        put_csv(folder / f"{files[figure.name]}-numbers.csv", figure.numbers)
         for form in FORMS:
             image = drawn(figure, form)
             path = folder / f"{files[figure.name]}.{form}"
@@ -65,13 +68,23 @@ def _caption(table: Table) -> str:
     return f"{table.title}{stop} {table.note}".strip()
 
 
+def _short(figure: Figure) -> Figure:
+    """A figure with as many numbers as a page has room for."""
+    count = len(figure.numbers)
+    if count <= MOST_NUMBERS:
+        return figure
+    more = f"All {count:,} numbers are in {safe(figure.name)}-numbers.csv."
+    kept = figure.numbers.iloc[:0]
+    return replace(figure, numbers=kept, note=f"{figure.note} {more}".strip())
+
+
 def webpage_of(study: Study) -> page.Page:
     """The page of a study: its tables and figures first, then what its results say."""
     own = page.page(study.results, study.title) if study.results else None
     shown = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
     claims = [made for table, made in shown if table.first]
     tables = [made for table, made in shown if not table.first]
-    drawn_ = [page.shown(figure) for figure in study.figures]
+    drawn_ = [page.shown(_short(figure)) for figure in study.figures]
     left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *left]
     if own is None:
@@ -92,7 +105,7 @@ def webpage_of(study: Study) -> page.Page:
         claims=claims,
         differences=study.answer,
         tables=tables,
-        figures=[*drawn_, *own.figures],
+        figures=drawn_,
         openings=(),
         rest=(),
         bias_types=(),

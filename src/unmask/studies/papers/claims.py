@@ -26,6 +26,7 @@ OPPOSITES = (
     ("larger by", "smaller by"),
     ("greater by", "smaller by"),
     ("farther from 50 by", "nearer to 50 by"),
+    ("nearer by", "farther by"),
     ("drops by", "rises by"),
 )
 SURE = 0.05

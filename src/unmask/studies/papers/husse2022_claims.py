@@ -6,9 +6,7 @@ the result files of its release, over the same tests, unless it is printed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,23 +28,33 @@ from unmask.studies.papers.claims import (
     over,
     positive,
 )
-from unmask.studies.papers.husse2022_appendix import FEWER
+from unmask.studies.papers.husse2022_appendix import CHARACTERS, FEWER
+from unmask.studies.papers.husse2022_choices import (
+    ALIKE,
+    MATTERS,
+    SAME_BIASES,
+    Choice,
+    Choices,
+    Pair,
+    Rule,
+    chosen,
+    larger,
+    measured,
+    neither,
+    paired,
+    released,
+)
 from unmask.studies.papers.husse2022_tables import (
     COLUMNS,
-    CONTEXTS,
-    NAMED,
-    SIGNIFICANT,
+    MAIN,
     Run,
-    is_sure,
+    column,
 )
-from unmask.types import Floats
 
-SMALL = 0.2  # an effect size below which a move is none
 TOO_FEW = ("too few tests have both", ABSENT)
 QUICK = ("a quick run leaves out what this needs", "needs a full run")
 NO_CONTEXTS = "no natural contexts were given (--contexts)"
 NOT_RELEASED = Stated("the text says so; the release has no such scores")
-Choice = Mapping[str, str]
 WORD = {"method": "SEAT", "level": "word-average", "context": "template", "sets": "full"}
 SENTENCE = {**WORD, "level": "sent"}
 FIRST, LAST = {**WORD, "level": "word-start"}, {**WORD, "level": "word-end"}
@@ -57,99 +65,7 @@ CEAT = {"method": "CEAT", "metric": "cosine", "level": "word-average", "context"
 LIKELY_CEAT = {"method": "CEAT", "metric": "probability", "context": "natural"}
 
 
-COLUMNS_HERE = [
-    "model",
-    "method",
-    "metric",
-    "test",
-    "targets",
-    "level",
-    "context",
-    "sets",
-    "d",
-    "sure",
-]
-
-
-class Pair(NamedTuple):
-    """Two choices on the same tests: effect sizes and significance of both, [tests]."""
-
-    d: tuple[Floats, Floats]
-    sure: tuple[Floats, Floats]
-
-
-@cache
-def released() -> pd.DataFrame:
-    """The release's scores, in the words of this package."""
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & every.d.notna()]
-    return every.assign(
-        model=every.model.map(COLUMNS),
-        context=every.context.replace(CONTEXTS),
-        sure=every.p < SIGNIFICANT,
-    )
-
-
-def measured(run: Run) -> pd.DataFrame:
-    """The scores of this run in the same columns."""
-    rows = []
-    for key, result in run.results.items():
-        model, method, _, level, context = key
-        name, _, size = method.partition(" ")
-        tags = result.spec.tags
-        if tags["edition"] or context not in ("template", "natural", FEWER) or size == "nouns":
-            continue
-        likely = "LPBS" in name
-        rows.append(
-            {
-                "model": model,
-                "method": "CEAT" if name == "CEAT-LPBS" else name,
-                "metric": "probability" if likely else "cosine",
-                "test": tags["concept"],
-                "targets": tags["named"],
-                "level": "" if likely else level,
-                "context": context,
-                "sets": level if likely else size or "full",
-                "d": result.overall.value,
-                "sure": is_sure(run.tested[key]),
-            }
-        )
-    return pd.DataFrame(rows, columns=COLUMNS_HERE)
-
-
-def chosen(frame: pd.DataFrame, model: str, choice: Choice) -> pd.DataFrame:
-    """The scores of a model under a choice, by test (and sets, where these are not chosen).
-
-    As in the paper's tables a test has names, or terms where it takes these; the other where a
-    choice has no such set.
-    """
-    some = frame[frame.model == model]
-    for name, value in choice.items():
-        some = some[some[name] == value]
-    main = some.targets == some.test.map(NAMED)
-    some = some.assign(main=main).sort_values("main", ascending=False, kind="stable")
-    return some.drop_duplicates(["test", "sets"]).set_index(["test", "sets"]).drop(columns="main")
-
-
-def paired(frame: pd.DataFrame, model: str, one: Choice, two: Choice) -> Pair | None:
-    """Two choices on the tests that have both; None where there are fewer than two."""
-    a, b = chosen(frame, model, one), chosen(frame, model, two)
-    if one.get("sets") != two.get("sets"):
-        a, b = (part.reset_index("sets", drop=True) for part in (a, b))
-    shared = a.index.intersection(b.index)
-    if len(shared) < 2:
-        return None
-    a, b = a.loc[shared], b.loc[shared]
-    return Pair(
-        (a.d.to_numpy(float), b.d.to_numpy(float)),
-        (a.sure.to_numpy(float), b.sure.to_numpy(float)),
-    )
-
-
-Judge = Callable[[Pair], Finding]
-
-
-def _printed(one: Choice, two: Choice, read: Callable[[Pair], str], judge: Judge) -> Any:
+def _printed(one: Choices, two: Choices, rule: Rule) -> Any:
     """What the release has for each of the paper's models, and what the claim's rule says of it."""
 
     def paper(run: Run) -> Stated:
@@ -157,59 +73,30 @@ def _printed(one: Choice, two: Choice, read: Callable[[Pair], str], judge: Judge
         there = {m: p for m, p in parts.items() if p is not None}
         if not there:
             return NOT_RELEASED
-        text = "; ".join(f"{m} {read(p)}" for m, p in there.items())
-        return counted(text, [judge(p).word == HOLDS for p in there.values()])
+        return _by_numbers(there, rule)
 
     return paper
 
 
-def _counts(pair: Pair) -> str:
-    a, b = (int(s.sum()) for s in pair.sure)
-    return f"{a} to {b} of {len(pair.sure[0])}"
-
-
-def _sizes(pair: Pair) -> str:
-    a, b = (float(np.mean(np.abs(d))) for d in pair.d)
-    return f"{a:.2f} to {b:.2f}"
-
-
-def _moved(pair: Pair) -> str:
-    return f"{float(np.mean(np.abs(pair.d[0] - pair.d[1]))):.2f}"
-
-
-def _changed(pair: Pair) -> str:
-    other = int(np.sum(pair.sure[0] != pair.sure[1]))
-    return f"{other} of {len(pair.sure[0])} change"
-
-
-def _same_biases(pair: Pair) -> Finding:
-    """No score becomes significant, or ceases to be: a count over these tests, not an estimate."""
-    other = int(np.sum(pair.sure[0] != pair.sure[1]))
-    moved = over(np.abs(pair.d[0] - pair.d[1]))
-    here = f"{_changed(pair)} in significance; d moves by {moved.value:.2f} "
-    here += f"[{moved.low:.2f}, {moved.high:.2f}]"
-    if not np.any(pair.sure):
-        return Finding(f"no score is significant either way; {here}", OPEN)
-    return Finding(here, HOLDS if other == 0 else FAILS)
+def _by_numbers(pairs: Mapping[str, Pair], rule: Rule) -> Stated:
+    """What scores of the paper's models are, and in how many a claim holds."""
+    text = "; ".join(f"{m} {rule.read(p)}" for m, p in pairs.items())
+    return counted(text, [rule.amount(p) > 0 for p in pairs.values()])
 
 
 def _check(
-    one: Choice,
-    two: Choice,
-    read: Callable[[Pair], str],
-    judge: Judge,
-    missing: tuple[str, str] = TOO_FEW,
+    one: Choices, two: Choices, rule: Rule, missing: tuple[str, str] = TOO_FEW
 ) -> tuple[Any, Any]:
     """A claim about two choices, on each model."""
 
     def check(run: Run, model: str) -> Finding:
         pair = paired(measured(run), model, one, two)
         if pair is not None:
-            return judge(pair)
+            return rule.judge(pair)
         skipped = not run.comparable and missing[1] == ABSENT
         return Finding(*(QUICK if skipped else missing))
 
-    return _printed(one, two, read, judge), check
+    return _printed(one, two, rule), check
 
 
 def _pooled(
@@ -243,35 +130,6 @@ def _pooled(
         return finding or Finding(*(QUICK if skipped else missing))
 
     return paper, check
-
-
-def _larger(pair: Pair) -> Finding:
-    """The second choice has larger effect sizes."""
-    found = positive(over(np.abs(pair.d[1]) - np.abs(pair.d[0])), "larger by")
-    return replace(found, here=f"mean |d| {_sizes(pair)}, {found.here}")
-
-
-def _alike(pair: Pair) -> Finding:
-    """The two choices move scores by less than a small effect."""
-    estimate = over(np.abs(pair.d[0] - pair.d[1]))
-    word = HOLDS if estimate.high < SMALL else FAILS if estimate.low > SMALL else OPEN
-    here = f"scores move by {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-    return Finding(here, word)
-
-
-def _matters(pair: Pair) -> Finding:
-    """The two choices move scores by more than a small effect."""
-    finding = _alike(pair)
-    return replace(finding, word={HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[finding.word])
-
-
-def _neither(pair: Pair) -> Finding:
-    """Neither choice has larger effect sizes than the other, to within a small effect."""
-    estimate = over(np.abs(pair.d[1]) - np.abs(pair.d[0]))
-    inside = estimate.low > -SMALL and estimate.high < SMALL
-    word = HOLDS if inside else FAILS if estimate.low > 0 or estimate.high < 0 else OPEN
-    here = f"mean |d| {_sizes(pair)}, difference [{estimate.low:+.2f}, {estimate.high:+.2f}]"
-    return Finding(here, word, estimate.p)
 
 
 def _together(methods: str, one: Choice, two: Choice, missing: tuple[str, str]) -> tuple[Any, Any]:
@@ -350,11 +208,105 @@ def _most_and_fewest(run: Run, model: str) -> Finding:
     return Finding(here, _extremes(counts, elmo, gpt2))
 
 
+def _replicated(models: Sequence[str], methods: Sequence[str]) -> dict[str, Pair]:
+    """Printed scores of the methods' authors, and the paper's own, by model."""
+    every = published("husse2022_printed.csv")
+    every = every[(every.table == 3) & every.method.isin(methods) & every.printed.notna()]
+    wide = every.pivot_table(index=["model", "method", "test"], columns="choice", values="printed")
+    wide = wide.dropna()
+    none = np.zeros(0)
+    return {
+        COLUMNS[m]: Pair((here.orig.to_numpy(), here.ours.to_numpy()), (none, none))
+        for m in models
+        if len(here := wide[wide.index.get_level_values("model") == m])
+    }
+
+
+def _by_faults(run: Run, model: str) -> pd.DataFrame:
+    """An ELMo's s-SEAT with the fault (`characters`) and without, and its w-SEAT, by test."""
+    level = {CHARACTERS: "sent", "template": "sent", "words": "word-average"}
+    rows = {}
+    for test, name in MAIN.items():
+        keys = {c: (model, "SEAT", name, v, _template(c)) for c, v in level.items()}
+        rows[test] = {
+            c: e.value if (e := run.overall(*k)) is not None else np.nan for c, k in keys.items()
+        }
+    return pd.DataFrame(rows).T.dropna()
+
+
+def _template(context: str) -> str:
+    return "template" if context == "words" else context
+
+
+def _of_elmo(judge: Callable[[pd.DataFrame], Finding]) -> Callable[[Run, str], Finding]:
+    """A claim about the fault, on an ELMo."""
+
+    def check(run: Run, model: str) -> Finding:
+        if run.kinds[model] != "elmo":
+            return Finding("", ABSENT)
+        scores = _by_faults(run, model)
+        return judge(scores) if len(scores) > 1 else Finding(*TOO_FEW)
+
+    return check
+
+
+def _stated_fault(run: Run) -> Stated:
+    return _by_numbers(_replicated(["elmo"], ["s-SEAT", "w-SEAT"]), MATTERS)
+
+
+def _changed_by_fault(scores: pd.DataFrame) -> Finding:
+    none = np.zeros(0)
+    d = scores[CHARACTERS].to_numpy(float), scores.template.to_numpy(float)
+    return MATTERS.judge(Pair(d, (none, none)))
+
+
+def _stated_together(run: Run) -> Stated:
+    """How far apart the three methods are on ELMo, by their authors and by the paper."""
+    every = published("husse2022_printed.csv")
+    every = every[(every.table == 3) & (every.model == "elmo")]
+    wide = every.pivot_table(index="test", columns=["choice", "method"], values="printed").dropna()
+    apart = {c: float(np.ptp(wide[c].to_numpy(), axis=1).mean()) for c in ("orig", "ours")}
+    return counted(f"{apart['orig']:.2f} to {apart['ours']:.2f}", [apart["ours"] < apart["orig"]])
+
+
+def _nearer(scores: pd.DataFrame) -> Finding:
+    """s-SEAT is nearer to w-SEAT without the fault."""
+    with_it, without = (scores[c] - scores.words for c in (CHARACTERS, "template"))
+    return positive(over((with_it.abs() - without.abs()).to_numpy(float)), "nearer by")
+
+
+def _stated_ceat(run: Run) -> Stated:
+    return _by_numbers(_replicated(["elmo", "bert", "gpt2"], ["CEAT"]), ALIKE)
+
+
+def _ceat_again(run: Run, model: str) -> Finding:
+    """CEAT on natural sentences beside what its authors report of the same model."""
+    of = column(model, run.kinds[model], "CEAT")
+    stated = published("husse2022_printed.csv")
+    stated = stated[(stated.table == 3) & (stated.method == "CEAT") & (stated.choice == "orig")]
+    printed = stated[stated.model == of].dropna(subset="printed").set_index("test").printed
+    if printed.empty:
+        return Finding("its authors report no such model", ABSENT)
+    found = chosen(measured(run), model, FULL_CEAT).reset_index("sets", drop=True).d
+    shared = printed.index.intersection(found.index)
+    if len(shared) < 2:
+        return Finding(*ABSENT_CONTEXTS)
+    d = printed[shared].to_numpy(float), found[shared].to_numpy(float)
+    return ALIKE.judge(Pair(d, (np.zeros(0), np.zeros(0))))
+
+
 NAMES, TERMS = {**WORD, "targets": "names"}, {**WORD, "targets": "terms"}
 ABSENT_CONTEXTS = (NO_CONTEXTS, "needs natural contexts")
 FULL_CEAT = {**CEAT, "sets": "full"}
 MORE_SENTENCES = {**SENTENCE, "context": "natural"}
 FEW_SENTENCES = {**NATURAL, "context": FEWER}
+BY_TARGETS = [
+    [{**c, "targets": t} for c in (SENTENCE, WORD, LPBS, FULL_CEAT)] for t in ("names", "terms")
+]
+OF_RACE, OF_GENDER = (
+    [[{**c, "test": t} for c in some for t in tests] for some in BY_TARGETS]
+    for tests in (("C3",), ("C6", "Occ"))
+)
 CLAIMS = (
     Claim(
         "The control, flowers and insects (C1), is significant by s-SEAT",
@@ -368,6 +320,21 @@ CLAIMS = (
         _stated_extremes,
         _most_and_fewest,
         several=True,
+    ),
+    Claim(
+        "ELMo read by characters, the fault of the first code, gives other scores by SEAT",
+        "4.1, Appendix D",
+        _stated_fault,
+        _of_elmo(_changed_by_fault),
+    ),
+    Claim(
+        "The scores of CEAT's authors are found again", "4.1, Table 3", _stated_ceat, _ceat_again
+    ),
+    Claim(
+        "Once that fault is mended, methods differ less (here: s-SEAT from w-SEAT)",
+        "5, Table 3",
+        _stated_together,
+        _of_elmo(_nearer),
     ),
     Claim(
         "Simpler word sets give LPBS more significant scores",
@@ -384,12 +351,12 @@ CLAIMS = (
     Claim(
         "Reduced word sets give CEAT nearly the scores of full ones",
         "4.1, Table 4",
-        *_check({**CEAT, "sets": "reduced"}, FULL_CEAT, _moved, _alike, ABSENT_CONTEXTS),
+        *_check({**CEAT, "sets": "reduced"}, FULL_CEAT, ALIKE, ABSENT_CONTEXTS),
     ),
     Claim(
         "How word sets are simplified moves LPBS's scores",
         "4.1, Table 4",
-        *_check(LPBS, SIMPLIFIED, _moved, _matters),
+        *_check(LPBS, SIMPLIFIED, MATTERS),
     ),
     Claim(
         "Methods that use cosine similarity correlate: s-SEAT and w-SEAT",
@@ -409,17 +376,27 @@ CLAIMS = (
     Claim(
         "Names and group terms: neither is clearly the better choice",
         "4.3, Figure 1",
-        *_check(NAMES, TERMS, _sizes, _neither),
+        *_check(NAMES, TERMS, neither("names", "terms")),
     ),
     Claim(
         "But the choice of names or terms makes a substantial difference",
         "4.3, Table 11",
-        *_check(NAMES, TERMS, _moved, _matters),
+        *_check(NAMES, TERMS, MATTERS),
+    ),
+    Claim(
+        "... names give the larger scores for race",
+        "4.3, Table 11",
+        *_check(OF_RACE[1], OF_RACE[0], larger("terms", "names")),
+    ),
+    Claim(
+        "... group terms give scores like those of names for gender",
+        "4.3, Table 11",
+        *_check(OF_GENDER[0], OF_GENDER[1], neither("names", "terms")),
     ),
     Claim(
         "Templates give larger scores than natural sentences (the more so, the better the model)",
         "4.3, Table 12",
-        *_check(NATURAL, WORD, _sizes, _larger, ABSENT_CONTEXTS),
+        *_check(NATURAL, WORD, larger("natural", "templates"), ABSENT_CONTEXTS),
     ),
     Claim(
         "Natural sentences give more significant scores than templates",
@@ -433,16 +410,20 @@ CLAIMS = (
         *_pooled([(SENTENCE, WORD), (MORE_SENTENCES, NATURAL)]),
         several=True,
     ),
-    Claim("... and larger ones", "4.3, Table 13", *_check(SENTENCE, WORD, _sizes, _larger)),
+    Claim(
+        "... and larger ones",
+        "4.3, Table 13",
+        *_check(SENTENCE, WORD, larger("sentences", "words")),
+    ),
     Claim(
         "The first piece of a word, or the mean of all: the same biases are found",
         "4.3, Table 13",
-        *_check(WORD, FIRST, _changed, _same_biases),
+        *_check(WORD, FIRST, SAME_BIASES),
     ),
     Claim(
         "The last piece of a word, or the mean of all: the same biases are found",
         "4.3, Table 13",
-        *_check(WORD, LAST, _changed, _same_biases),
+        *_check(WORD, LAST, SAME_BIASES),
     ),
     Claim(
         "Cosine similarity gives more significant scores than probability",
@@ -453,12 +434,12 @@ CLAIMS = (
     Claim(
         "LPBS is unstable: natural sentences in place of templates move its scores",
         "4.3, Table 12",
-        *_check(LPBS, {**LPBS, "context": "natural"}, _moved, _matters, ABSENT_CONTEXTS),
+        *_check(LPBS, {**LPBS, "context": "natural"}, MATTERS, ABSENT_CONTEXTS),
     ),
     Claim(
         "A tenth of the natural sentences gives nearly the same scores",
         "Appendix B",
         lambda run: Stated("the text says so, of 100 and 1,000 sentences"),
-        _check(FEW_SENTENCES, NATURAL, _moved, _alike, ABSENT_CONTEXTS)[1],
+        _check(FEW_SENTENCES, NATURAL, ALIKE, ABSENT_CONTEXTS)[1],
     ),
 )

@@ -24,10 +24,10 @@ from unmask.studies.papers.husse2022_tables import (
     NAMED,
     SIGNIFICANT,
     SIZES,
-    Results,
     Run,
     full_scores,
     is_sure,
+    main_scores,
 )
 from unmask.studies.papers.request import Request
 from unmask.text.contexts import Source, WordTest, limited, source
@@ -35,6 +35,10 @@ from unmask.types import Stimuli
 
 SHOWN = {"targets": ("names", "terms"), "context": ("template", "natural")}
 PUBLISHED = "published, all models"
+SAMPLED = (
+    {s: ("CEAT" if s == "full" else f"CEAT {s}", "word-average") for s in SIZES},
+    {s: ("CEAT-LPBS", s) for s in SIZES},
+)
 
 
 def significant(run: Run) -> list[Figure]:
@@ -100,15 +104,18 @@ def _significant_only(sure: pd.DataFrame, own: Sequence[str]) -> Figure:
 def distribution(model: str, run: Run) -> Figure:
     """Figure 3: effect sizes of CEAT's samples on C1, by cosine and by probability, three sizes."""
     parts = []
-    for size in SIZES:
-        method = "CEAT" if size == "full" else f"CEAT {size}"
-        keys = (method, "word-average"), ("CEAT-LPBS", size)
-        for panel, (name, level) in enumerate(keys):
-            place = (model, name, MAIN["C1"], level)
-            result = run.results.get((*place, "natural")) or run.results.get((*place, "template"))
-            if result is not None and "samples" in result.kept:
-                parts.append((panel, size, result.spec.tags["context"], result.kept["samples"]))
-
+    for panel, levels in enumerate(SAMPLED):
+        found: dict[str, list[Any]] = {
+            context: [
+                (panel, size, context, result.kept["samples"])
+                for size, (method, level) in levels.items()
+                if (result := run.results.get((model, method, MAIN["C1"], level, context)))
+                and "samples" in result.kept
+            ]
+            for context in ("natural", "template")
+        }
+        most = max(found, key=lambda context: len(found[context]))
+        parts += found[most]  # all sizes in contexts of one sort
     methods = ("CEAT (cosine)", "CEAT on LPBS (probability)")
     every = np.concatenate([effects for *_, effects in parts]) if parts else np.zeros(1)
     edges = np.histogram_bin_edges(every, 60)
@@ -121,7 +128,10 @@ def distribution(model: str, run: Run) -> Figure:
     ]
     columns = ["panel", "sets", "from", "to", "samples"]
     title = "Figure 3: distribution of effect sizes on C1 by size of the sets"
-    note = "On natural sentences where there are enough. With few templates the samples repeat."
+    note = (
+        "On natural sentences where there are enough for all sizes. With few templates the samples "
+        "repeat. The paper shows its distributions as a picture only."
+    )
     if not run.comparable:
         note += " A quick run has LPBS on simplified sets only."
     return study_charts.distributions(
@@ -133,7 +143,11 @@ def scatter(run: Run) -> Figure:
     """Figure 5: each method's scores against each other's, on the paper's models and on ours."""
     scores: dict[str, dict[str, dict[str, float]]] = _published_by_method()
     for model in run.kinds:
-        scores[model] = _own_by_method(run.results, model)
+        found = main_scores(model, run.results)
+        scores[model] = {
+            m: {test: run.results[key].overall.value for test, key in keys.items()}
+            for m, keys in found.items()
+        }
     rows = [
         {"down": a, "across": b, "model": model, "x": mine[b][t], "y": mine[a][t]}
         for a, b in permutations(METHODS, 2)
@@ -167,20 +181,6 @@ def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
             )
             for name, (method, level) in METHODS.items()
         }
-    return out
-
-
-def _own_by_method(results: Results, model: str) -> dict[str, dict[str, float]]:
-    """The same of a model of this run; CEAT on natural sentences where there are any."""
-    out: dict[str, dict[str, float]] = {}
-    for name, (method, level) in METHODS.items():
-        contexts = ("natural", "template") if method == "CEAT" else ("template",)
-        out[name] = {}
-        for t, n in MAIN.items():
-            places = ((model, method, n, level, context) for context in contexts)
-            result = next((results[key] for key in places if key in results), None)
-            if result is not None:
-                out[name][t] = result.overall.value
     return out
 
 

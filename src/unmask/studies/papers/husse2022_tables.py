@@ -39,6 +39,8 @@ METHODS = {
     "CEAT": ("CEAT", "word-average"),
     "LPBS": ("LPBS", "full"),
 }
+OF_SOURCE = {"may2019": "s-SEAT", "tan2019": "w-SEAT", "guo2021": "CEAT", "kurita2019": "LPBS"}
+TICK, NO_NUMBER = "\u2713", "n/a"
 SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
     "Our intervals are over words, and more samples do not narrow them: those of SEAT over the "
@@ -67,6 +69,7 @@ class Cell(NamedTuple):
 
     `bold` says whether it is significant there; bold is lost in the text of the paper and taken
     from the p of the release, whose number is in `release` where it differs from the printed one.
+    Where print has 'n/a' there is no number, and nothing bold.
     """
 
     keys: dict[str, str]
@@ -111,9 +114,9 @@ def described(values: Any) -> dict[int, Table]:
         line = {"test": test, "source": source, "concepts": concepts}
         line |= {"published targets": targets, "targets here": ours[0]}
         sizes.append(line | {"published attributes": attributes, "attributes here": ours[1]})
-    heads = ("test", "source", "bias", "used by", "in the paper", "here")
     tests = [
-        dict(zip(heads, (t, s, b, "\u2713" * n, "\u2713" * bool(u), ", ".join(w)), strict=True))
+        {"test": t, "source": s, "bias": b, **_used(s, n)}
+        | {"in the paper": TICK * bool(u), "here": ", ".join(w)}
         for t, s, b, n, u, w in values["table10"]
     ]
     frames = {1: frame(sizes), 10: frame(tests)} | {
@@ -126,6 +129,16 @@ def described(values: Any) -> dict[int, Table]:
         )
         for n, made in frames.items()
     }
+
+
+def _used(source: str, marks: int) -> dict[str, str]:
+    """The methods that used a test: all, its own source's, or so many of those with a `?`."""
+    own = OF_SOURCE.get(source) if marks == 1 else None
+    every = marks == len(METHODS)
+    used = {m: TICK * (every or m == own) for m in METHODS}
+    if not every and own is None:
+        used = dict.fromkeys(METHODS, f"? {marks} of 4")
+    return used
 
 
 # ---------------------------------------------------------------- tables of scores
@@ -152,8 +165,8 @@ OF_ALL_MODELS = {
     6: ("Table 6: nouns or adjectives as attributes", ORIG, ("test",), "attributes"),
     14: (
         "Table 14: cosine or probability",
-        "Published for BERT on Reddit, with 'n/a' (probabilities too small for a number) for C3, "
-        "C6 and Occ with reduced and full sets, I1 and I2; ours on templates without --contexts. "
+        "Published for BERT on Reddit; 'n/a', as printed: its probabilities are too small for a "
+        "number. Ours is on templates without --contexts. "
         f"{SHRINKS}",
         ("test", "method"),
         "sets",
@@ -266,7 +279,9 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for c in cells:
         line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
-        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = signed(c.printed, c.bold)
+        absent = c.printed is None and c.bold is not None
+        shown = NO_NUMBER if absent else signed(c.printed, c.bold)
+        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = shown
     for c, m in product(cells, run.kinds):
         result = run.results.get((m, *c.key))
         if result is not None:
@@ -285,21 +300,35 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
 
 def table5(run: Run, values: Any) -> list[Table]:
     """Correlations between methods over tests, all and significant ones."""
-    rows = []
-    heads = [f"published {c}" for c in values["table5"]["columns"]]
-    for pair, stated in values["table5"].items():
-        if pair == "columns":
-            continue
-        line: dict[str, Any] = {"methods": pair, **dict(zip(heads, stated, strict=True))}
+    rows, shown = [], []
+    columns, published = values["table5"]["columns"], values["table5"]
+    for pair in (p for p in published if p != "columns"):
+        methods = pair.split(" | ")
+        stated = dict(zip(columns, published[pair], strict=True))
+        own: dict[str, Any] = {}
         for m in run.kinds:
-            line |= _correlated(m, [METHODS[p] for p in pair.split(" | ")], run)
-        rows.append(line)
+            own |= _correlated(m, methods, run)
+        rows.append({"methods": pair} | {f"published {c}": r for c, r in stated.items()} | own)
+        none = {c: NO_NUMBER if _has_all(c, methods) else "" for c in columns}
+        line = {c: none[c] if r is None else signed(r) for c, r in stated.items()}
+        heads = [f"{m} {which}" for m in run.kinds for which in ("all", "sig.")]
+        shown.append({"methods": pair, **line, **{h: signed(own.get(h)) for h in heads}})
     note = (
         "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
         "sentences in the paper, and here where a store was given; else on templates. 'sig.': only "
         "tests that are significant for both methods by the paper's tests; empty where too few are."
     )
-    return PaperTable("table5", "Table 5: correlations between methods", rows, note).tables
+    star = (
+        "n/a: too few tests are significant for both methods. All of ELMo's scores are in the "
+        "paper, so it has one column. LPBS is there with BERT alone."
+    )
+    title, wide = "Table 5: correlations between methods", pd.DataFrame(shown)
+    return PaperTable("table5", title, rows, note, in_print=wide, star=star).tables
+
+
+def _has_all(head: str, methods: Sequence[str]) -> bool:
+    """Whether a column's model has both methods in the paper."""
+    return "LPBS" not in methods or head.startswith(COLUMNS["bert"])
 
 
 def is_sure(p: float | None) -> bool:
@@ -307,14 +336,23 @@ def is_sure(p: float | None) -> bool:
     return p is not None and p < SIGNIFICANT
 
 
-def _correlated(model: str, methods: Any, run: Run) -> dict[str, Any]:
-    natural = any((k[0], k[1], k[-1]) == (model, "CEAT", "natural") for k in run.results)
-    where = {"CEAT": "natural"} if natural else {}
-    pairs = [
-        [(model, key, n, level, where.get(key, "template")) for key, level in methods]
-        for n in MAIN.values()
-    ]
-    both = [pair for pair in pairs if all(k in run.results for k in pair)]
+def main_scores(model: str, results: Results) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Where a model's scores on the eight main tests are found, by method and test.
+
+    CEAT is that on natural sentences if there are any, else that on templates.
+    """
+    natural = any((k[0], k[1], k[-1]) == (model, "CEAT", "natural") for k in results)
+    out = {}
+    for name, (method, level) in METHODS.items():
+        context = "natural" if natural and method == "CEAT" else "template"
+        keys = {test: (model, method, words, level, context) for test, words in MAIN.items()}
+        out[name] = {test: key for test, key in keys.items() if key in results}
+    return out
+
+
+def _correlated(model: str, methods: Sequence[str], run: Run) -> dict[str, Any]:
+    first, second = (main_scores(model, run.results)[m] for m in methods)
+    both = [(first[test], second[test]) for test in first if test in second]
     sure = [pair for pair in both if all(is_sure(run.tested[k]) for k in pair)]
     line: dict[str, Any] = {}
     for label, kept in (("all", both), ("sig.", sure)):

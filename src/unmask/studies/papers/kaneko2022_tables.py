@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from unmask.corpus import harvest
 from unmask.corpus.count import count
 from unmask.data import catalogue
@@ -178,14 +180,20 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
     rows = []
     for category, (adv, dis) in values["table2"].items():
         line = {"category": category, "published adv": adv, "published dis": dis}
-        line["printed order"] = values["table2_words"][category]
         line["p of that order"] = rank_sum([printed[category]])
         if measured is not None:
             mine = measured.loc[category]
             line |= {"measured adv": mine.advantaged, "measured dis": mine.disadvantaged}
             line |= {"words": mine.words, "p": mine.p}
         rows.append(line)
-    yield Table("table2", "Table 2: frequency ranks by group", frame(rows), _ranks_note(counts))
+    yield from PaperTable(
+        "table2",
+        "Table 2: frequency ranks by group",
+        rows,
+        _ranks_note(counts),
+        in_print=_ranked(counts, values),
+        star="The words by frequency. *: a word of the advantaged group, underlined in the paper.",
+    ).tables
     own: frequency.Groups = {}
     if counts:
         groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
@@ -199,6 +207,22 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
         )
         title = "Table 2 with your corpus's own top words"
         yield Table("table2-own", title, frequency.ranks(counts, own), note)
+
+
+def _ranked(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> pd.DataFrame:
+    """Table 2 as it is printed, and the same words by their frequency in the given corpus."""
+    rows = []
+    for category, order in values["table2_words"].items():
+        printed = order.split()
+        orders = {"the paper": printed}
+        if counts:
+            orders["your corpus"] = sorted(printed, key=lambda w: -counts.get(w, 0))
+        first = set(frequency.word_groups()[category][frequency.SIDES[0]])
+        for of, words in orders.items():
+            shown = [w + "*" * (w in first) for w in words]
+            rows.append([category, of, *shown])
+    places = map(str, range(1, max(map(len, rows)) - 1))
+    return pd.DataFrame(rows, columns=["category", "of", *places])
 
 
 def _ranks_note(counts: Mapping[str, int] | None) -> str:
