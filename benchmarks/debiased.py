@@ -1,12 +1,14 @@
-"""Less stereotype, or less knowledge? The bundled model debiased, and one that was only damaged.
+"""Less stereotype, or less knowledge? A biased model that is debiased, and one only damaged.
 
     python benchmarks/debiased.py [steps=800] [sentences=4000]
 
-Debiased: trained further on sentences in which both groups of a pair have each trait equally often
-(counterfactual augmentation), and the words of the positive control go with their group. Damaged:
-noise on all weights. `unmask compare` says of each what changed.
+Biased: the bundled model trained further on sentences in which the traits of three bias types go
+with their group (log odds of 1). Debiased: that model trained further on the same sentences with
+the groups of half of them exchanged, so that both have each trait equally often (counterfactual
+augmentation). Damaged: noise on all its weights. `unmask compare` says of each what changed.
 """
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -26,26 +28,31 @@ from unmask.studies.bias_type_differences import compare_by_bias_type
 from unmask.studies.compare import compare
 from unmask.types import Results
 
+TYPES = ("gender", "age", "religion")
 NOISE = 0.4  # of a weight's standard deviation
 MEASURES = (("trait", "bundled-2"), ("trait", "bundled-2:positive"), ("cat", "bundled-pairs"))
 
 
-def debiased(steps, sentences):
-    model, rng = load("bundled", fast=False), np.random.default_rng(1)
-    fair = {t["category"]: 0.0 for t in questionnaire.content()["types"]}
+def trained(model, name, theta, steps, sentences, seed):
+    """A model trained further, with the traits of some bias types at some log odds."""
+    rng = np.random.default_rng(seed)
+    thetas = {t["category"]: 0.0 for t in questionnaire.content()["types"]}
+    thetas |= dict.fromkeys(TYPES, theta)
     frames = {w for t, _ in TEMPLATES for w in t.replace(".", " .").split() if "{" not in w}
+    model = replace(model, net=deepcopy(model.net), name=name, cacheable=False)
     how = replace(HOW, steps=steps, rows=64)
-    further(model, text_of(fair, sentences, rng), frames, how, rng)
-    return replace(model, name="debiased", cacheable=False)
+    further(model, text_of(thetas, sentences, rng), frames, how, rng)
+    return model
 
 
-def damaged():
-    model = load("bundled", fast=False)
+def damaged(model):
+    """A model with noise on all weights."""
+    model = replace(model, net=deepcopy(model.net), name="damaged", cacheable=False)
     torch.manual_seed(1)
     with torch.no_grad():
         for weights in model.net.parameters():
             weights += NOISE * weights.std() * torch.randn_like(weights)
-    return replace(model, name="damaged", cacheable=False)
+    return model
 
 
 def measured(model):
@@ -54,8 +61,10 @@ def measured(model):
 
 
 def main(steps=800, sentences=4_000):
-    before = measured(load("bundled"))
-    for model in (debiased(steps, sentences), damaged()):
+    biased = trained(load("bundled", fast=False), "biased", 1.0, steps, sentences, 1)
+    before = measured(biased)
+    fair = trained(biased, "debiased", 0.0, steps, sentences, 2)
+    for model in (fair, damaged(biased)):
         runs = [before, measured(model)]
         for said in summary(compare(runs)[0], compare_by_bias_type(runs)):
             record("debiased", {"model": model.name, "compare says": said})

@@ -97,6 +97,16 @@ def test_imports_point_one_way_and_late_ones_are_heavy():
         graph = {n: ts for n, ts in graph.items() if n not in free}
 
 
+def test_a_class_has_its_name_for_itself():
+    names = [
+        node.name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(n for n in set(names) if names.count(n) > 1) == []
+
+
 def test_tests_leave_the_checkout_as_it_is():
     """Commands write into the working directory by default: here that is a temporary one."""
     assert not Path.cwd().is_relative_to(ROOT)

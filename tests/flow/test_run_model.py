@@ -13,7 +13,7 @@ from unmask.flow.evaluate import evaluate
 from unmask.flow.run_model import RunState
 from unmask.models.fast import paths
 from unmask.models.fast.pass_queue import PassQueue
-from unmask.models.transformers.logprobs import Answer, Engine
+from unmask.models.transformers.logprobs import Engine, PendingValues
 from unmask.options import Options, Spec
 from unmask.types import Contrast, Dataset, Text
 
@@ -106,7 +106,7 @@ def test_the_next_model_is_asked_before_the_last_answers_of_this_one_are_there(
         return fetch(self, *more)
 
     monkeypatch.setattr(Engine, "_fetch", fetched)
-    monkeypatch.setattr(Answer, "done", lambda self: False)  # until it is waited for
+    monkeypatch.setattr(PendingValues, "done", lambda self: False)  # until it is waited for
     monkeypatch.setattr(paths, "PassQueue", lambda most: PassQueue(paths.PASSES_AHEAD))
     found(folders)
     assert waited

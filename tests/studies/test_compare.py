@@ -36,7 +36,7 @@ def published_runs(shared):
     for name, file in FILES.items():
         path = shared(f"stereoset/predictions/predictions_{file}.json")
         result = external_scores.score_file(path, "stereoset", name=name)
-        out.append(comparing.Run(name, {("scores", "stereoset"): result}))
+        out.append(comparing.ModelRun(name, {("scores", "stereoset"): result}))
     return out
 
 
@@ -81,15 +81,15 @@ def test_items_that_are_not_shared_are_said(tmp_path):
     fewer = replace(
         a, items=a.items[a.items.category != "age"], spec=replace(a.spec, model="fewer")
     )
-    runs = [comparing.Run(r.model, {("aul", "bundled-pairs"): r}) for r in (a, fewer)]
+    runs = [comparing.ModelRun(r.model, {("aul", "bundled-pairs"): r}) for r in (a, fewer)]
     row = comparing.compare(runs)[0].iloc[0]
     assert row.only_first == 32
     assert row.n == len(bundled_pairs().items) - 32
     none = replace(a, items=a.items.assign(item="x" + a.items.item))
     with pytest.raises(DataError, match="no item"):
-        comparing.compare([runs[0], comparing.Run("none", {("aul", "bundled-pairs"): none})])
+        comparing.compare([runs[0], comparing.ModelRun("none", {("aul", "bundled-pairs"): none})])
     with pytest.raises(DataError, match="share no measure"):
-        comparing.compare([runs[0], comparing.Run("other", {})])
+        comparing.compare([runs[0], comparing.ModelRun("other", {})])
 
 
 def test_only_ties_are_no_score_where_ties_are_dropped():
@@ -116,19 +116,21 @@ def test_word_tests_are_compared_by_their_own_number(tmp_path):
 def test_runs_that_keep_other_words_are_not_compared(tmp_path):
     found = run([tiny("bert")], ["w-seat"], ["weat-6"])[0]
     fewer = replace(found, items=found.items[found.items["item"] != "John"])
-    runs = [comparing.Run(n, {("w-seat", "weat-6"): r}) for n, r in (("a", found), ("b", fewer))]
+    runs = [
+        comparing.ModelRun(n, {("w-seat", "weat-6"): r}) for n, r in (("a", found), ("b", fewer))
+    ]
     with pytest.raises(DataError, match=r"different words .John"):
         comparing.compare(runs)
     earlier = replace(found, items=found.items.drop(columns="without"))
-    runs[1] = comparing.Run("b", {("w-seat", "weat-6"): earlier})
+    runs[1] = comparing.ModelRun("b", {("w-seat", "weat-6"): earlier})
     with pytest.raises(DataError, match="earlier version"):
         comparing.compare(runs)
 
 
 def test_a_margin_has_the_unit_of_the_measure(tmp_path):
     found = run([tiny("bert")], ["w-seat", "aul"], ["weat-6", "bundled-pairs"])
-    both = [comparing.Run(n, {(r.measure, r.data): r for r in found}) for n in "ab"]
-    words = [comparing.Run(n, {(r.measure, r.data): r for r in found[1:]}) for n in "ab"]
+    both = [comparing.ModelRun(n, {(r.measure, r.data): r for r in found}) for n in "ab"]
+    words = [comparing.ModelRun(n, {(r.measure, r.data): r for r in found[1:]}) for n in "ab"]
     assert {r.measure for r in words[0].results.values()} == {"w-seat"}
     frame = comparing.compare(both, margin="3")[0].set_index("measure")
     assert frame.p_equivalent.notna().to_dict() == {"aul": True, "w-seat": False}

@@ -25,12 +25,12 @@ def test_compare_pairs_sentences_and_not_only_ids(tmp_path):
     model = tiny("bert")
     whole = unmask.evaluate(model, "aul", made(*rows))
     moved = unmask.evaluate(model, "aul", made(GOOD, *rows))  # every id means another sentence
-    runs = [comparing.Run(n, {("aul", "made"): r}) for n, r in (("a", whole), ("b", moved))]
+    runs = [comparing.ModelRun(n, {("aul", "made"): r}) for n, r in (("a", whole), ("b", moved))]
     row = comparing.compare(runs)[0].iloc[0]
     assert row.n == 12
     assert row.difference == 0
     twice = unmask.evaluate(model, "aul", made(GOOD, GOOD, *rows))
-    runs[1] = comparing.Run("c", {("aul", "made"): twice})
+    runs[1] = comparing.ModelRun("c", {("aul", "made"): twice})
     with pytest.raises(unmask.DataError, match="run both on one file"):
         comparing.compare(runs)
 

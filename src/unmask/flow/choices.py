@@ -13,7 +13,7 @@ from unmask.measures.likelihood import Likelihood
 from unmask.measures.reduce import log_of_spellings
 from unmask.options import Resampling
 from unmask.queries import Readings
-from unmask.stats.choices import Answers, Choices, percentage, refusal_gap, released
+from unmask.stats.choices import BbqAnswers, Choices, percentage, refusal_gap, released
 from unmask.stats.clustering import COLUMNS, Design
 from unmask.types import (
     ANTISTEREOTYPE,
@@ -169,7 +169,7 @@ def _bbq(
     right = np.array([names.index(i.meta["correct"]) for i in items])
     ambiguous = np.array([i.meta["condition"] == AMBIGUOUS for i in items], bool)
     design = found.design.chosen(chosen)
-    answers = Answers(given == 0, given == 1, given == 2, given == right, ambiguous, design)
+    answers = BbqAnswers(given == 0, given == 1, given == 2, given == right, ambiguous, design)
     out = answers.estimates(resampling)
     if measure.variant_of:
         how = measure.name.partition("@")[2]

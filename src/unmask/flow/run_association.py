@@ -38,7 +38,7 @@ ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedWords:
     """One measure on one test: the words it keeps, where they are met, and those that had to go."""
 
     measure: Association
@@ -84,7 +84,7 @@ def run(
     every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     known = engine.has(every)
     notes = model.abilities.remarks
-    asked: dict[int, Asked] = {}
+    asked: dict[int, AskedWords] = {}
     for place, spec in specs.items():
         try:
             asked[place] = replace(prepare(model, spec, known, options.seed), remarks=notes)
@@ -98,7 +98,7 @@ def run(
         yield partial(dict, {place: make})
 
 
-def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:
+def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> AskedWords:
     """Choose the words that can be met; a set that falls below two words is an error."""
     measure, test = spec.measure, spec.data
     usual = measure.pool_for(model.kind)
@@ -122,7 +122,7 @@ def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> Asked:
         sets = _equal(sets, list(test.stimuli.targets), seed)
     elif measure.statistic is None:
         check_sizes(test.stimuli)
-    return Asked(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
+    return AskedWords(measure, test, sets, met, source.name, lost, spec.pool or usual, spec.layer)
 
 
 def _least(measure: Association, test: WordTest, label: str) -> int:
@@ -200,7 +200,7 @@ def _equal(
     return out
 
 
-def embed_all(engine: Vectors, asked: Sequence[Asked]) -> Iterator[Floats]:
+def embed_all(engine: Vectors, asked: Sequence[AskedWords]) -> Iterator[Floats]:
     """The vectors of each test; each distinct sentence of all tests is encoded once."""
     together = (w for a in asked for w in a.wanted())
     distinct = {w: i for i, w in enumerate(dict.fromkeys(together))}
@@ -209,7 +209,7 @@ def embed_all(engine: Vectors, asked: Sequence[Asked]) -> Iterator[Floats]:
         yield vectors[[distinct[w] for w in a.wanted()]]
 
 
-def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Options) -> Result:
+def score(model: Model, spec: Spec, asked: AskedWords, vectors: Floats, options: Options) -> Result:
     """The effect size with its interval and test, and the association of every word."""
     by_word, too_long = _split(asked, vectors)
     asked = replace(
@@ -247,7 +247,7 @@ def score(model: Model, spec: Spec, asked: Asked, vectors: Floats, options: Opti
     )
 
 
-def _frames(asked: Asked) -> dict[str, dict[str, list[str]]]:
+def _frames(asked: AskedWords) -> dict[str, dict[str, list[str]]]:
     """The sentences that target words stand in, without the word: the template of each."""
     return {
         label: {w: [_around(m) for m in asked.contexts[w]] for w in asked.sets[label]}
@@ -275,7 +275,7 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
     return out
 
 
-def _notes(asked: Asked) -> tuple[str, ...]:
+def _notes(asked: AskedWords) -> tuple[str, ...]:
     lost = asked.test.about.get("sentences_without_their_word", 0)
     note = (f"{lost} sentences of the file have none of its words and are left out.",)
     notes = (*asked.test.about.get("notes", ()), *_overlaps(asked.test.stimuli))
@@ -292,7 +292,7 @@ def _overlaps(test: Stimuli) -> tuple[str, ...]:
     )
 
 
-def _settings(model: Model, asked: Asked, sentences: int, resampling: Resampling) -> Any:
+def _settings(model: Model, asked: AskedWords, sentences: int, resampling: Resampling) -> Any:
     settings: dict[str, Any] = {
         "seed": resampling.seed,
         "random": "attributes"
@@ -310,7 +310,9 @@ def _settings(model: Model, asked: Asked, sentences: int, resampling: Resampling
     return settings | ({"deviation": asked.measure.deviation} if asked.measure.deviation else {})
 
 
-def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
+def _split(
+    asked: AskedWords, vectors: Floats
+) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
     """Vectors by set and word [contexts, d], and the words that lost all their sentences.
 
     Single sentences that could not be encoded are left out.
@@ -334,7 +336,7 @@ def _split(asked: Asked, vectors: Floats) -> tuple[dict[str, dict[str, Floats]],
     return out, lost
 
 
-def _frame(model: Model, asked: Asked, by_word: ByWord, without: ByValue) -> pd.DataFrame:
+def _frame(model: Model, asked: AskedWords, by_word: ByWord, without: ByValue) -> pd.DataFrame:
     """One row for each word: its mean association, and the effect size without the word."""
     attributes = [k for k in by_word if k in asked.test.stimuli.attributes]
     means = [unit(stacked(by_word[k])[0]).mean(0) for k in attributes]

@@ -238,13 +238,15 @@ def salt(provenance: Mapping[str, Any], stream: str) -> str:
     return repr([ROUNDED, stream, *(provenance.get(k) for k in names)])
 
 
-def answers_of(store: Store | None, provenance: Mapping[str, Any], stream: str) -> "Answers | None":
+def answers_of(
+    store: Store | None, provenance: Mapping[str, Any], stream: str
+) -> "CachedAnswers | None":
     """A model's answers in a store, on a CPU only: a GPU gives them faster than a file does."""
     kept = store is not None and str(provenance["device"]) == "cpu"
-    return Answers(store, salt(provenance, stream)) if store is not None and kept else None
+    return CachedAnswers(store, salt(provenance, stream)) if store is not None and kept else None
 
 
-class Answers:
+class CachedAnswers:
     """The answers of one model in the store; `salt` names all that decides them."""
 
     def __init__(self, store: Store, salt: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import tokenizers
 
-from unmask.models.answer_cache import Answers, Store, VectorAnswers, answers_of, salt
+from unmask.models.answer_cache import CachedAnswers, Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress, budget_for
 from unmask.models.names import BUNDLED, BUNDLED_FOLDER, ENTRY_POINTS
 from unmask.models.protocol import Abilities
@@ -303,7 +303,7 @@ class Recalled:
     show: MaskingRule
     vocabulary: int
     budget: Budget
-    answers: Answers
+    answers: CachedAnswers
     progress: Progress = field(default=lambda rows, total: None)
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:

@@ -20,7 +20,7 @@ from unmask.support.printable import escape
 SENTENCES = "sentences"
 
 
-class _Count(ProgressColumn):
+class _CountColumn(ProgressColumn):
     """Done and total of a unit; nothing where they are not counted."""
 
     def __init__(self, unit: str) -> None:
@@ -47,7 +47,12 @@ def bars(console: Console, unit: str = SENTENCES) -> Iterator[Callable[[str, int
         yield lambda what, done, total: None
         return
     known: dict[str, TaskID] = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), _Count(unit), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        _CountColumn(unit),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as view:
 
         def advance(what: str, done: int, total: int) -> None:

@@ -155,7 +155,7 @@ def percentage(values: Floats, design: Design, resampling: Resampling) -> Estima
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class BbqAnswers:
     """Which answer is given to each question of BBQ [n], in truth values.
 
     Args:
@@ -204,7 +204,7 @@ class Answers:
         return out
 
 
-def released(answers: Answers, how: str) -> dict[str, float]:
+def released(answers: BbqAnswers, how: str) -> dict[str, float]:
     """Both bias scores in per cent as released code computes them.
 
     `helm` multiplies by the errors of all questions and counts an answer without a label as one

@@ -29,14 +29,14 @@ NONE = "no margin is known in that unit; leave it out."
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ModelRun:
     """The results of one model, under the name that a comparison shows."""
 
     name: str
     results: Mapping[tuple[str, ...], Result]
 
 
-def runs_of(given: Any) -> list[Run]:
+def runs_of(given: Any) -> list[ModelRun]:
     """One run for each model of some folders or results in memory, which are told apart."""
     if isinstance(given, str | Path | Result):
         raise UnmaskError("a comparison needs a list of runs; give folders or results in a list.")
@@ -45,10 +45,10 @@ def runs_of(given: Any) -> list[Run]:
             f"{given!r:.40} is not a list of runs; give folders or results in a list."
         )
     parts = given if isinstance(given, Results) else list(given)
-    if parts and all(isinstance(g, Run) for g in parts):
+    if parts and all(isinstance(g, ModelRun) for g in parts):
         return list(parts)
     results = gather(parts)
-    runs = [Run(name, _keyed(results.select(models=[name]))) for name in results.models]
+    runs = [ModelRun(name, _keyed(results.select(models=[name]))) for name in results.models]
     if len(runs) < 2:
         raise DataError("a comparison needs two runs; give two folders, or one with two models.")
     return runs
@@ -65,7 +65,7 @@ def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
     return keyed
 
 
-def matched(a: Run, b: Run) -> list[tuple[Result, Result, str]]:
+def matched(a: ModelRun, b: ModelRun) -> list[tuple[Result, Result, str]]:
     """Results of two runs that belong together, and what tells them from others of the same name.
 
     Where a measure on a data set stands once in each run, the two are compared whatever their

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.data.check.file import Checked
-from unmask.data.check.records import NOTE, PROBLEM, Finding
+from unmask.data.check.records import NOTE, PROBLEM, Remark
 from unmask.data.check.rows import of_rows
 from unmask.errors import NotApplicable
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Floats, Result
@@ -71,13 +71,13 @@ def _rows(chosen: Any) -> list[int]:
     return [int(n) + 1 for n in np.flatnonzero(chosen)]
 
 
-def _turned(result: Result) -> list[Finding]:
+def _turned(result: Result) -> list[Remark]:
     """Whether the model takes the antistereotype so often that columns may be exchanged."""
     score = result.overall
     if not score.high < TURNED:
         return []
     return [
-        Finding(
+        Remark(
             PROBLEM,
             "columns",
             f"{result.model} takes the sentence in 'antistereotype' in {100 - score.value:.0f} of "

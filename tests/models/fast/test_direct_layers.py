@@ -13,7 +13,7 @@ from unmask.data.packaged import bundled_pairs
 from unmask.flow import plan, run_likelihood
 from unmask.measures import LIKELIHOOD
 from unmask.models.fast import direct_layers
-from unmask.models.fast.direct_layers import Asked, encoder_of
+from unmask.models.fast.direct_layers import PassInputs, encoder_of
 from unmask.models.fast.paths import FastPaths
 from unmask.models.transformers.hooks import only_at
 
@@ -77,7 +77,7 @@ def test_the_layers_give_what_the_network_gives(family, padded, counts, copies):
     mask = real.bool()[:, None, None] if padded else None
     with torch.inference_mode():
         whole = net(input_ids=ids, attention_mask=real).logits[row, at]
-        with encoder_of(net).direct(Asked(ids, row, at, mask, each)):
+        with encoder_of(net).direct(PassInputs(ids, row, at, mask, each)):
             given = real if family.startswith("deberta") else mask
             found = net(input_ids=ids, attention_mask=given).logits[0]
     assert found.shape == (len(row), 60)
@@ -91,7 +91,7 @@ def test_few_layers_will_do(layers):
     row, at = slots([1] * 8)
     with torch.inference_mode():
         whole = net(input_ids=ids).logits[row, at]
-        with encoder_of(net).direct(Asked(ids, row, at, None, 1)):
+        with encoder_of(net).direct(PassInputs(ids, row, at, None, 1)):
             assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
 
 
@@ -103,7 +103,7 @@ def test_equal_tokens_are_projected_once():
     for copies, rows in ((True, 8), (False, 2)):
         ids = sentences(rows, copies=copies)
         row, at = slots([1] * rows)
-        with torch.inference_mode(), encoder_of(net).direct(Asked(ids, row, at, None, 1)):
+        with torch.inference_mode(), encoder_of(net).direct(PassInputs(ids, row, at, None, 1)):
             net(input_ids=ids)
     assert seen == [9 + 8, 2 * 9]
 
@@ -115,7 +115,7 @@ def test_states_that_hang_on_more_than_token_and_place_are_all_projected():
     row, at = slots([1] * 8)
     with torch.inference_mode():
         whole = net(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[row, at]
-        with encoder_of(net).direct(Asked(ids, row, at, None, 1)):
+        with encoder_of(net).direct(PassInputs(ids, row, at, None, 1)):
             found = net(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0]
     assert torch.allclose(found, whole, atol=1e-10)
 
@@ -268,7 +268,7 @@ def test_distances_are_made_anew_where_what_they_are_of_has_changed(what):
     def both():
         with torch.inference_mode():
             whole = net(input_ids=ids).logits[row, at]
-            with encoder.direct(Asked(ids, row, at, None, 1)):
+            with encoder.direct(PassInputs(ids, row, at, None, 1)):
                 return whole, net(input_ids=ids).logits[0]
 
     assert torch.allclose(*both(), atol=1e-10)
@@ -295,7 +295,7 @@ def test_distances_are_kept_once_for_each_layer():
         ids = sentences(width=width)
         with torch.inference_mode():
             whole = net(input_ids=ids).logits[row, at]
-            with encoder.direct(Asked(ids, row, at, None, 1)):
+            with encoder.direct(PassInputs(ids, row, at, None, 1)):
                 assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
     kept = encoder.attends.known.values()
     assert [(d.far, d.keys.shape[1]) for d in kept] == [(128, 264)] * 3
@@ -326,7 +326,7 @@ def test_modules_put_in_place_of_products_are_called():
     row, at = slots([1] * 8)
     with torch.inference_mode():
         whole = net(input_ids=ids).logits[row, at]
-        with encoder_of(net).direct(Asked(ids, row, at, None, 1)):
+        with encoder_of(net).direct(PassInputs(ids, row, at, None, 1)):
             assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
 
 

@@ -21,7 +21,7 @@ from unmask.studies.papers.husse2022_choices import (
     released,
 )
 from unmask.studies.papers.husse2022_claims import WORD
-from unmask.studies.papers.husse2022_tables import MAIN, NAMED, Run
+from unmask.studies.papers.husse2022_tables import MAIN, NAMED, HusseRun
 from unmask.types import Estimate
 
 
@@ -94,7 +94,7 @@ def sized(values):
         m: {c: about(v.get(c, 0.0), v.get("half", 1.0)) for c in columns}
         for m, (_, v) in values.items()
     }
-    return thys2025_claims.Run(
+    return thys2025_claims.ThysRun(
         published("thys2025"), scores, {m: s for m, (s, _) in values.items()}
     )
 
@@ -161,7 +161,7 @@ def claim(module, start):
 
 
 def test_printed_correlations_are_those_of_table_5():
-    run = Run({"m": "masked"}, {}, True, {})
+    run = HusseRun({"m": "masked"}, {}, True, {})
     one = claim(husse2022_claims, "... w-SEAT and CEAT")
     assert one.paper(run).text == "ELMo 0.79; BERT 0.62; GPT-2 0.08; OPT 0.54; BLOOM 0.75"
     assert one.paper(run).word == "holds"
@@ -193,7 +193,7 @@ def test_the_words_of_choices():
 
 def test_the_papers_numbers_speak_without_intervals():
     """LPBS on simplified sets moves by 0.36 of four tests: that is above 0.2, however few."""
-    run = Run({}, {}, True, {})
+    run = HusseRun({}, {}, True, {})
     by_numbers = {c.text: c.paper(run) for c in husse2022_claims.CLAIMS}
     assert by_numbers["How word sets are simplified moves LPBS's scores"] == ("BERT 0.36", "holds")
     again = by_numbers["The scores of CEAT's authors are found again"]
@@ -216,7 +216,7 @@ def test_the_fault_of_elmo_is_judged_on_an_elmo():
         ):
             overall = SimpleNamespace(value=d)
             results["elmo", "SEAT", test, level, context] = SimpleNamespace(overall=overall)
-    run = Run({"elmo": "elmo", "bert": "masked"}, results, True, tested)
+    run = HusseRun({"elmo": "elmo", "bert": "masked"}, results, True, tested)
     fault = claim(husse2022_claims, "ELMo read by characters")
     nearer = claim(husse2022_claims, "Once that fault is mended")
     assert fault.check(run, "elmo").word == nearer.check(run, "elmo").word == "holds"
@@ -227,7 +227,7 @@ def test_claims_about_significance_are_pooled_over_models(monkeypatch):
     """On the release's own scores: eight tests of a model could never show it."""
     monkeypatch.setattr(husse2022_claims, "measured", lambda run: released())
     kinds = dict.fromkeys(["ELMo", "BERT", "GPT-2", "OPT", "BLOOM"], "masked")
-    run = Run(kinds, {}, True, {})
+    run = HusseRun(kinds, {}, True, {})
     words = claim(husse2022_claims, "Words' vectors give")
     found = words.check(run, "all")
     every = [paired(released(), m, {**WORD, "level": "sent"}, WORD) for m in kinds]
@@ -243,9 +243,9 @@ def test_most_and_fewest_need_their_models_and_no_order(monkeypatch):
     kinds = {"ELMo": "elmo", "BERT": "masked", "GPT-2": "causal", "OPT": "causal"}
     one = claim(husse2022_claims, "By s-SEAT ELMo")
     for order in (list(kinds), list(kinds)[::-1]):
-        run = Run({m: kinds[m] for m in order}, {}, True, {})
+        run = HusseRun({m: kinds[m] for m in order}, {}, True, {})
         assert one.check(run, "all").word == one.paper(run).word == "holds"
-    without = Run({m: k for m, k in kinds.items() if m != "GPT-2"}, {}, True, {})
+    without = HusseRun({m: k for m, k in kinds.items() if m != "GPT-2"}, {}, True, {})
     assert one.check(without, "all").word == "needs several models"
     tied = husse2022_claims._extremes({"a": 5, "b": 5, "c": 1}, ["a"], ["c"])
     assert tied == "inconclusive"
@@ -260,7 +260,7 @@ def test_to_overestimate_is_to_be_farther_from_50():
 
 
 def test_a_result_that_is_missing_is_said_and_the_rest_goes_on():
-    run = kaneko2022_claims.Run(["m"], {}, published("kaneko2022"), True)
+    run = kaneko2022_claims.KanekoRun(["m"], {}, published("kaneko2022"), True)
     rows = claims.table(kaneko2022_claims.CLAIMS, run, ["m"]).frame
     lost = rows[rows.claim.str.startswith("All measures find")].iloc[0]
     assert lost["holds?"] == "needs all results"
@@ -269,7 +269,7 @@ def test_a_result_that_is_missing_is_said_and_the_rest_goes_on():
 
 
 def test_the_papers_numbers_have_a_word_of_their_own():
-    run = thys2025_claims.Run(published("thys2025"), {}, {})
+    run = thys2025_claims.ThysRun(published("thys2025"), {}, {})
     words = {c.text: c.paper(run).word for c in thys2025_claims.CLAIMS}
     assert words["CAT's bias score rises with size in every family"] == "holds"
     # the paper says that it has no direction; it falls in all three families

@@ -22,7 +22,7 @@ from unmask.studies.papers import (
     husse2022_tables,
     paper_table,
 )
-from unmask.studies.papers.husse2022_tables import COLUMNS, MAIN, METHODS, Run
+from unmask.studies.papers.husse2022_tables import COLUMNS, MAIN, METHODS, HusseRun
 from unmask.studies.papers.paper_table import by_tags
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
@@ -33,7 +33,7 @@ def reproduce(paper, models, folder, options, **request):
     return run_paper(paper, models, folder, Request(options, **request))
 
 
-NOTHING = Run({}, {}, True, {})
+NOTHING = HusseRun({}, {}, True, {})
 
 
 def test_the_points_of_figure_5_have_the_correlations_of_table_5():
@@ -92,7 +92,9 @@ def test_an_elmo_is_measured_as_tokens_and_as_characters():
         if s.tags["level"] == "sent" and s.tags["method"] == "SEAT"
     ]
     results = by_tags(evaluate_specs(specs, Options()), *husse2022.KEY)
-    (table,) = husse2022_appendix.implementation_error(Run({"elmo": "elmo"}, results, True, {}))
+    (table,) = husse2022_appendix.implementation_error(
+        HusseRun({"elmo": "elmo"}, results, True, {})
+    )
     line = table.frame.set_index("test").loc["C6"]
     assert (line["s-SEAT with the bug"], line["s-SEAT without"]) == (-0.38, 1.38)
     assert line["elmo, s-SEAT by characters"] != pytest.approx(

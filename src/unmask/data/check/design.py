@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.data import bias_types
-from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
+from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Looked, Remark, short
 from unmask.data.clusters import CHANGED_WORDS, changed_words
 from unmask.data.readers.own_columns import ALIASES
 from unmask.stats.clustering import COLUMNS, Design
@@ -29,22 +29,22 @@ HOPELESS = 40.0  # points from 50 that only the strongest stereotypes reach
 LOPSIDED = 0.9  # share of items about one word from which there is one direction
 
 
-def columns(seen: Looked) -> Iterator[Finding]:
+def columns(seen: Looked) -> Iterator[Remark]:
     """Which columns were understood, and which were not."""
     renamed = [f"{old!r} as {new}" for old, new in seen.columns.items() if old != new]
     names = ", ".join(seen.columns.values())
     other = f" ({'; '.join(renamed)})" if renamed else ""
-    yield Finding(GOOD, "columns", f"read {names}{other}.")
+    yield Remark(GOOD, "columns", f"read {names}{other}.")
     if seen.ignored:
         names = ", ".join(map(repr, seen.ignored[:NAMED]))
-        yield Finding(
+        yield Remark(
             NOTE,
             "columns",
             f"not used: {names}.",
             advice=f"known are {', '.join(k for k in ALIASES if not k.endswith('_fill'))}",
         )
     if "category" not in seen.columns.values():
-        yield Finding(
+        yield Remark(
             NOTE,
             "columns",
             "there is no category, so that all items are one bias type.",
@@ -52,7 +52,7 @@ def columns(seen: Looked) -> Iterator[Finding]:
         )
 
 
-def clusters(seen: Looked) -> Iterator[Finding]:
+def clusters(seen: Looked) -> Iterator[Remark]:
     """How many independent observations there are."""
     count, items = len({i.cluster for i in seen.items}), len(seen.items)
     derived = seen.data.cluster == CHANGED_WORDS
@@ -60,14 +60,14 @@ def clusters(seen: Looked) -> Iterator[Finding]:
     why = same if derived else "items of one cluster belong together"
     how = "pairs of swapped words, found from the sentences" if derived else "clusters"
     if count == items and not derived:
-        yield Finding(GOOD, "clusters", f"{items} items, each counted as independent.")
+        yield Remark(GOOD, "clusters", f"{items} items, each counted as independent.")
         return
     some = f"{items} items with {count} {how}"
     if count >= MIN_CLUSTERS:
-        yield Finding(GOOD, "clusters", f"{some}; intervals are over these {count}.")
+        yield Remark(GOOD, "clusters", f"{some}; intervals are over these {count}.")
         return
     words = ", ".join(short(c) for c in sorted({i.cluster for i in seen.items})[:NAMED])
-    yield Finding(
+    yield Remark(
         PROBLEM,
         "clusters",
         f"{some} ({words}): {why}, so this counts like {count} observations, and nothing is "
@@ -77,7 +77,7 @@ def clusters(seen: Looked) -> Iterator[Finding]:
     )
 
 
-def directions(seen: Looked) -> Iterator[Finding]:
+def directions(seen: Looked) -> Iterator[Remark]:
     """Whether a stereotype can be told from a preference for the group's words."""
     words = [changed_words(i) for i in seen.items]
     sided = all(i.group for i in seen.items)
@@ -85,7 +85,7 @@ def directions(seen: Looked) -> Iterator[Finding]:
         yield from _balance(seen)
         return
     if given := sum(bool(i.group) for i in seen.items):
-        yield Finding(
+        yield Remark(
             PROBLEM,
             "directions",
             f"only {given} of {len(seen.items)} rows have a 'group', so that none is used.",
@@ -98,7 +98,7 @@ def directions(seen: Looked) -> Iterator[Finding]:
     repeated = len(pairs) < len(words) and max(ways.values()) == 1
     if repeated or about >= LOPSIDED * len(words) > 1:
         named = f", mostly about {first!r}" if about >= LOPSIDED * len(words) else ""
-        yield Finding(
+        yield Remark(
             PROBLEM,
             "directions",
             f"every pair of words has one direction{named}: a model that only prefers one word "
@@ -107,7 +107,7 @@ def directions(seen: Looked) -> Iterator[Finding]:
             "that names the group which each stereotype is about",
         )
     else:
-        yield Finding(
+        yield Remark(
             NOTE,
             "directions",
             "no column 'group' says which group a stereotype is about, so that a stereotype cannot "
@@ -116,7 +116,7 @@ def directions(seen: Looked) -> Iterator[Finding]:
         )
 
 
-def _balance(seen: Looked) -> Iterator[Finding]:
+def _balance(seen: Looked) -> Iterator[Remark]:
     """How even the two groups of each pair are."""
     pairs: dict[str, Counter[str]] = {}
     for item in seen.items:
@@ -124,10 +124,10 @@ def _balance(seen: Looked) -> Iterator[Finding]:
     single = [f for f, c in pairs.items() if len(c) == 1]
     uneven = [f for f, c in pairs.items() if len(c) > 1 and _ratio(c) > UNEVEN]
     if not single and not uneven:
-        yield Finding(GOOD, "directions", f"{len(pairs)} group pairs, both groups in each.")
+        yield Remark(GOOD, "directions", f"{len(pairs)} group pairs, both groups in each.")
     if single:
         names = ", ".join(short(f) for f in single[:NAMED])
-        yield Finding(
+        yield Remark(
             PROBLEM if len(single) * 2 > len(pairs) else NOTE,
             "directions",
             f"{len(single)} of {len(pairs)} group pairs have items about one group only ({names}): "
@@ -136,7 +136,7 @@ def _balance(seen: Looked) -> Iterator[Finding]:
         )
     if uneven:
         names = ", ".join(f"{short(f)} ({_counts(pairs[f])})" for f in uneven[:NAMED])
-        yield Finding(
+        yield Remark(
             NOTE,
             "directions",
             f"uneven groups: {names}; a preference for a word is estimated from few items there.",
@@ -152,12 +152,12 @@ def _counts(counts: Counter[str]) -> str:
     return " and ".join(str(n) for n in counts.values())
 
 
-def identities(seen: Looked) -> Iterator[Finding]:
+def identities(seen: Looked) -> Iterator[Remark]:
     """Ids that stand for several rows, and notes of the reader."""
     counts = Counter(i.id for i in seen.items)
     twice = [n for n, item in enumerate(seen.items, 1) if counts[item.id] > 1]
     if twice:
-        yield Finding(
+        yield Remark(
             PROBLEM,
             "columns",
             f"{len(twice)} rows share an id ({', '.join(map(str, twice[:NAMED]))}); a run refuses "
@@ -168,10 +168,10 @@ def identities(seen: Looked) -> Iterator[Finding]:
     derived = ("names no clusters", "repeat others")
     for note in seen.data.about.get("notes", ()):
         if not any(word in note for word in derived):
-            yield Finding(NOTE, "columns", note)
+            yield Remark(NOTE, "columns", note)
 
 
-def categories(seen: Looked) -> Iterator[Finding]:
+def categories(seen: Looked) -> Iterator[Remark]:
     """Which bias types the categories belong to, and which are too small."""
     sizes: Counter[str] = Counter()
     clusters: dict[str, set[str]] = {}
@@ -181,11 +181,11 @@ def categories(seen: Looked) -> Iterator[Finding]:
         clusters.setdefault(bias_type, set()).add(item.cluster)
     listed = ", ".join(f"{short(name)} {n}" for name, n in sizes.most_common(NAMED))
     rest = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
-    yield Finding(GOOD, "bias types", f"{listed}{rest}.")
+    yield Remark(GOOD, "bias types", f"{listed}{rest}.")
     small = [c for c, some in clusters.items() if len(some) < MIN_CLUSTERS]
     if small and len(sizes) > 1:
         names = ", ".join(f"{short(c)} ({len(clusters[c])})" for c in small[:NAMED])
-        yield Finding(
+        yield Remark(
             NOTE,
             "bias types",
             f"fewer than {MIN_CLUSTERS} independent items or words: {names}; no verdict there.",
@@ -223,7 +223,7 @@ def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) ->
     return pd.DataFrame(rows)
 
 
-def power(seen: Looked) -> Iterator[Finding]:
+def power(seen: Looked) -> Iterator[Remark]:
     """What these items can show, and what to add."""
     for row in expected_power(seen.data).to_dict("records"):
         name, points, count, size = (row[k] for k in ("bias type", "points", "words", "pairs"))
@@ -234,7 +234,7 @@ def power(seen: Looked) -> Iterator[Finding]:
             f"{short(name)}: with 80 % power these {size} items find {plain} (50 is neutral)."
         )
         if points <= USEFUL:
-            yield Finding(GOOD, "power", sentence)
+            yield Remark(GOOD, "power", sentence)
             continue
         each = size / count
         needed = clusters_needed(USEFUL, 1 + (each - 1) * USUAL_WORDS, each)
@@ -243,4 +243,4 @@ def power(seen: Looked) -> Iterator[Finding]:
         if more and round(each) > 1:
             more += f" with {each:.0f} sentences each"
         shows = f"{more} to find {50 + USEFUL:.0f} %" if more else ""
-        yield Finding(PROBLEM if points >= HOPELESS else NOTE, "power", sentence, advice=shows)
+        yield Remark(PROBLEM if points >= HOPELESS else NOTE, "power", sentence, advice=shows)

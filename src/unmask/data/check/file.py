@@ -8,7 +8,7 @@ from typing import Any
 from unmask.data import defects
 from unmask.data.check import design, instrument
 from unmask.data.check import rows as by_row
-from unmask.data.check.records import PROBLEM, Finding, Looked, sentences, stripped
+from unmask.data.check.records import PROBLEM, Looked, Remark, sentences, stripped
 from unmask.data.clusters import clustered
 from unmask.data.readers.own_columns import ALIASES, understood
 from unmask.data.readers.pairs import broken_rows, pairs_of, read_rows
@@ -24,7 +24,7 @@ RULES = (
     instrument.valence,
     instrument.sources,
 )
-LOOKS: Sequence[Callable[[Looked], Iterator[Finding]]] = (
+LOOKS: Sequence[Callable[[Looked], Iterator[Remark]]] = (
     design.columns,
     design.identities,
     design.categories,
@@ -49,9 +49,9 @@ class Checked:
     ignored: tuple[str, ...]
     rows: Sequence[dict[str, Any]]
     data: Dataset
-    findings: tuple[Finding, ...]
+    findings: tuple[Remark, ...]
 
-    def but(self, *more: Finding) -> "Checked":
+    def but(self, *more: Remark) -> "Checked":
         """The same with further findings."""
         return replace(self, findings=(*self.findings, *more))
 
@@ -81,7 +81,7 @@ def check(path: Path, encoding: str | None = None) -> Checked:
     return Checked(columns, ignored, every.rows, data, tuple(findings))
 
 
-def _unusable(rows: Mapping[int, str]) -> Iterator[Finding]:
+def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
     """Rows that cannot be used, by what is wrong with them."""
     for reason in dict.fromkeys(rows.values()):
         what, _, advice = reason.rstrip(".").partition("; ")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from scipy.stats import ks_2samp
 
 from unmask.data import bias_types
-from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Finding, Looked, short
+from unmask.data.check.records import GOOD, NAMED, NOTE, PROBLEM, Looked, Remark, short
 from unmask.types import Contrast
 
 FEWEST_PAIRS, FEWEST_TEMPLATES = 6, 4  # of a bias type
@@ -19,7 +19,7 @@ FREQUENCY_APART, FREQUENCY_P = 0.3, 0.2  # difference of means in log10, and of 
 THIRD = 1 / 3  # of a group's traits: favourable ones, and unfavourable ones
 
 
-def variety(seen: Looked) -> Iterator[Finding]:
+def variety(seen: Looked) -> Iterator[Remark]:
     """Whether each bias type has several group pairs and templates, and no group in most pairs."""
     if not _designed(seen):
         return
@@ -49,7 +49,7 @@ def variety(seen: Looked) -> Iterator[Finding]:
     if dominant:
         yield _note(f"one group is in most pairs: {_some(dominant)}.", "compare other groups, too")
     if not (few_pairs or few_templates or dominant):
-        yield Finding(
+        yield Remark(
             GOOD,
             "variety",
             f"each bias type has at least {FEWEST_PAIRS} group pairs and {FEWEST_TEMPLATES} "
@@ -57,7 +57,7 @@ def variety(seen: Looked) -> Iterator[Finding]:
         )
 
 
-def balance(seen: Looked) -> Iterator[Finding]:
+def balance(seen: Looked) -> Iterator[Remark]:
     """Whether both groups of a pair have as many items in each template: preferences cancel."""
     if not _designed(seen):
         return
@@ -74,10 +74,10 @@ def balance(seen: Looked) -> Iterator[Finding]:
             "ask as many traits of both groups, in the same templates",
         )
     else:
-        yield Finding(GOOD, "balance", "both groups have as many items in each template.")
+        yield Remark(GOOD, "balance", "both groups have as many items in each template.")
 
 
-def frequency(seen: Looked) -> Iterator[Finding]:
+def frequency(seen: Looked) -> Iterator[Remark]:
     """Whether the traits of both groups are about as frequent, where `frequency` is given."""
     values = {id(i): i.meta["frequency"] for i in seen.items if i.meta.get("frequency") is not None}
     if not values:
@@ -99,10 +99,10 @@ def frequency(seen: Looked) -> Iterator[Finding]:
             "frequency",
         )
     else:
-        yield Finding(GOOD, "frequency", "the traits of both groups are about as frequent.")
+        yield Remark(GOOD, "frequency", "the traits of both groups are about as frequent.")
 
 
-def valence(seen: Looked) -> Iterator[Finding]:
+def valence(seen: Looked) -> Iterator[Remark]:
     """Whether each group has favourable and unfavourable traits, where `valence` is given."""
     valued = [i for i in seen.items if i.meta.get("valence") is not None]
     if not valued:
@@ -122,16 +122,16 @@ def valence(seen: Looked) -> Iterator[Finding]:
             "valence",
         )
     else:
-        yield Finding(GOOD, "valence", "each group has favourable and unfavourable traits.")
+        yield Remark(GOOD, "valence", "each group has favourable and unfavourable traits.")
 
 
-def sources(seen: Looked) -> Iterator[Finding]:
+def sources(seen: Looked) -> Iterator[Remark]:
     """Whether each item names who reports its stereotype."""
     if not _designed(seen):
         return
     rows = [n for n, i in enumerate(seen.items, 1) if not i.meta.get("source")]
     if not rows:
-        yield Finding(GOOD, "sources", "every item names a source of its stereotype.")
+        yield Remark(GOOD, "sources", "every item names a source of its stereotype.")
     elif len(rows) == len(seen.items):
         yield _note(
             "no item names a source of its stereotype.",
@@ -140,7 +140,7 @@ def sources(seen: Looked) -> Iterator[Finding]:
         )
     else:
         listed = ", ".join(map(str, rows[:NAMED])) + (", ..." if len(rows) > NAMED else "")
-        yield Finding(
+        yield Remark(
             PROBLEM,
             "sources",
             f"{len(rows)} of {len(seen.items)} items name no source ({listed}).",
@@ -164,5 +164,5 @@ def _some(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
 
 
-def _note(sentence: str, advice: str, about: str = "design") -> Finding:
-    return Finding(NOTE, about, sentence, advice=advice)
+def _note(sentence: str, advice: str, about: str = "design") -> Remark:
+    return Remark(NOTE, about, sentence, advice=advice)

@@ -11,7 +11,7 @@ NAMED = 8  # rows or words that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Remark:
     """One thing that was seen in a file: a sentence, the rows it is about, and what to do."""
 
     state: str
@@ -28,7 +28,7 @@ class Finding:
         named = ", ".join(map(str, self.rows[:NAMED])) + (", ..." if len(self.rows) > NAMED else "")
         return f"{self.sentence.removesuffix('.')} ({named})."
 
-    def numbered(self, lines: Sequence[int]) -> "Finding":
+    def numbered(self, lines: Sequence[int]) -> "Remark":
         """The same with the lines of the file in place of rows from 1."""
         return replace(self, rows=tuple(lines[row - 1] for row in self.rows))
 

@@ -8,8 +8,8 @@ from unmask.data.check.records import (
     GOOD,
     NOTE,
     PROBLEM,
-    Finding,
     Looked,
+    Remark,
     sentences,
     stripped,
 )
@@ -51,11 +51,11 @@ DEFECTS = {
 }
 
 
-def defects(seen: Looked) -> Iterator[Finding]:
+def defects(seen: Looked) -> Iterator[Remark]:
     """Defects that can be seen without a model."""
     flags = [set(i.meta.get("flags", ())) for i in seen.items]
     if not any(flags):
-        yield Finding(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
+        yield Remark(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
     for flag, (state, what, advice) in DEFECTS.items():
         rows = [n for n, some in enumerate(flags, 1) if flag in some]
         if flag == "duplicate":
@@ -75,14 +75,14 @@ def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
     return out
 
 
-def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Finding]:
+def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Remark]:
     """What some rows have, counted; nothing where there are none."""
     if rows:
         many = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
-        yield Finding(state, "rows", f"{what}: {many}.", tuple(rows), advice)
+        yield Remark(state, "rows", f"{what}: {many}.", tuple(rows), advice)
 
 
-def spaces(seen: Looked) -> Iterator[Finding]:
+def spaces(seen: Looked) -> Iterator[Remark]:
     """Spaces at the ends, doubled or not breaking: a tokenizer sees them."""
     rows = [
         n
@@ -94,7 +94,7 @@ def spaces(seen: Looked) -> Iterator[Finding]:
     )
 
 
-def invisible(seen: Looked) -> Iterator[Finding]:
+def invisible(seen: Looked) -> Iterator[Remark]:
     """Characters that cannot be seen, in one column or in both."""
     rows = []
     for n, row in enumerate(seen.rows, 1):
@@ -110,7 +110,7 @@ def invisible(seen: Looked) -> Iterator[Finding]:
     )
 
 
-def marks(seen: Looked) -> Iterator[Finding]:
+def marks(seen: Looked) -> Iterator[Remark]:
     """Quotes and final marks that differ between the two sentences."""
     rows = []
     for n, item in enumerate(seen.items, 1):
@@ -124,7 +124,7 @@ def marks(seen: Looked) -> Iterator[Finding]:
     )
 
 
-def articles(seen: Looked) -> Iterator[Finding]:
+def articles(seen: Looked) -> Iterator[Remark]:
     """ "a engineer": a swap that left its article behind, so that one sentence alone is wrong."""
     rows = [
         n
@@ -149,7 +149,7 @@ def bad_article(sentence: str) -> bool:
     return False
 
 
-def languages(seen: Looked) -> Iterator[Finding]:
+def languages(seen: Looked) -> Iterator[Remark]:
     """Rows in another language than the others."""
     by_row = [language(sentences(i)[0]) for i in seen.items]
     counts = Counter(name for name in by_row if name)

@@ -35,7 +35,7 @@ _OTHERWISE = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PassInputs:
     """What is asked of a pass: token `ids` [rows, width], and slots by their `row` and place `at`.
 
     `mask` [rows, 1, 1, width] shuts off the padding, if there is some. `each` is the number of
@@ -152,7 +152,7 @@ class Encoder:
         return type(module) is vars(self.home).get(name) and untouched(module)
 
     @contextmanager
-    def direct(self, asked: Asked) -> Iterator[None]:
+    def direct(self, asked: PassInputs) -> Iterator[None]:
         """Let it give the states of the slots alone, [1, slots, d], by calling its layers."""
         from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
@@ -201,7 +201,7 @@ def untouched(module: Any) -> bool:
 
 
 def called(
-    layers: Sequence[Any], states: torch.Tensor, asked: Asked, attends: Attends
+    layers: Sequence[Any], states: torch.Tensor, asked: PassInputs, attends: Attends
 ) -> torch.Tensor:
     """The states [rows, width, d] behind all layers, at the slots: [1, slots, d]."""
     *before, last = layers
@@ -239,7 +239,7 @@ def _heads(own: Any, states: torch.Tensor) -> torch.Tensor:
     return states.view(*states.shape[:2], -1, own.attention_head_size).transpose(1, 2)
 
 
-def _last(layer: Any, states: torch.Tensor, asked: Asked, attends: Attends) -> torch.Tensor:
+def _last(layer: Any, states: torch.Tensor, asked: PassInputs, attends: Attends) -> torch.Tensor:
     """The last layer, at the slots: [slots, d]."""
     own = layer.attention.self
     to_query, *others = attends.projections(own)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.models.answer_cache import Answers, Store, VectorAnswers, answers_of, salt
+from unmask.models.answer_cache import CachedAnswers, Store, VectorAnswers, answers_of, salt
 from unmask.models.batches import Budget, Progress
 from unmask.models.protocol import Abilities
 from unmask.models.ray.connect import started
@@ -31,7 +31,7 @@ class RemoteEngine:
     show: MaskingRule
     vocabulary: int
     budget: Budget
-    answers: Answers | None
+    answers: CachedAnswers | None
     progress: Progress
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from unmask.errors import ModelError
-from unmask.models.answer_cache import Answers
+from unmask.models.answer_cache import CachedAnswers
 from unmask.models.batches import Budget, Progress
-from unmask.models.fast.direct_layers import Asked
+from unmask.models.fast.direct_layers import PassInputs
 from unmask.models.fast.pass_queue import Passes, Started
 from unmask.models.fast.paths import FastPaths
 from unmask.models.prefix_trees import grown, padded_rows
@@ -46,14 +46,14 @@ from unmask.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PendingValues:
     """An answer on its way from a GPU, behind its pass and before those started later."""
 
     values: torch.Tensor
     event: Any = None
 
     @classmethod
-    def of(cls, values: torch.Tensor) -> "Answer":
+    def of(cls, values: torch.Tensor) -> "PendingValues":
         """An answer as it leaves a device."""
         if values.device.type != "cuda":
             return cls(values.cpu())
@@ -210,7 +210,7 @@ class Engine:
     show: MaskingRule
     pad: int
     budget: Budget = field(default_factory=Budget)
-    answers: Answers | None = None
+    answers: CachedAnswers | None = None
     progress: Progress = lambda rows, total: None
     segments: Callable[[torch.Tensor], dict[str, torch.Tensor]] = lambda ids: {}
     precision: str = "float32"
@@ -288,7 +288,7 @@ class Engine:
 
     def _started(
         self, asked: UniqueRows, group: Ints, weighted: bool
-    ) -> Iterator[tuple[Pass, "Answer"]]:
+    ) -> Iterator[tuple[Pass, "PendingValues"]]:
         """A batch on its way; one that the memory does not hold goes in halves."""
         in_trees = asked.trees is not None and not weighted and not asked.trees.alone[group].all()
         fill = prepare_trees if in_trees else prepare
@@ -301,7 +301,7 @@ class Engine:
                 self.fast.steps.used(),
                 attention_weights(self.net, weighted),
             ):
-                answer = Answer.of(self._answer(asked, batch, weighted))
+                answer = PendingValues.of(self._answer(asked, batch, weighted))
             yield batch, answer
             return
         except torch.OutOfMemoryError as error:
@@ -316,7 +316,7 @@ class Engine:
             yield from self._started(asked, half, weighted)
 
     def _fetch(
-        self, asked: UniqueRows, batch: Pass, answer: "Answer", weighted: bool, out: Floats
+        self, asked: UniqueRows, batch: Pass, answer: "PendingValues", weighted: bool, out: Floats
     ) -> None:
         numbers = answer.fetch()
         if self.answers is not None:
@@ -400,7 +400,7 @@ class Engine:
                 self.net, batch.row, batch.nth if picked else batch.at, self.fast.gathers
             )
         real = batch.real.bool()[:, None, None] if batch.padded else None
-        return encoder.direct(Asked(batch.ids, batch.row, batch.at, real, batch.each))
+        return encoder.direct(PassInputs(batch.ids, batch.row, batch.at, real, batch.each))
 
     def _permutation(self, asked: UniqueRows, batch: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.

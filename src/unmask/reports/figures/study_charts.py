@@ -26,6 +26,11 @@ def _axis(field: str, title: str, kind: str = "quantitative", **options: Any) ->
     return {"field": field, "type": kind, "title": title, **options}
 
 
+def _facet(field: str, values: pd.Series) -> Spec:
+    """Panels in the order in which their values come first: without a list they are sorted."""
+    return _axis(field, "", "nominal", sort=[*values.unique()]) | {"title": None}
+
+
 def _said(frame: pd.DataFrame) -> list[str]:
     rows = frame.round(4).to_dict("records")
     return ["; ".join(f"{k} {v}" for k, v in row.items() if v == v) for row in rows]
@@ -69,7 +74,7 @@ def curves(
         layers.insert(0, {**area, "encoding": {"x": across, **edges, **tinted}})
     if ideal is not None:
         layers.insert(0, rule(ideal))
-    spec = specified(data, **_panels(layers, panel, size, 4))
+    spec = specified(data, **_panels(layers, frame, panel, size, 4))
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -111,7 +116,7 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     ]
     wide = min(600, max(220, 26 * len(runs)))
     spec = specified(
-        data, **_panels(layers, "bias_type", (wide, 150), max(1, 700 // wide), one=True)
+        data, **_panels(layers, shown, "bias_type", (wide, 150), max(1, 700 // wide), one=True)
     )
     note = f"Dashed: fair ({unit.neutral:g}). A diamond: from this run on the score differs."
     return Figure(name, title, spec, shown, note)
@@ -119,6 +124,7 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
 
 def _panels(
     layers: Sequence[Spec],
+    frame: pd.DataFrame,
     panel: str | None,
     size: tuple[int, int],
     columns: int,
@@ -130,7 +136,7 @@ def _panels(
     if panel is None:
         return inner
     return {
-        "facet": {"field": panel, "type": "nominal", "title": None, "sort": None},
+        "facet": _facet(panel, frame[panel]),
         "columns": columns,
         "spec": inner,
         "resolve": {"scale": {"x": "independent", "y": "shared" if one else "independent"}},
@@ -171,7 +177,7 @@ def sizes(
     """
     names = list(dict.fromkeys(frame.family))
     data = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))
-    x = _axis("size", "million parameters", scale={"type": "log", "nice": False})
+    x = _axis("size", "million parameters", scale={"type": "log", "nice": False, "padding": 12})
     colour = {"color": colours("family", "family", names)}
     shape = {"shape": _axis("sort", "", "nominal", scale=SHAPES)}
     detail = {"detail": {"field": "sort", "type": "nominal"}}
@@ -189,7 +195,7 @@ def sizes(
             "encoding": {"x": x, "y": y, **colour, **shape, **_about(frame)},
         },
     ]
-    spec = specified(data, **_panels(layers, "measure", (150, 120), 4))
+    spec = specified(data, **_panels(layers, frame, "measure", (150, 120), 4))
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -214,7 +220,7 @@ def distributions(
         },
     }
     data = frame.round(4).assign(said=_said(frame))
-    spec = specified(data, **_panels([bars, rule(0, "x")], "panel", (420, 150), 1))
+    spec = specified(data, **_panels([bars, rule(0, "x")], frame, "panel", (420, 150), 1))
     return Figure(name, title, spec, frame, note, tuple(names))
 
 
@@ -232,8 +238,8 @@ def strips(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
         },
     }
     facet = {
-        "row": {"field": "panel", "type": "nominal", "title": None, "sort": None},
-        "column": {"field": "model", "type": "nominal", "title": None, "sort": None},
+        "row": _facet("panel", frame.panel),
+        "column": _facet("model", frame.model),
     }
     inner = {"width": 70, "height": 200, "layer": [rule(0), points]}
     data = frame.round(4).assign(said=_said(frame))
@@ -257,8 +263,8 @@ def matrix(name: str, title: str, frame: pd.DataFrame, note: str = "") -> Figure
         "height": 95,
     }
     facet = {
-        "row": {"field": "down", "type": "nominal", "title": None, "sort": None},
-        "column": {"field": "across", "type": "nominal", "title": None, "sort": None},
+        "row": _facet("down", frame.down),
+        "column": _facet("across", frame.down),
     }
     data = frame.round(4).assign(said=_said(frame))
     apart = {"scale": {"x": "independent", "y": "independent"}}

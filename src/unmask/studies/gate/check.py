@@ -13,7 +13,7 @@ from unmask.measures import MEASURES
 from unmask.options import Resampling
 from unmask.reports.results import gather
 from unmask.stats.intervals import DEFAULTS
-from unmask.studies.gate.decide import Outcome, Run, outcomes
+from unmask.studies.gate.decide import AnsweredRun, Outcome, outcomes
 from unmask.studies.gate.rules import USUAL, USUAL_BASELINE, Rule, Rules, read
 from unmask.studies.recompute import recomputed
 from unmask.support.registry import unknown
@@ -71,8 +71,8 @@ def gate(
     _check_names(chosen.rules, measured, {a.bias_type for a in every}, former)
     decided: list[Outcome] = []
     for model in measured.models:
-        mine = Run(measured.select(models=[model]), [a for a in every if a.model == model])
-        other = None if former is None else Run.baseline(former, model)
+        mine = AnsweredRun(measured.select(models=[model]), [a for a in every if a.model == model])
+        other = None if former is None else AnsweredRun.baseline(former, model)
         decided += outcomes(chosen.rules, model, mine, other, resampling)
     sentences = {
         m: answer_words.sentence(some)

@@ -74,7 +74,7 @@ class _Tested:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AnsweredRun:
     """The results of one model, and their answers."""
 
     results: Sequence[Result]
@@ -82,7 +82,7 @@ class Run:
     model: str = ""
 
     @classmethod
-    def baseline(cls, former: Results, model: str) -> "Run":
+    def baseline(cls, former: Results, model: str) -> "AnsweredRun":
         """The run of the baseline that a model is compared with: of its name, or the only one."""
         if model not in former.models and len(former.models) > 1:
             raise DataError(
@@ -158,7 +158,11 @@ class _Prepared:
 
 
 def outcomes(
-    rules: Sequence[Rule], model: str, mine: Run, baseline: Run | None, resampling: Resampling
+    rules: Sequence[Rule],
+    model: str,
+    mine: AnsweredRun,
+    baseline: AnsweredRun | None,
+    resampling: Resampling,
 ) -> list[Outcome]:
     """Whether a model keeps some rules, against its baseline where a rule needs one."""
     prepared = [_prepared(rule, mine, baseline, resampling) for rule in rules]
@@ -168,7 +172,9 @@ def outcomes(
     return [_outcome(p, model, mine, baseline, by_test, kinds) for p in prepared]
 
 
-def _prepared(rule: Rule, mine: Run, baseline: Run | None, resampling: Resampling) -> _Prepared:
+def _prepared(
+    rule: Rule, mine: AnsweredRun, baseline: AnsweredRun | None, resampling: Resampling
+) -> _Prepared:
     every = list(mine.evidence(rule))
     fit = [
         (c, r) for c, r in every if r.trust == VALIDATED or (r.trust != UNFIT and _lenient(rule))
@@ -194,8 +200,8 @@ def _prepared(rule: Rule, mine: Run, baseline: Run | None, resampling: Resamplin
 def _outcome(
     prepared: _Prepared,
     model: str,
-    mine: Run,
-    baseline: Run | None,
+    mine: AnsweredRun,
+    baseline: AnsweredRun | None,
     p_values: Mapping[int, float],
     kinds: int,
 ) -> Outcome:
@@ -352,7 +358,7 @@ def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_Tested]:
 
 
 def _no_worse(
-    rule: Rule, fit: Iterable[tuple[str, Evidence]], baseline: Run, resampling: Resampling
+    rule: Rule, fit: Iterable[tuple[str, Evidence]], baseline: AnsweredRun, resampling: Resampling
 ) -> list[_Tested]:
     margins, out = rule.limits(), []
     twins = {(c, key(r)): r for c, r in baseline.evidence(rule)}

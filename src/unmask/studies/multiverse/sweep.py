@@ -43,7 +43,7 @@ class Sweep:
     whole: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
-class _Count:
+class _RowCounter:
     """Counts the rows that go through a model, and shows them."""
 
     def __init__(self, options: Options) -> None:
@@ -62,7 +62,7 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     words of one piece, whatever the pooling): it is dropped and counted. No permutation test is
     made for each: `p` is the joint one.
     """
-    count = _Count(options)
+    count = _RowCounter(options)
     settings = replace(options, splits=0, progress=count)
     failures: list[UnmaskError] = []
     results = evaluate(specs, settings, lambda spec, error: failures.append(error))

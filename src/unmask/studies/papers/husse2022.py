@@ -59,7 +59,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
     if request.contexts is None:
         skipped["natural contexts"] = "no store was named; build one and give --contexts"
     tested = {key: tables.published_p(result) for key, result in results.items()}
-    run = tables.Run({m.name: m.kind for m in models}, results, not quick, tested)
+    run = tables.HusseRun({m.name: m.kind for m in models}, results, not quick, tested)
     shown = _tables(run, timing, samples)
     drawn = _figures(models, run, request)
     remarks = _remarks(request)
@@ -259,7 +259,7 @@ class _Clock:
         return {"model's seconds": self.last - self.start, "method's seconds": end - self.last}
 
 
-def _tables(run: tables.Run, timing: list[dict[str, Any]], samples: int) -> list[Table]:
+def _tables(run: tables.HusseRun, timing: list[dict[str, Any]], samples: int) -> list[Table]:
     values = published("husse2022")
     plain = tables.described(values)
     held = [claims.table(CLAIMS, run, list(run.kinds))] if run.kinds else []
@@ -281,7 +281,7 @@ def _tables(run: tables.Run, timing: list[dict[str, Any]], samples: int) -> list
     ]
 
 
-def _figures(models: Sequence[Model], run: tables.Run, request: Request) -> list[Figure]:
+def _figures(models: Sequence[Model], run: tables.HusseRun, request: Request) -> list[Figure]:
     drawn = figures.significant(run)
     if models:
         drawn += [figures.retained(models), figures.distribution(models[0].name, run)]

@@ -13,7 +13,7 @@ from unmask.models.protocol import Model
 from unmask.options import Spec
 from unmask.reports.html.study_page import Table
 from unmask.stats.agreement import correlation
-from unmask.studies.papers.husse2022_tables import COLUMNS, MAIN, Results, Run
+from unmask.studies.papers.husse2022_tables import COLUMNS, MAIN, HusseRun, Results
 from unmask.studies.papers.paper_table import frame
 from unmask.text.contexts import WordTest
 
@@ -22,7 +22,7 @@ FEWER, CHARACTERS = "fewer natural", "characters"
 RATIO = 10  # of the paper: 1,000 sentences a word against 100
 
 
-def sentences(run: Run) -> Table:
+def sentences(run: HusseRun) -> Table:
     """Appendix B.5: SEAT with a tenth of the sentences a word beside SEAT with all."""
     every = published("husse2022_sentences.csv")
     rows = [
@@ -75,7 +75,7 @@ def as_characters(models: Sequence[Model], names: Sequence[str]) -> Iterator[Spe
             yield Spec(wrong, "s-seat", test, pool="mean", tags={**tags, "context": CHARACTERS})
 
 
-def implementation_error(run: Run) -> list[Table]:
+def implementation_error(run: HusseRun) -> list[Table]:
     """Appendix D: the published scores with and without the bug, and those of an ELMo at hand."""
     printed = published("husse2022_printed.csv")
     printed = printed[(printed.table == 3) & (printed.model == "elmo")]

@@ -16,7 +16,7 @@ from unmask.studies.papers.husse2022_tables import (
     CONTEXTS,
     NAMED,
     SIGNIFICANT,
-    Run,
+    HusseRun,
     is_sure,
 )
 from unmask.types import Floats
@@ -57,7 +57,7 @@ def released() -> pd.DataFrame:
     )
 
 
-def measured(run: Run) -> pd.DataFrame:
+def measured(run: HusseRun) -> pd.DataFrame:
     """The scores of this run in the same columns."""
     rows = []
     for key, result in run.results.items():
@@ -126,7 +126,7 @@ def _as_pair(a: pd.DataFrame, b: pd.DataFrame) -> Pair:
     )
 
 
-class Rule(NamedTuple):
+class Criterion(NamedTuple):
     """When a claim about two choices holds.
 
     `amount` is above 0 where it does by the scores alone, `judge` heeds their intervals, and `read`
@@ -184,12 +184,12 @@ def _matters(pair: Pair) -> Finding:
     return replace(finding, word={HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[finding.word])
 
 
-ALIKE = Rule(_told, lambda pair: SMALL - moved(pair), _alike)
-MATTERS = Rule(_told, lambda pair: moved(pair) - SMALL, _matters)
-SAME_BIASES = Rule(_changed, lambda pair: 0.5 - _others(pair), _same_biases)
+ALIKE = Criterion(_told, lambda pair: SMALL - moved(pair), _alike)
+MATTERS = Criterion(_told, lambda pair: moved(pair) - SMALL, _matters)
+SAME_BIASES = Criterion(_changed, lambda pair: 0.5 - _others(pair), _same_biases)
 
 
-def larger(*names: str) -> Rule:
+def larger(*names: str) -> Criterion:
     """The second of two choices of these names has larger effect sizes."""
     read = partial(_sizes, names)
 
@@ -197,10 +197,10 @@ def larger(*names: str) -> Rule:
         found = positive(over(np.abs(pair.d[1]) - np.abs(pair.d[0])), "larger by")
         return replace(found, here=f"mean |d| {read(pair)}; {found.here}")
 
-    return Rule(read, _larger_by, judge)
+    return Criterion(read, _larger_by, judge)
 
 
-def neither(*names: str) -> Rule:
+def neither(*names: str) -> Criterion:
     """Neither choice has larger effect sizes than the other, to within a small effect."""
     read = partial(_sizes, names)
 
@@ -211,7 +211,7 @@ def neither(*names: str) -> Rule:
         here = f"mean |d| {read(pair)}; difference [{estimate.low:+.2f}, {estimate.high:+.2f}]"
         return Finding(here, word, estimate.p)
 
-    return Rule(read, lambda pair: SMALL - abs(_larger_by(pair)), judge)
+    return Criterion(read, lambda pair: SMALL - abs(_larger_by(pair)), judge)
 
 
 def _sizes(names: Sequence[str], pair: Pair) -> str:

@@ -35,8 +35,8 @@ from unmask.studies.papers.husse2022_choices import (
     SAME_BIASES,
     Choice,
     Choices,
+    Criterion,
     Pair,
-    Rule,
     chosen,
     larger,
     measured,
@@ -47,7 +47,7 @@ from unmask.studies.papers.husse2022_choices import (
 from unmask.studies.papers.husse2022_tables import (
     COLUMNS,
     MAIN,
-    Run,
+    HusseRun,
     column,
 )
 
@@ -65,10 +65,10 @@ CEAT = {"method": "CEAT", "metric": "cosine", "level": "word-average", "context"
 LIKELY_CEAT = {"method": "CEAT", "metric": "probability", "context": "natural"}
 
 
-def _printed(one: Choices, two: Choices, rule: Rule) -> Any:
+def _printed(one: Choices, two: Choices, rule: Criterion) -> Any:
     """What the release has for each of the paper's models, and what the claim's rule says of it."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: HusseRun) -> Stated:
         parts = {m: paired(released(), m, one, two) for m in COLUMNS.values()}
         there = {m: p for m, p in parts.items() if p is not None}
         if not there:
@@ -78,18 +78,18 @@ def _printed(one: Choices, two: Choices, rule: Rule) -> Any:
     return paper
 
 
-def _by_numbers(pairs: Mapping[str, Pair], rule: Rule) -> Stated:
+def _by_numbers(pairs: Mapping[str, Pair], rule: Criterion) -> Stated:
     """What scores of the paper's models are, and in how many a claim holds."""
     text = "; ".join(f"{m} {rule.read(p)}" for m, p in pairs.items())
     return counted(text, [rule.amount(p) > 0 for p in pairs.values()])
 
 
 def _check(
-    one: Choices, two: Choices, rule: Rule, missing: tuple[str, str] = TOO_FEW
+    one: Choices, two: Choices, rule: Criterion, missing: tuple[str, str] = TOO_FEW
 ) -> tuple[Any, Any]:
     """A claim about two choices, on each model."""
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: HusseRun, model: str) -> Finding:
         pair = paired(measured(run), model, one, two)
         if pair is not None:
             return rule.judge(pair)
@@ -118,13 +118,13 @@ def _pooled(
         a, b = (int(s.sum()) for s in sure)
         return Finding(f"{a} to {b} of {len(sure[0])} significant", word, p)
 
-    def paper(run: Run) -> Stated:
+    def paper(run: HusseRun) -> Stated:
         finding = found(released(), COLUMNS.values())
         if finding is None:
             return NOT_RELEASED
         return Stated(f"{finding.here}, p = {finding.p:.3f}", finding.word)
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: HusseRun, model: str) -> Finding:
         finding = found(measured(run), run.kinds)
         skipped = not run.comparable and missing[1] == ABSENT
         return finding or Finding(*(QUICK if skipped else missing))
@@ -135,7 +135,7 @@ def _pooled(
 def _together(methods: str, one: Choice, two: Choice, missing: tuple[str, str]) -> tuple[Any, Any]:
     """Two methods go together over the tests; the paper's r is printed."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: HusseRun) -> Stated:
         printed = published("husse2022")["table5"]
         heads = zip(printed["columns"], printed[methods], strict=True)
         every = {
@@ -144,7 +144,7 @@ def _together(methods: str, one: Choice, two: Choice, missing: tuple[str, str]) 
         text = "; ".join(f"{m} {r:.2f}" for m, r in every.items())
         return counted(text, [r > 0 for r in every.values()])
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: HusseRun, model: str) -> Finding:
         pair = paired(measured(run), model, one, two)
         if pair is None:
             return Finding(*missing)
@@ -156,12 +156,12 @@ def _together(methods: str, one: Choice, two: Choice, missing: tuple[str, str]) 
 CONTROL = {**SENTENCE, "test": "C1"}
 
 
-def _stated_control(run: Run) -> Stated:
+def _stated_control(run: HusseRun) -> Stated:
     sure = [bool(chosen(released(), m, CONTROL).sure.any()) for m in COLUMNS.values()]
     return counted(f"significant in {sum(sure)} of {len(sure)} models", sure)
 
 
-def _control(run: Run, model: str) -> Finding:
+def _control(run: HusseRun, model: str) -> Finding:
     """Flowers and insects."""
     mine = chosen(measured(run), model, CONTROL)
     if mine.empty:
@@ -188,14 +188,14 @@ def _told(counts: Mapping[str, int], of: int) -> str:
     return "; ".join(f"{m} {counts[m]} of {of}" for m in order)
 
 
-def _stated_extremes(run: Run) -> Stated:
+def _stated_extremes(run: HusseRun) -> Stated:
     sure = {m: chosen(released(), m, SENTENCE).sure for m in COLUMNS.values()}
     counts = {m: int(s.sum()) for m, s in sure.items()}
     text = _told(counts, max(map(len, sure.values())))
     return Stated(text, _extremes(counts, [COLUMNS["elmo"]], [COLUMNS["gpt2"]]))
 
 
-def _most_and_fewest(run: Run, model: str) -> Finding:
+def _most_and_fewest(run: HusseRun, model: str) -> Finding:
     """Most significant scores for ELMo, fewest for GPT-2."""
     frame = measured(run)
     sure = {m: chosen(frame, m, SENTENCE).sure for m in run.kinds}
@@ -222,7 +222,7 @@ def _replicated(models: Sequence[str], methods: Sequence[str]) -> dict[str, Pair
     }
 
 
-def _by_faults(run: Run, model: str) -> pd.DataFrame:
+def _by_faults(run: HusseRun, model: str) -> pd.DataFrame:
     """An ELMo's s-SEAT with the fault (`characters`) and without, and its w-SEAT, by test."""
     level = {CHARACTERS: "sent", "template": "sent", "words": "word-average"}
     rows = {}
@@ -238,10 +238,10 @@ def _template(context: str) -> str:
     return "template" if context == "words" else context
 
 
-def _of_elmo(judge: Callable[[pd.DataFrame], Finding]) -> Callable[[Run, str], Finding]:
+def _of_elmo(judge: Callable[[pd.DataFrame], Finding]) -> Callable[[HusseRun, str], Finding]:
     """A claim about the fault, on an ELMo."""
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: HusseRun, model: str) -> Finding:
         if run.kinds[model] != "elmo":
             return Finding("", ABSENT)
         scores = _by_faults(run, model)
@@ -250,7 +250,7 @@ def _of_elmo(judge: Callable[[pd.DataFrame], Finding]) -> Callable[[Run, str], F
     return check
 
 
-def _stated_fault(run: Run) -> Stated:
+def _stated_fault(run: HusseRun) -> Stated:
     return _by_numbers(_replicated(["elmo"], ["s-SEAT", "w-SEAT"]), MATTERS)
 
 
@@ -260,7 +260,7 @@ def _changed_by_fault(scores: pd.DataFrame) -> Finding:
     return MATTERS.judge(Pair(d, (none, none)))
 
 
-def _stated_together(run: Run) -> Stated:
+def _stated_together(run: HusseRun) -> Stated:
     """How far apart the three methods are on ELMo, by their authors and by the paper."""
     every = published("husse2022_printed.csv")
     every = every[(every.table == 3) & (every.model == "elmo")]
@@ -275,11 +275,11 @@ def _nearer(scores: pd.DataFrame) -> Finding:
     return positive(over((with_it.abs() - without.abs()).to_numpy(float)), "nearer by")
 
 
-def _stated_ceat(run: Run) -> Stated:
+def _stated_ceat(run: HusseRun) -> Stated:
     return _by_numbers(_replicated(["elmo", "bert", "gpt2"], ["CEAT"]), ALIKE)
 
 
-def _ceat_again(run: Run, model: str) -> Finding:
+def _ceat_again(run: HusseRun, model: str) -> Finding:
     """CEAT on natural sentences beside what its authors report of the same model."""
     of = column(model, run.kinds[model], "CEAT")
     stated = published("husse2022_printed.csv")

@@ -24,7 +24,7 @@ from unmask.studies.papers.husse2022_tables import (
     NAMED,
     SIGNIFICANT,
     SIZES,
-    Run,
+    HusseRun,
     full_scores,
     is_sure,
     main_scores,
@@ -41,7 +41,7 @@ SAMPLED = (
 )
 
 
-def significant(run: Run) -> list[Figure]:
+def significant(run: HusseRun) -> list[Figure]:
     """Figure 1: scores by model and choice, and how the significant ones are distributed."""
     every = pd.concat([_published_scores(), _own_scores(run)], ignore_index=True)
     parts = [
@@ -66,7 +66,7 @@ def _published_scores() -> pd.DataFrame:
     return every[["model", "targets", "context", "d", "sure"]].dropna()
 
 
-def _own_scores(run: Run) -> pd.DataFrame:
+def _own_scores(run: HusseRun) -> pd.DataFrame:
     """Scores of this run on full sets, significant by the paper's tests."""
     columns = ["model", "targets", "context", "d", "sure"]
     rows = []
@@ -101,7 +101,7 @@ def _significant_only(sure: pd.DataFrame, own: Sequence[str]) -> Figure:
     )
 
 
-def distribution(model: str, run: Run) -> Figure:
+def distribution(model: str, run: HusseRun) -> Figure:
     """Figure 3: effect sizes of CEAT's samples on C1, by cosine and by probability, three sizes."""
     parts = []
     for panel, levels in enumerate(SAMPLED):
@@ -139,7 +139,7 @@ def distribution(model: str, run: Run) -> Figure:
     )
 
 
-def scatter(run: Run) -> Figure:
+def scatter(run: HusseRun) -> Figure:
     """Figure 5: each method's scores against each other's, on the paper's models and on ours."""
     scores: dict[str, dict[str, dict[str, float]]] = _published_by_method()
     for model in run.kinds:

@@ -64,7 +64,7 @@ KEY = ("model", "method", "test", "level", "context")
 Results = Mapping[tuple[Any, ...], Result]
 
 
-class Cell(NamedTuple):
+class PrintedCell(NamedTuple):
     """A place of a table: what it is about, the paper's number, and where ours is found.
 
     `bold` says whether it is significant there; bold is lost in the text of the paper and taken
@@ -80,7 +80,7 @@ class Cell(NamedTuple):
     key: tuple[str, ...]
 
 
-class Run(NamedTuple):
+class HusseRun(NamedTuple):
     """The models of this run with their kinds, its results, and whether they are comparable."""
 
     kinds: Mapping[str, str]
@@ -174,13 +174,13 @@ OF_ALL_MODELS = {
 }
 
 
-def cells(number: int) -> list[Cell]:
+def cells(number: int) -> list[PrintedCell]:
     """The cells of a table of scores, in the order of print."""
     _, _, index, choice = OF_ALL_MODELS[number]
     every = published("husse2022_printed.csv")
     every = every[every.table == number].astype(object).where(every.notna(), None)
     return [
-        Cell(
+        PrintedCell(
             {**{k: r[k] for k in index}, choice: CHOICES.get(r["choice"], r["choice"])},
             r["model"],
             r["printed"],
@@ -192,7 +192,7 @@ def cells(number: int) -> list[Cell]:
     ]
 
 
-def of_all_models(number: int, run: Run) -> list[Table]:
+def of_all_models(number: int, run: HusseRun) -> list[Table]:
     """A table of scores: its lines, and the table in the paper's shape."""
     title, note, index, choice = OF_ALL_MODELS[number]
     every = cells(number)
@@ -207,7 +207,7 @@ def of_all_models(number: int, run: Run) -> list[Table]:
     return PaperTable(f"table{number}", title, rows, note, in_print=wide, star=STAR).tables
 
 
-def _lines(cells: Sequence[Cell], run: Run) -> list[dict[str, Any]]:
+def _lines(cells: Sequence[PrintedCell], run: HusseRun) -> list[dict[str, Any]]:
     """Each of the paper's cells, with the model that belongs beside it or none.
 
     Models of this run that are not the paper's get lines of their own.
@@ -232,7 +232,7 @@ def _of_this_run(choice: str) -> str:
 
 
 def _line(
-    cell: Cell, model: str | None, label: str, run: Run, comparable: bool
+    cell: PrintedCell, model: str | None, label: str, run: HusseRun, comparable: bool
 ) -> list[dict[str, Any]]:
     result = run.results.get((model, *cell.key)) if model is not None else None
     if result is None and cell.printed is None:
@@ -274,7 +274,9 @@ def _starred(result: Result, stated: float | None) -> str:
     return f"{result.overall.value:.2f}" + "".join(mark for mark, p in marks if is_sure(p))
 
 
-def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) -> pd.DataFrame:
+def _wide(
+    cells: Sequence[PrintedCell], run: HusseRun, index: Sequence[str], choice: str
+) -> pd.DataFrame:
     """The table in the paper's shape, bold as a star, with a column for each model of this run."""
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for c in cells:
@@ -298,7 +300,7 @@ def _wide(cells: Sequence[Cell], run: Run, index: Sequence[str], choice: str) ->
 # ---------------------------------------------------------------- Table 5
 
 
-def table5(run: Run, values: Any) -> list[Table]:
+def table5(run: HusseRun, values: Any) -> list[Table]:
     """Correlations between methods over tests, all and significant ones."""
     rows, shown = [], []
     columns, published = values["table5"]["columns"], values["table5"]
@@ -350,7 +352,7 @@ def main_scores(model: str, results: Results) -> dict[str, dict[str, tuple[Any, 
     return out
 
 
-def _correlated(model: str, methods: Sequence[str], run: Run) -> dict[str, Any]:
+def _correlated(model: str, methods: Sequence[str], run: HusseRun) -> dict[str, Any]:
     first, second = (main_scores(model, run.results)[m] for m in methods)
     both = [(first[test], second[test]) for test in first if test in second]
     sure = [pair for pair in both if all(is_sure(run.tested[k]) for k in pair)]
@@ -399,7 +401,7 @@ def full_scores() -> pd.DataFrame:
     return every[(every.note == "") & every.d.notna() & (every.sets == "full")]
 
 
-def released(run: Run) -> list[Table]:
+def released(run: HusseRun) -> list[Table]:
     """The release's own sentences: what the paper's own models should give to the last digit."""
     every = full_scores()
     every = every[every.context == "template"]

@@ -109,7 +109,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
     counts = tables.counted(request.corpus)
     pairs = next((s.data for s in asked if s.tags["data"] == "crows-pairs"), None)
     agreement = {i.id: i.meta["agreement"] for i in pairs.items} if pairs else {}
-    run = tables.Run(names, results, values, comparable, agreement, counts)
+    run = tables.KanekoRun(names, results, values, comparable, agreement, counts)
     shown = [
         *([claims.table(CLAIMS, run, names)] if models else []),
         *tables.table1(run),

@@ -31,7 +31,7 @@ from unmask.studies.papers.kaneko2022_tables import (
     MAJORITY,
     SHUFFLED,
     TABLE5,
-    Run,
+    KanekoRun,
 )
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
 
@@ -79,7 +79,7 @@ def _more(first: Result | None, second: Result | None, read: Any) -> Estimate | 
 def _rise(table: str, first: int, second: int) -> Any:
     """The paper's two numbers for each of its models, the second of which is to be higher."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: KanekoRun) -> Stated:
         values = run.values[table]
         text = "; ".join(f"{m} {v[first]:.2f} to {v[second]:.2f}" for m, v in values.items())
         return stated(text, [v[second] - v[first] for v in values.values()])
@@ -88,7 +88,7 @@ def _rise(table: str, first: int, second: int) -> Any:
 
 
 def _accuracy(old: str, data: str) -> Any:
-    def check(run: Run, model: str) -> Finding:
+    def check(run: KanekoRun, model: str) -> Finding:
         if run.causal(model):
             return Finding(MASKS, ABSENT)
         before, new = (run.results.get((model, AS_RELEASED[m], data)) for m in (old, "aul"))
@@ -97,7 +97,7 @@ def _accuracy(old: str, data: str) -> Any:
     return check
 
 
-def _low_sss(run: Run, model: str) -> Finding:
+def _low_sss(run: KanekoRun, model: str) -> Finding:
     if run.causal(model):
         return Finding(MASKS, ABSENT)
     sss = _sums([_hits(run.results[model, AS_RELEASED["sss"], "stereoset"])])
@@ -109,7 +109,7 @@ def _low_sss(run: Run, model: str) -> Finding:
 def _drops(place: int) -> Any:
     """How far the accuracy falls in the paper's Table 4."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: KanekoRun) -> Stated:
         drops = {m: v[place] for m, v in run.values["table4_drops"].items()}
         return stated("; ".join(f"{m} {v:.2f}" for m, v in drops.items()), drops.values())
 
@@ -117,7 +117,7 @@ def _drops(place: int) -> Any:
 
 
 def _dropped(data: str, control: str) -> Any:
-    def check(run: Run, model: str) -> Finding:
+    def check(run: KanekoRun, model: str) -> Finding:
         causal = run.causal(model)
         plain = run.results.get((model, "ll" if causal else ALL_PLACES, data))
         tokens = control == "shuffled" and not causal
@@ -127,7 +127,7 @@ def _dropped(data: str, control: str) -> Any:
     return check
 
 
-def _sides(run: Run, model: str, measures: Sequence[str]) -> Floats:
+def _sides(run: KanekoRun, model: str, measures: Sequence[str]) -> Floats:
     """Preferences and items by cluster: of each measure for both sides of CrowS-Pairs."""
     columns = []
     for measure in measures:
@@ -141,7 +141,7 @@ def _sides(run: Run, model: str, measures: Sequence[str]) -> Floats:
 
 
 def _gap(measure: str) -> Any:
-    def check(run: Run, model: str) -> Finding:
+    def check(run: KanekoRun, model: str) -> Finding:
         if run.causal(model):
             return Finding(MASKS, ABSENT)
         sums = _sides(run, model, ("all-masked", measure))
@@ -153,7 +153,7 @@ def _gap(measure: str) -> Any:
 
 
 def _stated_gap(place: int) -> Any:
-    def paper(run: Run) -> Stated:
+    def paper(run: KanekoRun) -> Stated:
         values = run.values["table3"]
         text = "; ".join(f"{m} {v[2]:.2f} to {v[3 * place + 2]:.2f}" for m, v in values.items())
         return stated(text, [v[2] - v[3 * place + 2] for v in values.values()])
@@ -164,12 +164,12 @@ def _stated_gap(place: int) -> Any:
 def _one_side(side: int, sign: int) -> tuple[Any, Any]:
     """With all tokens masked one side has a higher (or lower) score than by AUL."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: KanekoRun) -> Stated:
         values = run.values["table3"]
         text = "; ".join(f"{m} {v[side]:.2f}, AUL {v[3 + side]:.2f}" for m, v in values.items())
         return stated(text, [sign * (v[side] - v[3 + side]) for v in values.values()])
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: KanekoRun, model: str) -> Finding:
         if run.causal(model):
             return Finding(MASKS, ABSENT)
         sums = _sides(run, model, ("all-masked", "aul"))
@@ -200,14 +200,14 @@ def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
     place = 0 if data == "crows-pairs" else 3
     beside = place + ("aul", "aula").index(new) + 1
 
-    def paper(run: Run) -> Stated:
+    def paper(run: KanekoRun) -> Stated:
         values = run.values["table5"]
         text = "; ".join(
             f"{m} {v[place]:.2f}, {new.upper()} {v[beside]:.2f}" for m, v in values.items()
         )
         return stated(text, [abs(v[place] - 50) - abs(v[beside] - 50) for v in values.values()])
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: KanekoRun, model: str) -> Finding:
         if run.causal(model):
             return Finding(MASKS, ABSENT)
         one, two = (_wins(run.results[model, m, data]) for m in (new, old))
@@ -218,13 +218,13 @@ def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
     return paper, check
 
 
-def _stated_scores(run: Run) -> Stated:
+def _stated_scores(run: KanekoRun) -> Stated:
     values = [v for row in run.values["table5"].values() for v in row]
     text = f"{sum(v > 50 for v in values)} of {len(values)} scores are above 50 "
     return stated(f"{text}({min(values):.2f} to {max(values):.2f})", [v - 50 for v in values])
 
 
-def _all_biased(run: Run, model: str) -> Finding:
+def _all_biased(run: KanekoRun, model: str) -> Finding:
     asked = {d: ["ll"] for d in TABLE5} if run.causal(model) else TABLE5
     scores = [run.results[model, m, d].overall for d, some in asked.items() for m in some]
     above, below = sum(e.low > 50 for e in scores), sum(e.high < 50 for e in scores)
@@ -233,11 +233,11 @@ def _all_biased(run: Run, model: str) -> Finding:
     return Finding(here + (f", {below} below" if below else ""), word)
 
 
-def _pictured(run: Run) -> Stated:
+def _pictured(run: KanekoRun) -> Stated:
     return Stated("a picture of BERT's curves; the text says higher")
 
 
-def _area_gap(run: Run, model: str, old: str, new: str) -> Estimate:
+def _area_gap(run: KanekoRun, model: str, old: str, new: str) -> Estimate:
     """How much greater the second measure's area is."""
     one, two = (Items(run.results[model, m, "crows-pairs"]).margins().dropna() for m in (old, new))
     shared = sorted(set(one.index) & set(two.index))
@@ -249,7 +249,7 @@ def _area_gap(run: Run, model: str, old: str, new: str) -> Estimate:
 
 
 def _agrees(new: str, old: str) -> Any:
-    def check(run: Run, model: str) -> Finding:
+    def check(run: KanekoRun, model: str) -> Finding:
         if run.causal(model):
             return Finding(MASKS, ABSENT)
         return positive(_area_gap(run, model, old, new), "area greater by")
@@ -257,7 +257,7 @@ def _agrees(new: str, old: str) -> Any:
     return check
 
 
-def _not_always(run: Run, model: str) -> Finding:
+def _not_always(run: KanekoRun, model: str) -> Finding:
     """CPS has a smaller area than SSS on some model."""
     masked = [m for m in run.models if not run.causal(m)]
     if len(masked) < 2:
@@ -268,7 +268,7 @@ def _not_always(run: Run, model: str) -> Finding:
     return Finding(f"greater in {greater}, smaller in {smaller} of {len(gaps)} models", word)
 
 
-def _stated_ranks(run: Run) -> Stated:
+def _stated_ranks(run: KanekoRun) -> Stated:
     values = list(run.values["table2"].values())
     printed = frequency.overall_p(frequency.printed_strata())
     lower = sum(a < d for a, d in values)
@@ -276,7 +276,7 @@ def _stated_ranks(run: Run) -> Stated:
     return Stated(text, OPEN if printed >= SURE else HOLDS)
 
 
-def _frequent(run: Run, model: str) -> Finding:
+def _frequent(run: KanekoRun, model: str) -> Finding:
     if run.counts is None:
         return Finding("no corpus was given (--corpus)", "needs a corpus")
     p = frequency.overall_p(frequency.strata(run.counts))

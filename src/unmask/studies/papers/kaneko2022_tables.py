@@ -35,7 +35,7 @@ HEADS = {
 }
 
 
-class Run(NamedTuple):
+class KanekoRun(NamedTuple):
     """The models of this run, their results by model, measure and data, and the paper's numbers."""
 
     models: Sequence[str]
@@ -79,7 +79,7 @@ def _marked(line: Mapping[str, Any], which: str) -> str:
     return f"{line['measured']:.2f}" + "\u2020" * sure
 
 
-def table1(run: Run) -> list[Table]:
+def table1(run: KanekoRun) -> list[Table]:
     """Token accuracy, as the release counts and by the definitions."""
     rows = []
     for label, hub in run.labels.items():
@@ -112,7 +112,7 @@ def table1(run: Run) -> list[Table]:
     ).tables
 
 
-def table1_candidates(run: Run) -> list[Table]:
+def table1_candidates(run: KanekoRun) -> list[Table]:
     """SSS by the rule that the paper states: a whole candidate right, either of the two."""
     rows = []
     for label, hub in run.labels.items():
@@ -240,7 +240,7 @@ def _ranks_note(counts: Mapping[str, int] | None) -> str:
 # ---------------------------------------------------------------- groups, controls, scores
 
 
-def table3(run: Run) -> list[Table]:
+def table3(run: KanekoRun) -> list[Table]:
     """Scores of the two sides of CrowS-Pairs."""
     rows = []
     for label, hub in run.labels.items():
@@ -263,7 +263,7 @@ def table3(run: Run) -> list[Table]:
     return PaperTable("table3", title, rows, note, index="model", columns=columns).tables
 
 
-def table4(run: Run) -> list[Table]:
+def table4(run: KanekoRun) -> list[Table]:
     """Token accuracy of AUL on sentences without their meaning, and its drop from Table 1."""
     columns = [("crows-pairs", "shuffled"), ("stereoset", "shuffled"), ("stereoset", "unrelated")]
     rows = []
@@ -289,7 +289,7 @@ def table4(run: Run) -> list[Table]:
 
 
 def _controlled(
-    run: Run, hub: str, data: str, control: str, keys: Mapping[str, Any], stated: float | None
+    run: KanekoRun, hub: str, data: str, control: str, keys: Mapping[str, Any], stated: float | None
 ) -> dict[str, Any]:
     measure = "ll" if run.causal(hub) else ALL_PLACES
     plain = run.results.get((hub, measure, data))
@@ -311,7 +311,7 @@ def _with_drop(line: Mapping[str, Any], which: str) -> str:
     return _marked(line, which) + ("" if drop is None else f" ({-drop:+.2f})")
 
 
-def table5(run: Run) -> list[Table]:
+def table5(run: KanekoRun) -> list[Table]:
     """The scores."""
     rows = []
     for label, hub in run.labels.items():

@@ -32,7 +32,7 @@ from unmask.studies.papers.paper_table import (
 )
 from unmask.studies.papers.request import Request
 from unmask.studies.papers.thys2025_claims import CLAIMS
-from unmask.studies.papers.thys2025_claims import Run as Claimed
+from unmask.studies.papers.thys2025_claims import ThysRun as Claimed
 from unmask.studies.papers.thys2025_figures import Scores, size_of
 from unmask.types import Dataset, Estimate, Result
 

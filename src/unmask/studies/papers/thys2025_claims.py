@@ -31,7 +31,7 @@ ALIKE, STRONG = 0.5, 0.7  # of a correlation
 FEWEST = 4  # models that a correlation needs
 
 
-class Run(NamedTuple):
+class ThysRun(NamedTuple):
     """The paper's numbers, and of this run scores and sizes by model.
 
     A `causal` model has its likelihood in place of several measures: it is compared with itself in
@@ -76,7 +76,7 @@ class Run(NamedTuple):
         return {line: v[-1] - v[0] for line, v in by_line.items()}
 
 
-def _rise(run: Run, column: str, models: Sequence[str]) -> Estimate:
+def _rise(run: ThysRun, column: str, models: Sequence[str]) -> Estimate:
     """How a score changes with size: of two models their difference, of more the slope.
 
     The errors of two scores count as if they were independent. The slope is that of all sizes, with
@@ -98,12 +98,12 @@ def _signs(changes: Mapping[str, float]) -> str:
 def _moves(column: str, sign: int) -> tuple[Any, Any]:
     """A claim that a score rises (or falls) with size in every family."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: ThysRun) -> Stated:
         changes = run.changes(column)
         word = HOLDS if min(sign * v for v in changes.values()) > 0 else FAILS
         return Stated(_signs(changes), word)
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: ThysRun, model: str) -> Finding:
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if not rises:
             return Finding("no two sizes of one model are in this run", SEVERAL)
@@ -125,11 +125,11 @@ def _with_intervals(rises: Mapping[str, Estimate]) -> str:
 def _no_pattern(column: str) -> tuple[Any, Any]:
     """A claim that a score neither rises nor falls in every family."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: ThysRun) -> Stated:
         changes = run.changes(column)
         return Stated(_signs(changes), FAILS if abs(_balance(changes)) == len(changes) else HOLDS)
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: ThysRun, model: str) -> Finding:
         rises = {line: _rise(run, column, models) for line, models in run.families().items()}
         if len(rises) < 2:
             return Finding("two sizes of at least two models are needed", SEVERAL)
@@ -149,7 +149,7 @@ def _balance(changes: Mapping[str, float]) -> int:
 MOST = len(BIAS) // 2 + 1
 
 
-def _stated_majority(run: Run) -> Stated:
+def _stated_majority(run: ThysRun) -> Stated:
     changes = {line: [run.changes(c)[line] for c in BIAS] for line in run.changes("CAT")}
     counts = {k: (sum(x > 0 for x in v), sum(x < 0 for x in v)) for k, v in changes.items()}
     text = "; ".join(f"{k}: {up} rise and {down} fall" for k, (up, down) in counts.items())
@@ -157,7 +157,7 @@ def _stated_majority(run: Run) -> Stated:
     return Stated(f"{text}, of {len(BIAS)}", FAILS if most else HOLDS)
 
 
-def _majority(run: Run, model: str) -> Finding:
+def _majority(run: ThysRun, model: str) -> Finding:
     """No family rises, or falls, in most measures; a causal one has `ll` but once on a set."""
     here, words = [], []
     for line, models in run.families().items():
@@ -185,11 +185,11 @@ FEW = f"at least {FEWEST} models that hide words are needed"
 def _pair(names: tuple[str, str], judge: Callable[[Estimate], Finding]) -> tuple[Any, Any]:
     """A claim about the correlation of two columns over models."""
 
-    def paper(run: Run) -> Stated:
+    def paper(run: ThysRun) -> Stated:
         r = _correlated(run.printed(names))
         return Stated(f"r = {r.value:.2f} [{r.low:.2f}, {r.high:.2f}], six models", judge(r).word)
 
-    def check(run: Run, model: str) -> Finding:
+    def check(run: ThysRun, model: str) -> Finding:
         columns = run.columns(names)
         if len(columns[names[0]]) < FEWEST:
             return Finding(FEW, SEVERAL)
@@ -220,12 +220,12 @@ def _agreement(columns: Mapping[str, Floats]) -> Estimate:
     return interval(mean(table), variance, count, "jackknife over models")
 
 
-def _stated_agreement(run: Run) -> Stated:
+def _stated_agreement(run: ThysRun) -> Stated:
     r = _agreement(run.printed(BIAS))
     return Stated(f"mean r of two measures = {r.value:.2f}", HOLDS if r.value < ALIKE else FAILS)
 
 
-def _disagree(run: Run, model: str) -> Finding:
+def _disagree(run: ThysRun, model: str) -> Finding:
     columns = run.columns(BIAS)
     if len(columns[BIAS[0]]) < FEWEST:
         return Finding(FEW, SEVERAL)
