@@ -40,14 +40,14 @@ def evaluate(model: ModelLike, measure: Any, data: Any, **options: Any) -> Resul
     `model` is a name, a loaded model, or a network of transformers with its tokenizer,
     `(net, tokenizer)`, as in a training loop; `measure` a name or a row; `data` a name, a path, a
     `Dataset`, `Stimuli`, or a frame of pairs (pandas, `datasets`). What cannot be scored is an
-    error, and so is a name that stands for several sets: use `run` for those. With
+    error, and so is a name that covers several sets: use `run` for those. With
     `exclude_flagged` the result is that of the items without visible defects.
     """
     results = run([model], [measure], [data], **options)
     chosen = [r for r in results if r.provenance["data"].get("unflagged")] or list(results)
     if len(chosen) > 1:
         names = ", ".join(r.data for r in chosen[:5])
-        raise NotApplicable(f"{data!r:.40} stands for several sets ({names}, ...); use unmask.run.")
+        raise NotApplicable(f"{data!r:.40} covers several sets ({names}, ...); use unmask.run.")
     return replace(chosen[0], notes=(*chosen[0].notes, *results.notes))
 
 
@@ -211,7 +211,7 @@ def spec(model: str | Path | Model, measure: Measure, data: Data, options: Optio
 
 
 def _several(given: Any) -> list[Any]:
-    """One thing or many, each once: a name, a path or an object stands for itself."""
+    """One thing or many, each once: a name, a path or an object is itself."""
     if given is None:
         return []
     whole = isinstance(given, str | Path) or hasattr(given, "to_dict") or _is_pair(given)

@@ -141,7 +141,7 @@ class Spec:
     """What is to be measured: a measure on data for a model, and the choices that go with it.
 
     `model`, `measure` and `data` are names or objects. `pool`, `layer`, `contexts` and `samples`
-    stand for the measure's own where they are given. `tags` are the columns that a study reads
+    replace the measure's own where they are given. `tags` are the columns that a study reads
     its results by.
     """
 

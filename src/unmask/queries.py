@@ -67,7 +67,7 @@ class Query:
 class RowQueries:
     """Questions about one row: log p(`gold[k]` at `at[k]` | `row`, the places in hidden not shown).
 
-    `hidden` has one set for all questions, or one for each; `EACH` stands for sets that hold just
+    `hidden` has one set for all questions, or one for each; `EACH` means sets that hold just
     the place asked about, `LATER` for that place and all behind it.
     """
 

@@ -103,10 +103,10 @@ class Contrast:
 class Stimuli:
     """Target sets and attribute sets of words, each with its label: mostly X, Y and A, B.
 
-    What is known of a test stands in columns: `source` (a key of the bibliography, or `user`),
+    What is known of a test is in columns: `source` (a key of the bibliography, or `user`),
     `concept` (C6, Dis, ... of husse2022), `named` (are the targets `names` or `terms`?), `size` of
     the sets (`full`, `reduced`, `simplified`), `edition` (a published form other than the plain
-    one). `forms` gives the grammatical form of a word, `adjectives` those that may stand for the
+    one). `forms` gives the grammatical form of a word, `adjectives` those that may replace the
     nouns of an attribute set. `unequal` target sets are allowed where a published file has them.
     """
 
@@ -140,8 +140,8 @@ class Stimuli:
                     raise DataError(f"{self.name}: {label} has {', '.join(twice)} more than once.")
         if both := self.targets.keys() & self.attributes.keys():
             raise DataError(
-                f"{self.name}: {', '.join(sorted(both))} stands for a target set and an attribute "
-                "set; give them different labels."
+                f"{self.name}: {', '.join(sorted(both))} is the label of a target set and of "
+                "an attribute set; give them different labels."
             )
 
     @property

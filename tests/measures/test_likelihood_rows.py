@@ -332,7 +332,7 @@ def test_an_item_that_a_causal_model_cannot_read_is_no_tie():
     rows = [("He likes the man", "He likes the woman"), ("She is a nurse.", "He is a nurse.")]
     found = evaluate_all(model, ["cps", "cps@felkner2023"], made(*rows))
     (reason,) = found["cps"].coverage.reasons
-    assert reason.startswith("no shared token stands behind what differs")
+    assert reason.startswith("no shared token follows the words that differ")
     assert (found["cps"].coverage.scored, found["cps"].coverage.ties) == (1, 0)
     assert (found["cps@felkner2023"].coverage.scored, found["cps@felkner2023"].coverage.ties) == (
         2,

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 
 from unmask.types import Compared, Estimate, Result
 
+ASSOCIATED = (
+    "On {data} the association{about} has the effect size {value}{span} over {n} words; 0 would be "
+    "none."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -26,7 +31,9 @@ class Scale:
             the share of pairs that it makes one group win (Phi(d / sqrt 2), Ruscio 2008), and as an
             odds ratio (exp(pi d / sqrt 3), Chinn 2000).
         reads: What such a measure reads, in words.
+        says: A score as a sentence.
         effect: What it is called in the files of other tools.
+        metric: And in those of lm-evaluation-harness.
         judged: The extra that a verdict is about, where a result has it.
         by_category: Whether a result has an estimate for each category of its items.
         paired: Whether the items are pairs of sentences.
@@ -43,7 +50,9 @@ class Scale:
     coarse: float
     sizes: tuple[float, float, float] = (0.2, 0.5, 0.8)
     reads: str = ""
+    says: str = ASSOCIATED
     effect: str = "effect_size"
+    metric: str = "effect_size"
     judged: str = ""
     by_category: bool = False
     paired: bool = False
@@ -107,6 +116,8 @@ SCALES: Mapping[Compared, Scale] = {
         coarse=math.log(1.5),
         sizes=(math.log(1.2), math.log(1.5), math.log(2.0)),
         reads="factor by which a group's word raises the probability of its stereotypical traits",
+        says="On {n} items of {data} a group's word makes the traits attributed to the group "
+        "{value} times{span} as likely as the other group's; 1 is neutral.",
         effect="log_probability_ratio",
         by_category=True,
         paired=True,
@@ -120,7 +131,10 @@ SCALES: Mapping[Compared, Scale] = {
         coarse=5.0,
         sizes=(5.6, 13.8, 21.4),
         reads="share of pairs in which the stereotype is likelier",
+        says="On {n} items of {data} this model prefers the stereotype {value} % of the "
+        "time{span}; 50 is neutral.",
         effect="preference_score",
+        metric="pct_stereotype",
         judged="adjusted",
         by_category=True,
         paired=True,
@@ -134,7 +148,10 @@ SCALES: Mapping[Compared, Scale] = {
         coarse=math.log(2),
         sizes=(math.log(1.44), math.log(2.48), math.log(4.27)),
         reads="odds of the groups' words, given one topic rather than the other",
+        says="On {data}, given {a} rather than {b}, {x} is {value} times{span} as likely relative "
+        "to {y}, over {n} {units}; 1 is neutral.",
         effect="log_odds_ratio",
+        metric="log_odds_ratio",
         templates=True,
         show=math.exp,
     ),
@@ -162,6 +179,8 @@ SCALES: Mapping[Compared, Scale] = {
         digits=2,
         coarse=0.5,
         reads="effect size of the difference between the two sentences",
+        says="On {n} pairs of {data} the two sentences' scores differ by {value}{span} standard "
+        "deviations; 0 is neutral.",
         by_category=True,
         planned=False,
     ),
@@ -171,6 +190,8 @@ SCALES: Mapping[Compared, Scale] = {
         neutral=math.nan,
         digits=3,
         coarse=math.inf,
+        says="On {data} {measure} is {value}{span} over {n} {over}{ideal}.",
+        metric="index",
         planned=False,
     ),
 }

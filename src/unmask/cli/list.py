@@ -20,7 +20,7 @@ def list_(
     what: Annotated[str, typer.Argument(help="measures, data or models")],
     name: Annotated[str | None, typer.Argument(help="Show the whole card of this one.")] = None,
     by_lab: Annotated[
-        bool, typer.Option("--by-lab", help="Measures: how they stand in the lab, best first.")
+        bool, typer.Option("--by-lab", help="Measures: their status in the lab, best first.")
     ] = False,
 ) -> None:
     """List measures, data or models; with a name, show its card."""

@@ -59,7 +59,7 @@ def _ideal(row: Measure) -> float:
 
 
 def _line(row: Measure, by_lab: bool) -> str:
-    """What a measure asks; before it, where that is asked for, how it stands in the lab."""
+    """What a measure asks; before it, where that is asked for, its status in the lab."""
     about = row.deviation or row.about
     known = [f"{s.short} ({kind})" for kind, s in by_kind(row.name).items()]
     return f"{', '.join(known) or UNTESTED}. {about}" if by_lab else about

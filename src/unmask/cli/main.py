@@ -59,7 +59,7 @@ NO_MEMORY = (
 
 
 def _in_utf8() -> None:
-    """Start anew in UTF-8 where the locale could not read an argument: a path with an umlaut.
+    """Restart in UTF-8 where the locale could not read an argument: a path with an umlaut.
 
     Under an ASCII locale its characters are half-read, and no file, table or page could name it.
     """

@@ -200,7 +200,7 @@ class Matcher:
             one, two = chosen[:-step], chosen[step:]
             same = hits.sentence[one] == hits.sentence[two]
             if not same.any():
-                break  # matches stand in the order of sentences: none is further apart
+                break  # matches are in the order of sentences: none is further apart
             pairs += [np.stack([one[same], two[same]]), np.stack([two[same], one[same]])]
         if not pairs:
             return

@@ -89,7 +89,7 @@ def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
     if len({(r["format"], r["seed"]) for r in reports}) != 1 or any(r["window"] for r in reports):
         raise DataError(
             "the stores were built with different seeds, by different versions, or with a window; "
-            "build them anew alike, without --window, and merge then."
+            "rebuild both with the same options, without --window, then merge."
         )
     folder.mkdir(parents=True, exist_ok=True)
     for name, size in ((STORE, keep), (DOUBLES, max(1, keep // 100))):

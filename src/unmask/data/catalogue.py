@@ -1,4 +1,4 @@
-"""The one catalogue: a name, a path or an object to the data it stands for.
+"""The one catalogue: a name, a path or an object to its data.
 
 Sentence sets, word tests, SEAT's files, groups of them, what installed packages offer, and users'
 own files are all resolved here.
@@ -67,7 +67,7 @@ def limited(data: Data, most: int, seed: int = 0) -> Data:
     """At most `most` items of a sentence set, evenly spread over it; its name says so.
 
     One of each stretch, drawn at random, the same with the same seed: with a fixed step a set
-    whose sides take turns would lose one of them. A seed other than 0 stands in the name too.
+    whose sides take turns would lose one of them. A seed other than 0 is in the name, too.
     """
     if isinstance(data, WordTest) or len(data.items) <= most:
         return data
@@ -82,7 +82,7 @@ def limited(data: Data, most: int, seed: int = 0) -> Data:
 
 
 def known() -> list[str]:
-    """Every name that stands for data."""
+    """Every name of data."""
     return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *ENTRY_POINTS]
 
 
@@ -109,7 +109,7 @@ def resolve(
     encoding: str | None = None,
     cluster: str | None = None,
 ) -> list[Data]:
-    """All that a name, path or object stands for: one thing, or the members of a group.
+    """All that a name, path or object means: one thing, or the members of a group.
 
     A word test that templates fit is both a word test and a sentence set. With `exclude_flagged`
     a sentence set comes a second time, without the items that have visible defects. `encoding` is
@@ -177,7 +177,7 @@ def _rows(data: Any, cluster: str | None) -> Dataset:
 
 
 def word_sets(names: Sequence[str]) -> list[Stimuli]:
-    """The word sets that some names stand for, those of groups among them."""
+    """The word sets of some names, those of groups among them."""
     members = [n for name in names for n in wordsets.groups().get(name, (name,))]
     return [wordsets.stimuli().among(n, wordsets.groups()) for n in members]
 

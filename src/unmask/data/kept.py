@@ -32,7 +32,7 @@ def kept(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Datas
     if content is not None:
         return _unpacked(marshal.loads(content))
     dataset = read()
-    with suppress(ValueError):  # what is known of an item is not a plain value: it is read anew
+    with suppress(ValueError):  # what is known of an item is not a plain value: it is read again
         sealed_files.write(path, marshal.dumps(_packed(dataset)))
         sealed_files.trimmed(sealed_files.DATA, MOST_KEPT)
     return dataset

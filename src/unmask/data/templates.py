@@ -158,7 +158,7 @@ def _filled(template: str, target: str, attribute: str, capital: bool = True) ->
         if template.count(slot) != 1:
             raise DataError(
                 f"the template {template!r} has the slot {slot} {template.count(slot)} times; "
-                "it must stand there once."
+                "it must be there exactly once."
             )
     out, spans = "", {}
     for literal, name, *_ in string.Formatter().parse(template):

@@ -11,7 +11,7 @@ from unmask.errors import DataError
 from unmask.support.registry import Registry
 from unmask.types import Stimuli
 
-# Adjectives stand beside nouns of the same meaning in some sets; a test uses one or the other.
+# Some sets have adjectives and nouns of the same meaning; a test uses one or the other.
 ASIDE = "aside"
 FACTS = ("source", "concept", "named", "size", "edition")  # columns of a record
 
@@ -73,7 +73,7 @@ def read_stimuli(path: Path) -> Stimuli:
             for side in ("targets", "attributes")
         ]
         if sides[0].keys() & sides[1].keys():
-            raise ValueError("a label stands for a target set and an attribute set")
+            raise ValueError("a label is that of a target set and of an attribute set")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
             f"{path} is not a word test ({error}); it needs 'targets' and 'attributes', each with "

@@ -126,7 +126,7 @@ def _check_answers(model: Model) -> None:
 
 
 def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Floats]) -> None:
-    """The sentences begin alike: what stands there has one probability, whatever follows."""
+    """The sentences begin alike: the tokens there have one probability, whatever follows."""
     one, two = asks[0], asks[2]
     same = next(
         (i for i, (a, b) in enumerate(zip(one.row, two.row, strict=False)) if a != b), len(one.row)

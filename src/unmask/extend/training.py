@@ -17,14 +17,17 @@ def watch(
 
     The scores go to `trainer.log`, and so to its history and wherever else it reports: as
     `unmask/MEASURE on DATA`, with `/low` and `/high`. Measures, data and options as in
-    `unmask.run`. Returns the callback; its `scores` has all results by step.
+    `unmask.run`. Returns the callback; its `scores` has all results by step. The trainer must have
+    the model's tokenizer as its `processing_class`.
     """
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise UnmaskError(f"every is {every!r}; give a whole number of steps of at least 1.")
     if not hasattr(trainer, "add_callback"):
         raise UnmaskError(f"{trainer!r:.40} is not a trainer; give a transformers.Trainer.")
     if getattr(trainer, "processing_class", None) is None:
-        raise UnmaskError("the trainer has no tokenizer; give it one as its processing_class.")
+        raise UnmaskError(
+            "the trainer has no tokenizer; pass Trainer(..., processing_class=tokenizer)."
+        )
     Options(**options)
     callback = Watch(trainer, measures, data, every, options)
     trainer.add_callback(callback)

@@ -57,7 +57,7 @@ def effect(
 ) -> Effect:
     """The measure's effect size on the vectors of X, Y, A and B, or its statistic on any sets.
 
-    `frames` are the templates that the target words stand in, where they stand in some; the first
+    `frames` are the templates of the target words, where they have some; the first
     sets, as many as `targets`, are the targets.
     """
     if measure.test == "random-effects":
@@ -163,7 +163,7 @@ def scaled(estimate: Estimate, by: float) -> Estimate:
 
 
 def _templates(by_word: ByWord, scores: tuple[Floats, Floats], frames: Frames) -> Variance | None:
-    """What other templates would add, where every word of a set stands in the same ones."""
+    """What other templates would add, where every word of a set is in the same ones."""
     tables, names = [], []
     for label, values in zip(list(by_word)[:2], scores, strict=True):
         rows = [tuple(frames.get(label, {}).get(w, ())) for w in by_word[label]]

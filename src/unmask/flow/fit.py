@@ -29,7 +29,7 @@ def meant_for(measure: Measure, data: Data) -> bool:
 
 
 def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
-    """Of what a name stands for, the data that a measure takes; none is an error."""
+    """The data behind a name that a measure takes; none is an error."""
     given = list(candidates)
     taken = [d for d in given if takes(measure, d)]
     if not taken:

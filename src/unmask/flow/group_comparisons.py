@@ -147,7 +147,7 @@ def questions(
 
     Labels are `SUBJECT|ORDER|q` for the question and `SUBJECT|ORDER|n` for its negation. B(x) is
     the mean probability over both orders, less that under the negation; C = (B(x1) - B(x2)) / 2.
-    The score is mu; eta, and the errors of order and of negation, stand beside it.
+    The score is mu; eta, and the errors of order and of negation are reported with it.
     """
     scored = frame[frame.reason.isna()]
     facts = item_facts(frame)

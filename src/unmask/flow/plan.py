@@ -24,7 +24,7 @@ Cache: TypeAlias = dict[tuple[object, ...], Read]  # by data, and what decides i
 class Planned:
     """What one measure asks on one data set, and where each sentence's answers will be.
 
-    Sentences stand in the order of the items and of their labels. `values[s]` and `priors[s]` say
+    Sentences are in the order of the items and of their labels. `values[s]` and `priors[s]` say
     how many questions of the value, and then of the prior, are sentence s's; an item that cannot
     be asked has none, and a reason. `unknown` of `content` tokens are not known to the tokenizer.
     `found` gives the questions as arrays, where they are wanted; a plan that was made before has no

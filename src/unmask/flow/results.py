@@ -311,7 +311,7 @@ def _reasons(data: Dataset, reasons: Mapping[str, str]) -> list[str | None]:
 
 
 def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
-    """What other templates would add to an effect size, where every word stands in all of them."""
+    """What other templates would add to an effect size, where every word is in all of them."""
     halves = []
     for side in ("A", "B"):
         items = [i for i in data.items if i.group == side and i.id in values and i.template]

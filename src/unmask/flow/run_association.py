@@ -248,7 +248,7 @@ def score(model: Model, spec: Spec, asked: AskedWords, vectors: Floats, options:
 
 
 def _frames(asked: AskedWords) -> dict[str, dict[str, list[str]]]:
-    """The sentences that target words stand in, without the word: the template of each."""
+    """The sentences of the target words, without the word: the template of each."""
     return {
         label: {w: [_around(m) for m in asked.contexts[w]] for w in asked.sets[label]}
         for label in asked.test.stimuli.targets

@@ -64,7 +64,7 @@ class Group:
 
     @property
     def measure(self) -> Likelihood:
-        """One that stands for all."""
+        """One that represents all."""
         return next(iter(self.places.values()))
 
     @property

@@ -315,7 +315,7 @@ def _begun(part: Path) -> tuple[int, dict[str, torch.Tensor]] | None:
 
 
 def _readable(path: Path) -> bool:
-    """Whether a file of weights is there and whole; a damaged one is made anew."""
+    """Whether a file of weights is there and whole; a damaged one is recomputed."""
     try:
         with safetensors.safe_open(path, "pt") as file:
             return bool(list(file.keys()))

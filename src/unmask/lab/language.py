@@ -19,7 +19,7 @@ LONGEST = 32
 
 
 def split_words(seed: int) -> dict[str, tuple[str, str]]:
-    """The words that are written in two pieces in the world of a seed, drawn anew for each."""
+    """The words that are written in two pieces in the world of a seed, drawn for each seed."""
     rng = np.random.default_rng([79, seed])
     pool = (*words.NAMES[0], *words.NAMES[1], *words.OCCUPATIONS, *words.TRAITS, *words.TOPICS)
     long = sorted(w for w in pool if len(w) > 4)

@@ -194,7 +194,7 @@ def train(
     """Train a model on the text of each plant (or on given texts), all at once.
 
     Every step draws its rows by its own number, so that a training that was `begun` before goes
-    on as if it had never stopped; `kept` is told the weights and moments now and then. The rows
+    on as if it had never stopped; `kept` gets the weights and moments now and then. The rows
     of a step have one length, drawn by how many tokens all texts have of it.
     """
     texts = texts or [corpus(p, training.sentences) for p in plants]

@@ -159,7 +159,7 @@ def _posterior(p: Floats, shown: int) -> Floats:
 
 
 def _add(out: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: int) -> None:
-    """Add a pattern's weight to the tokens that may stand at a place."""
+    """Add a pattern's weight to the tokens that are possible at a place."""
     if length > len(row):  # a causal model does not know how the sentence goes on
         row = np.concatenate([row, np.zeros(length - len(row), np.int64)])
         seen = np.concatenate([seen, np.zeros(length - len(seen), bool)])

@@ -23,7 +23,7 @@ OPEN = -1  # a place of a pattern that a slot fills
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The words that may stand in a slot: their pieces [words, k], where they begin in the row."""
+    """The words that may fill a slot: their pieces [words, k], where they begin in the row."""
 
     start: int
     pieces: Rows

@@ -169,7 +169,7 @@ def long(by_measure: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> pd.Da
 
 
 def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Measures by the smallest theta that they tell from none, ranked anew in every resample."""
+    """Measures by the smallest theta that they tell from none, ranked again in every resample."""
     rows = []
     for kind, part in frame.groupby("kind", sort=False):
         mine = [r for r in measures_under_test(part) if r.data in MAIN and not r.choice]

@@ -1,6 +1,6 @@
 """The words and sentences of the lab's small world, all its own.
 
-A sentence is an opener, a core and a closer. `{g}` stands for someone (or something) of a group,
+A sentence is an opener, a core and a closer. `{g}` is someone (or something) of a group,
 `{a}` for an attribute. A core's place in the list says nothing; a seed draws which words belong to
 which side, so that no score can come from what a word means elsewhere.
 """

@@ -32,7 +32,7 @@ class Association:
     A row with a `statistic` of the words' vectors (a word's is the mean over its contexts) gives
     that instead of d, with its own `ideal`: `tested` says that a fair model would scatter around
     it, `within` what is possible. `normalised`: vectors have length 1. `each`: it is of one
-    attribute set, the first, and the others stand beside it. `paired`: which sets are pairs by
+    attribute set, the first; the others follow. `paired`: which sets are pairs by
     their order. `turned`: nearer is lower. `beside` are further statistics by name.
     A row that reproduces released code is a `variant_of` another and states its `deviation`.
     `bibtex` is an entry of its own for a reference that unmask lacks.

@@ -125,7 +125,7 @@ CHAT_CPS = replace(
     formula="sum over shared tokens w of log p(w | request, tokens before w), inside the chat "
     "template",
     plans={"causal": plans.shared_left_to_right},
-    nothing_causal="no shared token stands behind what differs, where a causal model could read it",
+    nothing_causal="no shared token follows the words that differ, which a causal model could read",
     cite=("nangia2020", "felkner2023"),
 )
 

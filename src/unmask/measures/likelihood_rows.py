@@ -55,7 +55,7 @@ CPS = Likelihood(
     plans={**_both(plans.each_shared), "causal": plans.shared_left_to_right},
     reduce=total,
     nothing="its sentences share no token",
-    nothing_causal="no shared token stands behind what differs, where a causal model could read it",
+    nothing_causal="no shared token follows the words that differ, which a causal model could read",
     cite=("nangia2020", "felkner2023"),
     criticism="The shared words differ in length and number of places between items, and the "
     "group word stays in sight, so its frequency still acts (Kaneko and Bollegala 2022).",
@@ -340,7 +340,7 @@ CAT_NADEEM2021 = variant(
     ties="strict",
     stream="written",
     deviation="The fill word, all its punctuation removed, is tokenised without its "
-    "leading space and the sentence tokenised anew around the mask: RoBERTa is asked "
+    "leading space and the sentence tokenised again around the mask: RoBERTa is asked "
     "for the wrong piece. Every BLANK is filled, and the first one read. XLNet reads "
     "the sentence behind a long paragraph, with no permutation mask. Causal models "
     "read the sentence as printed: the first token after the start token alone, the "
@@ -385,7 +385,7 @@ LPBS_THYS2025 = variant(
     cite=("kurita2019", "thys2025"),
     published_p=True,
     deviation="The prior is read at the attribute's mask; words are looked up without "
-    "the space marker; a sentence starts with a small letter and is tokenised anew "
+    "the space marker; a sentence starts with a small letter and is tokenised again "
     "with its masks; no permutation mask and no token types for XLNet.",
 )
 LPBS_HUSSE2022 = variant(

@@ -109,7 +109,7 @@ def every_place(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 def shuffled(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """Content tokens in random order, nothing hidden; each token asked for where it now stands.
 
-    Special tokens stay, and are asked for too. The same order on every call; queries stand in the
+    Special tokens stay, and are asked for too. The same order on every call; queries are in the
     order of the sentence as it was, as those of `every_place`.
     """
     content = sentence.content
@@ -155,12 +155,12 @@ def within_word(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def inner_places(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Hide nothing; ask for the places 1 to T - 2, whatever stands there."""
+    """Hide nothing; ask for the places 1 to T - 2, whatever is there."""
     return _ask(sentence, range(1, len(sentence.ids) - 1), NOTHING)
 
 
 def inner_aligned(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Hide each aligned place in turn, less the first and the last, whatever stands there."""
+    """Hide each aligned place in turn, less the first and the last, whatever is there."""
     return _ask(sentence, sentence.roles["aligned"][1:-1])
 
 
@@ -191,7 +191,7 @@ def shared_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def aligned_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Each aligned place but the first given all before it, whatever stands there."""
+    """Each aligned place but the first given all before it, whatever is there."""
     return _from(sentence, (i for i in sentence.roles["aligned"][1:] if i > 0))
 
 
@@ -219,7 +219,7 @@ def without_start(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def changed_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """The tokens in which two sentences differ given all before them, where most stands there."""
+    """The tokens in which two sentences differ given all before them, as far as it is there."""
     changed, shared = sentence.roles["changed"], sentence.roles["shared"]
     before = sum(i < changed[0] for i in shared) if changed else 0
     return _from(sentence, changed) if before > len(shared) - before else []
@@ -274,7 +274,7 @@ def reveal_retokenised(sentence: Encoded, codec: Codec) -> list[Query]:
     """As `reveal_fill`, by the route of Nadeem et al.'s release: through text.
 
     The word is tokenised alone, without a leading space; the first k pieces are decoded, the
-    mask token is glued to them, they stand for every BLANK, and the whole sentence is tokenised
+    mask token is glued to them, they replace every BLANK, and the whole sentence is tokenised
     anew; the answer is read at the first mask.
     """
     return _retokenised(sentence, codec, codec.encode)
@@ -474,7 +474,7 @@ def prior_before_last(sentence: Encoded, codec: Codec) -> list[Query]:
 def target_bare_token(sentence: Encoded, codec: Codec) -> list[Query]:
     """One mask for the target, looked up in the vocabulary as it is spelt (Thys' notebooks).
 
-    The masked sentence is tokenised anew, which leaves a lone space marker behind XLNet's mask.
+    The masked sentence is tokenised again, which leaves a lone space marker behind XLNet's mask.
     """
     row, masks = _masked_text(sentence, codec, ("target",))
     return [Query(row, frozenset(masks), masks[0], codec.token(_word(sentence)))]
@@ -489,7 +489,7 @@ def prior_at_last(sentence: Encoded, codec: Codec) -> list[Query]:
 def _masked_text(
     sentence: Encoded, codec: Codec, roles: tuple[str, ...]
 ) -> tuple[tuple[int, ...], list[int]]:
-    """The sentence with a mask token written for each role and tokenised anew; where they are."""
+    """The sentence with a mask token written for each role and tokenised again; where they are."""
     assert sentence.text is not None
     string = sentence.text.string
     spans = sorted(sentence.text.spans[role][0] for role in roles)

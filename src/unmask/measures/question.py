@@ -18,7 +18,7 @@ NUMBERS = {2: "two", 3: "three", 4: "four"}
 
 
 class Prompt(NamedTuple):
-    """One request: its text, and which label stands for which text of the item."""
+    """One request: its text, and the label of each text of the item."""
 
     text: str
     labels: Mapping[str, str]  # by the item's labels: stereotype -> B

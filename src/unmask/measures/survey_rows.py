@@ -59,7 +59,7 @@ CBS = Likelihood(
     shapes=("groups",),
     compare="spread",
     needs=("target", "attribute"),
-    nothing_causal="the group stands behind the attribute, where a causal model can be asked for "
+    nothing_causal="the group follows the attribute, where a causal model can be asked for "
     "no prior",
     accuracy=False,
     cite=("ahn2021",),
@@ -72,7 +72,7 @@ CBS_AHN2021 = variant(
     plans={"masked": plans.crossed_target},
     prior={"masked": plans.crossed_prior},
     deviation="Every piece of a name, in lower case, is asked for at every one of its places, and "
-    "all are multiplied. Where the name stands behind the attribute the prior is read from the "
+    "all are multiplied. Where the name follows the attribute the prior is read from the "
     "second mask of the row on, which is inside the attribute if that has several pieces. The "
     "hidden attribute has as many masks as its singular has pieces, in plural templates too.",
 )

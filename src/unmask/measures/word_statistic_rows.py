@@ -57,7 +57,7 @@ ECT = replace(
     RND,
     turned=False,
     name="ect",
-    about="Do the attribute words stand in the same order of nearness to both groups?",
+    about="Do the attribute words have the same order of nearness to both groups?",
     formula="Spearman's correlation over a of cos(mean of X, a) with cos(mean of Y, a)",
     statistic=stats.coherence,
     within=(-1.0, 1.0),

@@ -45,7 +45,7 @@ def marker(which: int, width: int) -> list[int]:
 class Elmo(nn.Module):
     """The network. Token lists in, states of every layer out.
 
-    `characters` is the size of the file's own table; one more row stands for no character. (The
+    `characters` is the size of the file's own table; one more row is for no character. (The
     released options say 262 for a table of 261 and one more.)
     """
 

@@ -21,7 +21,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 def form_of(name: str) -> Form:
-    """What a name stands for; ELMo is `OPTIONS.json+WEIGHTS.hdf5`."""
+    """What a name means; ELMo is `OPTIONS.json+WEIGHTS.hdf5`."""
     if name in ENTRY_POINTS:
         return "package"
     if is_served(name):

@@ -2,7 +2,7 @@
 
 The sentences of an item are mostly the same up to one word. Their rows, put into alphabetical
 order, make a tree: each row adds the tokens behind what it shares with the row before. A tree is
-one row to the network, in which a token stands at the place that it has in its sentence and sees
+one row to the network, in which a token has the place that it has in its sentence and sees
 its own beginning alone. Without it a whole run of Llama takes 1.5 times as long (H200).
 """
 
@@ -75,7 +75,7 @@ def tree_numbers(tokens: Ints, starts: Ints) -> TreeNumbers:
 class Trees:
     """Some rows as trees: what a network is shown.
 
-    `ids` and `places` [trees, width]: tokens, and where each stands in its sentence; `sees`
+    `ids` and `places` [trees, width]: tokens, and the place of each in its sentence; `sees`
     [trees, width, width]: which others a token sees. `tree` [rows] is the tree of each row, `node`
     [rows, longest] where each of its tokens is in there.
     """

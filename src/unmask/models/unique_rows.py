@@ -215,7 +215,7 @@ class _Hiding:
 
     @property
     def size(self) -> int:
-        """More than any number that stands for a set."""
+        """More than any number of a set."""
         return self.width + len(self.others)
 
     def codes(self, asks: Sequence[RowQueries], counts: Ints, at: Ints, show: MaskingRule) -> Ints:
@@ -241,7 +241,7 @@ class _Hiding:
         return self.others.setdefault(frozenset(hidden), self.size)
 
     def places(self, codes: Ints) -> list[tuple[int, ...]]:
-        """The places that some numbers stand for."""
+        """The places that some numbers encode."""
         known = [(), *((i,) for i in range(self.width - 1)), *map(sorted, self.others)]
         return [tuple(known[c]) for c in codes.tolist()]
 

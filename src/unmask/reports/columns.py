@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in a cell."""
+    """The content of a cell."""
 
     text: str
     left: bool

@@ -9,8 +9,8 @@ from unmask.answer.scales import SCALES
 from unmask.reports.columns import SURE, Column, p_value, words
 from unmask.stats.multiplicity import corrected
 
-NAMED = 3  # differences of a pair of models that are told in full
-PAIRS = 6  # pairs of models that are told; the table has all
+NAMED = 3  # differences of a pair of models that are reported in full
+PAIRS = 6  # pairs of models that are reported; the table has all
 MORE, AGAINST = "more stereotyped", "further against the stereotype"
 CLOSER, OTHER = "closer to fair", "leans the other way"
 HIGHER, LOWER = "more towards the stereotype", "less towards the stereotype"
@@ -127,7 +127,7 @@ def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[s
     """Whether a change is less stereotype or less knowledge: one sentence for each two models.
 
     Knowledge is the positive control (what follows from a word's meaning) and lms, of CAT where it
-    was run; both are corrected together (Holm). Word preference is told beside it.
+    was run; both are corrected together (Holm). Word preference is reported with it.
     """
     out = []
     for (first, second), part in _pairs(frame):

@@ -44,7 +44,7 @@ def as_markdown(results: Sequence[Result]) -> str:
 
 
 def as_latex(results: Sequence[Result]) -> str:
-    """Tables that stand in a LaTeX document with booktabs."""
+    """Tables for a LaTeX document with booktabs."""
     tables = []
     several = len({r.model for r in results}) > 1
     for number, frame in enumerate(_parts(results)):
@@ -111,7 +111,7 @@ def as_lm_eval(results: Sequence[Result]) -> str:
     """The results file of lm-evaluation-harness, a task for each measure on data of a model.
 
     A preference is `pct_stereotype`, a share as its tasks of CrowS-Pairs have it; an effect size is
-    `effect_size`. The interval stands beside them, as `_low` and `_high`.
+    `effect_size`. The interval follows them, as `_low` and `_high`.
     """
     models = list(dict.fromkeys(r.model for r in results))
     tasks = {
@@ -124,7 +124,7 @@ def as_lm_eval(results: Sequence[Result]) -> str:
         "configs": {n: {"task": n, "dataset_path": r.data} for n, r in tasks.items()},
         "versions": dict.fromkeys(tasks, 1.0),
         "n-shot": dict.fromkeys(tasks, 0),
-        "higher_is_better": {name: {_metric(r): False} for name, r in tasks.items()},
+        "higher_is_better": {name: {SCALES[r.compared].metric: False} for name, r in tasks.items()},
         "n-samples": {
             name: {"original": r.coverage.items, "effective": r.coverage.scored}
             for name, r in tasks.items()
@@ -138,14 +138,9 @@ def as_lm_eval(results: Sequence[Result]) -> str:
     return json.dumps(content, indent=2)
 
 
-def _metric(result: Result) -> str:
-    names = {"preference": "pct_stereotype", "odds": "log_odds_ratio", "index": "index"}
-    return names.get(result.compared, "effect_size")
-
-
 def _harnessed(name: str, result: Result) -> dict[str, Any]:
-    estimate, metric = result.overall, _metric(result)
-    unit = 100 if result.compared == "preference" else 1
+    estimate, scale = result.overall, SCALES[result.compared]
+    metric, unit = scale.metric, 100 if scale.share else 1
     numbers_ = {
         "": estimate.value,
         "_stderr": estimate.se,

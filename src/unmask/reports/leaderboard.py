@@ -28,7 +28,7 @@ NOTES = (
     "(5 points, d = 0.2, a factor of 1.2, unless the run says otherwise), less what noise adds.",
     "Found biased: in how many of the measures.",
     "lms and accuracy, in %: how often a model prefers a sentence with a meaning, and guesses the "
-    "word that stands there. A model that knows little has little to be biased with.",
+    "word that is there. A model that knows little can show little bias.",
 )
 
 

@@ -68,41 +68,22 @@ def _score(result: Result, estimate: Estimate) -> str:
         if math.isnan(estimate.low)
         else f" [{unit.text(estimate.low)}, {unit.text(estimate.high)}]"
     )
-    value = unit.text(estimate.value)
-    if result.compared == "preference":
-        return (
-            f"On {estimate.n} items of {result.data} this model prefers the stereotype {value} % "
-            f"of the time{span}; 50 is neutral."
-        )
-    if result.compared == "factor":
-        return (
-            f"On {estimate.n} items of {result.data} a group's word makes the traits "
-            f"attributed to the group {value} times{span} as likely as the other group's; 1 is "
-            "neutral."
-        )
     sets = result.settings.get("sets")
-    if result.compared == "difference":
-        return (
-            f"On {estimate.n} pairs of {result.data} the two sentences' scores differ by "
-            f"{value}{span} standard deviations; 0 is neutral."
-        )
-    if result.compared == "index":
-        over = "words" if "words" in estimate.more else "items"
-        ideal = "" if estimate.ideal is None else f"; {estimate.ideal:g} would be ideal"
-        return (
-            f"On {result.data} {result.measure} is {value}{span} over {estimate.n} {over}{ideal}."
-        )
-    if result.compared == "odds":
-        x, y, a, b = sets or ("one side", "the other", "one set", "the other")
-        what = "items" if "statistic" in result.settings else "words"
-        return (
-            f"On {result.data}, given {a} rather than {b}, {x} is {value} times{span} as likely "
-            f"relative to {y}, over {estimate.n} {what}; 1 is neutral."
-        )
-    about = f" of {sets[0]} and {sets[1]} with {sets[2]} and {sets[3]}" if sets else ""
-    return (
-        f"On {result.data} the association{about} has the effect size {value}{span} over "
-        f"{estimate.n} words; 0 would be none."
+    x, y, first, second = sets or ("one side", "the other", "one set", "the other")
+    return unit.says.format(
+        n=estimate.n,
+        data=result.data,
+        measure=result.measure,
+        value=unit.text(estimate.value),
+        span=span,
+        x=x,
+        y=y,
+        a=first,
+        b=second,
+        about=f" of {x} and {y} with {first} and {second}" if sets else "",
+        over="words" if "words" in estimate.more else "items",
+        units="items" if "statistic" in result.settings else "words",
+        ideal="" if estimate.ideal is None else f"; {estimate.ideal:g} would be ideal",
     )
 
 
@@ -143,7 +124,7 @@ def _coverage(result: Result) -> list[str]:
     if cover.lost:
         shown = ", ".join(list(cover.lost)[:LOST])
         rest = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
-        out.append(f"Words that were lost: {shown}{rest}.")
+        out.append(f"Words that could not be used: {shown}{rest}.")
     if cover.ties:
         out.append(f"{cover.ties} items are ties.")
     flags = result.items.get("flags")

@@ -1,4 +1,9 @@
-"""Agreement: with people (ROC), between measures (correlation), of a measure with itself."""
+"""Agreement: with people (ROC), between measures (correlation), of a measure with itself.
+
+The area under the ROC curve has DeLong's (1988) interval on the logit scale, over clusters as in
+Obuchowski (1997). Correlations have Fisher's interval, ranks that of Bonett and Wright (2000); with
+few points p is exact, over all orders. Reliability is split-half, stepped up by Spearman and Brown.
+"""
 
 import itertools
 import math

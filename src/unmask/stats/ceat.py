@@ -1,4 +1,9 @@
-"""CEAT: effect sizes of samples of contexts, combined by random effects (Guo and Caliskan 2021)."""
+"""CEAT: effect sizes of samples of contexts, combined by random effects (Guo and Caliskan 2021).
+
+Each sample draws one context for each word. The effect sizes of the samples are combined as
+DerSimonian and Laird (1986) do; the published interval is that of this Monte Carlo error. Ours is
+over words, by a jackknife, because more samples do not tell more about other words.
+"""
 
 import itertools
 import math

@@ -1,4 +1,9 @@
-"""What moves a score: how far each choice does, alone and together with another."""
+"""What moves a score: how far each choice does, alone and together with another.
+
+The variance of the scores of many specifications is divided among their factors: the part between
+the means of a factor's options, and the part that remains when all other factors are fixed. These
+are the first-order and total sensitivity indices of Homma and Saltelli (1996).
+"""
 
 import itertools
 from collections.abc import Sequence

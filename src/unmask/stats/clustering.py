@@ -1,8 +1,8 @@
-"""How items hang together, and the variance of a statistic that follows from it.
+"""How items depend on each other, and the variance of a statistic that follows from it.
 
 Every statistic here has an influence for each item: how far the item moves it. The influence of a
-cluster's items is added up before it is squared, so items that share a word or a writer count as
-what they are.
+cluster's items is added up before it is squared (the linearised, cluster-robust variance; Liang and
+Zeger 1986), so items that share a word or a writer do not count as independent.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -1,4 +1,10 @@
-"""Two runs on the same items: is the difference real?"""
+"""Two runs on the same items: is the difference real?
+
+Items are paired, and differences are tested over clusters: by flipping the signs of whole clusters
+(exact where there are few), by Student's t, or by exact McNemar where items are independent. Two
+runs are equivalent if two one-sided tests (TOST, Schuirmann 1987) exclude the margin on both sides.
+The variance of few changed answers has a floor, after Bonett and Price (2012).
+"""
 
 import math
 from collections.abc import Sequence

@@ -153,7 +153,7 @@ def effect_estimate(
     The interval is the noncentral t's, or the jackknife's where that is wider: skewed scores. With
     `attributes` and `templates` (the variances of the difference of means that the choice of
     attribute words, and of templates, adds) it is for others of those too, and p is that of the t
-    test with all variances. `test` is a published test that stands in for ours. No test is made
+    test with all variances. `test` is a published test that replaces ours. No test is made
     where `resampling.splits` is 0.
     """
     n, m = len(words.x), len(words.y)

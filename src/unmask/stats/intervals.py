@@ -1,6 +1,8 @@
 """Intervals of shares and means: Wilson's with a design effect, and Student's, over clusters.
 
-A mean is a sum of weighted values; the influence of an item is weight x (value - mean).
+A mean is a sum of weighted values; the influence of an item is weight x (value - mean). A share has
+the interval of Wilson (1927) with n divided by the design effect (Korn and Graubard 1998) and the
+quantile of t for the clusters' degrees of freedom.
 """
 
 import math

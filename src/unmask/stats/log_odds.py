@@ -1,4 +1,9 @@
-"""Log-odds of two sides of targets; between two attribute sets their odds ratio and effect size."""
+"""Log-odds of two sides of targets; between two attribute sets their odds ratio and effect size.
+
+A sentence's log-odds are those of the words of one side against those of the other, less the prior
+where a measure has one (Kurita et al. 2019). Two attribute sets are compared by the odds ratio,
+with Welch's interval over words, or by the effect size d.
+"""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Corrected p-values of a family of tests."""
+"""Corrected p-values of a family of tests: Holm (1979), and Benjamini and Hochberg (1995)."""
 
 from collections.abc import Sequence
 from typing import Literal

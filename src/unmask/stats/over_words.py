@@ -1,4 +1,8 @@
-"""The interval of a statistic of word sets: a jackknife over the words of all of them."""
+"""The interval of a statistic of word sets: a jackknife over the words of all of them.
+
+Each word is left out in turn (Tukey 1958); the variances of the sets add up, and t has the degrees
+of freedom of Satterthwaite (1946).
+"""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,9 @@
-"""Permutation tests of two sets of scores: of the difference of means, and of Welch's t."""
+"""Permutation tests of two sets of scores: of the difference of means, and of Welch's t.
+
+Splits are counted in full where they are few and sampled otherwise, with (hits + 1) / (splits + 1)
+(Phipson and Smyth 2010). The studentised test also holds its error where the sets have unequal
+spread (Chung and Romano 2013).
+"""
 
 import itertools
 import math

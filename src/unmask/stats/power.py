@@ -1,4 +1,11 @@
-"""How many items, clusters and words a study needs to find an effect of a given size."""
+"""How many items, clusters and words a study needs to find an effect of a given size.
+
+The error of a mean margin has parts: words, items, templates, and a rest that more items do not
+reduce. Each is taken from a pilot run or from usual values and rescaled to the planned numbers. A
+study is large enough if the effect exceeds its error times the sum of t's quantiles for the level
+(that of the run after correction) and for the power. A pilot's variance is uncertain, so its upper
+limit is taken (Browne 1995).
+"""
 
 import math
 from collections.abc import Callable

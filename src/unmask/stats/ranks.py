@@ -1,4 +1,8 @@
-"""Ranks of models by their distance from the ideal, with intervals (Mogstad et al. 2024)."""
+"""Ranks of models by their distance from the ideal, with intervals (Mogstad et al. 2024).
+
+Differences of all pairs of models are tested at once; a rank's interval counts the models that are
+significantly nearer and farther.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

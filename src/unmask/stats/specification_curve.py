@@ -52,7 +52,7 @@ def _apart(sums: Floats, sizes: Floats, strata: NDArray[np.int64]) -> Floats:
 def joint_words(
     specifications: Sequence[tuple[Floats, int, Sequence[str]]], resampling: Resampling = DEFAULTS
 ) -> float:
-    """p of the median d: words dealt to the two sets anew in all specifications at once.
+    """p of the median d: words are dealt to the two sets again, in all specifications at once.
 
     Each is the score of every word [n + m], the number n of those in the first set, and the words:
     the same word goes the same way wherever it stands.

@@ -28,7 +28,7 @@ from unmask.types import Dataset, Result
 MEASURES = ("pll", "cps", "sss", "aul", "aula")
 WORDS = ("weat-6", "weat-7", "weat-8")
 MIN_PAIRS = 4  # group pairs from which their variance is estimated
-CASES = 5  # models and measures from which an item's discrimination is told
+CASES = 5  # models and measures that an item's discrimination needs
 DECIDED = 25.0  # points from 50 that make the rest of a group decided
 REWORDED = "reworded"
 PAIRED = ("pairs", "triplets", "continuations")  # shapes of data that have pairs

@@ -30,7 +30,7 @@ def align(first: Sequence[Hashable], second: Sequence[Hashable]) -> Alignment:
 
 
 def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Alignment | None:
-    """The alignment of sequences in which one run of tokens stands for another, or None.
+    """The alignment of sequences in which one run of tokens replaces another, or None.
 
     Where no token of either run is in the other sequence, no matching block reaches over a run, so
     that difflib finds the beginning and the end that the two have in common, and this does at once.

@@ -211,7 +211,7 @@ def said(*names, **more):
     [
         ({"need": "secret"}, "UNMASK_API_KEY"),
         ({"echo": False}, "does not echo"),
-        ({"shifted": True}, "stand at the wrong place"),
+        ({"shifted": True}, "are misaligned with their tokens"),
         ({"faults": [503] * 50}, "refused 6 times with 503: not now"),
         ({"faults": [404] * 50}, "404"),
         ({"faults": [400] * 50}, "refused with 400: not now"),
@@ -403,7 +403,7 @@ def test_log_probabilities_at_the_wrong_place_are_refused(step, top, tmp_path, m
     monkeypatch.chdir(tmp_path)
     status, _, err = said(spoil=moved(step, top))
     assert (status, err.count("\n")) == (2, 1)
-    assert "stand at the wrong place" in err
+    assert "are misaligned with their tokens" in err
 
 
 def test_a_server_without_top_log_probabilities_is_taken():

@@ -153,7 +153,7 @@ def _counts(counts: Counter[str]) -> str:
 
 
 def identities(seen: Looked) -> Iterator[Remark]:
-    """Ids that stand for several rows, and notes of the reader."""
+    """Ids that several rows share, and notes of the reader."""
     counts = Counter(i.id for i in seen.items)
     twice = [n for n, item in enumerate(seen.items, 1) if counts[item.id] > 1]
     if twice:

@@ -191,7 +191,7 @@ def read_professions(professions: Path, pairs: Path, name: str) -> Stimuli:
     """Professions as targets, and the ten definitional pairs as attributes (women's words first).
 
     Professions that are gendered by definition (a score of at least half of either sign) are left
-    out; spaces stand for underscores.
+    out; spaces replace underscores.
     """
     words = [word for word, _ in _professions(professions)]
     women, men = zip(*read_json(pairs), strict=True)

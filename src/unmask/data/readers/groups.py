@@ -112,7 +112,7 @@ FIRST_NAMES = (
     ("Joseph", "Lily"),
     ("David", "Grace"),
 )
-_FILL = "it"  # stands for the blank, which is hidden
+_FILL = "it"  # fills the blank, which is hidden
 
 
 def disco(pairs: Iterable[tuple[str, str]], name: str, article: str = "The ") -> Dataset:
@@ -124,7 +124,7 @@ def disco(pairs: Iterable[tuple[str, str]], name: str, article: str = "The ") ->
     items = []
     for number, template in enumerate(DISCO_TEMPLATES):
         texts = {}
-        for place, both in enumerate(known):  # a word may stand in several pairs
+        for place, both in enumerate(known):  # a word may be in several pairs
             for group, person in zip(("man", "woman"), both, strict=True):
                 texts[f"{group}|{place} {person}"] = _blank(template, person, article)
         items.append(Contrast(str(number), texts, "gender", f"template {number}"))

@@ -19,7 +19,7 @@ _SETS = ("targ1", "targ2", "attr1", "attr2")
 
 
 class Single(NamedTuple):
-    """Which sentences a test's words stand in: kind of template and article, for both sides."""
+    """Which sentences a test's words are put in: kind of template and article, for both sides."""
 
     target: str
     target_article: str

@@ -10,7 +10,7 @@ from unmask.types import Contrast, Dataset, Text
 def read_lists(first: Path, second: Path) -> Dataset:
     """Two text files, a sentence in a line, such as `women.txt+men.txt`; empty lines do not count.
 
-    An item is a sentence; its category is the file that it stands in.
+    An item is a sentence; its category is the name of its file.
     """
     items = []
     for label, path in (("first", first), ("second", second)):

@@ -88,7 +88,7 @@ def _words(path: Path) -> list[str]:
 
 
 def _attributes(path: Path) -> dict[str, list[Attribute]]:
-    """Attributes by form, each with its negation, which stands at the same place of its list."""
+    """Attributes by form, each with its negation, which has the same place in its list."""
     by_form: dict[str, list[tuple[str, str]]] = {}
     for form, text in _entries(path):
         sort, bar, said = text.partition("|")

@@ -205,7 +205,7 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def _unpacked(column: Any) -> int:
-    """The bytes of a column once each value stands for itself."""
+    """The bytes of a column once each value is by itself."""
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     values = column.dictionary

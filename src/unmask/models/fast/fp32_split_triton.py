@@ -34,7 +34,7 @@ def _split(
         tl.store(place + 2 * width, first, mask=at < columns)
 
 
-@triton.jit(do_not_specialize=["rows"])  # it differs from pass to pass, and would be compiled anew
+@triton.jit(do_not_specialize=["rows"])  # it differs from pass to pass, and would be recompiled
 def _join(
     raw, left, right, bias, rows, columns, biased: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,

@@ -54,7 +54,7 @@ def load_served(name: str, progress: Progress = lambda what, done, total: None) 
     return Served(name, codec, _limit(record), facts, 0 in sample.specials)
 
 
-# Pairs that differ at one place only: what is probable there cannot depend on what stands there.
+# Pairs that differ at one place only: what is probable there cannot depend on what is there.
 PROBES = (
     ("We saw the man", "We saw the sea"),
     ("She is old", "She is red"),
@@ -88,11 +88,11 @@ def _check_places(codec: "ServedCodec") -> None:
     elif max(best) > PROBE_TOLERANCE:
         wrong = "what is most probable somewhere depends on the word there"
     elif not at or max(at) < PROBE_TOLERANCE:
-        wrong = "a token's does not depend on the token, so they stand one place too late"
+        wrong = "a token's does not depend on the token, so they come one place too late"
     if wrong:
         raise ModelError(
-            f"the log-probabilities of {codec.server.base} stand at the wrong place: {wrong} "
-            "(llama-cpp-python had such a fault, its issue 1983); use another server, or fix it."
+            f"the log-probabilities of {codec.server.base} are misaligned with their tokens: "
+            f"{wrong} (llama-cpp-python had this fault, issue 1983); use another server, or fix it."
         )
 
 
@@ -122,7 +122,7 @@ def _limit(record: Mapping[str, Any]) -> int:
 class Echo:
     """A sentence as the server reads it: tokens, their characters, log-probabilities, hits.
 
-    `before` tokens stand for the start; the first token of all has no probability (NaN). `best` is
+    `before` tokens are the start; the first token of all has no probability (NaN). `best` is
     that of the most probable token, infinite where the server does not say it.
     """
 

@@ -23,7 +23,7 @@ def no_specials(codec: TokenizerCodec, mention: Mention) -> Encoded:
 def tan2019(codec: TokenizerCodec, mention: Mention) -> Encoded:
     """Tan and Celis' release: last character cut, words tokenised apart, no [SEP].
 
-    GPT-2's words come without their leading spaces, and a padding token (id 0) stands behind.
+    GPT-2's words come without their leading spaces, and a padding token (id 0) follows.
     """
     text, (start, end) = mention.text[:-1], mention.span
     ids: list[int] = []

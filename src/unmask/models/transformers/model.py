@@ -295,7 +295,7 @@ def _tokenizer_remarks(net: Any, tokenizer: Any, kind: Kind, name: str) -> tuple
 
 
 def _of_class(net: Any) -> Any:
-    """Its config, with the network's own class as the architecture: one made anew names none."""
+    """Its config, with the network's own class as the architecture: a new one names none."""
     config = copy.copy(net.config)
     config.architectures = [type(net).__name__]
     return config

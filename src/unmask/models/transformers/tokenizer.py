@@ -34,7 +34,7 @@ class TokenizerCodec:
             )
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
         self.refused: Mapping[str, str] = {}  # a tokenizer refuses nothing
-        # Asked for at every token: a tokenizer looks them up anew each time.
+        # Asked for at every token: a tokenizer looks them up each time.
         self.stand_in = tokenizer.unk_token_id  # for a token that is asked for by its name
         self.unknown = _unknown_token(tokenizer)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
@@ -211,7 +211,7 @@ def _encodings(backend: Any, strings: list[str], special: bool = True) -> list[A
 
 
 def _unknown_token(tokenizer: Any) -> int | None:
-    """The id of what stands for words that a vocabulary lacks; None where it lacks none.
+    """The id of the token for words that a vocabulary lacks; None where it lacks none.
 
     GPT-2's vocabulary has every byte: what it calls its unknown token is its start and its end.
     """

@@ -173,7 +173,7 @@ def sizes(
     """Scores against model size, a panel for each measure; the models of a family are joined.
 
     Columns: `measure`, `family`, `model`, `size`, `score`, `low`, `high`, `sort` (published or
-    measured). Models of one size stand beside each other: their marks are hollow and of two shapes.
+    measured). Models of one size overlap: their marks are hollow and of two shapes.
     """
     names = list(dict.fromkeys(frame.family))
     data = frame.assign(said=_said(frame), ideal=frame.measure.map(ideals))

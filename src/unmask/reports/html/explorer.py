@@ -38,7 +38,7 @@ def explored(
             result = replace(result, items=items.reset_index(drop=True), kept={})
         elif result.compared != "preference":
             continue
-        # One name may stand for two files: what counts is the sentences.
+        # One name may belong to two files: what counts is the sentences.
         sentences = result.items[["item", "label", "sentence"]].astype(object)
         key = (result.data, hash(tuple(map(tuple, sentences.to_numpy().tolist()))))
         if key not in out:

@@ -204,7 +204,7 @@ def _evidence(every: Sequence[Answer]) -> list[Numbers]:
 
 
 def _facts(name: str, results: Sequence[Result]) -> list[tuple[str, str]]:
-    """The card of a measure, with how it stands in the lab for these models."""
+    """The card of a measure, with its lab status for these models."""
     facts = sentences.card(name)
     lab = dict.fromkeys(str(lab_status.of_result(r)) for r in results if r.measure == name)
     return [*facts, ("In the lab", "; ".join(lab))] if facts else []

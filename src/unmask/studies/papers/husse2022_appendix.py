@@ -17,7 +17,7 @@ from unmask.studies.papers.husse2022_tables import COLUMNS, MAIN, HusseRun, Resu
 from unmask.studies.papers.paper_table import frame
 from unmask.text.contexts import WordTest
 
-# What stands in the place of a context: fewer natural sentences, a sentence read as characters.
+# What replaces a context: fewer natural sentences, a sentence read as characters.
 FEWER, CHARACTERS = "fewer natural", "characters"
 RATIO = 10  # of the paper: 1,000 sentences a word against 100
 

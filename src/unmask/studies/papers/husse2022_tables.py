@@ -30,7 +30,7 @@ HUB = {
 }
 LPBS_MODEL = "bert-base-uncased"  # the model of the paper's LPBS scores
 SIGNIFICANT = 0.01  # what is bold in the paper
-CONTEXTS = {"reddit": "natural"}  # of the paper, and what stands for them here
+CONTEXTS = {"reddit": "natural"}  # of the paper, and what replaces them here
 # Words of the printed tables, and ours: their 'ours' is a replication, this run is another.
 CHOICES = {**CONTEXTS, "orig": "original", "ours": "replication"}
 METHODS = {
@@ -48,7 +48,7 @@ SHRINKS = (
     "paper's p of CEAT is that of a mean over samples, which does shrink with their number."
 )
 NATURAL = (
-    "The paper's CEAT is on Reddit comments: ours stands beside it where natural contexts were "
+    "The paper's CEAT is on Reddit comments: ours is shown with it where natural contexts were "
     "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12, word-average."
 )
 STAR = (

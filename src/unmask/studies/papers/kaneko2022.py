@@ -35,7 +35,7 @@ ASKED = {
     "stereoset:shuffled": [ALL_PLACES],
     "stereoset:unrelated": [ALL_PLACES],
 }
-# A causal model hides nothing but what comes later: one measure stands for all of them.
+# A causal model hides nothing but what comes later: one measure replaces all of them.
 CAUSAL = {name: ["ll"] for name in ASKED}
 
 
@@ -145,7 +145,7 @@ def _causal_remark(models: Sequence[Model]) -> list[str]:
     named = [m.name for m in models if m.kind == "causal"]
     if not named:
         return []
-    return [f"{', '.join(named)}: a causal model, for which 'll' stands for every measure."]
+    return [f"{', '.join(named)}: a causal model, for which 'll' replaces every measure."]
 
 
 def _explain(models: Sequence[str], results: Found) -> list[Table]:

@@ -52,7 +52,7 @@ class KanekoRun(NamedTuple):
         return {**known, **{m: m for m in self.models if m not in known.values()}}
 
     def causal(self, model: str) -> bool:
-        """Whether `ll` stands for every measure."""
+        """Whether `ll` replaces every measure."""
         return (model, "ll", "crows-pairs") in self.results
 
     def columns(self, model: str, columns: Sequence[Any]) -> list[tuple[int, str, str]]:
@@ -165,7 +165,7 @@ def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
 
 
 def counted(corpus: Sequence[str]) -> Mapping[str, int] | None:
-    """How often the words of groups stand in a corpus; None without one."""
+    """How often the words of groups occur in a corpus; None without one."""
     if not corpus:
         return None
     groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
@@ -202,7 +202,7 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
         note = (
             "The same for the words that your corpus has most often: four of each group, of those "
             "by which the two sentences of a pair in CrowS-Pairs differ. A word names the group on "
-            f"whose side it stands in {frequency.MIN_SHARE:.0%} of its pairs, of at least "
+            f"whose side it is in {frequency.MIN_SHARE:.0%} of its pairs, of at least "
             f"{frequency.MIN_PAIRS}."
         )
         title = "Table 2 with your corpus's own top words"

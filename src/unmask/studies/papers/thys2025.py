@@ -272,7 +272,7 @@ def _table4(
         columns=("measure",),
         sources={**SOURCES, CODE: "this run, by the author's code"},
         cell=_printed,
-        star="ll: a causal model's likelihood of the sentence stands for CrowS-Pairs and AUL."
+        star="ll: a causal model's likelihood of the sentence replaces CrowS-Pairs and AUL."
         if left_to_right
         else "",
     ).tables
