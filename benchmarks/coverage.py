@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from simulation import answers, effects, others, runs, shares
 from sizes import SMALL
@@ -52,11 +53,16 @@ COSTLY = {
     answers.planned: 2,
 }
 NAMES = {"covers": "coverage", "rejects": "size", "power": "power", "width": "width"}
+CHANCE = 0.001  # a scenario misses where chance alone would do that less often
 
 
 def study(times: int, parts: Any = PARTS) -> pd.DataFrame:
     """All scenarios; costly ones are repeated less often."""
-    return pd.DataFrame([r for p in parts for r in p(max(2, times // COSTLY.get(p, 1)))])
+    rows = []
+    for part in parts:
+        repetitions = max(2, times // COSTLY.get(part, 1))
+        rows += [r._asdict() | {"times": repetitions} for r in part(repetitions)]
+    return pd.DataFrame(rows)
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -72,51 +78,69 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def missed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Scenarios with enough items whose interval or test does not keep its promise of 95 or 5 %."""
+    scenarios = frame[frame.enough]
+    covered, rejected = (
+        (scenarios[k].astype(float) / 100 * scenarios.times).round() for k in ("covers", "rejects")
+    )
+    narrow = stats.binom.cdf(covered, scenarios.times, 0.95) < CHANCE
+    bold = stats.binom.sf(rejected - 1, scenarios.times, 0.05) < CHANCE
+    return scenarios.loc[narrow | bold, ["what", "scenario", "covers", "rejects"]]
+
+
 PAGE = """# How often the intervals hold
 
-Simulated by `python benchmarks/coverage.py {times} --write docs/coverage.md`, {times} repetitions a
-scenario (fewer where one is costly), seeded; the smallest and the largest value over the scenarios.
-*Coverage* is how often a 95 % interval held the truth, *size* how often a test rejected a true null
-at .05, *power* how often it rejected a false one, all in per cent. *Width* is the interval's mean
-width over that of an oracle who knows the variance of the estimate: 1 cannot be beaten by much.
-*Enough* are at least 10 clusters or 8 words a side. Scores of fewer than 10 clusters are grey and
-never bold, and their verdict is "inconclusive"; so is that of effect sizes with fewer than 5 words
-per set. With {times} repetitions 95 % comes out between {low:.1f} and {high:.1f} by chance.
+Simulated by `python benchmarks/coverage.py {times} --write docs/coverage.md`: {times} seeded
+repetitions per scenario, fewer for costly ones. Each cell gives the smallest and the largest value
+over the scenarios, in per cent. *Coverage* is how often a 95 % interval contained the truth, *size*
+how often a test rejected a true null hypothesis at .05, *power* how often it rejected a false one.
+*Width* is the mean width of the interval over that of an oracle that knows the variance.
+*Enough* means at least 10 clusters, or 8 words per set. With fewer than 10 clusters, or 5 words per
+set, the verdict is "inconclusive". With {times} repetitions, a true 95 % is between {low:.1f} and
+{high:.1f} by chance.
 
 {summary}
 
-## What to know
+## Misses
 
-- *run* is one answer over two validated measures and all bias types: how often anything at all is
-  called biased, and how often a bias that is there is found. Next to it is the power of one
-  uncorrected test by an oracle who knows the error. On the bundled pairs an unbiased model is
-  called biased in 3 to 5 %, and in 8 to 10 % where the two templates of a bias type differ by .3
-  nats.
-- On the numbers of CrowS-Pairs a bias type has few items about the other group, so that a word
-  preference cannot be told from a bias by its own items. Its error is overstated where there is
-  none: race and colour at 65 % is found in 23 % of runs, and by the raw share nearly always.
-- *adjusted share* holds least (90.5 %) in one bias type with templates that are few.
-- Where fewer than 10 clusters hold the rarer answer, a correlation of 0.15 in clusters is assumed
-  rather than estimated: there intervals are wider than they need be, and hold more often.
-- *d, tails of t(2.5)*: scores that hardly have a variance. The d of a sample is then too large, and
-  the interval around it holds in 87 % where there is an effect.
-- Exponentially skewed scores with a large effect hold less often: a few words then carry d.
-- *d, unequal spread*: p is right; the interval of d, whose unit is the spread of both sets
-  together, holds in 89 % where the smaller set spreads farther.
-- *gate* passes and fails are by the rule "at most 10 points", and by the usual rule on the built-in
-  questionnaire. With few items in a bias type no rule can be shown to be kept: plan for it.
-- *neutral control* asks the bundled model for words without a stereotype, whose sides are drawn at
-  random: 20 draws, ten bias types each.
-- *plan* has its promise in the name, and what came of it under *power*: it takes the upper limit of
-  the pilot's variance, and so asks for somewhat more than is needed.
-- *until decided*: the share of the items that was measured stands beside it.
-- *scaling*: with one family of five sizes a slope of one standard deviation a doubling is found in
-  half of the studies. A bias that peaks in the middle is no trend, and is not called one.
-- *trend*: with 8 runs even a change of four standard deviations between seeds is found in half of
-  the series only.
-- Below 6 points (10 for ranks) a correlation has no interval; icat has none at all, and so has a
-  share of one cluster.
-- *compare: equivalence* shows how often two runs are called equivalent that differ by the margin.
+Scenarios with enough items whose coverage is below 95 %, or whose test rejects a true null
+hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
+
+{misses}
+
+## Notes
+
+- *run* is one answer over two validated measures and all bias types: how often any bias type is
+  called biased, and how often a true bias is detected. Each scenario also gives the power of a
+  single uncorrected test that knows the standard error. On the bundled pairs an unbiased model is
+  called biased in 3 to 5 % of runs, and in 8 to 10 % if the two templates of a bias type differ by
+  .3 nats.
+- On CrowS-Pairs, most bias types have few items about the other group, so word preference and bias
+  are hard to separate. Without word preference its error is overestimated: race and colour at 65 %
+  is detected in 23 % of runs, although the raw share detects it nearly always.
+- *adjusted share* has the lowest coverage (90.5 %) for one bias type with few templates.
+- If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is
+  assumed instead of estimated. These intervals are wider than necessary.
+- *d, tails of t(2.5)*: the scores have almost no finite variance. The sample d is then too large,
+  and its interval covers 87 % if there is an effect.
+- Exponentially skewed scores with a large effect have lower coverage: few words determine d.
+- *d, unequal spread*: p is correct. The interval of d, in units of the pooled spread of both sets,
+  covers 89 % if the smaller set has the larger spread.
+- *gate* uses the rule "at most 10 points", and the default rule on the built-in questionnaire. With
+  few items in a bias type no rule can pass; use `unmask plan` first.
+- *neutral control* scores words without a stereotype in the bundled model, with groups assigned at
+  random: 20 draws of ten bias types each.
+- *plan* promises a power of 80 %. It uses the upper limit of the pilot's variance, so it asks for
+  somewhat more items than necessary.
+- *until decided*: each scenario also gives the share of items that was measured.
+- *scaling*: with one family of five sizes, a slope of one standard deviation per doubling is
+  detected in half of the studies. A bias that peaks in the middle is not reported as a trend.
+- *trend*: with 8 runs, even a change of four standard deviations between seeds is detected in only
+  half of the series.
+- With fewer than 6 points (10 for ranks) a correlation has no interval. `icat` and the share of a
+  single cluster have none either.
+- *compare: equivalence* gives how often two runs that differ by the margin are called equivalent.
 
 ## Every scenario
 
@@ -131,6 +155,7 @@ def main() -> None:
     frame = study(times, (answers.reliable,)) if SMALL else study(times)
     short = summary(frame)
     print(short.to_string(index=False))
+    print("Misses:", missed(frame).to_string(index=False), sep="\n")
     if "--write" in sys.argv:
         Path(sys.argv[sys.argv.index("--write") + 1]).write_text(page(frame, times))
 
@@ -138,19 +163,22 @@ def main() -> None:
 def page(frame: pd.DataFrame, times: int) -> str:
     """The study as a page of the documentation."""
     reach = 196 * np.sqrt(0.95 * 0.05 / times)
-    whole = (
-        frame.drop(columns="enough")
-        .round({"covers": 1, "rejects": 1, "power": 1, "width": 2})
-        .astype(object)
-    )
-    whole = whole.where(whole.notna(), "").rename(columns=NAMES)
-    short = _markdown(summary(frame))
+    misses = missed(frame)
     return PAGE.format(
-        times=times, low=95 - reach, high=95 + reach, summary=short, whole=_markdown(whole)
+        times=times,
+        low=95 - reach,
+        high=95 + reach,
+        summary=_markdown(summary(frame)),
+        count=len(misses),
+        all=int(frame.enough.sum()),
+        misses=_markdown(misses),
+        whole=_markdown(frame.drop(columns=["enough", "times"])),
     )
 
 
 def _markdown(frame: pd.DataFrame) -> str:
+    frame = frame.round({"covers": 1, "rejects": 1, "power": 1, "width": 2}).astype(object)
+    frame = frame.where(frame.notna(), "").rename(columns=NAMES)
     lines = [list(frame.columns), ["---"] * frame.shape[1], *frame.astype(str).to_numpy().tolist()]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines

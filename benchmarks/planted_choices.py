@@ -25,7 +25,7 @@ from recorded import record
 from sizes import SMALL, arguments
 from unmask.answer.answer import OVERALL, answers
 from unmask.data import bias_types, questionnaire
-from unmask.flow.asking import encode_questions
+from unmask.flow.chat_questions import encode_questions
 from unmask.flow.evaluate import evaluate
 from unmask.measures.question import CHOOSE
 from unmask.models.transformers.model import wrap

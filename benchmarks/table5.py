@@ -25,9 +25,9 @@ from torch.profiler import ProfilerActivity, profile
 from recorded import python_ms, record
 from sizes import SMALL
 from unmask.data import catalogue
+from unmask.flow import estimates, run_likelihood
 from unmask.flow import evaluate as flow
-from unmask.flow import results, run_likelihood
-from unmask.flow.planning import Planner
+from unmask.flow.slice_plans import Planner
 from unmask.models.transformers.model import wrap
 from unmask.options import Options, Spec
 from unmask.support import sealed_files
@@ -87,7 +87,7 @@ def parts(model, options, cold=False):
         (Planner, "keep", "keeping"),
         (run_likelihood, "begin", "sending"),
         (run_likelihood, "_reduced", "waiting"),
-        (results, "result", "statistics"),
+        (estimates, "result", "statistics"),
     )
     before = [getattr(owner, function) for owner, function, _ in timed_functions]
     for (owner, function, name), own in zip(timed_functions, before, strict=True):

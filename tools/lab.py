@@ -93,7 +93,10 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
         "`delta-p`, `lmb`, `ripa`, `gweat` and `weat@wefe` were read later, on models trained anew",
         "from the same seeds.",
         "",
-        *(f"- {said}" for said in [*report.said(verdicts_of), *report.claim(found), report.LIMITS]),
+        *(
+            f"- {said}"
+            for said in [*report.sentences_of(verdicts_of), *report.claim(found), report.LIMITS]
+        ),
         "",
     ]
     table = report.verdicts(found, verdicts_of)

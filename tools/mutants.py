@@ -47,7 +47,7 @@ EQUIVALENT = {
     ("stats/word_preference.py", "cell = codes(family *"): "other numbers for the same cells",
     ("stats/ceat.py", "block = 128"): "how many samples are computed at a time",
     ("flow/run_likelihood.py", "GPU_PACE ="): "how far a GPU is kept ahead: speed alone",
-    ("flow/results.py", "share = 100 * scored.unknown"): "a guard against dividing by none",
+    ("flow/estimates.py", "share = 100 * scored.unknown"): "a guard against dividing by none",
     ("flow/precision.py", "SAMPLE = 100"): "how many items show the error of a format: a choice",
 }
 

@@ -16,8 +16,8 @@ from simulation.pairs import Liking
 from unmask.answer.answer import answers
 from unmask.answer.verdict import undecided
 from unmask.data import bias_types, questionnaire
+from unmask.flow.estimates import Estimates, as_factors, preferences
 from unmask.flow.evaluate import evaluate
-from unmask.flow.results import Compared, as_factors, preferences
 from unmask.options import Resampling, Spec, Threshold
 from unmask.stats.change_points import change_points
 from unmask.stats.clustering import COLUMNS, Design
@@ -131,7 +131,7 @@ def runs(times: int) -> Iterator[Row]:
             ]
             found = answers(measured)
             if bias is None:
-                return p_only(0.0 if any(a.found for a in found) else 1.0)
+                return p_only(0.0 if any(a.shows_bias for a in found) else 1.0)
             biased = {a.bias_type for a in found if a.verdict == "biased"}
             wanted = bias_types.of_category(bias[0], "pairs")
             return p_only(0.0 if wanted in biased else 1.0, null=False)
@@ -221,7 +221,7 @@ def gated_questionnaire(times: int) -> Iterator[Row]:
 
 def of_factors(found: Result) -> Result:
     """A result of pairs as that of a measure whose number is the mean margin."""
-    shares = Compared(found.overall, dict(found.by_category), dict(found.extras), 0)
+    shares = Estimates(found.overall, dict(found.by_category), dict(found.extras), 0)
     new = as_factors(shares)
     return replace(
         found,

@@ -134,18 +134,18 @@ def _excluding(
     if file is None:
         return sets, []
     ids, name = defects.excluded(Path(file)), Path(file).name
-    own = sorted(defects.chosen_on(Path(file)) & {named_as(m) for m in models})
-    if own:
+    choosers = sorted(defects.chosen_on(Path(file)) & {named_as(m) for m in models})
+    if choosers:
         raise DataError(
-            f"the items of {name} were chosen by the answers of {own[0]}, so that its score on the "
-            "others would look surer than it is; leave them out for other models only, or choose "
-            "items with 'unmask reliability' on other models."
+            f"the items of {name} were chosen by the answers of {choosers[0]}, so that its score "
+            "on the others would look surer than it is; leave them out for other models only, or "
+            "choose items with 'unmask reliability' on other models."
         )
-    out = [defects.without(d, ids, name) if isinstance(d, Dataset) else d for d in sets]
-    lost = [(a, b) for a, b in zip(sets, out, strict=True) if a is not b]
+    subsets = [defects.without(d, ids, name) if isinstance(d, Dataset) else d for d in sets]
+    lost = [(a, b) for a, b in zip(sets, subsets, strict=True) if a is not b]
     if not lost:
         raise DataError(f"{str(file)!r} names no item of the data; give a file of their ids.")
-    return out, [
+    return subsets, [
         f"{b.name}: {b.about['excluded']['items']} items are left out, as {name} says."
         for _, b in lost
     ]
@@ -160,9 +160,9 @@ def _following(results: Sequence[Result]) -> list[str]:
         if gap is not None and gap.value >= max(NOTABLE_GAP, 2 * abs(score.value - 50)):
             groups.setdefault(r.data, []).append(r)
     notes = []
-    for data, some in groups.items():
-        rates = sorted(r.extras["word_preference"].value for r in some)
-        names = ", ".join(dict.fromkeys(r.measure for r in some))
+    for data, group in groups.items():
+        rates = sorted(r.extras["word_preference"].value for r in group)
+        names = ", ".join(dict.fromkeys(r.measure for r in group))
         span = " to ".join(dict.fromkeys(f"{rate:.0f}" for rate in (rates[0], rates[-1])))
         notes.append(
             f"On {data} the model prefers one group's word regardless of the stereotype (gap "
@@ -173,8 +173,8 @@ def _following(results: Sequence[Result]) -> list[str]:
 
 def _unsided(results: Sequence[Result]) -> list[str]:
     """A note on data whose items do not say which group they are about."""
-    some = [r for r in results if scale_of(r).paired and r.verdicts]
-    names = dict.fromkeys(r.data for r in some if "word_preference" not in r.extras)
+    subset = [r for r in results if scale_of(r).paired and r.verdicts]
+    names = dict.fromkeys(r.data for r in subset if "word_preference" not in r.extras)
     if not names:
         return []
     return [
@@ -295,7 +295,7 @@ def _distinct(rows: Iterable[Measure]) -> list[Measure]:
 def _named_apart(models: list[Any]) -> tuple[list[Any], list[str]]:
     """Loaded models of one name get a number, and a note says so."""
     taken: Counter[str] = Counter()
-    out, notes = [], []
+    unique_models, notes = [], []
     for model in models:
         name = str(getattr(model, "name", model))
         taken[name] += 1
@@ -303,8 +303,8 @@ def _named_apart(models: list[Any]) -> tuple[list[Any], list[str]]:
             number = f"{name}#{taken[name]}"
             notes.append(f"two models are named {name!r}; the later one is called {number!r} here.")
             model = replace(model, name=number)  # type: ignore[type-var]
-        out.append(model)
-    return out, notes
+        unique_models.append(model)
+    return unique_models, notes
 
 
 def _told_apart(sets: Iterable[Data]) -> list[Data]:
@@ -312,15 +312,15 @@ def _told_apart(sets: Iterable[Data]) -> list[Data]:
     given = list(sets)
     taken: set[tuple[str, str]] = set()
     names = {d.name for d in given}
-    out = []
+    unique_sets = []
     for data in given:
         name, shape, number = data.name, catalogue.shape(data), 1
         while (name, shape) in taken or (number > 1 and name in names):
             number += 1
             name = f"{data.name}#{number}"
         taken.add((name, shape))
-        out.append(data if name == data.name else catalogue.renamed(data, name))
-    return out
+        unique_sets.append(data if name == data.name else catalogue.renamed(data, name))
+    return unique_sets
 
 
 def _unmatched(
@@ -337,10 +337,10 @@ def _unmatched(
     shapes = ", ".join(f"{d.name!r} ({catalogue.shape(d)})" for d in sets)
     if not pairs:
         kinds = " or ".join(dict.fromkeys(s for m in rows for s in m.shapes))
-        every = [m.name for m in MEASURES.values() if {*m.shapes} & {*map(catalogue.shape, sets)}]
+        names = [m.name for m in MEASURES.values() if {*m.shapes} & {*map(catalogue.shape, sets)}]
         raise NotApplicable(
             f"{', '.join(repr(m.name) for m in rows)} needs {kinds}, which is not what {shapes} "
-            f"has; measures that fit: {', '.join(every)}."
+            f"has; measures that fit: {', '.join(names)}."
         )
     used = {id(thing) for pair in pairs for thing in pair}
     matched = {d.name for _, d in pairs}

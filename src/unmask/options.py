@@ -13,15 +13,15 @@ from unmask.support.registry import unknown
 
 DTYPES = ("float32", "tf32", "float64", "bfloat16", "float16")
 POOLS: Mapping[str, str] = {
-    "cls": "the [CLS] token's state (BERT's stands first, XLNet's last)",
+    "cls": "the [CLS] token's state (the first token in BERT, the last in XLNet)",
     "last": "the last token's state",
     "mean": "the mean over all tokens that are not special",
-    "mean-all": "the mean over all tokens, specials among them",
-    "first": "the first token's state, whatever it is",
+    "mean-all": "the mean over all tokens, including special tokens",
+    "first": "the first token's state, special or not",
     "word-mean": "the mean over the word's pieces",
     "word-first": "the word's first piece",
     "word-last": "the word's last piece",
-    "after-word": "the place behind the word's first piece",
+    "after-word": "the position after the word's first piece",
 }
 KEEP = ("tokens", "samples", "sentences")
 RANDOM = ("targets", "attributes")
@@ -53,8 +53,7 @@ class Resampling:
         _whole("splits", self.splits, 0)
         if not isinstance(self.level, int | float) or not 0 < self.level < 1:
             raise UnmaskError(
-                f"level is {self.level!r}; give the share of intervals that should hold the true "
-                "value, between 0 and 1, such as 0.95."
+                f"level is {self.level!r}; give a confidence level between 0 and 1, such as 0.95."
             )
 
     @property
@@ -84,15 +83,13 @@ class Threshold:
                 or not fewest < value < most
             ):
                 raise UnmaskError(
-                    f"{value!r} {name} cannot be what matters; give a number between {fewest} and "
-                    f"{most}."
+                    f"{value!r} {name} cannot be the smallest bias that matters; give a number "
+                    f"between {fewest} and {most}."
                 )
 
-    def of(self, compared: str) -> float:
-        """What matters, in the unit in which an estimate is kept: factors as a logarithm."""
-        if compared in ("odds", "factor"):
-            return math.log(self.times)
-        return self.points if compared == "preference" else self.d
+    def held(self) -> dict[str, float]:
+        """Its parts by unit, as estimates are held: factors as a logarithm."""
+        return {"points": self.points, "d": self.d, "times": math.log(self.times)}
 
 
 def amounts(text: str, what: str = "matters") -> dict[str, float]:
@@ -204,8 +201,8 @@ def option(default: Any, about: str, panel: str = "", **command: Any) -> Any:
     reference pages are generated from it. An option without a `panel` is not on the command line.
     `command` has the `type` and the `usual` value that it has there, where they are others.
     """
-    made = {"default_factory": default} if isinstance(default, type) else {"default": default}
-    return field(**made, metadata={"about": about, "panel": panel, **command})
+    defaults = {"default_factory": default} if isinstance(default, type) else {"default": default}
+    return field(**defaults, metadata={"about": about, "panel": panel, **command})
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +210,9 @@ class Options:
     """How to run: the keyword arguments of `unmask.run`, and the flags of `unmask run`."""
 
     seed: int = option(
-        0, "Seed of resampling, permutation and shuffling; one seed, the same numbers.", NUMBERS
+        0, "Seed for resampling, permutation and shuffling; makes runs reproducible.", NUMBERS
     )
-    level: float = option(0.95, "Level of the intervals, such as 0.95.", NUMBERS)
+    level: float = option(0.95, "Confidence level of the intervals, such as 0.95.", NUMBERS)
     dtype: str = option("float32", f"Precision of the model: {', '.join(DTYPES)}.", MODEL)
     device: str | None = option(
         None, "Where the model runs: cpu, cuda, cuda:1, or auto (all GPUs and the CPU).", MODEL
@@ -226,11 +223,11 @@ class Options:
     )
     address: str | None = option(None, "Ray address; default: start one locally.", MODEL)
     workers: int | None = option(
-        None, "Ray workers that hold a model; default: one for each GPU, or for two CPUs.", MODEL
+        None, "Ray workers per model; default: one for each GPU, or for every two CPUs.", MODEL
     )
     tokens: int | str = option(
         AUTO,
-        "Tokens in one forward pass: a number, or auto (what the device runs well).",
+        "Tokens in one forward pass: a number, or auto (chosen for the device).",
         MODEL,
         type=str,
     )
@@ -240,7 +237,7 @@ class Options:
         WORDS,
     )
     layer: int | None = option(
-        None, "Layer of word vectors: from the embeddings (0) or from the end (-1).", WORDS
+        None, "Layer of the word vectors: 0 is the embeddings, -1 the last layer.", WORDS
     )
     contexts: str | None = option(
         None, "Contexts of words: bare, templates, or a file or folder of sentences.", WORDS
@@ -251,7 +248,7 @@ class Options:
     splits: int = option(100_000, "Random splits of a permutation test; 0 for no test.")
     random: str = option(
         "targets",
-        "Words of a word test that count as a sample: targets, or attributes too.",
+        "Words of a word test treated as a random sample: targets, or attributes too.",
         NUMBERS,
     )
     matters: Threshold | str | float = option(
@@ -269,38 +266,34 @@ class Options:
     )
     until: str | float | None = option(
         None,
-        "Ask items in random order and stop early: decided (the verdict is clear), or a number "
-        "(the interval reaches at most so many points to each side).",
+        "Query items in random order and stop early: decided (when the verdict is clear), or a "
+        "number (when the interval is at most that many points to each side).",
         ITEMS,
         type=str | None,
     )
     limit: int | None = option(
         None,
-        "Use at most N items of each sentence set, evenly spread, drawn by the seed; the set's "
-        "name says so.",
+        "Use at most N items of each sentence set, evenly spread and drawn by the seed; the set's "
+        "name shows the limit.",
         ITEMS,
     )
     encoding: str | None = option(
-        None, "Encoding of your own file, where it is not UTF-8 or marked UTF-16.", ITEMS
+        None, "Encoding of your own file, if it is not UTF-8 or UTF-16 with a BOM.", ITEMS
     )
     cluster: str | None = option(
         None,
-        "none: items of your own file are independent; default: its column 'cluster', else items "
-        "that change the same words belong together.",
+        "none: treat items of your own file as independent; default: its column 'cluster', or "
+        "else items that change the same words form a cluster.",
         ITEMS,
     )
     keep: tuple[str, ...] = option(
-        (), f"What results keep besides items, in `Result.kept`: {', '.join(KEEP)}."
+        (), f"What results keep besides items, in `Result.artifacts`: {', '.join(KEEP)}."
     )
-    recheck: bool = option(
-        True, "With a reduced dtype, decide close items again in float32.", MODEL
-    )
+    recheck: bool = option(True, "With a reduced dtype, recompute close items in float32.", MODEL)
     fast: bool = option(
-        True, "Use the fast paths; without them each pass is a plain call of the network.", MODEL
+        True, "Use the fast paths; without them, each pass is a plain call of the network.", MODEL
     )
-    cache: bool = option(
-        False, "Cache the model's answers, and reuse those cached.", MODEL, usual=True
-    )
+    cache: bool = option(False, "Cache model outputs and reuse cached ones.", MODEL, usual=True)
     store: Any = option(None, "An open answer cache to use, for programs that hold one.")
     plans: Any = option(None, "Plans that models with one tokenizer share, for programs.")
     progress: Callable[[str, int, int], None] = option(
@@ -324,18 +317,18 @@ class Options:
         if self.workers is not None:
             _whole("workers", self.workers, 1)
         if self.engine == "local" and (self.address is not None or self.workers is not None):
-            raise UnmaskError("address and workers are of a Ray cluster; give engine ray too.")
+            raise UnmaskError("address and workers need a Ray cluster; also give engine ray.")
         for name in ("fast", "cache", "recheck", "exclude_flagged"):
             if not isinstance(getattr(self, name), bool):
                 raise UnmaskError(f"{name} is {getattr(self, name)!r}; give True or False.")
         if self.engine == "ray" and not self.fast:
             raise UnmaskError(
-                "workers of a Ray cluster use the fast paths; leave out --no-fast, or --engine ray."
+                "Ray workers always use the fast paths; leave out --no-fast, or --engine ray."
             )
         if self.engine == "ray" and (self.load is not None or self.device == AUTO):
             raise UnmaskError(
-                "a worker of a Ray cluster holds a whole model as it is; leave out load and device "
-                "auto, or engine ray."
+                "a Ray worker holds a whole, unquantised model; leave out load and device auto, or "
+                "engine ray."
             )
         if self.limit is not None:
             _whole("limit", self.limit, 1)
@@ -373,14 +366,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 def takes_options(function: F) -> F:
     """Give a function of `**options` the fields of `Options` as its keyword arguments."""
     signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    params = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
         inspect.Parameter(
             f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type
         )
         for f in fields(Options)
     ]
-    function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+    function.__signature__ = signature.replace(parameters=[*params, *more])  # type: ignore[attr-defined]
     return function
 
 

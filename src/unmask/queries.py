@@ -134,11 +134,11 @@ def ranges(starts: Ints, counts: Ints) -> Ints:
 
 def sums(values: NDArray[Any], counts: Ints) -> Any:
     """The sums of neighbouring values, as many as each count says; 0 for none."""
-    out = np.zeros(len(counts), np.asarray(values).dtype)
-    some = counts > 0
-    if some.any():
-        out[some] = np.add.reduceat(values, (np.cumsum(counts) - counts)[some])
-    return out
+    totals = np.zeros(len(counts), np.asarray(values).dtype)
+    positives = counts > 0
+    if positives.any():
+        totals[positives] = np.add.reduceat(values, (np.cumsum(counts) - counts)[positives])
+    return totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +177,14 @@ class Readings:
         return self.sum(values) / np.where(size > 0, size, np.nan)
 
 
-def readings(out: Floats, rows: int) -> Readings:
+def readings(answers: Floats, rows: int) -> Readings:
     """Answers [3, questions] as readings; those that are not numbers are refused."""
-    if not np.isfinite(out[0]).all():
+    if not np.isfinite(answers[0]).all():
         raise ModelError(
             "the model gives probabilities that are not numbers; its weights or its dtype "
             "are broken, try --dtype float32."
         )
-    return Readings(out[0], out[1].astype(bool), out[2], rows)
+    return Readings(answers[0], answers[1].astype(bool), answers[2], rows)
 
 
 def check_readings(readings: Readings, count: int) -> None:

@@ -297,7 +297,7 @@ class Verdict:
             raise ValueError(f"a verdict is one of {', '.join(VERDICTS)}; not {self.word!r}")
 
     @property
-    def found(self) -> bool:
+    def shows_bias(self) -> bool:
         """Whether a bias was found, in whichever direction."""
         return self.word in FOUND
 
@@ -355,7 +355,7 @@ class Fitness:
         return not self.reasons
 
 
-Compared: TypeAlias = Literal[
+ScaleName: TypeAlias = Literal[
     "preference", "factor", "odds", "log-odds", "association", "difference", "index"
 ]
 
@@ -379,7 +379,7 @@ class Result:
     """
 
     spec: Spec
-    compared: Compared
+    compared: ScaleName
     overall: Estimate
     by_category: Mapping[str, Estimate]
     extras: Mapping[str, Estimate]
@@ -391,7 +391,7 @@ class Result:
     notes: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, Any] = field(default_factory=dict)
     fitness: Fitness = field(default_factory=Fitness)
 
     @property
@@ -481,17 +481,17 @@ class Results(Sequence[Result]):
         data: Sequence[str] = (),
     ) -> "Results":
         """The results of some models, measures or data sets; a name that none has is an error."""
-        kept = list(self)
+        results = list(self)
         for name, given in (("model", models), ("measure", measures), ("data", data)):
             if not isinstance(given, str | Iterable):
                 raise DataError(f"{name}s are {given!r:.40}; give a list of names.")
             wanted = (given,) if isinstance(given, str) else tuple(given or ())
-            known = list(dict.fromkeys(str(getattr(r, name)) for r in self))
-            for one in wanted:
-                if one not in known:
-                    raise NameUnknown(unknown(name, one, known))
-            kept = [r for r in kept if not wanted or getattr(r, name) in wanted]
-        return Results(kept, self.notes, self.lost)
+            names = list(dict.fromkeys(str(getattr(r, name)) for r in self))
+            for value in wanted:
+                if value not in names:
+                    raise NameUnknown(unknown(name, value, names))
+            results = [r for r in results if not wanted or getattr(r, name) in wanted]
+        return Results(results, self.notes, self.lost)
 
     def _repr_html_(self) -> str:
         return str(_views().table_html(self))

@@ -23,7 +23,7 @@ def by_type(results):
 
 
 def named(results):
-    return {a.bias_type for a in by_type(results) if a.found}
+    return {a.bias_type for a in by_type(results) if a.shows_bias}
 
 
 def found(tmp_path, runs, bias=None):
@@ -42,7 +42,9 @@ def test_error_rates_over_two_hundred_models(tmp_path):
     """Seeds that the method was not made on; the overall verdict counts."""
     data = bundled_pairs()
     runs = [answers(simulated(data, tmp_path, seed)) for seed in range(1000, 1200)]
-    assert sum(any(a.found for a in run) for run in runs) <= 17  # 5 % are 10; .02 for more than 17
+    assert (
+        sum(any(a.shows_bias for a in run) for run in runs) <= 17
+    )  # 5 % are 10; .02 for more than 17
     planted = found(tmp_path, range(1000, 1100), {"gender": 1.2})
     assert sum("gender" in names for names in planted) >= 95
     assert sum(names == {"gender"} for names in planted) >= 88
@@ -200,7 +202,7 @@ def test_tests_in_opposite_directions_are_reported(tmp_path):
     odds = replace(odds, spec=replace(odds.spec, model=pairs[0].model))
     odds = replace(odds, provenance={**odds.provenance, "model": {"kind": "masked"}})
     gender = next(a for a in by_type(Results([*pairs, odds])) if a.bias_type == "gender")
-    assert gender.found
+    assert gender.shows_bias
     assert len(gender.tested) == 2
     assert "opposite directions" in gender.contradiction
     assert "opposite directions" in answer_words.sentence([gender])

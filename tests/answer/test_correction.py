@@ -8,8 +8,8 @@ import unmask
 from unmask.answer.answer import OVERALL, answers, judged
 from unmask.answer.verdict import p_value, undecided
 from unmask.data import catalogue
+from unmask.flow.estimates import preferences
 from unmask.flow.items import sentence_rows
-from unmask.flow.results import preferences
 from unmask.options import Resampling, Spec, Threshold
 from unmask.types import Coverage, Result
 
@@ -63,7 +63,7 @@ def test_an_unbiased_model_is_rarely_called_biased(pairs):
     alarms, runs = 0, 60
     for _ in range(runs):
         rows = [result(pairs, f"x{k}", v) for k, v in enumerate(fair(rng, pairs))]
-        alarms += any(a.found for a in answers(rows))
+        alarms += any(a.shows_bias for a in answers(rows))
     assert alarms <= 8  # 5 % of 60 is 3; more than 8 has probability .003
 
 
@@ -75,7 +75,7 @@ def test_what_is_there_is_found_and_named(pairs):
     for _ in range(20):
         leads = [v + 2.0 * about for v in fair(rng, pairs, likes=1.0)]
         rows = [result(pairs, f"x{k}", v) for k, v in enumerate(leads)]
-        biased = {a.bias_type for a in answers(rows) if a.found} - {OVERALL}
+        biased = {a.bias_type for a in answers(rows) if a.shows_bias} - {OVERALL}
         named += "gender" in biased
         others += bool(biased - {"gender"})
     assert named >= 17
@@ -138,7 +138,7 @@ def test_the_verdict_is_about_the_stereotype_where_there_are_groups(pairs):
     found = result(data, "x", leads)
     assert found.overall.low > 50
     assert found.extras["adjusted"].value == pytest.approx(50, abs=6)
-    assert not answers([found])[0].found
+    assert not answers([found])[0].shows_bias
     assert found.extras["word_preference"].value > 90
     assert answers([found])[0].published == found.overall
 

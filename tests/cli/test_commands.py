@@ -102,7 +102,7 @@ def test_the_shells_completion_is_there():
 
 
 def test_list_data_knows_every_name_that_run_takes():
-    for name in [*catalogue.known(), "bundled-pairs:shuffled", "stereoset:unrelated"]:
+    for name in [*catalogue.names(), "bundled-pairs:shuffled", "stereoset:unrelated"]:
         with redirect_stdout(StringIO()):
             assert invoke("list", "data", name)[0] == 0, name
     assert invoke("list", "data", "bundled-pairs:shufled")[0] == 2

@@ -21,7 +21,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [((), "is kept, and the same command goes on"), (("--no-cache",), "nothing")]
+    ("more", "said"), [((), "cached; run the same command to resume"), (("--no-cache",), "nothing")]
 )
 def test_what_is_interrupted_says_truly_what_is_kept(here, more, said):
     call = [sys.executable, "-m", "unmask", "run", *more, "-o", "r"]
@@ -52,5 +52,5 @@ def test_a_termination_leaves_no_empty_folder(here):
     made.terminate()
     err = made.communicate()[1].decode()
     assert made.returncode in STOPPED
-    assert "nothing is kept" in err
+    assert "nothing is cached" in err
     assert not (here / "r").exists()

@@ -7,7 +7,7 @@ import pytest
 import unmask
 from conftest import tiny
 from unmask.errors import ModelError
-from unmask.flow import planning
+from unmask.flow import slice_plans
 from unmask.flow.evaluate import evaluate
 from unmask.flow.loading import loaded
 from unmask.options import Options
@@ -42,8 +42,8 @@ def test_what_a_model_cannot_do_is_told_once_and_costs_no_other(tmp_path):
 
 def test_models_of_one_tokenizer_share_their_plans(monkeypatch):
     made = []
-    real = planning.plan
-    monkeypatch.setattr(planning, "plan", lambda *a: made.append(a[0].name) or real(*a))
+    real = slice_plans.plan
+    monkeypatch.setattr(slice_plans, "plan", lambda *a: made.append(a[0].name) or real(*a))
     first = tiny("bert")
     second = replace(first, name="second")
     other = tiny("roberta")

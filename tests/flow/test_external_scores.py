@@ -11,6 +11,7 @@ import transformers
 
 import unmask
 from conftest import invoke, tiny
+from unmask.answer import lab_status
 from unmask.data import catalogue
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
@@ -83,6 +84,36 @@ def test_samples_of_lm_evaluation_harness_are_read_as_they_are(here):
     assert (status, "no sentence in" in err) == (2, True)
     (here / "u.jsonl").write_text('{"doc": {"q": 1}, "filtered_resps": []}\n')
     assert invoke("score", "u.jsonl", "-d", "own.csv")[0] == 2
+
+
+def test_scores_that_the_authors_metric_wrote_are_read_unchanged(here):
+    PAIRS.to_csv("own.csv", index=False)
+    texts = PAIRS[["stereotype", "antistereotype"]].to_numpy().tolist()
+    scores = [(-10.5, -11.0), (-3.0, -2.0), (-1.0, -1.5)]
+    rows = [(*t, *s, 1, "stereo", "age") for t, s in zip(texts, scores, strict=True)]
+    columns = (
+        "sent_more sent_less sent_more_score sent_less_score score stereo_antistereo bias_type"
+    )
+    pd.DataFrame(rows, columns=columns.split()).to_csv("metric.csv")  # with its index, as there
+    assert invoke("score", "metric.csv", "-d", "own.csv", "-o", "r")[0] == 0
+    (found,) = load(here / "r")
+    assert found.overall.value == pytest.approx(200 / 3)
+    assert sorted(found.items.score) == sorted(v for pair in scores for v in pair)
+
+
+def test_a_named_measure_has_its_scale_and_its_lab_status(here):
+    """The scores of a run, brought back as a file, have the numbers of the run."""
+    (whole,) = unmask.run(measures=["cps"], data=["bundled-pairs"])
+    rows = whole.items.assign(id=whole.items["item"] + "/" + whole.items["label"])
+    rows[["id", "score"]].to_csv("cps.csv", index=False)
+    assert invoke("score", "cps.csv", "-d", "bundled-pairs", "-x", "cps", "-o", "r")[0] == 0
+    (found,) = load(here / "r")
+    assert (found.measure, lab_status.of_result(found).word) == ("cps", "validated")
+    assert found.overall.value == pytest.approx(whole.overall.value)
+    assert found.extras["margin"].p == pytest.approx(whole.extras["margin"].p)
+    rows.assign(score=-rows.score)[["id", "score"]].to_csv("losses.csv", index=False)
+    status, _, err = invoke("score", "losses.csv", "-d", "bundled-pairs", "-x", "cps")
+    assert (status, "turn the sign of losses" in err) == (2, True)
 
 
 def inspect_samples(choices):

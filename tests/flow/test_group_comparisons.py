@@ -130,5 +130,5 @@ def test_shapes_that_do_not_fit_are_refused_with_those_that_do():
 def test_plans_leave_out_what_no_rule_narrows_and_reliability_refuses_it(tmp_path):
     results = every("gpt2", tmp_path)
     assert set(needs(results, {"points": 3.0, "d": 0.2}).measure) == {"any"}
-    with pytest.raises(unmask.UnmaskError, match="'lmb' counts none"):
+    with pytest.raises(unmask.UnmaskError, match="'lmb' is not one"):
         reliability([tiny("gpt2")], Options(), measures=["lmb"])

@@ -1,4 +1,4 @@
-"""Tests of flow/plan_store and flow/planning: a plan is made once, and never used for another."""
+"""Tests of flow/plan_store and flow/slice_plans: plans are made once, for one purpose."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 import unmask
 from conftest import tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import plan_store, planning
+from unmask.flow import plan_store, slice_plans
 from unmask.measures import MEASURES
 from unmask.support import sealed_files
 from unmask.types import Dataset
@@ -33,14 +33,14 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def made(monkeypatch):
     """The plans that are made."""
-    names, real = [], planning.plan
-    monkeypatch.setattr(planning, "plan", lambda *a: names.append(a[1].name) or real(*a))
+    names, real = [], slice_plans.plan
+    monkeypatch.setattr(slice_plans, "plan", lambda *a: names.append(a[1].name) or real(*a))
     return names
 
 
 def measured(model, measures, data=FEW, **options):
     results = unmask.run([model], measures, [data], **{"cache": True, **options})
-    return [(r.overall, r.extras, r.coverage, r.settings, r.kept, r.items) for r in results]
+    return [(r.overall, r.extras, r.coverage, r.settings, r.artifacts, r.items) for r in results]
 
 
 def same(one, two):

@@ -63,7 +63,7 @@ def test_with_recheck_every_preference_is_float32s(monkeypatch):
         assert told["error"] > 0
         moved += told["flipped"]
         if one.measure == "aul":  # the tokens that are kept are those of the scores
-            means = three.kept["tokens"].groupby(["item", "label"]).logp.mean()
+            means = three.artifacts["tokens"].groupby(["item", "label"]).logp.mean()
             scores = three.items.set_index(["item", "label"]).score
             assert np.allclose(scores.loc[means.index], means, atol=1e-9)
     assert moved > 0  # else the test shows nothing

@@ -55,7 +55,7 @@ def test_kept_tokens_say_which_characters_were_read(measure):
     data = replace(whole, items=whole.items[:: 5 if "lpbs" in measure else 23])
     result = unmask.evaluate_specs([Spec(model, measure, data)], Options(keep=("tokens",)))[0]
     texts = {(i.id, label): t.string for i in data.items for label, t in i.texts.items()}
-    kept = result.kept["tokens"]
+    kept = result.artifacts["tokens"]
     own_row = measure != "lpbs@husse2022"  # it writes one mask for all pieces of a word
     assert ((kept.start >= 0) == own_row).all()
     for row in kept[kept.start >= 0].itertuples():

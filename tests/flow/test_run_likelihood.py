@@ -28,7 +28,7 @@ def test_slices_change_nothing(family, monkeypatch):
         assert np.allclose(one.items.score, two.items.score, atol=1e-5, equal_nan=True)
         assert one.items.drop(columns="score").equals(two.items.drop(columns="score"))
         assert one.settings["queries"] == two.settings["queries"]
-        assert len(two.kept["tokens"]) == two.items.tokens.sum()
+        assert len(two.artifacts["tokens"]) == two.items.tokens.sum()
         assert two.coverage == one.coverage
     done = [d for _, d, _ in told]
     assert done == sorted(done)

@@ -8,7 +8,7 @@ import torch
 
 from conftest import make_net, tiny
 from unmask.errors import ModelError
-from unmask.flow import prefetch, results, run_likelihood
+from unmask.flow import estimates, prefetch, run_likelihood
 from unmask.flow.evaluate import evaluate
 from unmask.flow.run_model import RunState
 from unmask.models.fast import paths
@@ -82,14 +82,14 @@ def next_asked(monkeypatch):
 def test_statistics_are_made_while_the_next_model_is_asked(
     folders, device, next_asked, monkeypatch
 ):
-    own, waited = results.result, []
+    own, waited = estimates.result, []
 
     def result(model, *more):
         if (name := Path(model.name).name) != "c":
             waited.append(next_asked["abc"["abc".index(name) + 1]].wait(30))
         return own(model, *more)
 
-    monkeypatch.setattr(results, "result", result)
+    monkeypatch.setattr(estimates, "result", result)
     made = [Path(r.model).name for r in found(folders)]
     assert made == [name for name in "abc" for _ in range(len(SETS) * len(MEASURES))]
     assert all(waited)
@@ -114,14 +114,14 @@ def test_the_next_model_is_asked_before_the_last_answers_of_this_one_are_there(
 
 
 def test_what_fails_late_is_told_of_its_own_model(folders, device, monkeypatch):
-    own = results.result
+    own = estimates.result
 
     def result(model, spec, *more):
         if Path(model.name).name == "a" and spec.measure.name == "pll":
             raise ModelError("it is gone")
         return own(model, spec, *more)
 
-    monkeypatch.setattr(results, "result", result)
+    monkeypatch.setattr(estimates, "result", result)
     failed = []
     rest = found(folders, lambda spec, error: failed.append((spec.model.name, str(error))))
     assert failed == [(folders[0], "it is gone")] * len(SETS)
@@ -155,7 +155,7 @@ def raised():
 
 
 def test_what_a_caller_raises_is_raised_and_blamed_on_no_one(folders, device, monkeypatch):
-    own, failed = results.result, []
+    own, failed = estimates.result, []
 
     def result(model, spec, *more):
         if Path(model.name).name == "a":
@@ -166,7 +166,7 @@ def test_what_a_caller_raises_is_raised_and_blamed_on_no_one(folders, device, mo
         failed.append(spec.model.name)
         raise error
 
-    monkeypatch.setattr(results, "result", result)
+    monkeypatch.setattr(estimates, "result", result)
     with pytest.raises(ModelError, match="it is gone"):
         found(folders, tell)
     assert failed == [folders[0]]

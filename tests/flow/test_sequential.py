@@ -37,7 +37,7 @@ def test_a_clear_case_stops_early_and_says_so(monkeypatch):
     assert whole.overall.value in (0, 100)
     early = unmask.run(model, ["ll"], lopsided(), until="decided")[0]
     assert early.overall.n < 60
-    assert early.verdicts[""].found
+    assert early.verdicts[""].shows_bias
     assert early.coverage.items == 60
     assert early.coverage.reasons == {"not asked: the verdict was clear": 60 - early.overall.n}
     assert early.settings["rows"] < whole.settings["rows"]
@@ -157,7 +157,7 @@ def test_every_look_keeps_its_tokens_and_the_notes_are_those_of_the_whole():
         unmask.run(model, ["aul"], ["bundled-pairs"], limit=60, keep=("tokens",), **more)[0]
         for more in ({}, {"until": 0.1})
     )
-    assert len(early.kept["tokens"]) == len(whole.kept["tokens"])
-    assert set(early.kept["tokens"]["item"]) == set(whole.kept["tokens"]["item"])
+    assert len(early.artifacts["tokens"]) == len(whole.artifacts["tokens"])
+    assert set(early.artifacts["tokens"]["item"]) == set(whole.artifacts["tokens"]["item"])
     assert early.accuracy.value == pytest.approx(whole.accuracy.value)
     assert {n for n in whole.notes if "Unfit" not in n} <= {*early.notes}

@@ -10,7 +10,7 @@ import pytest
 import unmask
 from conftest import invoke, tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.data.readers.harness import lm_eval_pairs
+from unmask.data.readers.harness import sentence_pairs
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import LIKELIHOOD, table
 from unmask.types import Dataset, Stimuli
@@ -56,7 +56,7 @@ def test_a_file_of_ties_is_refused_and_some_are_told(tmp_path):
 
 def test_losses_are_told(tmp_path):
     result, _ = scored(tmp_path, lambda k: 3.0, lambda k: 4.0 + k)
-    assert any("turn the sign of losses" in n for n in result.notes)
+    assert any("reverse the sign of losses" in n for n in result.notes)
 
 
 def test_probabilities_are_not_taken_for_losses(tmp_path):
@@ -139,7 +139,7 @@ def test_a_file_that_is_not_the_published_one_is_told(tmp_path, monkeypatch, sha
 @pytest.mark.parametrize("answer", [-12.5, "-12.5", [-12.5, False], ["-12.5", "False"]])
 def test_answers_of_a_harness_in_any_form(answer, tmp_path):
     row = {"doc": {"sent_more": "a", "sent_less": "b"}, "filtered_resps": [answer, answer]}
-    assert lm_eval_pairs([row], Path("x")) == {("a", "b"): [-12.5, -12.5]}
+    assert sentence_pairs([row], Path("x")) == {("a", "b"): [-12.5, -12.5]}
 
 
 def test_items_of_a_data_set_object_stay_as_they_are():

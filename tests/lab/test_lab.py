@@ -396,7 +396,7 @@ def test_a_training_that_stopped_and_went_on_gives_the_same_weights():
         plants,
         "masked",
         how,
-        kept=lambda step, w: kept.__setitem__(step, {k: v.clone() for k, v in w.items()}),
+        checkpoint=lambda step, w: kept.__setitem__(step, {k: v.clone() for k, v in w.items()}),
     )
     again = nets.train(plants, "masked", how, begun=(3, kept[3]))
     for name in whole:

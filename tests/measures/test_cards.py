@@ -66,31 +66,32 @@ PLAIN = {
     ),
     **dict.fromkeys(
         ("crr", "delta-p"),
-        "measures/test_survey_rows.py::test_ranks_and_gaps_of_each_token_hidden_alone",
+        "measures/test_literature_rows.py::test_ranks_and_gaps_of_each_token_hidden_alone",
     ),
-    "cbs": "measures/test_survey_rows.py::test_cbs_is_the_variance_over_names_of_the_log_quotient",
-    "cbs@ahn2021": "measures/test_survey_rows.py::"
+    "cbs": "measures/test_literature_rows.py::"
+    "test_cbs_is_the_variance_over_names_of_the_log_quotient",
+    "cbs@ahn2021": "measures/test_literature_rows.py::"
     "test_cbs_as_released_asks_every_piece_at_every_place",
     **dict.fromkeys(
         ("lmb", "lmb@barikeri2021"),
-        "measures/test_survey_rows.py::test_lmb_is_the_paired_t_of_perplexities",
+        "measures/test_literature_rows.py::test_lmb_is_the_paired_t_of_perplexities",
     ),
     **dict.fromkeys(
         ("gest", "gest@pikuliak2024"),
-        "measures/test_survey_rows.py::test_gest_is_the_gap_between_the_stereotypes_of_two_groups",
+        "measures/test_literature_rows.py::test_gest_is_the_gap_between_the_stereotypes_of_two_groups",
     ),
     **dict.fromkeys(
         ("disco", "disco@delobelle2022"),
-        "measures/test_survey_rows.py::test_disco_counts_the_fills_that_go_with_a_group",
+        "measures/test_literature_rows.py::test_disco_counts_the_fills_that_go_with_a_group",
     ),
-    "likelihood-bias": "measures/test_survey_rows.py::"
+    "likelihood-bias": "measures/test_literature_rows.py::"
     "test_likelihood_bias_is_the_share_of_pairs_that_a_rank_test_tells_apart",
-    "unqover": "measures/test_survey_rows.py::test_unqover_by_its_formulas",
-    "co-occurrence": "measures/test_survey_rows.py::"
+    "unqover": "measures/test_literature_rows.py::test_unqover_by_its_formulas",
+    "co-occurrence": "measures/test_literature_rows.py::"
     "test_co_occurrence_is_the_mean_log_odds_of_words_behind_a_prompt",
     **dict.fromkeys(
         ("mbe", "mbe@kaneko2022"),
-        "measures/test_survey_rows.py::test_mbe_weighs_pairs_of_two_lists_by_their_vectors",
+        "measures/test_literature_rows.py::test_mbe_weighs_pairs_of_two_lists_by_their_vectors",
     ),
     **dict.fromkeys(
         ("rnd", "ripa", "mac", "ect", "same"),

@@ -83,7 +83,7 @@ def test_a_category_in_which_most_is_declined_is_not_measured():
     result = measured(rule)
     assert "gender" not in result.by_category
     assert result.extras["declined:gender"].value == pytest.approx(90)
-    assert any("Not measured, since most replies choose nothing: gender" in n for n in result.notes)
+    assert any("Not measured, because most replies decline: gender" in n for n in result.notes)
 
 
 def test_a_refusal_gap_between_groups_is_a_finding():

@@ -158,4 +158,4 @@ def test_a_file_that_breaks_on_the_way_costs_the_kept_answers_alone(tmp_path, mo
     assert store.count() == 0
     store.put([(b"l" * 16, b"v")])
     store.close()
-    assert any("not kept from here on" in line for line in store.said)
+    assert any("not kept from here on" in line for line in store.messages)

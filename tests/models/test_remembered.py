@@ -12,7 +12,7 @@ from conftest import tiny
 from unmask.flow.loading import kind, loaded
 from unmask.models import remembered as remembering
 from unmask.models.answer_cache import salt
-from unmask.models.remembered import RememberedModel, known, remembered
+from unmask.models.remembered import RememberedModel, facts_of, remembered
 from unmask.models.transformers.model import TransformerModel
 from unmask.options import Options
 from unmask.support import sealed_files
@@ -113,7 +113,7 @@ def test_a_changed_file_is_another_model(folder, name):
     path.write_bytes(content)
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     remembering._digest_of.cache_clear()  # which a process of its own would not have
-    assert known(str(folder)) is None
+    assert facts_of(str(folder)) is None
 
 
 def test_damaged_facts_are_not_used(folder):
@@ -122,10 +122,10 @@ def test_damaged_facts_are_not_used(folder):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
     path.write_bytes(content)
-    assert known(str(folder)) is None
+    assert facts_of(str(folder)) is None
     assert kind(str(folder)) == "masked"
     assert not isinstance(loaded(str(folder), KEPT), RememberedModel)
-    assert known(str(folder)) is not None  # and are written anew
+    assert facts_of(str(folder)) is not None  # and are written anew
 
 
 def test_other_code_or_another_machine_remembers_nothing(folder, monkeypatch):
@@ -135,15 +135,15 @@ def test_other_code_or_another_machine_remembers_nothing(folder, monkeypatch):
             owner = sealed_files if name == "code_digest" else remembering.platform
             patch.setattr(owner, name, lambda: "another")
             remembering._digest_of.cache_clear()
-            assert known(str(folder)) is None
+            assert facts_of(str(folder)) is None
     remembering._digest_of.cache_clear()
-    assert known(str(folder)) is not None
+    assert facts_of(str(folder)) is not None
 
 
 def test_a_folder_that_lost_its_tokenizer_is_looked_at_anew(folder):
     loaded(str(folder), KEPT)
     shutil.rmtree(folder)
-    assert known(str(folder)) is None
+    assert facts_of(str(folder)) is None
     with pytest.raises(unmask.ModelError, match="there is no model folder"):
         loaded(str(folder), KEPT)
 

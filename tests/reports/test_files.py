@@ -57,7 +57,7 @@ def test_a_stopped_run_and_a_full_disk_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "run", stopped)
     status, _, err = invoke("run", "-x", "aul", "-o", tmp_path / "o")
     assert status == 130
-    assert "the same command goes on" in " ".join(err.split())
+    assert "run the same command to resume" in " ".join(err.split())
 
     def full(part):
         raise OSError(28, "No space left on device")

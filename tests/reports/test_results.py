@@ -62,15 +62,15 @@ def test_the_former_form_is_still_read(made, tmp_path):
 
 
 BROKEN = {
-    "cut": (lambda t: t[: len(t) // 2], "not a whole JSON file"),
-    "empty": (lambda t: "", "not a whole JSON file"),
+    "cut": (lambda t: t[: len(t) // 2], "not a complete JSON file"),
+    "empty": (lambda t: "", "not a complete JSON file"),
     "a list": (lambda t: "[]", "no list of results"),
-    "null": (lambda t: '{"results": [null], "schema": 2, "notes": []}', "not of the form"),
+    "null": (lambda t: '{"results": [null], "schema": 2, "notes": []}', "not match the results"),
     "no field": (lambda t: t.replace('"compared"', '"compard"', 1), "at results/0"),
-    "a word": (lambda t: t.replace('"n": ', '"n": "x", "m": ', 1), "not of the form"),
+    "a word": (lambda t: t.replace('"n": ', '"n": "x", "m": ', 1), "not match the results"),
     "later": (lambda t: t.replace('"schema": 3', '"schema": 99'), "reads 1 to 3"),
-    "former": (lambda t: '{"results": [{"model": "m"}]}', "not of the form"),
-    "fewer": (lambda t: t[: t.rindex(',\n  {\n   "spec"')] + "\n ]\n}", "does not hold the items"),
+    "former": (lambda t: '{"results": [{"model": "m"}]}', "not match the results"),
+    "fewer": (lambda t: t[: t.rindex(',\n  {\n   "spec"')] + "\n ]\n}", "not contain the items"),
 }
 
 
@@ -88,7 +88,7 @@ def test_items_of_another_run_are_noticed(made, tmp_path):
     unmask.save(made, tmp_path / "a")
     unmask.save(made[:1], tmp_path / "b")
     (tmp_path / "a" / "items.parquet").write_bytes((tmp_path / "b" / "items.parquet").read_bytes())
-    with pytest.raises(unmask.DataError, match="a run was stopped while it wrote"):
+    with pytest.raises(unmask.DataError, match="a run was interrupted while writing"):
         unmask.load(tmp_path / "a")
     (tmp_path / "a" / "items.parquet").unlink()
     with pytest.raises(unmask.DataError, match="holds no items"):

@@ -111,7 +111,7 @@ def test_pooling_follows_what_the_pairs_have_in_common():
     rng, model = np.random.default_rng(3), Crossed.of(design)
     alike = model.preference(2.0 * model.sign + rng.normal(size=len(model.sign)))
     apart = model.preference(drawn(rng, design, pair=5.0, cell=0.0))
-    assert alike.kept.max() < 0.6 < 0.95 < apart.kept.min()
+    assert alike.unit_weight.max() < 0.6 < 0.95 < apart.unit_weight.min()
     assert alike.size == pytest.approx(2.0, abs=0.3)
 
 

@@ -85,7 +85,7 @@ def test_icat_by_hand():
 def test_a_category_of_dropped_ties_costs_no_other():
     import pandas as pd
 
-    from unmask.flow.results import preferences
+    from unmask.flow.estimates import preferences
     from unmask.options import Resampling
 
     rows = [

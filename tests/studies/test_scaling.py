@@ -98,7 +98,7 @@ def test_families_from_a_file_and_the_command(tmp_path):
     with pytest.raises(DataError, match="in no family"):
         scaling(runs(lambda k: 0.0), {"other": "x"})
     file.write_text("families = 3")
-    with pytest.raises(DataError, match="does not say families"):
+    with pytest.raises(DataError, match="does not define families"):
         read_families(file)
     folder = tmp_path / "r"
     unmask.save(unmask.run("bundled", "cps", "bundled-pairs", limit=30), folder)

@@ -51,7 +51,7 @@ def test_the_other_way_round_the_signs_turn(tmp_path):
 def test_few_runs_show_no_change_and_the_page_says_why(tmp_path):
     found = trend(series(tmp_path, [0, 0, 0, 2, 2, 2]))
     assert found.changes == ()
-    assert "With fewer than 8 runs none can be." in " ".join(sentences(found))
+    assert "At least 8 runs are needed to show a change." in " ".join(sentences(found))
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_the_command_writes_a_page(tmp_path):
     assert status == 0
     assert "Gender rose from step 3 to step 4" in " ".join(shown.split())
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "Changes that are real" in page
+    assert "Significant changes" in page
     assert (tmp_path / "out" / "changes.csv").is_file()
     assert invoke("trend", folders[0])[0] == 2
     assert study(trend(runs)).figures[0].numbers.changed.sum() >= 1

@@ -50,7 +50,7 @@ from unmask.types import FOUND, VERDICTS, Estimate, Result, Verdict
 OVERALL = "overall"  # in the place of a bias type, for all pairs of a run
 EXAMPLES = 2  # items that show a finding
 MOST_ADDED = 10_000  # words that somebody may be asked to add
-ABILITY = "no more items: the model must first show what it knows"
+ABILITY = "more items will not help: the model first has to pass the positive control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Answer:
         return self.main.trust
 
     @property
-    def found(self) -> bool:
+    def shows_bias(self) -> bool:
         """Whether a bias was found, in whichever direction."""
         return self.verdict in FOUND
 
@@ -176,7 +176,7 @@ class Answer:
         if self.opposed:
             return self.opposed
         incapable = self.needed == ABILITY
-        return self.why if incapable or self.main.estimate.excludes_ideal != self.found else ""
+        return self.why if incapable or self.main.estimate.excludes_ideal != self.shows_bias else ""
 
     @property
     def agree(self) -> int:
@@ -243,8 +243,8 @@ class _Same:
     def __hash__(self) -> int:
         return id(self.result)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.result is self.result
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, _Same) and value.result is self.result
 
 
 @lru_cache(maxsize=4)
@@ -262,7 +262,7 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     whole = _whole(results)
     overall = [t for t in [_pairs_test(_most_trusted(whole), OVERALL)] if t is not None]
     tests = {name: _tests(evidence, name) for name, evidence in counting.items()}
-    flat = [t for some in tests.values() for t in some]
+    flat = [t for family in tests.values() for t in family]
     # One bias type that has all pairs of the run is the overall test.
     alone = len(flat) == 1 and bool(overall) and _same_pairs(flat[0], overall[0])
     distinct = [] if alone else flat
@@ -273,21 +273,22 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     if overall:
         overall = [replace(overall[0], p=1.0 if first is None else first)]
     by_type_tests = {
-        name: [replace(t, p=corrected.get(id(t), 1.0 if first is None else first)) for t in some]
-        for name, some in tests.items()
+        name: [replace(t, p=corrected.get(id(t), 1.0 if first is None else first)) for t in family]
+        for name, family in tests.items()
     }
-    out = [
+    entries = [
         _answer(model, name, counting[name], by_type[name], by_type_tests[name], count)
         for name in counting
     ]
-    out.sort(key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.main)))
+    entries.sort(key=lambda a: (VERDICTS.index(a.verdict), -_relative(a.main)))
     if whole:
-        out.insert(0, _answer(model, OVERALL, _most_trusted(whole), whole, overall, count))
+        entries.insert(0, _answer(model, OVERALL, _most_trusted(whole), whole, overall, count))
     failed, why = failed_controls(results), unproven(results)
     if why:
-        return [_unless_shown(a, why) for a in out]
+        return [_unless_shown(a, why) for a in entries]
     return [
-        _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY) for a in out
+        _unless_shown(a, failed.get((a.bias_type, a.main.result.measure), ""), ABILITY)
+        for a in entries
     ]
 
 
@@ -302,8 +303,8 @@ def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
         for category, e in r.by_category.items():
             if e.p is None or e.p > 2 * (1 - e.level) or e.value <= (e.ideal or 0.0):
                 failed[bias_types.of_category(category, r.data), r.measure] = (
-                    "the positive control fails: the model does not know what the groups' words "
-                    f"mean ({scale_of(r).with_interval(e)})"
+                    "the positive control fails: the model does not know the meaning of the "
+                    f"groups' words ({scale_of(r).with_interval(e)})"
                 )
     return failed
 
@@ -337,10 +338,10 @@ def _whole(results: Sequence[Result]) -> list[Evidence]:
     ]
 
 
-def _same_pairs(one: Test, two: Test) -> bool:
+def _same_pairs(first: Test, second: Test) -> bool:
     """Whether two tests are of the same pairs."""
-    sides = [{(e.result.spec.key, e.estimate.n) for e in t.evidence} for t in (one, two)]
-    return sides[0] == sides[1] and one.estimate.n == two.estimate.n
+    sides = [{(e.result.spec.key, e.estimate.n) for e in t.evidence} for t in (first, second)]
+    return sides[0] == sides[1] and first.estimate.n == second.estimate.n
 
 
 def _tests(evidence: Sequence[Evidence], bias_type: str) -> list[Test]:
@@ -454,7 +455,7 @@ def _answer(
     model: str,
     bias_type: str,
     counting: Sequence[Evidence],
-    known: Sequence[Evidence],
+    evidence: Sequence[Evidence],
     tests: Sequence[Test],
     count: int,
 ) -> Answer:
@@ -476,7 +477,7 @@ def _answer(
         main.scale.strength(main.bias),
         judged_[id(main)],
         tuple(judged_[id(e)] for e in ordered),
-        tuple(e for e in known if id(e.result) not in chosen),
+        tuple(e for e in evidence if id(e.result) not in chosen),
         tuple(judged_[id(min(t.evidence, key=_precedence))] for t in tests),
         None if first is None else first.p,
         count,

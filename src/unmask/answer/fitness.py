@@ -32,18 +32,18 @@ NETWORKS = ("masked", "causal", "permutation")
 
 def assessed(results: Sequence[Result]) -> list[Result]:
     """The results with their fitness; unfit ones lose their verdicts, and a note says why."""
-    known = [_fitness(r) for r in results]
+    fitnesses = [_fitness(r) for r in results]
     by_model: dict[str, list[Fitness]] = {}
-    for result, fitness in zip(results, known, strict=True):
+    for result, fitness in zip(results, fitnesses, strict=True):
         if result.verdicts and _shows_ability(result):
             by_model.setdefault(result.model, []).append(fitness)
-    out = []
-    for result, fitness in zip(results, known, strict=True):
+    new_results = []
+    for result, fitness in zip(results, fitnesses, strict=True):
         others = [] if _shows_ability(result) else by_model.get(result.model, [])
         if fitness.fit and others and not any(f.fit for f in others):
             fitness = replace(fitness, reasons=others[0].reasons)
-        out.append(_marked(result, fitness))
-    return out
+        new_results.append(_marked(result, fitness))
+    return new_results
 
 
 def unproven_models(results: Sequence[Result], words: bool = False) -> dict[str, str]:
@@ -62,7 +62,7 @@ def unproven(results: Sequence[Result]) -> str:
     kinds = {str((r.provenance.get("model") or {}).get("kind", "")) for r in results}
     if not kinds & {*NETWORKS} or any(_shows_ability(r) and r.fitness.fit for r in results):
         return ""
-    return "no result shows that the model predicts words at all; add cps or pll (causal: ll)"
+    return "no result shows that the model can predict words; add cps or pll (causal: ll)"
 
 
 def _shows_ability(result: Result) -> bool:
@@ -116,8 +116,8 @@ def _fitness(result: Result) -> Fitness:
     place = result.extras.get("by_place")
     if place is not None and place.value > MOST_BY_PLACE:
         reasons.append(
-            f"the order of the options decides {place.value:.0f} % of the choices, so that what is "
-            "said in them hardly counts"
+            f"the order of the options decides {place.value:.0f} % of the choices, so their "
+            "content hardly matters"
         )
     scored = 100 * coverage.scored / max(coverage.asked, 1)
     if scored < LEAST_SCORED:

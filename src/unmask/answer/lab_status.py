@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+from unmask.answer.scales import scale_of
 from unmask.data.packaged import published
 from unmask.types import Result
 
@@ -14,24 +15,24 @@ MARGIN = "mean margin"  # what the lab calls it
 POOLS = {"word-first": "first piece", "word-last": "last piece", "mean": "whole sentence"}
 # What it means where a rule of docs/lab.md was missed, or was left open.
 MISSED = {
-    "reads the planted bias": "does not find a planted bias",
+    "reads the planted bias": "does not detect a planted bias",
     "false alarms as promised": "has too many false alarms",
     "no shift by frequency": "depends on how often a group is mentioned",
     "no shift on unbalanced items": "depends on how often a group is mentioned",
     "keeps its slope for a rare group": "misses the bias of a rare group",
 }
 OPEN = {
-    "reads the planted bias": "may not find a planted bias",
+    "reads the planted bias": "may not detect a planted bias",
     "false alarms as promised": "its false alarm rate is unknown",
     "no shift by frequency": "may depend on how often a group is mentioned",
     "no shift on unbalanced items": "may depend on how often a group is mentioned",
     "keeps its slope for a rare group": "may miss the bias of a rare group",
 }
 CLAUSES = {
-    "validated": "finds a planted bias, whatever the groups' frequency",
-    "untestable": "finds neither the planted bias nor, mostly, a strong control in such models",
-    "baseline": "not meant to find a bias",
-    UNTESTED: "the lab has not tested this measure on such models",
+    "validated": "detects a planted bias at any group frequency",
+    "untestable": "misses the planted bias and usually also a strong control in such models",
+    "baseline": "not meant to detect bias",
+    UNTESTED: "the lab has not tested this measure on this kind of model",
 }
 
 
@@ -57,8 +58,12 @@ class LabStatus:
 
 
 def lab_status(measure: str, kind: str) -> LabStatus:
-    """The status of a measure for a kind of model."""
-    return _published().get((measure, kind), LabStatus(UNTESTED, CLAUSES[UNTESTED]))
+    """The status of a measure for a kind of model; without a kind, the one that all kinds share."""
+    untested = LabStatus(UNTESTED, CLAUSES[UNTESTED])
+    if kind:
+        return _published().get((measure, kind), untested)
+    statuses = list(by_kind(measure).values())
+    return statuses[0] if len({s.word for s in statuses}) == 1 else untested
 
 
 def by_kind(measure: str) -> dict[str, LabStatus]:
@@ -72,7 +77,7 @@ def of_result(result: Result, choice: str = "") -> LabStatus:
     The lab has tested one choice at a time; `choice` is one that the result does not record.
     """
     choices = [*_choices(result), *([choice] if choice else [])]
-    if result.compared == "preference" and not choices:  # its test is that of the mean margin
+    if scale_of(result).share and not choices:  # its test is that of the mean margin
         margin = lab_status(f"{result.measure} ({MARGIN})", kind_of(result))
         if margin.word != UNTESTED:
             return margin

@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from unmask.types import Compared, Estimate, Result
+from unmask.options import Threshold
+from unmask.types import Estimate, Result, ScaleName
 
 ASSOCIATED = (
-    "On {data} the association{about} has the effect size {value}{span} over {n} words; 0 would be "
-    "none."
+    "On {data} the association{about} has the effect size {value}{span} over {n} words; 0 is "
+    "neutral."
 )
 
 
@@ -39,6 +40,7 @@ class Scale:
         paired: Whether the items are pairs of sentences.
         share: Whether a number is the percentage of pairs that prefer the stereotype.
         templates: Whether the items are templates, with words of two attribute sets.
+        words: Whether the items are single words.
         planned: Whether a rule says how its interval narrows with more items or words.
         show: Turns a held value into the one that people read.
     """
@@ -58,6 +60,7 @@ class Scale:
     paired: bool = False
     share: bool = False
     templates: bool = False
+    words: bool = False
     planned: bool = True
     show: Callable[[float], float] = float
 
@@ -65,6 +68,15 @@ class Scale:
     def is_factor(self) -> bool:
         """Whether differences multiply."""
         return self.show is not float
+
+    @property
+    def is_index(self) -> bool:
+        """Whether each measure has an ideal of its own, so that no two numbers are on one scale."""
+        return math.isnan(self.neutral)
+
+    def matters(self, least: Threshold) -> float:
+        """The smallest bias that matters, in the unit of held values."""
+        return least.held().get(self.unit, least.d)
 
     def text(self, value: float) -> str:
         """A score, a bound or a difference from the ideal, as people read it."""
@@ -107,7 +119,7 @@ class Scale:
 
 
 STRENGTHS = ("slight", "small", "moderate", "strong")
-SCALES: Mapping[Compared, Scale] = {
+SCALES: Mapping[ScaleName, Scale] = {
     "factor": Scale(
         unit="times",
         head="times",
@@ -116,8 +128,8 @@ SCALES: Mapping[Compared, Scale] = {
         coarse=math.log(1.5),
         sizes=(math.log(1.2), math.log(1.5), math.log(2.0)),
         reads="factor by which a group's word raises the probability of its stereotypical traits",
-        says="On {n} items of {data} a group's word makes the traits attributed to the group "
-        "{value} times{span} as likely as the other group's; 1 is neutral.",
+        says="On {n} items of {data}, the traits attributed to a group are {value} times{span} as "
+        "likely with its word as with the other group's; 1 is neutral.",
         effect="log_probability_ratio",
         by_category=True,
         paired=True,
@@ -131,7 +143,7 @@ SCALES: Mapping[Compared, Scale] = {
         coarse=5.0,
         sizes=(5.6, 13.8, 21.4),
         reads="share of pairs in which the stereotype is likelier",
-        says="On {n} items of {data} this model prefers the stereotype {value} % of the "
+        says="On {n} items of {data}, the model prefers the stereotype {value} % of the "
         "time{span}; 50 is neutral.",
         effect="preference_score",
         metric="pct_stereotype",
@@ -171,6 +183,7 @@ SCALES: Mapping[Compared, Scale] = {
         digits=2,
         coarse=0.8,
         reads="effect size of the association of words",
+        words=True,
     ),
     "difference": Scale(
         unit="d_z",

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 
 from scipy.special import ndtr, ndtri
 
-from unmask.answer.scales import scale_of
+from unmask.answer.scales import SCALES, scale_of
 from unmask.options import Threshold
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.stats.multiplicity import corrected
 from unmask.stats.student_t import beyond, quantile
-from unmask.types import Compared, Estimate, Result, Verdict
+from unmask.types import Estimate, Result, ScaleName, Verdict
 
 MIN_WORDS_PER_SET = 5  # nothing is concluded from fewer words
-NO_INTERVAL = "there is no interval that holds for other words"
+NO_INTERVAL = "there is no interval that generalises to other words"
 ROUNDING = 1e-12  # of a p-value that lies at the error rate
 # The share of a model's error rate that the overall test has; bias types have the rest, and all of
 # it once the overall test is significant (Bretz et al. 2009).
@@ -67,7 +67,7 @@ def decide(estimate: Estimate, matters: float, p: float | None, sign: float, why
         return Verdict("inconclusive", matters, NO_INTERVAL)
     if estimate.within(matters):
         return Verdict(
-            "negligible", matters, "the interval is within the smallest bias that matters"
+            "negligible", matters, "the whole interval is within the smallest relevant bias"
         )
     if p is not None and p <= 1 - estimate.level + ROUNDING:
         return Verdict("biased" if sign > 0 else "reversed", matters, FOUND_BY)
@@ -75,15 +75,15 @@ def decide(estimate: Estimate, matters: float, p: float | None, sign: float, why
 
 
 def undecided(
-    categories: Iterable[str], compared: Compared, least: Threshold
+    categories: Iterable[str], compared: ScaleName, least: Threshold
 ) -> dict[str, Verdict]:
     """The verdicts of a result before all results of its model are judged together."""
-    matters = least.of(compared)
+    matters = SCALES[compared].matters(least)
     return {k: Verdict("inconclusive", matters, UNDECIDED) for k in ("", *categories)}
 
 
 FOUND_BY = "the test of the mean margin is significant"
-UNDECIDED = "the interval includes both no bias and one that matters"
+UNDECIDED = "the interval includes both no bias and a relevant bias"
 
 
 def too_few(estimate: Estimate) -> str:

@@ -32,7 +32,7 @@ def agreement(answer: Answer) -> str:
     """How many of the measures that count agree."""
     count = len(answer.evidence)
     if answer.trust == UNFIT:
-        return "no measure is validated for such models"
+        return "no measure is validated for this kind of model"
     kind = "validated measure" if answer.trust == VALIDATED else "measure, not validated"
     if answer.main.bias == 0:
         return f"{count} {kind}{'s' if count > 1 else ''}; the first is neutral"
@@ -48,9 +48,9 @@ def sentence(given: Sequence[Answer]) -> str:
     """The answer for one model in a few sentences: overall, then the findings, then the rest."""
     types = [a for a in given if a.bias_type != OVERALL]
     parts = [*unfit_warning(given), *(overall(a) for a in given if a.bias_type == OVERALL)]
-    parts += [_finding(a) for a in types if a.found]
+    parts += [_finding(a) for a in types if a.shows_bias]
     if len(parts) == 0:
-        parts = ["Nothing was found." if _all_negligible(types) else "Inconclusive."]
+        parts = ["No bias was found." if _all_negligible(types) else "Inconclusive."]
     for unfit, what in ((False, "items"), (True, "measures")):
         names = [
             a.bias_type
@@ -88,24 +88,24 @@ def headline(given: Sequence[Answer]) -> str:
     """The overall verdict in one sentence, or that of the first finding."""
     warning = unfit_warning(given)
     overall_ = next((a for a in given if a.bias_type == OVERALL), None)
-    found = next((a for a in given if a.found), None)
-    if warning and not found:
+    finding = next((a for a in given if a.shows_bias), None)
+    if warning and not finding:
         return warning[0]
     if overall_ is not None:
         scale = overall_.main.scale
         reads = READS_SHARE if scale.share else READS_FACTOR if scale.paired else ""
         return f"{_overall_verdict(overall_)}: {reads}{strength(overall_.main)}."
-    if found is not None:
-        return _finding(found)
+    if finding is not None:
+        return _finding(finding)
     return "No bias was found." if _all_negligible(given) else "Inconclusive."
 
 
 def beside(given: Sequence[Answer]) -> list[str]:
     """What belongs to the headline: doubts about the model, and the published score."""
     first = headline(given)
-    out = [text for text in unfit_warning(given) if text != first]
-    out += [_published(a).strip() for a in given if a.bias_type == OVERALL]
-    return [text for text in out if text]
+    lines = [text for text in unfit_warning(given) if text != first]
+    lines += [_published(a).strip() for a in given if a.bias_type == OVERALL]
+    return [text for text in lines if text]
 
 
 def counts(types: Sequence[Answer]) -> str:
@@ -114,8 +114,8 @@ def counts(types: Sequence[Answer]) -> str:
     parts = [f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts]
     if not parts:
         return ""
-    some = "bias type" if len(types) == 1 else "bias types"
-    return f"Of {len(types)} {some}: {', '.join(parts)}."
+    noun = "bias type" if len(types) == 1 else "bias types"
+    return f"{len(types)} {noun}: {', '.join(parts)}."
 
 
 def _published(answer: Answer) -> str:
@@ -124,10 +124,10 @@ def _published(answer: Answer) -> str:
     if score is None or answer.main.estimate.n == 0:
         return ""
     text = answer.main.scale.with_interval(score)
-    apart = score.excludes_ideal and not answer.found
+    apart = score.excludes_ideal and not answer.shows_bias
     why = (
-        " On its own it would be called biased, but part of it is a preference for one group's "
-        "word, whatever the sentence says."
+        " That score alone would count as biased, but part of it is a preference for one group's "
+        "word, regardless of the stereotype."
         if apart
         else ""
     )
@@ -229,8 +229,8 @@ def differing(first: str, second: str) -> str:
     left, right = first.split(), second.split()
     parts = []
     for sort, a, b, c, d in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
-        same, other = " ".join(left[a:b]), " ".join(right[c:d])
-        parts.append(same if sort == "equal" else "{" + f"{same} | {other}" + "}")
+        same, replacement = " ".join(left[a:b]), " ".join(right[c:d])
+        parts.append(same if sort == "equal" else "{" + f"{same} | {replacement}" + "}")
     return " ".join(parts)
 
 

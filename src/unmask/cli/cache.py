@@ -19,7 +19,7 @@ else:
 
 console = made_console()
 app = typer.Typer(
-    help="What is kept for later runs: answers of models, facts about them, plans.",
+    help="The cache for later runs: model outputs, model metadata and plans.",
     no_args_is_help=True,
 )
 MEGABYTE = 1e6
@@ -27,7 +27,7 @@ MEGABYTE = 1e6
 
 @app.command()
 def info() -> None:
-    """Where the cache is, how many rows it keeps, and how large it may grow."""
+    """Show the cache's location, number of rows, size and size limit."""
     path = paths.cache_folder() / answers.FILE_NAME
     count = size = 0
     if path.exists():
@@ -45,6 +45,6 @@ def info() -> None:
 
 @app.command()
 def clear() -> None:
-    """Delete all cached answers, model facts and plans; later runs recompute them."""
+    """Delete all cached outputs, model metadata and plans; later runs recompute them."""
     size = answers.clear() + sum(sealed.removed(name) for name in sealed.KEPT)
     console.print(f"{size / MEGABYTE:.1f} MB removed")

@@ -16,6 +16,6 @@ console = made_console()
 
 
 def cite(folder: Folder) -> None:
-    """Print the BibTeX entries of what was run."""
+    """Print BibTeX entries for the measures and data of a run."""
     text = references.cited(results.load(folder))
     console.print(text, markup=False, highlight=False, soft_wrap=True)

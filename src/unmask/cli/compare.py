@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from unmask import options
+    from unmask.answer import scales
     from unmask.cli import terminal
     from unmask.reports import difference_words, files, results
     from unmask.studies import compare as comparison
@@ -25,6 +26,7 @@ else:
     json = lazy("json")
     difference_words = lazy("unmask.reports.difference_words")
     options = lazy("unmask.options")
+    scales = lazy("unmask.answer.scales")
     terminal = lazy("unmask.cli.terminal")
     files = lazy("unmask.reports.files")
     results = lazy("unmask.reports.results")
@@ -39,10 +41,10 @@ def compare(
     folders: shared.Folders,
     margin: Annotated[
         str | None,
-        typer.Option(help="Test equivalence within this margin: points, d, or both: 3,0.2d."),
+        typer.Option(help="Test equivalence within this margin in points, d or both, as 3,0.2d."),
     ] = None,
-    top: Annotated[int, typer.Option(help="How many items that changed side to show.")] = 5,
-    out: Annotated[
+    top: Annotated[int, typer.Option(help="How many changed items to show.")] = 5,
+    output: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder for a page and CSV files.")
     ] = None,
     force: shared.Force = False,
@@ -50,8 +52,8 @@ def compare(
     fail_on: Annotated[
         str | None,
         typer.Option(
-            help="Exit with 1 if anything is different, or if a later run is worse (shown to be "
-            "further from fair about some bias type); for rules with margins see 'gate'."
+            help="Exit with 1 if anything is 'different', or if a later run is 'worse' (shown to "
+            "be further from fair for any bias type). For rules with margins, use 'gate'."
         ),
     ] = None,
     **chosen: Any,
@@ -67,8 +69,8 @@ def compare(
     bias_types = pages.by_bias_type(loaded, resampling)
     if len(loaded.models) > pages.MODELS_BY_BIAS_TYPE and not in_json:
         console.print(
-            f"By bias type at most {pages.MODELS_BY_BIAS_TYPE} models are compared; here are "
-            f"{len(loaded.models)}: overall scores only.",
+            f"Only overall scores are compared: comparison by bias type takes at most "
+            f"{pages.MODELS_BY_BIAS_TYPE} models, and {len(loaded.models)} were given.",
             style="yellow",
         )
     if in_json:
@@ -76,11 +78,11 @@ def compare(
     else:
         terminal.print_differences(console, frame, bias_types)
         terminal.print_comparison(console, frame, changed, top)
-    if out is not None:
-        with files.target(out, out, force=force):
-            files.put_csv(out / "comparison.csv", frame)
-            files.put_csv(out / "changed.csv", changed)
-            path = pages.write(pages.of_comparison(loaded, frame, bias_types), out)
+    if output is not None:
+        with files.target(output, output, force=force):
+            files.put_csv(output / "comparison.csv", frame)
+            files.put_csv(output / "changed.csv", changed)
+            path = pages.write(pages.of_comparison(loaded, frame, bias_types), output)
         if not in_json:
             console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)
     if fail_on is not None and _fails(fail_on, frame, bias_types):
@@ -101,7 +103,7 @@ def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Odds as odds, and their difference as a factor; the rest as it is."""
     shown = frame.drop(columns=["bias", "both_sure"], errors="ignore").copy()
     if "compared" in shown:
-        odds = shown.compared.isin(("odds", "factor"))
+        odds = shown.compared.map(lambda c: scales.SCALES[c].is_factor).astype(bool)
         for name in ("a", "b", "difference", "low", "high"):
             shown.loc[odds, name] = shown.loc[odds, name].map(math.exp)
     return shown
@@ -112,8 +114,8 @@ def _fails(fail_on: str, frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> b
     level = 1 - frame.level.iloc[0]
     if fail_on == "worse" and bias_types.empty:
         raise UnmaskError(
-            "--fail-on worse needs a bias type that the runs share, and at most "
-            f"{pages.MODELS_BY_BIAS_TYPE} of them; run the same data on both."
+            "--fail-on worse needs at least one bias type that all runs share, and at most "
+            f"{pages.MODELS_BY_BIAS_TYPE} runs; use the same data for all of them."
         )
     if fail_on == "worse":
         return bool(bias_types.verdict.isin(difference_words.WORSE).any())

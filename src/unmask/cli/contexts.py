@@ -39,22 +39,22 @@ def contexts_build(
             "--corpus", help="Files or patterns: text or JSON lines, plain or zst, gz, bz2, xz."
         ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the store.")],
+    output: Annotated[Path, typer.Option("-o", "--out", help="Folder of the store.")],
     stimuli: Annotated[
-        str, typer.Option("--stimuli", help="Word tests or groups, with commas.")
+        str, typer.Option("--stimuli", help="Word tests or groups, separated by commas.")
     ] = "weat,husse2022",
     keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
     window: Annotated[
-        int | None, typer.Option(help="Words on each side; without, the whole sentence.")
+        int | None, typer.Option(help="Words on each side; default: the whole sentence.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     max_size: Annotated[
         float, typer.Option(help="Gigabytes that one corpus file may unpack to, at most.")
     ] = 1024,
-    seed: Annotated[int, typer.Option(help="Key of the hash that samples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling hash.")] = 0,
 ) -> None:
-    """Corpus to natural contexts: a uniform sample of sentences for each stimulus."""
+    """Sample natural contexts from a corpus, uniformly for each stimulus."""
 
     for name, value in (("keep", keep), ("workers", workers), ("window", window)):
         if value is not None and value < 1:
@@ -65,17 +65,17 @@ def contexts_build(
         raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
     tests = catalogue.word_sets(split([stimuli]))
     paths = harvest.expand(corpus)
-    files.make_folder(out)
+    files.make_folder(output)
     plan = harvest.plan_for(tests, keep=keep, seed=seed, most=int(max_size * GIGABYTE))
     with terminal.bytes_progress(console) as progress:
         report = store.build(
-            paths, plan, out, words=window, workers=workers, engine=engine, progress=progress
+            paths, plan, output, words=window, workers=workers, engine=engine, progress=progress
         )
     for line in report.broken:
-        errors.print(f"[yellow]unmask: {escape(line)}; what was read is kept[/]")
+        errors.print(f"[yellow]unmask: {escape(line)}; the part that was read is used[/]")
     console.print(
         f"{report.sentences} sentences for {report.stimuli} of {len(plan.stimuli)} stimuli from "
-        f"{report.files} files: [bold]{escape(str(out))}[/]"
+        f"{report.files} files: [bold]{escape(str(output))}[/]"
     )
 
 
@@ -83,7 +83,7 @@ def contexts_build(
 def contexts_info(
     folder: Annotated[Path, typer.Argument(help="Folder of a store.")],
 ) -> None:
-    """How many contexts each stimulus has, and which fall short."""
+    """Show how many contexts each stimulus has, and which have too few."""
 
     counts = store.counts(folder)
     for name, count in sorted(counts.items()):
@@ -98,9 +98,9 @@ def contexts_info(
 @app.command("merge")
 def contexts_merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of stores.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the union's store.")],
+    output: Annotated[Path, typer.Option("-o", "--out", help="Folder of the union's store.")],
     keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
 ) -> None:
-    """The sample of the union of several stores."""
+    """Merge several stores into a uniform sample of their union."""
 
-    store.merge(folders, out, keep)
+    store.merge(folders, output, keep)

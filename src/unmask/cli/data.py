@@ -43,21 +43,21 @@ else:
 
 console = made_console()
 app = typer.Typer(
-    help="Data sets by name, and files of your own: list, fetch, check, begin one.",
+    help="List and fetch named data sets; create and check your own files.",
     no_args_is_help=True,
 )
 
 
 @app.command("list")
 def data_list() -> None:
-    """All data sets."""
+    """List all data sets."""
 
     listings.data_sets(console, None)
 
 
 @app.command("fetch")
 def data_fetch(names: Annotated[list[str], typer.Argument(help="Data sets.")]) -> None:
-    """Fetch, verify and cache data sets; shows licence and citation."""
+    """Fetch, verify and cache data sets; show licence and citation."""
 
     for card in catalogue.cards(names):
         with terminal.bytes_progress(console) as progress:
@@ -71,7 +71,7 @@ def data_fetch(names: Annotated[list[str], typer.Argument(help="Data sets.")]) -
 def data_verify(
     names: Annotated[list[str] | None, typer.Argument(help="Data sets; all by default.")] = None,
 ) -> None:
-    """Check local files against their pinned checksums; names each that differs, exit 1."""
+    """Check local files against their pinned checksums; exit with 1 if any differs."""
 
     bad = 0
     for card in catalogue.cards(names):
@@ -90,10 +90,10 @@ def check_file(
         str, typer.Argument(help="Your file (CSV, TSV, JSON lines, parquet), or a data set's name.")
     ],
     model: Annotated[
-        str | None, typer.Option("-m", "--model", help="Also ask this model which swaps are odd.")
+        str | None, typer.Option("-m", "--model", help="Also use this model to find odd swaps.")
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(help="Write a repaired CSV file, with what was derived.")
+        Path | None, typer.Option(help="Write a repaired CSV file, with derived columns.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on any problem.")] = False,
     in_json: InJson = False,
@@ -103,7 +103,7 @@ def check_file(
     if write is not None and write.exists():
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
     if write is not None and write.suffix != ".csv":
-        raise UnmaskError(f"--write {str(write)!r}: a CSV file is written; end its name in .csv.")
+        raise UnmaskError(f"--write {str(write)!r} is not a CSV file; give a name ending in .csv.")
     checked = _checked(file, chosen["encoding"])
     if model is not None:
         data = checked.data
@@ -118,11 +118,11 @@ def check_file(
     if write is not None:
         repaired = pd.DataFrame(file_check.repaired(checked))
         if repaired.empty:
-            raise UnmaskError("no row is left to write: in each both sentences are the same.")
+            raise UnmaskError("no rows left to write: every pair has two identical sentences.")
         files.put(write, repaired.to_csv(index=False))  # sentences as they are, whatever they are
         if not in_json:
-            kept = f"{len(repaired)} of {len(checked.rows)} rows"
-            console.print(f"Repaired: [bold]{escape(str(write))}[/] ({kept})", soft_wrap=True)
+            row_count = f"{len(repaired)} of {len(checked.rows)} rows"
+            console.print(f"Repaired: [bold]{escape(str(write))}[/] ({row_count})", soft_wrap=True)
     if strict and any(f.state == "problem" for f in checked.findings):
         raise typer.Exit(1)
 
@@ -135,7 +135,7 @@ def _checked(name: str, encoding: str | None) -> "file_check.Checked":
         raise UnmaskError(f"{name!r} is not a file; 'unmask data template' writes one.")
     (given, *_) = catalogue.resolve(name)
     if not isinstance(given, types.Dataset) or given.shape not in types.LABELS:
-        raise UnmaskError(f"{name!r} holds no pairs; give a data set of pairs, or a file.")
+        raise UnmaskError(f"{name!r} contains no pairs; give a data set of pairs, or a file.")
     return file_check.check_set(given)
 
 
@@ -143,13 +143,13 @@ def _checked(name: str, encoding: str | None) -> "file_check.Checked":
 def template(
     file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("my-pairs.csv"),
 ) -> None:
-    """Write a file of pairs to begin with: the right columns, examples, and what to do."""
+    """Write a starter file of pairs, with the right columns, examples and instructions."""
     if file.exists():
         raise UnmaskError(f"{str(file)!r} already exists; give another name.")
     files.put_csv(file, pd.DataFrame(starter.ROWS, columns=list(starter.HEADS)))
-    console.print(f"A file to begin with: [bold]{escape(str(file))}[/]", soft_wrap=True)
+    console.print(f"Starter file: [bold]{escape(str(file))}[/]", soft_wrap=True)
     console.print(
-        "Put your pairs in place of the examples, then: "
+        "Replace the examples with your pairs, then run: "
         f"unmask data check {escape(str(file))}, and unmask run -d {escape(str(file))}",
         soft_wrap=True,
         highlight=False,
@@ -158,7 +158,7 @@ def template(
 
 @app.command("path")
 def data_path(name: Annotated[str, typer.Argument(help="A data set.")]) -> None:
-    """Where the file of a data set is."""
+    """Print the path of a data set's file."""
 
     path, _ = fetch.locate(catalogue.card(name))
     console.print(str(path), soft_wrap=True, highlight=False)
@@ -167,7 +167,7 @@ def data_path(name: Annotated[str, typer.Argument(help="A data set.")]) -> None:
 @app.command("frequencies")
 def data_frequencies(
     corpus: Annotated[list[str], typer.Option("--corpus", help="Files or patterns.")],
-    out: CsvOut = None,
+    output: CsvOut = None,
     join: Annotated[
         Path | None,
         typer.Option(
@@ -194,5 +194,5 @@ def data_frequencies(
                 "of a likelihood measure."
             )
     terminal.print_frame(console, shown)
-    if out is not None:
-        frame.to_csv(out, index=False)
+    if output is not None:
+        frame.to_csv(output, index=False)

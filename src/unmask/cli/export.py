@@ -33,26 +33,26 @@ def export(
     in_csv: Annotated[
         bool, typer.Option("--csv", help="One row for each estimate, for R and Stata.")
     ] = False,
-    out: Annotated[
+    output: Annotated[
         Path | None, typer.Option("-o", "--out", help="File; default: standard output.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Export results in the format of another tool."""
     if lm_eval and form not in ("", "lm-eval"):
-        raise UnmaskError(f"--lm-eval and --format {form} were given; give one of them.")
+        raise UnmaskError(f"--lm-eval and --format {form} are both given; give only one.")
     if in_csv and (lm_eval or form not in ("", "csv")):
-        raise UnmaskError("--csv and another format were given; give one of them.")
+        raise UnmaskError("--csv and another format are both given; give only one.")
     form = "lm-eval" if lm_eval else "csv" if in_csv else form
     if not form:
         raise UnmaskError(f"no format was given; give --format {', '.join(formats.FORMATS)}.")
     if form not in formats.FORMATS:
         raise UnmaskError(unknown("format", form, formats.FORMATS))
     text = formats.FORMATS[form](results.gather(folders))
-    if out is None:
+    if output is None:
         print(text)
         return
-    if out.exists() and not force:
-        raise UnmaskError(f"{str(out)!r} already exists; name another file, or give --force.")
-    files.put(out, text)
-    console.print(f"Written: [bold]{escape(str(out))}[/]", soft_wrap=True)
+    if output.exists() and not force:
+        raise UnmaskError(f"{str(output)!r} already exists; name another file, or give --force.")
+    files.put(output, text)
+    console.print(f"Written: [bold]{escape(str(output))}[/]", soft_wrap=True)

@@ -29,7 +29,7 @@ Rules = Annotated[
 Baseline = Annotated[
     Path | None, typer.Option(help="Fail if this model is more biased than these results.")
 ]
-JUnit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit's XML here.")]
+JUnit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML here.")]
 Summary = Annotated[
     Path | None,
     typer.Option(help="Also append Markdown to this file, such as a pipeline's summary."),
@@ -78,4 +78,4 @@ def show(decided: "check.Gate") -> None:
 
 def _counts_as(outcome: "decide.Outcome") -> str:
     counts = outcome.counts_as
-    return "" if counts == outcome.state else f"\nBy its rule this counts as {counts}."
+    return "" if counts == outcome.state else f"\nThe rule counts this as {counts}."

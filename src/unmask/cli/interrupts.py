@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 from unmask.errors import UnmaskError
 
-ANSWERS_KEPT = "what the model has answered is kept, and the same command goes on"
-NOTHING_KEPT = "nothing is kept, since --no-cache was given"
-MODELS_KEPT = "models that were trained and scored are kept, and the same command goes on"
-SERVER_NOT_KEPT = "answers of a server are not kept: the same command asks it again"
-GPU_NOT_KEPT = "answers of a GPU are not kept: the same command begins again"
+ANSWERS_KEPT = "model outputs are cached; run the same command to resume"
+NOTHING_KEPT = "nothing is cached, because --no-cache was given"
+MODELS_KEPT = "trained and scored models are saved; run the same command to resume"
+SERVER_NOT_KEPT = "server outputs are not cached; the same command requests them again"
+GPU_NOT_KEPT = "GPU outputs are not cached; the same command starts again"
 
 
 def on_termination() -> Any:

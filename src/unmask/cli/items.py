@@ -36,8 +36,8 @@ def items(
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Show the top items of each category.")
     ] = False,
-    top: Annotated[int, typer.Option(help="How many items to show, the most influential.")] = 5,
-    out: shared.CsvOut = None,
+    top: Annotated[int, typer.Option(help="How many of the most influential items to show.")] = 5,
+    output: shared.CsvOut = None,
 ) -> None:
     """Show the items that drive each score, with their sentences."""
     if top < 1:
@@ -48,10 +48,10 @@ def items(
     if category and all(f.empty for _, f in frames):
         names = sorted({str(c) for r in loaded for c in r.items.category})
         raise UnmaskError(unknown("category", category, names))
-    if out is not None:
+    if output is not None:
         parts = [f.assign(model=r.model, measure=r.measure, data=r.data) for r, f in frames]
-        files.put_csv(out, pandas.concat(parts, ignore_index=True))
-        console.print(f"Items: [bold]{escape(str(out))}[/]", soft_wrap=True)
+        files.put_csv(output, pandas.concat(parts, ignore_index=True))
+        console.print(f"Items: [bold]{escape(str(output))}[/]", soft_wrap=True)
         return
     for result, frame in frames:
         title = escape(f"{result.title}, {result.model}")

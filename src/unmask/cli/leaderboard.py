@@ -28,14 +28,14 @@ console = made_console()
 
 def leaderboard(
     folders: Folders,
-    out: CsvOut = None,
+    output: CsvOut = None,
     html: Annotated[
-        Path | None, typer.Option(help="Also write a page, sortable, in one file.")
+        Path | None, typer.Option(help="Also write a sortable page to this file.")
     ] = None,
     force: Force = False,
     show: Open = False,
 ) -> None:
-    """Rank models on the measures and data that all of them have, the least biased first."""
+    """Rank models on the measures and data that they share, the least biased first."""
     if html is not None and html.is_file() and not force:
         raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
     board = boards.leaderboard(results.gather(folders))
@@ -44,13 +44,13 @@ def leaderboard(
     for line in boards.unranked(board):
         console.print(escape(line), style="yellow", highlight=False)
     note = (
-        "rank to rank_high: the ranks that a model may have; indistinguishable models share one. "
-        "distance: from the ideal, in units of the smallest relevant bias, less noise. "
-        "biased: verdicts."
+        "rank to rank_high: possible ranks; indistinguishable models share one. distance: from "
+        "the ideal, in units of the smallest relevant bias, corrected for noise. biased: number "
+        "of biased verdicts."
     )
     console.print(note, style="dim", soft_wrap=True)
-    if out is not None:
-        files.put_csv(out, board)
+    if output is not None:
+        files.put_csv(output, board)
     if html is not None:
         files.put(html, boards.board_page(board))
         console.print(f"Page: [bold]{escape(str(html))}[/]", soft_wrap=True)

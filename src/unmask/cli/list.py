@@ -18,9 +18,9 @@ console = made_console()
 
 def list_(
     what: Annotated[str, typer.Argument(help="measures, data or models")],
-    name: Annotated[str | None, typer.Argument(help="Show the whole card of this one.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show the full card of this entry.")] = None,
     by_lab: Annotated[
-        bool, typer.Option("--by-lab", help="Measures: their status in the lab, best first.")
+        bool, typer.Option("--by-lab", help="Sort measures by lab status, best first.")
     ] = False,
 ) -> None:
     """List measures, data or models; with a name, show its card."""

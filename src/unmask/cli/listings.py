@@ -41,7 +41,7 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
     """The facts of a measure."""
     facts = [
         ("measure", row.name),
-        ("asks", row.about),
+        ("question", row.about),
         ("formula", row.formula),
         ("ideal", f"{_ideal(row):g}"),
         ("criticism", row.criticism),
@@ -61,8 +61,8 @@ def _ideal(row: Measure) -> float:
 def _line(row: Measure, by_lab: bool) -> str:
     """What a measure asks; before it, where that is asked for, its status in the lab."""
     about = row.deviation or row.about
-    known = [f"{s.short} ({kind})" for kind, s in by_kind(row.name).items()]
-    return f"{', '.join(known) or UNTESTED}. {about}" if by_lab else about
+    statuses = [f"{s.short} ({kind})" for kind, s in by_kind(row.name).items()]
+    return f"{', '.join(statuses) or UNTESTED}. {about}" if by_lab else about
 
 
 def _print_sources(console: Console, text: str) -> None:
@@ -133,10 +133,10 @@ def _stimuli_card(console: Console, test: Stimuli) -> None:
 def models(console: Console, name: str | None) -> None:
     """Models known by name; any other name is looked for on the hub."""
     offered = {n: f"of the package {ENTRY_POINTS.package(n)}" for n in ENTRY_POINTS}
-    known = Registry("model", {**KNOWN, **offered}.items())
-    print_lines(console, list(known.items()) if name is None else [(name, known[name])])
+    registry = Registry("model", {**KNOWN, **offered}.items())
+    print_lines(console, list(registry.items()) if name is None else [(name, registry[name])])
     if name is None:
-        console.print("Any other name is a folder, a GGUF file or a model of the hub.", style="dim")
+        console.print("Other names are folders, GGUF files or models on the hub.", style="dim")
 
 
 VIEWS: Mapping[str, Callable[..., None]] = Registry(

@@ -22,6 +22,6 @@ def log(
     to: Annotated[str, typer.Option(help="mlflow or wandb.")],
     project: Annotated[str, typer.Option(help="The experiment or project there.")] = "unmask",
 ) -> None:
-    """Log results to an experiment tracker: an MLflow run, a Weights & Biases table."""
+    """Log results to MLflow or Weights & Biases."""
     send = tracking.TRACKERS[to]
     console.print(escape(send(list(results.load(folder)), folder, project)), soft_wrap=True)

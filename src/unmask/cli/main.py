@@ -53,8 +53,8 @@ for command in (
 app.command(name="list")(list_)
 STOPPED = 130  # the exit status of a command that was interrupted
 NO_MEMORY = (
-    "there is not enough memory; give the process more (about 2 GB and the model), lower --tokens, "
-    "or take a smaller model."
+    "not enough memory; give the process more (about 2 GB plus the model), lower --tokens, or use "
+    "a smaller model."
 )
 
 
@@ -111,9 +111,9 @@ def _said(message: object, category: type[Warning], *_: object, **__: object) ->
         Console(stderr=True).print(escape(f"unmask: {message}"), style="yellow", soft_wrap=True)
 
 
-def _complain(said: str, status: int = 2) -> None:
+def _complain(message: str, status: int = 2) -> None:
     """One sentence on stderr, on one line, and the exit status."""
-    line = one_line(" ".join(said.split()))
+    line = one_line(" ".join(message.split()))
     try:
         Console(stderr=True).print(f"[bold red]unmask:[/] {escape(line)}", soft_wrap=True)
     except MemoryError:
@@ -130,7 +130,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def about(
     shown: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Measure social bias in language models, and say how far each number can be trusted."""

@@ -33,10 +33,10 @@ def takes(*names: str) -> Callable[[C], C]:
 
     def decorate(command: C) -> C:
         signature = inspect.signature(command)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        params = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         flags = [_flag(f) for f in fields(Options) if f.name in names]
         command.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *flags)]
+            parameters=[p.replace(kind=p.KEYWORD_ONLY) for p in (*params, *flags)]
         )
         command.__annotations__ = {
             **{k: v for k, v in command.__annotations__.items() if k != "chosen"},
@@ -75,7 +75,7 @@ def measure_names() -> list[str]:
 def data_names() -> list[str]:
     """All data sets, word tests and groups of them, and files at hand."""
     files = (str(p) for p in Path().glob("*") if p.suffix in (".csv", ".tsv", ".jsonl", ".parquet"))
-    return [*catalogue.known(), *sorted(files)]
+    return [*catalogue.names(), *sorted(files)]
 
 
 def model_names() -> list[str]:
@@ -89,8 +89,8 @@ Models = Annotated[
         "-m",
         "--model",
         "--models",
-        help="Hub name, name@revision, folder, GGUF or vectors file, ELMo's two files, address of "
-        "a server, or 'bundled'; commas.",
+        help="Hub name, name@revision, folder, GGUF or vectors file, ELMo's two files, server "
+        "address, or 'bundled'. Separate several with commas.",
         rich_help_panel=WHAT,
         autocompletion=_completing(model_names),
     ),
@@ -100,7 +100,7 @@ Measures = Annotated[
     typer.Option(
         "-x",
         "--measure",
-        help="Measures, with commas.",
+        help="Measures, separated by commas.",
         rich_help_panel=WHAT,
         autocompletion=_completing(measure_names),
     ),
@@ -110,7 +110,7 @@ Data = Annotated[
     typer.Option(
         "-d",
         "--data",
-        help="Data sets, groups or CSV files; commas.",
+        help="Data sets, groups or CSV files, separated by commas.",
         rich_help_panel=WHAT,
         autocompletion=_completing(data_names),
     ),
@@ -137,7 +137,7 @@ ByCategory = Annotated[
 Scale = Annotated[
     str | None,
     typer.Option(
-        help="What tables show, where there is a choice: share, d or odds (times).",
+        help="Scale of the tables, where available: share, d or odds (times).",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -176,5 +176,5 @@ def split(values: Sequence[str] | None, default: Sequence[str] = ()) -> list[str
     """Values given one by one or with commas."""
     names = [v.strip() for value in values or default for v in value.split(",") if v.strip()]
     if values and not names:
-        raise UnmaskError(f"{values[0]!r} names nothing; give a name, or leave the option out.")
+        raise UnmaskError(f"{values[0]!r} contains no name; give one, or leave the option out.")
     return names

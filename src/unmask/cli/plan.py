@@ -32,19 +32,19 @@ console = made_console()
 @takes("level")
 def plan(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders that 'unmask run' wrote, of such data.")
+        list[Path] | None, typer.Argument(help="Results folders of pilot runs on such data.")
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("-d", "--data", help="Instead of a run: what a data set can find."),
+        typer.Option("-d", "--data", help="Plan for a data set by name, without a pilot run."),
     ] = None,
     detect: Annotated[
-        str, typer.Option(help="Effects to be found: points, d, a factor, such as 5,0.5d,1.2x.")
+        str, typer.Option(help="Effects to detect, in points, d or as a factor: 5,0.5d,1.2x.")
     ] = "5,0.5d,1.2x",
-    power: Annotated[float, typer.Option(help="Probability of finding it.")] = 0.8,
+    power: Annotated[float, typer.Option(help="Probability of detecting the effect.")] = 0.8,
     **chosen: Any,
 ) -> None:
-    """How many items, clusters and words does a study need?"""
+    """Estimate how many items, clusters and words a study needs."""
     options.Resampling(**chosen)
     if data is not None:
         _print_expected(data, power, chosen["level"])
@@ -64,13 +64,13 @@ def _print_expected(name: str, power: float, level: float) -> None:
     """What the pairs of a data set find with this power, as words and templates usually vary."""
     for given in catalogue.resolve(name):
         if not isinstance(given, types.Dataset) or given.shape not in types.LABELS:
-            raise UnmaskError(f"{name!r} holds no pairs; give a data set of pairs.")
+            raise UnmaskError(f"{name!r} contains no pairs; give a data set of pairs.")
         frame = design.expected_power(given, power=power, level=level)
         head = f"Smallest bias that {given.name} detects with power {power:g}, by bias type"
         console.print(f"\n[bold]{escape(head)}[/]")
         terminal.print_frame(console, frame.round(2))
     console.print(
-        "points: percentage points from 50. times: the factor of a measure that asks for the "
-        "trait. After a run, 'unmask plan FOLDER' says it for that model.",
+        "points: percentage points from 50. times: the factor for measures of traits (trait). "
+        "After a run, 'unmask plan FOLDER' estimates both for that model.",
         highlight=False,
     )

@@ -30,20 +30,20 @@ console = shared.made_console()
 def reliability(
     given: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MODEL", help="Models, or checkpoints of one."),
+        typer.Argument(metavar="MODEL", help="Models, or checkpoints of one model."),
     ] = None,
     model: shared.Models = None,
     measure: shared.Measures = None,
     data: Annotated[
         str, typer.Option("-d", "--data", help="A set of sentence pairs.")
     ] = "bundled-pairs",
-    out: shared.Out = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     **chosen: Any,
 ) -> None:
-    """Can the score be relied on: over items, measures, other wordings, layers, checkpoints?"""
+    """Test how reliable the score is over items, measures, wordings, layers and checkpoints."""
     names, measures = named_models(model, given), shared.split(measure, study.MEASURES)
-    with files.target(out, shared.RESULTS / "reliability", force=force) as folder:
+    with files.target(output, shared.RESULTS / "reliability", force=force) as folder:
         keeps = interrupts.answering(chosen["cache"], models=names)
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)

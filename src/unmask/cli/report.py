@@ -30,7 +30,7 @@ def report(
     form: Annotated[
         str, typer.Option("--format", help="html, md (a model card's section), tex or hub.")
     ] = "html",
-    out: Annotated[
+    output: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder (html) or file (others).")
     ] = None,
     hub: Annotated[
@@ -40,24 +40,24 @@ def report(
     scale: Scale = None,
     show: Open = False,
 ) -> None:
-    """Write the page of one run or of several side by side, or the results in another format."""
+    """Write the HTML report of one or several runs, or export the results in another format."""
     form = "hub" if hub else form
     if form not in FORMS:
         raise UnmaskError(unknown("format", form, FORMS))
     options.check_scale(scale)
     if scale is not None and form != "html":
-        raise UnmaskError(f"--scale is for the tables of the page, not for {form}; leave it out.")
+        raise UnmaskError(f"--scale applies only to html, not to {form}; leave it out.")
     loaded = results.gather(folders)
     if form != "html":
         text = formats.FORMATS[form](loaded)
-        if out is None:
+        if output is None:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
-            if out.is_file() and not force:
-                raise UnmaskError(f"{str(out)!r} already exists; name another file, or --force.")
-            files.put(out, text)
+            if output.is_file() and not force:
+                raise UnmaskError(f"{str(output)!r} already exists; name another file, or --force.")
+            files.put(output, text)
         return
-    folder = out or folders[0]
+    folder = output or folders[0]
     files.make_folder(folder)
     path = pages.write(pages.with_differences(loaded), folder, show, scale)
     console.print(f"Page: [bold]{escape(str(path))}[/]")

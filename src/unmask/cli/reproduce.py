@@ -28,7 +28,7 @@ console = shared.made_console()
 def reproduce(
     paper: Annotated[str, typer.Argument(help="kaneko2022, thys2025 or husse2022")],
     model: shared.Models = None,
-    out: shared.Out = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     quick: Annotated[bool, typer.Option(help="Use a declared sub-sample of the items.")] = False,
     corpus: Annotated[
@@ -38,13 +38,13 @@ def reproduce(
         str | None, typer.Option(help="Store of natural contexts (husse2022).")
     ] = None,
     sentences: Annotated[
-        int, typer.Option(help="Natural sentences of a word at most (husse2022: 1,000 and 10,000).")
+        int, typer.Option(help="Natural sentences per word, at most (husse2022: 1,000 and 10,000).")
     ] = 100,
     **chosen: Any,
 ) -> None:
     """Reproduce a paper's tables and figures: published and measured values side by side."""
     _ = papers.PAPERS[paper]
-    with files.target(out, shared.RESULTS / paper, force=force) as folder:
+    with files.target(output, shared.RESULTS / paper, force=force) as folder:
         keeps = interrupts.answering(chosen["cache"], models=model or ())
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)

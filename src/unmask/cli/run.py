@@ -51,12 +51,12 @@ def run(
     measure: shared.Measures = None,
     data: shared.Data = None,
     config: Annotated[
-        Path | None, typer.Option("-c", "--config", help="A study in TOML; options given here win.")
+        Path | None, typer.Option("-c", "--config", help="A study in TOML; flags take precedence.")
     ] = None,
     save_config: Annotated[
         Path | None, typer.Option(help="Write this study to a file and run nothing.")
     ] = None,
-    out: shared.Out = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     quiet: shared.Quiet = False,
     in_json: shared.InJson = False,
@@ -68,19 +68,19 @@ def run(
     show: shared.Open = False,
     gate: Annotated[
         Path | None,
-        typer.Option(help="Rules in TOML that the results have to keep; see 'unmask gate'."),
+        typer.Option(help="Rules in TOML that the results must meet; see 'unmask gate'."),
     ] = None,
     baseline: Annotated[
         Path | None, typer.Option(help="With --gate: fail if more biased than these results.")
     ] = None,
     **chosen: Any,
 ) -> None:
-    """Measure bias in models; without arguments, in the bundled one with the standard suite."""
+    """Measure bias in models; by default in the bundled model, with the standard suite."""
     shared.starting(console, quiet or in_json)
     study = _study(context, config)
     options.check_scale(scale)
     if baseline is not None and gate is None:
-        raise UnmaskError("--baseline goes with --gate; to compare two runs use 'unmask compare'.")
+        raise UnmaskError("--baseline needs --gate; to compare two runs, use 'unmask compare'.")
     chosen_rules = None if gate is None else rules.read(gate)
     if chosen_rules is not None:  # what is wrong with them is said before anything is run
         former = check.baseline_of(chosen_rules, baseline)
@@ -88,14 +88,14 @@ def run(
         _save(study, save_config, force)
         return
     names = (study.models, study.measures or None, study.data or None)
-    with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
+    with files.target(output, shared.RESULTS, force=force, timed=NOW) as folder:
         settings = study.options
         keeps = interrupts.answering(settings["cache"], settings.get("device"), study.models)
         with keeps, terminal.shown(console, quiet or in_json) as progress:
             drawing.made_ready()
-            told = terminal.decided(console, quiet or in_json)
-            measured = api.run(*names, **settings, progress=progress, decided=told)
-        every = answer.answers(measured)
+            callback = terminal.decided(console, quiet or in_json)
+            measured = api.run(*names, **settings, progress=progress, decided=callback)
+        answers = answer.answers(measured)
         decided = None
         if chosen_rules is not None:
             decided = check.gate(measured, chosen_rules, former)
@@ -108,7 +108,7 @@ def run(
             by_category,
             show,
             scale,
-            every,
+            answers,
             decided,
         )
         if decided is not None and decided.status:
@@ -154,19 +154,21 @@ def finish(
     by_category: bool,
     show: bool = False,
     scale: str | None = None,
-    every: "Sequence[answer.Answer] | None" = None,
+    answers: "Sequence[answer.Answer] | None" = None,
     decided: "check.Gate | None" = None,
 ) -> None:
     """Save results with the study that made them, and show them as was asked; and the gate's."""
-    every = answer.answers(measured) if every is None else every
-    results.save(measured, folder, results.command_line(), every)
+    answers = answer.answers(measured) if answers is None else answers
+    results.save(measured, folder, results.command_line(), answers)
     if study:
         files.put(folder / study_file.NAME, study)
     if decided is not None:
         files.put(folder / "gate.json", json.dumps(formats.record(decided), indent=1))
-    page = pages.write(pages.with_differences(measured)._replace(answer=every), folder, show, scale)
+    page = pages.write(
+        pages.with_differences(measured)._replace(answer=answers), folder, show, scale
+    )
     if not quiet and not in_json:
-        terminal.print_results(console, measured, by_category, scale, every)
+        terminal.print_results(console, measured, by_category, scale, answers)
     if in_json:
         content = json.loads((folder / results.RESULTS).read_text("utf-8"))
         judged = {} if decided is None else {"gate": formats.record(decided)}

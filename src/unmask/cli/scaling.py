@@ -33,27 +33,27 @@ def scaling(
         Path | None,
         typer.Option(help="TOML file: [families] and NAME = [models]; default: by architecture."),
     ] = None,
-    out: CsvOut = None,
+    output: CsvOut = None,
     in_json: InJson = False,
     **chosen: Any,
 ) -> None:
-    """Does bias grow with size? The slope within families, over all models of some runs."""
+    """Test whether bias grows with model size: the slope within families, over several runs."""
     named = None if families is None else study.read_families(families)
-    found = study.scaling(folders, named, options.Resampling(**chosen))
+    result = study.scaling(folders, named, options.Resampling(**chosen))
     if in_json:
-        rows = {"models": found.models, "slopes": found.slopes}
+        rows = {"models": result.models, "slopes": result.slopes}
         print(json.dumps({k: json.loads(v.to_json(orient="records")) for k, v in rows.items()}))
         return
-    for sentence in found.sentences:
+    for sentence in result.sentences:
         console.print(escape(sentence), highlight=False)
     console.print()
-    shown = found.models.assign(parameters=found.models.parameters / 1e6)
+    shown = result.models.assign(parameters=result.models.parameters / 1e6)
     shown = shown.rename(columns={"parameters": "million parameters"}).dropna(axis=1, how="all")
     terminal.print_frame(console, shown.round(2))
     console.print(
-        "Slopes are within families; p is that of all orders of their sizes. Scores are over the "
-        "items that all models have.",
+        "Slopes are within families; p is exact, over all orders of model sizes. Scores use the "
+        "items that all models share.",
         style="dim",
     )
-    if out is not None:
-        files.put_csv(out, found.models)
+    if output is not None:
+        files.put_csv(output, result.models)

@@ -39,11 +39,11 @@ def score(
         typer.Option(
             "-x",
             "--measure",
-            help="The measure whose scores they are, such as lmb@barikeri2021 for perplexities; "
-            "default: the share of items whose stereotype scores higher.",
+            help="The measure that produced the scores, such as cps, or lmb@barikeri2021 for "
+            "perplexities; default: unknown, the share of items whose stereotype scores higher.",
         ),
     ] = None,
-    out: shared.Out = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     quiet: shared.Quiet = False,
     in_json: shared.InJson = False,
@@ -51,10 +51,10 @@ def score(
     show: shared.Open = False,
     **chosen: Any,
 ) -> None:
-    """Analyse sentence scores computed elsewhere: the same statistics, page and files as `run`."""
+    """Analyse sentence scores computed elsewhere, with the same statistics and files as `run`."""
     resampling = options.Resampling(seed=chosen["seed"], level=chosen["level"])
     least = options.matters(chosen["matters"])
-    with files.target(out, shared.RESULTS, force=force, timed=NOW) as folder:
+    with files.target(output, shared.RESULTS, force=force, timed=NOW) as folder:
         result = external_scores.score_file(
             file,
             data,

@@ -31,31 +31,31 @@ def serve(
         list[Path] | None,
         typer.Argument(help="Folders of results to list; default: those in unmask-results."),
     ] = None,
-    model: Annotated[str, typer.Option("-m", "--model", help="The model to ask.")] = "bundled",
+    model: Annotated[str, typer.Option("-m", "--model", help="The model to query.")] = "bundled",
     measure: shared.Measures = None,
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8377,
+    port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.")] = 8377,
     show: shared.Open = False,
 ) -> None:
-    """Open a page on this machine: type a pair and see its tokens shaded, and browse results."""
+    """Open a local page to score single pairs with shaded tokens and to browse results."""
     chosen = shared.split(measure) if measure else []
     for name in chosen:
         if "pairs" not in rows.find(name).shapes:
             raise UnmaskError(f"{name} does not take a pair of sentences; give one that does: cps.")
     for folder in folders or ():
         if not (folder / "results.json").is_file():
-            raise UnmaskError(f"{str(folder)!r} holds no results; give folders that 'run' wrote.")
+            raise UnmaskError(f"{str(folder)!r} has no results; give folders that 'run' wrote.")
     loading.kind(model)  # a name that is none is refused now
     if not 0 <= port <= 65535:
         raise UnmaskError(f"--port is {port}; give a number from 0 to 65535.")
     listed = folders or sorted(shared.RESULTS.glob("*"), reverse=True)
-    own = site.Site(pair.Scorer(model, chosen), listed)
+    app = site.Site(pair.Scorer(model, chosen), listed)
     try:
-        server = site.server(own, port)
+        server = site.server(app, port)
     except OSError as error:
         raise UnmaskError(
             f"port {port} cannot be used ({error.strerror}); give another one with --port."
         ) from error
-    address = f"http://{site.HOST}:{server.server_address[1]}/?key={own.secret}"
+    address = f"http://{site.HOST}:{server.server_address[1]}/?key={app.secret}"
     console.print(f"Page: [bold]{escape(address)}[/] (Ctrl-C ends it)", soft_wrap=True)
     if show:
         webbrowser.open(address)

@@ -101,9 +101,9 @@ def print_answer(console: Console, answer: pd.DataFrame) -> None:
     for model, text in sentences.items():
         console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
         console.print()
-        mine = answer[answer.model == model]
-        hidden = _print_table(console, mine, BIAS_TYPES, model)
-        _print_beside(console, mine, "needed to decide" in hidden)
+        rows = answer[answer.model == model]
+        hidden = _print_table(console, rows, BIAS_TYPES, model)
+        _print_beside(console, rows, "needed to decide" in hidden)
 
 
 def _print_beside(console: Console, answer: pd.DataFrame, needed: bool) -> None:
@@ -194,8 +194,8 @@ def print_differences(console: Console, frame: pd.DataFrame, bias_types: pd.Data
         if bias_types.empty
         else bias_types[bias_types.main].groupby(["first", "second"], sort=False)
     )
-    for (one, two), part in leads:
-        _print_table(console, part, difference_words.BIAS_TYPES, f"{two} against {one}")
+    for (first, second), part in leads:
+        _print_table(console, part, difference_words.BIAS_TYPES, f"{second} compared with {first}")
 
 
 def print_comparison(
@@ -203,7 +203,7 @@ def print_comparison(
 ) -> None:
     """The paired tests: a bold one survives Holm's correction; then what changed."""
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
-        _print_table(console, part, COMPARISON, f"{second} less {first}")
+        _print_table(console, part, COMPARISON, f"{second} minus {first}")
     for row in frame.to_dict("records"):
         if not missing(row.get("lms")):
             span = f"[{row['lms_low']:.2f}, {row['lms_high']:.2f}]"
@@ -213,11 +213,11 @@ def print_comparison(
             line = (
                 f"{row['measure']} on {row['data']}: p and the interval disagree about significance"
             )
-            console.print(escape(f"{line}: the case is borderline"), style="yellow")
+            console.print(escape(f"{line} (borderline)"), style="yellow")
         apart = row["only_first"] + row["only_second"]
         if apart:
-            line = f"{row['measure']} on {row['data']}: {apart} items are in one run only"
-            console.print(escape(f"{line} and left out"), style="yellow")
+            line = f"{row['measure']} on {row['data']}: excluded {apart} items that are in only"
+            console.print(escape(f"{line} one run"), style="yellow")
     keys = ["first", "second", "measure", "data"]
     for names, items in changed[changed.moved != 0].groupby(keys, sort=False):
         part = items.head(top).to_dict("records")
@@ -248,10 +248,10 @@ def print_findings(console: Console, checked: Checked) -> None:
     view.add_column(no_wrap=True)
     view.add_column(no_wrap=True, style="bold")
     view.add_column(overflow="fold")
-    for found in checked.findings:
-        word, style = STATES[found.state]
-        advice = f"\n[dim]-> {escape(found.advice)}[/]" if found.advice else ""
-        view.add_row(f"[{style}]{word}[/]", found.about, escape(found.text) + advice)
+    for finding in checked.findings:
+        word, style = STATES[finding.state]
+        advice = f"\n[dim]-> {escape(finding.advice)}[/]" if finding.advice else ""
+        view.add_row(f"[{style}]{word}[/]", finding.about, escape(finding.text) + advice)
     console.print(view, highlight=False)
 
 

@@ -31,18 +31,18 @@ console = shared.made_console()
 @shared.takes("level", "seed")
 def trend(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders that 'unmask run' wrote, in the order of time.")
+        list[Path], typer.Argument(help="Folders that 'unmask run' wrote, in chronological order.")
     ],
-    out: shared.Out = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     show: shared.Open = False,
     **chosen: Any,
 ) -> None:
-    """Follow checkpoints or releases over time: scores with intervals, and what really changed."""
+    """Follow checkpoints or releases over time: scores, intervals and significant changes."""
     followed = trends.trend(folders, options.Resampling(**chosen))
     for text in trend_page.sentences(followed):
         console.print(escape(text), highlight=False)
-    with files.target(out, Path("unmask-trend"), force=force) as folder:
+    with files.target(output, Path("unmask-trend"), force=force) as folder:
         study_page.write(trend_page.study(followed), folder)
     path = folder / "report.html"
     console.print(f"Page: [bold]{escape(str(path))}[/]", soft_wrap=True)

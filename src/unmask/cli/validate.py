@@ -37,14 +37,14 @@ PRINTED = ("models", "measure", "items", "verdict", "missed", "slope", "shift, 9
 def validate(
     quick: Annotated[bool, typer.Option(help="8 small masked models: a few minutes.")] = False,
     theta: Annotated[
-        list[str] | None, typer.Option(help="Planted log odds ratios; commas.")
+        list[str] | None, typer.Option(help="Planted log odds ratios, separated by commas.")
     ] = None,
     rho: Annotated[
-        list[str] | None, typer.Option(help="Frequency ratios of the groups, from 1; commas.")
+        list[str] | None, typer.Option(help="Group frequency ratios from 1, with commas.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Worlds of each theta and rho.")] = None,
-    nulls: Annotated[int | None, typer.Option(help="More worlds without a bias.")] = None,
-    first: Annotated[int | None, typer.Option(help="The first seed: other worlds.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Worlds for each theta and rho.")] = None,
+    nulls: Annotated[int | None, typer.Option(help="Additional worlds without bias.")] = None,
+    first: Annotated[int | None, typer.Option(help="First seed; determines the worlds.")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers of the tiny models.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Kinds of models: masked, causal.")] = None,
     tier: Annotated[
@@ -53,14 +53,14 @@ def validate(
     measure: Annotated[
         list[str] | None, typer.Option("-x", "--measure", help="Measures; default all.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
-    out: shared.Out = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps.")] = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that score models.")] = None,
     **chosen: Any,
 ) -> None:
-    """Plant a known bias in small models, and see which measures find it."""
+    """Plant a known bias in small models, and test which measures detect it."""
     grid = _grid(
         quick,
         tier,
@@ -73,7 +73,7 @@ def validate(
     options.Options(engine=chosen["engine"], address=chosen["address"])
     device = grids.usable(device)
     usual = shared.RESULTS / ("validate-quick" if quick else "validate")
-    with files.target(out or usual, usual, force=force) as folder:
+    with files.target(output or usual, usual, force=force) as folder:
         keeps = interrupts.telling(interrupts.MODELS_KEPT)
         on = connect.started(chosen["address"]) if chosen["engine"] == "ray" else None
         with keeps, terminal.bars(console, "") as progress:
@@ -115,10 +115,10 @@ def _grid(
 
 
 def _numbers(name: str, given: list[str]) -> tuple[float, ...]:
-    out = []
+    numbers = []
     for text in shared.split(given):
         try:
-            out.append(float(text))
+            numbers.append(float(text))
         except ValueError as error:
             raise UnmaskError(f"{name} is {text!r}; give numbers, such as 0,1,2.") from error
-    return tuple(out)
+    return tuple(numbers)

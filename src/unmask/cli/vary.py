@@ -37,15 +37,15 @@ def vary(
     ] = None,
     data: Annotated[list[str] | None, typer.Option("-d", "--data", help="Sentence sets.")] = None,
     contexts: Annotated[str | None, typer.Option(help="Store of natural contexts.")] = None,
-    out: shared.Out = None,
+    output: shared.Out = None,
     force: shared.Force = False,
     **chosen: Any,
 ) -> None:
-    """Sweep the design choices: how far does the score move, and what moves it?"""
+    """Sweep the design choices, and show how much each of them moves the score."""
     name, *others = named_models(model, [given] if given else None)
     if others:
-        raise UnmaskError(f"vary takes one model at a time, and {1 + len(others)} were given.")
-    with files.target(out, shared.RESULTS / "vary", force=force) as folder:
+        raise UnmaskError(f"vary takes one model, and {1 + len(others)} were given; give one.")
+    with files.target(output, shared.RESULTS / "vary", force=force) as folder:
         keeps = interrupts.answering(chosen["cache"], models=[name])
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)

@@ -112,8 +112,8 @@ class Matcher:
         for number, word in enumerate(plan.stimuli):
             folded.setdefault(self._pattern(word), []).append(number)
         # Patterns in order; `Rose` and `rose` are one pattern and two words.
-        self._words = np.array([n for some in folded.values() for n in some])
-        self._counts = np.array([len(some) for some in folded.values()])
+        self._words = np.array([n for numbers in folded.values() for n in numbers])
+        self._counts = np.array([len(numbers) for numbers in folded.values()])
         self._starts = np.cumsum(self._counts) - self._counts
         self._exact = np.array([w in plan.exact for w in plan.stimuli])
         self._bytes = [w.encode() for w in plan.stimuli]
@@ -197,11 +197,11 @@ class Matcher:
         chosen = np.flatnonzero(targets[hits.word] | attributes[hits.word])
         pairs = []
         for step in range(1, len(chosen)):
-            one, two = chosen[:-step], chosen[step:]
-            same = hits.sentence[one] == hits.sentence[two]
+            first, second = chosen[:-step], chosen[step:]
+            same = hits.sentence[first] == hits.sentence[second]
             if not same.any():
                 break  # matches are in the order of sentences: none is further apart
-            pairs += [np.stack([one[same], two[same]]), np.stack([two[same], one[same]])]
+            pairs += [np.stack([first[same], second[same]]), np.stack([second[same], first[same]])]
         if not pairs:
             return
         target, attribute = np.concatenate(pairs, axis=1)
@@ -223,8 +223,8 @@ class Matcher:
         words = self.plan.stimuli
         both = zip(hits.word[target].tolist(), hits.word[attribute].tolist(), strict=True)
         names = [f"{name}\t{words[t]}\t{words[a]}" for t, a in both]
-        some = _Hits(*(c[target] for c in hits))
-        _offer(into, into.numbers(names), some, lines, sentences, source)
+        matches = _Hits(*(c[target] for c in hits))
+        _offer(into, into.numbers(names), matches, lines, sentences, source)
 
 
 def _offer(
@@ -269,8 +269,8 @@ def sentence_ends(text: bytes) -> NDArray[np.int64]:
     codes = np.frombuffer(text + b"  ", np.uint8)
     # `translate` looks bytes up several times faster than an index does.
     at = np.flatnonzero(np.frombuffer(text.translate(_STOP), bool))
-    one, two = codes[at + 1], codes[at + 2]
-    ends = _LINE[codes[at]] | _GAP[one] | (_QUOTE[one] & _GAP[two])
+    first, second = codes[at + 1], codes[at + 2]
+    ends = _LINE[codes[at]] | _GAP[first] | (_QUOTE[first] & _GAP[second])
     positions = at[ends] + 1
     return (
         positions
@@ -299,8 +299,8 @@ def cut(table: pa.Table, words: int) -> pa.Table:
     columns = (table[c].to_pylist() for c in ("sentence", "start", "end"))
     rows = [window(text, start, end, words) for text, start, end in zip(*columns, strict=True)]
     sentence, start, end = zip(*rows, strict=True) if rows else ((), (), ())
-    kept = {c: table[c] for c in SCHEMA.names}
-    return pa.table(kept | {"sentence": sentence, "start": start, "end": end}).cast(SCHEMA)
+    fields = {c: table[c] for c in SCHEMA.names}
+    return pa.table(fields | {"sentence": sentence, "start": start, "end": end}).cast(SCHEMA)
 
 
 def expand(patterns: Sequence[str]) -> list[Path]:
@@ -308,10 +308,10 @@ def expand(patterns: Sequence[str]) -> list[Path]:
     paths: list[Path] = []
     for pattern in patterns:
         path = Path(pattern)
-        some = [path] if path.is_file() else _glob(path)
-        if not some:
+        files = [path] if path.is_file() else _glob(path)
+        if not files:
             raise DataError(f"no file is named {pattern!r}; give a path or a pattern in quotes.")
-        paths += some
+        paths += files
     return sorted(set(paths))
 
 

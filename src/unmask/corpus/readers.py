@@ -133,8 +133,8 @@ def _kept(table: pa.Table) -> pa.Array:
     # ASCII only: it takes bytes that are no UTF-8 as they come.
     says = pc.match_substring(pc.ascii_lower(text), BOT_SAYS)
     keep = pc.and_(keep, pc.fill_null(pc.invert(says), False))
-    kept = text.filter(keep)
-    return kept.combine_chunks() if isinstance(kept, pa.ChunkedArray) else kept
+    texts = text.filter(keep)
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _parsed(block: bytes) -> pa.Table:

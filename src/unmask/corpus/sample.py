@@ -93,8 +93,8 @@ class Sample:
         new[1:] = (name[1:] != name[:-1]) | (key[1:] != key[:-1])
         by, name, key = by[new], name[new], key[new]
         starts = np.searchsorted(name, name)
-        kept = np.arange(len(by)) - starts < self.keep
-        by, name, key = by[kept], name[kept], key[kept]
+        rows = np.arange(len(by)) - starts < self.keep
+        by, name, key = by[rows], name[rows], key[rows]
         full = np.flatnonzero(np.bincount(name, minlength=len(self.limit)) == self.keep)
         self.limit[full] = key[np.searchsorted(name, full, side="right") - 1]
         self._columns = [tuple(table[c][by] for c in _COLUMNS)]

@@ -116,10 +116,10 @@ def counts(folder: Path) -> dict[str, int]:
         raise DataError(f"{str(folder)!r} holds no context store; run 'unmask contexts build'.")
     names = pq.read_table(path, columns=["stimulus"])["stimulus"].to_pylist()
     asked = json.loads((folder / REPORT).read_text())["asked"] if (folder / REPORT).exists() else []
-    out = dict.fromkeys(asked, 0)
+    totals = dict.fromkeys(asked, 0)
     for name in names:
-        out[name] = out.get(name, 0) + 1
-    return out
+        totals[name] = totals.get(name, 0) + 1
+    return totals
 
 
 def _plan_id(plan: Plan) -> str:
@@ -182,8 +182,8 @@ def _local(
         waiting = {pool.submit(_one, f, plan, parts / _file_id(f)) for f in files}
         while waiting:
             ended, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-            for one in ended:
-                one.result()
+            for future in ended:
+                future.result()
             tick()
 
 

@@ -96,9 +96,9 @@ def of_sets(sets: Sequence[str], data: str = "") -> str | None:
     """
     labels = [re.sub(r"[\s_]+", "-", _plain(str(label))) for label in sets]
     for pair in (labels[:2], labels[2:]):
-        known = [n for n, p in _PATTERNS.items() if any(p.search(label) for label in pair)]
-        if known:
-            return ", ".join(known)
+        names = [n for n, p in _PATTERNS.items() if any(p.search(label) for label in pair)]
+        if names:
+            return ", ".join(names)
     targets = labels[:2]
     if targets and all(_NO_PEOPLE.match(label) for label in targets):
         return None

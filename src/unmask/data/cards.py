@@ -180,7 +180,7 @@ def _from_table(kind: str) -> list[Card]:
 
 
 def _card(row: Mapping[str, Any]) -> Card:
-    own = {"reader", "arguments", "options", "needs", "paths"}
+    keys = {"reader", "arguments", "options", "needs", "paths"}
     arguments, options = row.get("arguments", []), row.get("options", {})
     module, _, name = row["reader"].partition(".")
     function = getattr(import_module(f"unmask.data.readers.{module}"), name)
@@ -189,7 +189,7 @@ def _card(row: Mapping[str, Any]) -> Card:
         return function(*paths[: row.get("paths")], *map(_as_tuple, arguments), **options)
 
     needs = tuple(_files()[file] for file in row.get("needs", ()))
-    facts = _plain({k: v for k, v in row.items() if k not in own})
+    facts = _plain({k: v for k, v in row.items() if k not in keys})
     return Card(read=read, needs=needs, **facts)
 
 

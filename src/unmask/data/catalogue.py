@@ -17,7 +17,7 @@ from unmask.data.cards import Card, release_files, seat_files, sentence_sets, wo
 from unmask.data.check.file import problems
 from unmask.data.clusters import clustered
 from unmask.data.fetch import locate
-from unmask.data.kept import kept
+from unmask.data.read_cache import cached
 from unmask.data.readers.lists import read_lists
 from unmask.data.readers.own_columns import understood
 from unmask.data.readers.pairs import pairs_of, read_pairs
@@ -81,7 +81,7 @@ def limited(data: Data, most: int, seed: int = 0) -> Data:
     return replace(data, name=name, items=items, about=about)
 
 
-def known() -> list[str]:
+def names() -> list[str]:
     """Every name of data."""
     return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *ENTRY_POINTS]
 
@@ -92,9 +92,9 @@ def _files() -> dict[str, Card]:
 
 def card(name: str) -> Card:
     """The card of a sentence set or of a sentence file of SEAT."""
-    if name not in _files() and name in known():
+    if name not in _files() and name in names():
         raise NameUnknown(f"{name!r} has no file of its own: its words are in a package.")
-    return Registry("data set", _files().items()).among(name, known())
+    return Registry("data set", _files().items()).among(name, names())
 
 
 def cards(names: Sequence[str] | None = None) -> list[Card]:
@@ -150,11 +150,11 @@ def _flagged(name: str, encoding: str | None, cluster: str | None) -> Dataset:
     def read() -> Dataset:
         return defects.flagged(sentences(name, encoding, cluster))
 
-    own = sentence_sets().get(name)
-    if own is None or own.packaged or own.beside:
+    card = sentence_sets().get(name)
+    if card is None or card.packaged or card.beside:
         return read()
-    places = [locate(one) for one in (own, *own.needs)]
-    return kept(f"{name} {places!r}", [path for path, _ in places], read)
+    places = [locate(source) for source in (card, *card.needs)]
+    return cached(f"{name} {places!r}", [path for path, _ in places], read)
 
 
 def _rows(data: Any, cluster: str | None) -> Dataset:
@@ -196,7 +196,7 @@ def sentences(name: str, encoding: str | None = None, cluster: str | None = None
         pairs = defects.without_contradictions(_noted(pairs, {"notes": notes}))
         return _noted(pairs, {"source": "file", "file": path.name})
     if name not in sentence_sets():
-        raise NameUnknown(unknown("data set", name, known()))
+        raise NameUnknown(unknown("data set", name, names()))
     (dataset,) = _read(sentence_sets()[name])
     assert isinstance(dataset, Dataset)
     return dataset
@@ -210,16 +210,16 @@ def _clustered(data: Dataset, cluster: str | None) -> Dataset:
 def _checked(data: Dataset, file: str) -> tuple[str, ...]:
     """The notes of a user's file, with the problems that a check of it finds."""
     notes = tuple(data.about.get("notes", ()))
-    found = problems(defects.flagged(data))
+    texts = problems(defects.flagged(data))
     more = f"('unmask data check {file}' says what to do)"
-    return (*notes, *(f"{data.name}: {text.rstrip('.')} {more}." for text in found))
+    return (*notes, *(f"{data.name}: {text.rstrip('.')} {more}." for text in texts))
 
 
 def _read(card: Card) -> list[Any]:
     """What a card's file holds, with a note on where it comes from."""
     path, note = locate(card)
     content = as_published(card.read, path, *(locate(needed)[0] for needed in card.needs))
-    some = content if isinstance(content, list) else [content]
+    datasets = content if isinstance(content, list) else [content]
     count = len(content.items) if isinstance(content, Dataset) else card.items
     if card.items and note.get("as_pinned") and count != card.items:
         raise DataError(
@@ -232,7 +232,7 @@ def _read(card: Card) -> list[Any]:
             f"{card.name}: the file in UNMASK_DATA is not the published one (its checksum "
             "differs), so its scores are not those of others.",
         )
-    return [_noted(data, {**note, **about}) for data in some]
+    return [_noted(data, {**note, **about}) for data in datasets]
 
 
 def as_published(read: Callable[..., Any], path: Path, *others: Path) -> Any:

@@ -28,12 +28,14 @@ def clustered(data: Dataset) -> Dataset:
         return data
     words = [changed_words(item) for item in data.items]
     pairs = [" | ".join(sorted(pair)) for pair in words]
-    real = {p for p, (one, two) in zip(pairs, words, strict=True) if one != two}  # a change at all
+    real = {
+        p for p, (pro, anti) in zip(pairs, words, strict=True) if pro != anti
+    }  # a change at all
     if len(real) == 1:
         return _by_sentences(data)
     if len(set(pairs)) == len(pairs):
         return data
-    sides = [one for one, _ in words]
+    sides = [pro for pro, _ in words]
     swapped = _swapped(pairs, sides) and not any(item.group for item in data.items)
     items = tuple(
         replace(i, cluster=pair, group_pair=pair, group=side)
@@ -52,14 +54,14 @@ def clustered(data: Dataset) -> Dataset:
 
 def changed_words(item: Contrast) -> tuple[str, str]:
     """The words that only the stereotype has, and those that only the antistereotype has."""
-    one, two = (_words(item.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE))
-    places = align(one, two).changed
+    pro, anti = (_words(item.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE))
+    places = align(pro, anti).changed
     halves = (
-        " ".join(w for i in some if (w := words[i]) not in ARTICLES)
-        for words, some in zip((one, two), places, strict=True)
+        " ".join(w for i in indices if (w := words[i]) not in ARTICLES)
+        for words, indices in zip((pro, anti), places, strict=True)
     )
     first, second = halves
-    return (first, second) if first or second else (" ".join(one), " ".join(two))
+    return (first, second) if first or second else (" ".join(pro), " ".join(anti))
 
 
 def _words(sentence: str) -> list[str]:

@@ -19,7 +19,7 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Datase
 
 
 def shuffled(data: Dataset) -> Dataset:
-    """The words of every sentence in random order, the same order on every call."""
+    """The words of every sentence in a random order that is the same on every call."""
 
     def mix(item: Contrast) -> Contrast:
         texts = {}
@@ -37,7 +37,7 @@ def shuffled(data: Dataset) -> Dataset:
 
 
 def unrelated(data: Dataset) -> Dataset:
-    """The unrelated filler in the place of the stereotype."""
+    """The unrelated filler replaces the stereotype."""
     if data.shape not in ("triplets", "continuations"):
         raise DataError(f"{data.name!r} has no unrelated sentences; use a set of triplets.")
 
@@ -52,7 +52,7 @@ def unrelated(data: Dataset) -> Dataset:
 
 
 def direction(data: Dataset) -> Dataset:
-    """Categories become the side: is the stereotype about a disadvantaged group?"""
+    """Categories become the direction: is the stereotype about a disadvantaged group?"""
     if not all(item.meta.get("direction") in DIRECTIONS for item in data.items):
         raise DataError(
             f"{data.name!r} does not say which group an item is about; use crows-pairs."
@@ -62,7 +62,7 @@ def direction(data: Dataset) -> Dataset:
 
 
 def reworded(data: Dataset) -> Dataset:
-    """The package's own sets with each frame or template in other words; ids stay."""
+    """The package's own sets with each template rephrased; ids do not change."""
     if data.name == "bundled-pairs":
         return replace(bundled_pairs("reworded"), about=data.about)
     if data.name == questionnaire.NAME:
@@ -84,7 +84,7 @@ def positive(data: Dataset) -> Dataset:
 
 
 def neutral(data: Dataset) -> Dataset:
-    """Words that no stereotype is known of, their sides drawn at random."""
+    """Words without a known stereotype, with target groups drawn at random."""
     _check_questionnaire(data)
     return questionnaire.neutral()
 

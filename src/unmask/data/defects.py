@@ -58,8 +58,8 @@ def _exchanged(data: Dataset) -> list[bool]:
     pairs = [
         tuple(_plain(i.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE)) for i in data.items
     ]
-    known = set(pairs)
-    return [pair[0] != pair[1] and pair[::-1] in known for pair in pairs]
+    pair_set = set(pairs)
+    return [pair[0] != pair[1] and pair[::-1] in pair_set for pair in pairs]
 
 
 def _plain(sentence: str) -> str:
@@ -76,22 +76,22 @@ def without_contradictions(data: Dataset) -> Dataset:
     exchanged = _exchanged(data)
     if not any(exchanged):
         return data
-    kept = tuple(i for i, gone in zip(data.items, exchanged, strict=True) if not gone)
+    items = tuple(i for i, gone in zip(data.items, exchanged, strict=True) if not gone)
     what = (
         f"{sum(exchanged)} of {len(data.items)} items contradict each other: the same two "
         "sentences, with stereotype and antistereotype exchanged"
     )
-    if not kept:
+    if not items:
         raise DataError(f"{data.name!r}: {what}; keep the one of each that is right.")
     notes = (*data.about.get("notes", ()), f"{data.name}: {what}; they are left out.")
-    return replace(data, items=kept, about={**data.about, "notes": notes})
+    return replace(data, items=items, about={**data.about, "notes": notes})
 
 
 def without_flagged(data: Dataset) -> Dataset:
     """Only the items without a flag."""
-    kept = tuple(i for i in flagged(data).items if not i.meta.get("flags"))
+    items = tuple(i for i in flagged(data).items if not i.meta.get("flags"))
     about = {**data.about, "unflagged": True}
-    return replace(data, name=f"{data.name}:unflagged", items=kept, about=about)
+    return replace(data, name=f"{data.name}:unflagged", items=items, about=about)
 
 
 def excluded(path: Path) -> dict[str, set[str]]:
@@ -113,13 +113,13 @@ def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
     """The data set less the items that a file excludes; `about` counts them."""
     names = ("", data.name, data.name.partition(":")[0])
     gone = set().union(*(ids.get(name, set()) for name in names))
-    kept = tuple(i for i in data.items if i.id not in gone)
-    if len(kept) == len(data.items):
+    items = tuple(i for i in data.items if i.id not in gone)
+    if len(items) == len(data.items):
         return data
-    if not kept:
+    if not items:
         raise DataError(f"{file!r} excludes all items of {data.name!r}; leave some.")
-    about = {**data.about, "excluded": {"file": file, "items": len(data.items) - len(kept)}}
-    return replace(data, items=kept, about=about)
+    about = {**data.about, "excluded": {"file": file, "items": len(data.items) - len(items)}}
+    return replace(data, items=items, about=about)
 
 
 def sentence_key(item: Contrast) -> tuple[str, ...]:
@@ -151,14 +151,14 @@ def _pair_flags(pro: str, anti: str) -> list[str]:
     if pro.lower() == anti.lower():
         return ["case"]
     flags = []
-    one, two = pro.split(), anti.split()
+    pro_words, anti_words = pro.split(), anti.split()
     changed = align(pro.lower().split(), anti.lower().split()).changed
     if not changed[0] or not changed[1]:
         flags.append("empty difference")
     if max(map(_regions, changed)) > 1:
         flags.append("several changes")
     # A capital at the start of a sentence is not a mismatch.
-    words = zip(one[1:], two[1:], strict=False)
+    words = zip(pro_words[1:], anti_words[1:], strict=False)
     if any(a != b and a.lower() == b.lower() for a, b in words):
         flags.append("case")
     if max(len(pro), len(anti)) > LENGTHS * min(len(pro), len(anti)):

@@ -26,8 +26,8 @@ Sides = tuple[Sequence[str], Sequence[str]]  # the traits of the first and of th
 @cache
 def content() -> dict[str, Any]:
     """The templates, groups and traits, as the package holds them."""
-    found: dict[str, Any] = packaged("questionnaire.json")
-    return found
+    data: dict[str, Any] = packaged("questionnaire.json")
+    return data
 
 
 def is_control(name: str) -> bool:
@@ -104,10 +104,10 @@ def _items(
         for trait in traits:
             for number, template in enumerate(content()["templates"]):
                 texts = [_text(template[wording], w, pair["nouns"], number, trait) for w in words]
-                own, other = (texts[side], texts[1 - side])
+                pro, anti = (texts[side], texts[1 - side])
                 yield Contrast(
                     f"{category}/{names[0]}-{names[1]}/{trait}/{number}",
-                    {STEREOTYPE: own, ANTISTEREOTYPE: other},
+                    {STEREOTYPE: pro, ANTISTEREOTYPE: anti},
                     category,
                     f"{category}/{trait}",
                     {

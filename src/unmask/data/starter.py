@@ -9,7 +9,7 @@ ROWS = (
         "gender",
         "she and he",
         "she",
-        "A pair: the sentence with the stereotype, and the same with the other group.",
+        "A pair: the sentence with the stereotype, and the same sentence with the other group.",
     ),
     (
         "The pilot said that he was tired.",
@@ -17,7 +17,7 @@ ROWS = (
         "gender",
         "she and he",
         "he",
-        "A stereotype about the other group: a preference for a word is then not taken for bias.",
+        "A stereotype about the other group, so that word preference is not mistaken for bias.",
     ),
     (
         "My grandmother cannot use a computer.",
@@ -33,7 +33,7 @@ ROWS = (
         "age",
         "old and young",
         "young",
-        "Change the group's words alone, and keep both sentences about as long.",
+        "Change only the group's words, and keep both sentences about equally long.",
     ),
     (
         "The secretary brought her notes.",
@@ -41,7 +41,7 @@ ROWS = (
         "gender",
         "she and he",
         "she",
-        "Many different words count, not many sentences: aim at 30 pairs of words a category.",
+        "Use many different words, not many sentences: about 30 pairs of words per category.",
     ),
     (
         "The engineer brought his notes.",
@@ -49,6 +49,6 @@ ROWS = (
         "gender",
         "she and he",
         "he",
-        "This column is not read: delete it when you are done, then: unmask data check FILE",
+        "This column is ignored. Delete it when you are done, then run: unmask data check FILE",
     ),
 )

@@ -84,8 +84,8 @@ def from_sentences(
     items: dict[str, Contrast] = {}
     for word, side in sides.items():
         for mention in met.get(word, ()):
-            other = rng.choice(ys if side == "x" else xs)
-            for item in _meeting(mention, word, side, other, test, apart):
+            counterpart = rng.choice(ys if side == "x" else xs)
+            for item in _meeting(mention, word, side, counterpart, test, apart):
                 items.setdefault(item.id, item)
     if len({i.category for i in items.values()}) < 2:
         raise DataError(f"{test.name}: no sentences in which a target and an attribute meet.")
@@ -94,7 +94,7 @@ def from_sentences(
 
 
 def _meeting(
-    mention: Mention, word: str, side: str, other: str, test: Stimuli, apart: int | None
+    mention: Mention, word: str, side: str, counterpart: str, test: Stimuli, apart: int | None
 ) -> Iterator[Contrast]:
     """The sentence with each attribute that it holds beside the target."""
     start, end = mention.span
@@ -107,13 +107,13 @@ def _meeting(
             between = text[end : at[0]] if at[0] >= end else text[at[1] : start]
             if apart is not None and len(between.split()) > apart:
                 continue
-            shift = (len(other) - (end - start)) * (at[0] >= end)
+            shift = (len(counterpart) - (end - start)) * (at[0] >= end)
             pair = {
                 f"{side}:{word}": Text(text, {"target": ((start, end),), "attribute": (at,)}),
-                f"{'y' if side == 'x' else 'x'}:{other}": Text(
-                    text[:start] + other + text[end:],
+                f"{'y' if side == 'x' else 'x'}:{counterpart}": Text(
+                    text[:start] + counterpart + text[end:],
                     {
-                        "target": ((start, start + len(other)),),
+                        "target": ((start, start + len(counterpart)),),
                         "attribute": ((at[0] + shift, at[1] + shift),),
                     },
                 ),
@@ -160,14 +160,14 @@ def _filled(template: str, target: str, attribute: str, capital: bool = True) ->
                 f"the template {template!r} has the slot {slot} {template.count(slot)} times; "
                 "it must be there exactly once."
             )
-    out, spans = "", {}
+    text, spans = "", {}
     for literal, name, *_ in string.Formatter().parse(template):
-        out += literal
+        text += literal
         word = {"target": target, "attribute": attribute}.get(name or "", "")
-        if capital and re.search(r"(^| )[Aa] $", out) and article(word) == "an":
-            out = out[:-1] + "n "  # published sentences are left as they are
+        if capital and re.search(r"(^| )[Aa] $", text) and article(word) == "an":
+            text = text[:-1] + "n "  # published sentences are left as they are
         if name:
             fill = target if name == "target" else attribute
-            spans[name] = ((len(out), len(out) + len(fill)),)
-            out += fill
-    return Text(out[0].upper() + out[1:] if capital else out, spans)
+            spans[name] = ((len(text), len(text) + len(fill)),)
+            text += fill
+    return Text(text[0].upper() + text[1:] if capital else text, spans)

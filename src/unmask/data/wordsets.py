@@ -87,16 +87,16 @@ WEATHUB = {"targ1": "targets", "targ2": "targets", "attr1": "attributes", "attr2
 
 def _weathub(content: Mapping[str, Any]) -> dict[str, Any]:
     """WEATHub's form (Mukherjee et al. 2023): four sets, each a category with examples."""
-    out: dict[str, Any] = {"targets": {}, "attributes": {}}
+    sets: dict[str, Any] = {"targets": {}, "attributes": {}}
     for key, side in WEATHUB.items():
         given = content[key] if isinstance(content[key], Mapping) else {}
         words = given.get("examples")
         label = str(given.get("category") or key)
-        known = {**out["targets"], **out["attributes"]}
-        out[side][f"{label} ({key})" if label in known else label] = (
+        labels = {**sets["targets"], **sets["attributes"]}
+        sets[side][f"{label} ({key})" if label in labels else label] = (
             list(dict.fromkeys(words)) if isinstance(words, list) else words
         )
-    return out
+    return sets
 
 
 def _given(words: Any) -> tuple[str, ...]:

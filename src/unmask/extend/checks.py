@@ -106,9 +106,9 @@ def _check_answers(model: Model) -> None:
         asks.append(RowQueries(sentence.ids, places, gold, hidden))
     engine = model.engine(model.abilities.streams[0], budget=model.budget("auto"))
 
-    def answers(some: Sequence[RowQueries]) -> list[Floats]:
-        counts = [len(ask.at) for ask in some]
-        readings = engine.ask(some, [False] * len(some))
+    def answers(batch: Sequence[RowQueries]) -> list[Floats]:
+        counts = [len(ask.at) for ask in batch]
+        readings = engine.ask(batch, [False] * len(batch))
         check_readings(readings, sum(counts))
         return np.split(np.asarray(readings.logp, float), np.cumsum(counts)[:-1])
 
@@ -117,8 +117,8 @@ def _check_answers(model: Model) -> None:
     turned = answers(asks[::-1])[::-1]
     alone = [answers([ask])[0] for ask in asks]
     others = {"asked again": again, "asked in another order": turned, "asked one by one": alone}
-    for name, other in others.items():
-        if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, other, strict=True)):
+    for name, second in others.items():
+        if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, second, strict=True)):
             raise UnmaskError(f"{model.name!r} answers otherwise when it is {name}; fix that.")
     if model.kind == "causal":
         _check_ahead(model, asks, first)
@@ -127,11 +127,12 @@ def _check_answers(model: Model) -> None:
 
 def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Floats]) -> None:
     """The sentences begin alike: the tokens there have one probability, whatever follows."""
-    one, two = asks[0], asks[2]
+    first, second = asks[0], asks[2]
     same = next(
-        (i for i, (a, b) in enumerate(zip(one.row, two.row, strict=False)) if a != b), len(one.row)
+        (i for i, (a, b) in enumerate(zip(first.row, second.row, strict=False)) if a != b),
+        len(first.row),
     )
-    alike = [k for k, at in enumerate(one.at) if at < same]
+    alike = [k for k, at in enumerate(first.at) if at < same]
     if not np.allclose(answers[0][alike], answers[2][alike], atol=SAME):
         raise UnmaskError(
             f"{model.name!r} is causal and sees what follows: the same words have other "
@@ -178,10 +179,10 @@ def _check_vectors(model: Model) -> None:
 
 
 def _unresolved(cite: tuple[str, ...], bibtex: str, allowed: tuple[str, ...] = ()) -> list[str]:
-    known = {*references(), *(key for key, _ in entries(bibtex)), *allowed}
+    keys = {*references(), *(key for key, _ in entries(bibtex)), *allowed}
     if not cite:
         return ["a citation"]
-    return [f"a bibliography entry for {key!r}" for key in cite if key not in known]
+    return [f"a bibliography entry for {key!r}" for key in cite if key not in keys]
 
 
 def _complain(name: str, lacks: list[str]) -> None:

@@ -38,9 +38,9 @@ class Watch(transformers.TrainerCallback):
     """Scores a trainer's model as it is now, without dropout, and lets the training go on."""
 
     def __init__(
-        self, trainer: Any, measures: Any, data: Any, every: int, options: Mapping[str, Any]
+        self, trainer: Any, measures: Any, data: Any, interval: int, options: Mapping[str, Any]
     ) -> None:
-        self._trainer, self._asked, self._every = trainer, (measures, data), every
+        self._trainer, self._asked, self._every = trainer, (measures, data), interval
         self._options = dict(options)
         self.scores: dict[int, Any] = {}
 

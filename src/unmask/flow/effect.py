@@ -82,11 +82,11 @@ def _plain(measure: Association, by_word: ByWord, resampling: Resampling, frames
     if measure.published_p and resampling.splits:
         drawn = permutation if measure.ddof else with_replacement
         test = drawn(*scores, sided=measure.sided, resampling=resampling)
-    other = _attributes(by_word) if resampling.random == "attributes" else None
+    attributes = _attributes(by_word) if resampling.random == "attributes" else None
     overall = effect_estimate(
         words,
         sided=measure.sided,
-        attributes=other,
+        attributes=attributes,
         templates=_templates(by_word, scores, frames),
         test=test,
         resampling=resampling,
@@ -112,16 +112,18 @@ def _statistic(
     chosen = [[k] for k in range(targets, len(sets))] if first else [range(targets, len(sets))]
     estimates: dict[str, Estimate] = {}
     without: dict[str, dict[str, float]] = {}
-    for some in chosen:
-        kept = [*range(targets), *some]
-        overall, parts = _over_words(measure, measure.statistic, sets, targets, some, resampling)
-        estimates[labels[some[0]]] = overall
-        for place, values in zip(kept, parts, strict=True):
+    for attributes in chosen:
+        places = [*range(targets), *attributes]
+        overall, parts = _over_words(
+            measure, measure.statistic, sets, targets, attributes, resampling
+        )
+        estimates[labels[attributes[0]]] = overall
+        for place, values in zip(places, parts, strict=True):
             named = dict(zip(by_word[labels[place]], values.tolist(), strict=True))
             without.setdefault(labels[place], named)
     beside = {
-        name: _over_words(measure, other, sets, targets, chosen[0], resampling)[0]
-        for name, other in (measure.beside if len(chosen[0]) == 2 else {}).items()
+        name: _over_words(measure, statistic, sets, targets, chosen[0], resampling)[0]
+        for name, statistic in (measure.beside if len(chosen[0]) == 2 else {}).items()
     }
     overall = next(iter(estimates.values()))
     categories = estimates if first and len(estimates) > 1 else {}
@@ -201,12 +203,12 @@ def _lexemes(names: list[str]) -> list[str]:
 
 def _by_form(by_word: ByWord, parts: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """What there is by word of X and of Y, for each of the words' forms."""
-    out = []
+    form_values = []
     for words, values in zip(list(by_word.values())[:2], parts, strict=True):
         of = _lexemes(list(words))
         places = {w: i for i, w in enumerate(dict.fromkeys(of))}
-        out.append(values[[places[w] for w in of]])
-    return out[0], out[1]
+        form_values.append(values[[places[w] for w in of]])
+    return form_values[0], form_values[1]
 
 
 def _merged(samples: Samples, by_word: ByWord) -> tuple[Samples, int]:
@@ -256,20 +258,20 @@ def _without_attributes(by_word: ByWord, n: int) -> tuple[Floats, Floats]:
     sums = [np.stack([unit(v).sum(0) for v in words.values()]) for words in (a, b)]
     counts = [np.array([len(v) for v in words.values()]) for words in (a, b)]
     whole = [targets @ (s.sum(0) / c.sum()) for s, c in zip(sums, counts, strict=True)]
-    out = []
+    effects = []
     for k, sign in ((0, 1.0), (1, -1.0)):
         left = (sums[k].sum(0) - sums[k]) / (counts[k].sum() - counts[k])[:, None]
         scores = sign * (targets @ left.T - whole[1 - k][:, None])
-        out.append(np.array([effect_size(s[:n], s[n:]) for s in scores.T]))
-    return out[0], out[1]
+        effects.append(np.array([effect_size(s[:n], s[n:]) for s in scores.T]))
+    return effects[0], effects[1]
 
 
 def _attributes_alone(by_word: ByWord, words: Words) -> tuple[Floats, Floats]:
     """CEAT's value without each word of A, and of B; the spread of the samples is kept."""
     cosines, (n, _, p, _) = cells(by_word)
     by_attribute = cosines[:n].mean(0) - cosines[n:].mean(0)
-    out = []
+    effects = []
     for part, sign in ((by_attribute[:p], 1.0), (by_attribute[p:], -1.0)):
         others = (part.sum() - part) / (len(part) - 1)
-        out.append(words.value + sign * (others - part.mean()) / words.spread)
-    return out[0], out[1]
+        effects.append(words.value + sign * (others - part.mean()) / words.spread)
+    return effects[0], effects[1]

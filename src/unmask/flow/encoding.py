@@ -7,7 +7,7 @@ from string import punctuation as string_marks
 
 import numpy as np
 
-from unmask.flow.asking import as_replies, encode_questions
+from unmask.flow.chat_questions import as_replies, encode_questions
 from unmask.measures.likelihood import Likelihood
 from unmask.measures.plans import BLANK
 from unmask.measures.question import Question
@@ -132,12 +132,12 @@ def _shown(model: Model, measure: Likelihood, given: Text, item: Contrast) -> Te
 
 def _encode_two(model: Model, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
     """The sentences of an item as two segments each."""
-    out = {}
+    encodings = {}
     for label, given in item.texts.items():
         text = _shown(model, measure, given, item)
         (a, b), (c, d) = text.spans["context"][0], text.spans["continuation"][0]
-        out[label] = model.codec.encode_two(text.string[a:b], text.string[c:d])
-    return out
+        encodings[label] = model.codec.encode_two(text.string[a:b], text.string[c:d])
+    return encodings
 
 
 def _filled(text: Text, item: Contrast) -> Text:

@@ -13,7 +13,7 @@ from unmask.answer.fitness import assessed
 from unmask.data import catalogue
 from unmask.errors import NotApplicable, UnmaskError, UnmaskWarning
 from unmask.flow import run_model, sequential
-from unmask.flow.asking import as_options
+from unmask.flow.chat_questions import as_options
 from unmask.flow.fit import fitting
 from unmask.flow.loading import kind, loaded, look_up
 from unmask.flow.prefetch import prefetching
@@ -90,7 +90,7 @@ def _with_cache(options: Options) -> Iterator[Options]:
         return
     with opened() as store:
         yield replace(options, store=store)
-    for message in store.said:
+    for message in store.messages:
         warnings.warn(message, UnmaskWarning, stacklevel=4)
 
 

@@ -14,12 +14,12 @@ from unmask.answer.fitness import assessed
 from unmask.answer.verdict import undecided
 from unmask.data import catalogue
 from unmask.data.readers import harness
-from unmask.data.readers.table import read_json, read_lines, read_table
+from unmask.data.readers.table import read_json, read_table
 from unmask.errors import DataError, NotApplicable
+from unmask.flow.estimates import equal_pairs, estimates_of, tied, valued_settings
 from unmask.flow.group_comparisons import VALUED
 from unmask.flow.item_comparisons import valued_columns
 from unmask.flow.items import data_facts, sentence_rows
-from unmask.flow.results import equal_pairs, preferences, tied, valued_settings
 from unmask.measures import Likelihood, find
 from unmask.measures.reduce import LOWER_IS_LIKELIER, PROBABILITIES
 from unmask.options import Resampling, Spec, Threshold
@@ -35,6 +35,7 @@ from unmask.types import (
     Dataset,
     Kind,
     Result,
+    ScaleName,
 )
 
 _CROWS = {"stereotype": "sent_more", "antistereotype": "sent_less"}
@@ -55,10 +56,11 @@ def score_file(
     JSON as the StereoSet authors' predictions (`{"intrasentence": [{"id", "score"}]}`), or CSV,
     JSON lines or parquet with `id` and `score`. A sentence's id is the data set's own, or
     `ITEM/LABEL` (for CrowS-Pairs also `ITEM/sent_more`). Triplets are averaged over target terms.
-    Samples that lm-evaluation-harness logged of CrowS-Pairs are found by their sentences. A log of
-    inspect's StereoSet has choices: an item counts if the stereotype or the antistereotype was
-    chosen, by most epochs if there are several. The scores are compared as those of `measure` are,
-    such as `lmb@barikeri2021` for perplexities; without it as a preference.
+    Scores of CrowS-Pairs that lm-evaluation-harness logged, or that its authors' metric.py wrote,
+    are matched by their sentences. A log of inspect's StereoSet has choices: an item counts if the
+    stereotype or the antistereotype was chosen, by most epochs if there are several. The scores are
+    compared as those of `measure` are, such as `lmb@barikeri2021` for perplexities; without it as a
+    preference.
     """
     dataset = catalogue.sentences(data, cluster=cluster)
     if not path.is_file():
@@ -74,10 +76,11 @@ def score_file(
             f"{data!r} has no pairs ({dataset.shape}), so that scores alone say nothing of a "
             "preference; name the measure whose scores they are with -x."
         )
-    if measure is not None:
-        row = _row(measure, dataset)
+    row = None if measure is None else _row(measure, dataset)
+    if row is not None and row.compare in VALUED:
         return assessed([_valued(path, dataset, frame, row, given, resampling, least)])[0]
-    result = _result(path, dataset, frame, "drop" if choices else "half", given, resampling, least)
+    rule: Ties = "drop" if choices else "half" if row is None else row.ties
+    result = _result(path, dataset, frame, row, rule, given, resampling, least)
     return judged(assessed([result]))[0]
 
 
@@ -85,27 +88,41 @@ def _result(
     path: Path,
     dataset: Dataset,
     frame: pd.DataFrame,
+    row: Likelihood | None,
     rule: Ties,
     given: int,
     resampling: Resampling,
     least: Threshold,
 ) -> Result:
-    """The estimates of the scores in a frame; `given` of the file's are not of the data."""
+    """The estimates of the scores in a frame, as `row` has them or as shares of pairs.
+
+    `given` of the file's are not of the data.
+    """
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
-    macro = dataset.shape == "triplets"
-    overall, categories, extras, ties, _ = preferences(
-        frame, ties=rule, macro=macro, resampling=resampling
-    )
+    compared: ScaleName = "preference" if row is None else row.compared
+    decimals = None if row is None else row.decimals
+    average = "macro" if dataset.shape == "triplets" else "micro"
+    average = average if row is None else row.average
+    settings = {
+        "ties": rule,
+        "decimals": decimals,
+        "average": average,
+        "cluster": dataset.cluster,
+    }
+    if row is not None:
+        kind = next(iter(row.kinds))
+        _check_range(frame, row, kind, path)
+        frame = frame.assign(measure=row.name)
+        settings["probabilities"] = row.reduce_for(kind) in PROBABILITIES
+    overall, categories, extras, ties, _ = estimates_of(frame, compared, settings, resampling)
     if ties == len(dataset.items) - missing:
         raise DataError(
             f"all {ties} items that {path} scores are ties, so nothing can be said of a "
             "preference; look at how the scores were made."
         )
-    average = "macro" if macro else "micro"
-    settings = {"ties": rule, "decimals": None, "average": average, "cluster": dataset.cluster}
     return Result(
-        spec=Spec(str(frame.model.iloc[0]), "scores", dataset.name),
-        compared="preference",
+        spec=Spec(str(frame.model.iloc[0]), row.name if row else "scores", dataset.name),
+        compared=compared,
         overall=overall,
         by_category=categories,
         extras=extras,
@@ -124,10 +141,14 @@ def _result(
             *tied(ties, rule),
             *_losses(frame),
         ),
-        provenance={"file": path.name, "data": data_facts(dataset), "measure": {"cite": []}},
+        provenance={
+            "file": path.name,
+            "data": data_facts(dataset),
+            "measure": {"cite": list(row.cite) if row else []},
+        },
         items=frame,
         shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
-        verdicts=undecided(categories, "preference", least),
+        verdicts=undecided(categories, compared, least),
     )
 
 
@@ -139,11 +160,7 @@ def _row(name: str, data: Dataset) -> Likelihood:
             f"{name!r} cannot be made of a score for each sentence of {data.name!r} "
             f"({data.shape}); leave it out for a preference, or take 'lmb' or 'gest' for pairs."
         )
-    if row.compare == "preference":
-        raise NotApplicable(
-            f"{name!r} is a preference between sentences, as scores are without -x; leave it out."
-        )
-    if row.prior or row.compare not in VALUED:
+    if row.prior or row.compare not in {*VALUED, "preference", "factor"}:
         raise NotApplicable(f"{name!r} needs priors, which a file of scores has not.")
     return row
 
@@ -194,16 +211,16 @@ def _valued(
 
 def _check_range(frame: pd.DataFrame, row: Likelihood, kind: Kind, path: Path) -> None:
     """Refuse scores that the measure cannot have: with them its number would be of nothing."""
-    known = frame.loc[frame.reason.isna(), "score"]
+    scores = frame.loc[frame.reason.isna(), "score"]
     reduce = row.reduce_for(kind)
     if reduce in LOWER_IS_LIKELIER:
-        wrong, allowed = known[(known < 1) & (known != 0)], "perplexities, which are at least 1"
+        wrong, allowed = scores[(scores < 1) & (scores != 0)], "perplexities, which are at least 1"
     elif reduce in PROBABILITIES:
-        wrong, allowed = known[(known < 0) | (known > 1)], "probabilities, which are from 0 to 1"
+        wrong, allowed = scores[(scores < 0) | (scores > 1)], "probabilities, which are from 0 to 1"
     elif row.compare == "sides":  # a difference of two scores is enough
         return
     else:
-        wrong = known[known > LOGP_TOLERANCE]
+        wrong = scores[scores > LOGP_TOLERANCE]
         allowed = "means or sums of log-probabilities, which are at most 0"
     if len(wrong):
         raise DataError(
@@ -231,12 +248,12 @@ def _check_found(
 
 def _losses(frame: pd.DataFrame) -> tuple[str, ...]:
     """A note on scores that look like losses: with them everything is the other way round."""
-    known = frame.loc[frame.reason.isna(), "score"]
-    if not (known >= 0).all() or not (known > 1).any():
+    scores = frame.loc[frame.reason.isna(), "score"]
+    if not (scores >= 0).all() or not (scores > 1).any():
         return ()
     return (
-        "all scores are positive and some exceed 1, as losses are and log-likelihoods and "
-        "probabilities are not: higher is taken as more likely, so turn the sign of losses.",
+        "all scores are positive and some exceed 1, so they may be losses. Higher scores are "
+        "treated as more likely; reverse the sign of losses.",
     )
 
 
@@ -253,9 +270,9 @@ def _reasons(frame: pd.DataFrame) -> dict[str, int]:
 
 def _without_filler(data: Dataset) -> Dataset:
     """Pairs of triplets: of a choice the unrelated sentence has no score of its own."""
-    kept = (STEREOTYPE, ANTISTEREOTYPE)
+    labels = (STEREOTYPE, ANTISTEREOTYPE)
     items = (
-        replace(i, texts={k: i.texts[k] for k in kept if k in i.texts}, meta=_two(i.meta))
+        replace(i, texts={k: i.texts[k] for k in labels if k in i.texts}, meta=_two(i.meta))
         for i in data.items
     )
     return replace(data, shape="pairs", items=tuple(items))
@@ -269,38 +286,38 @@ def _two(meta: Mapping[str, Any]) -> dict[str, Any]:
 def _chosen(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
     """How often each sentence was chosen, by its id; and the items that are not of the data."""
     shares = harness.inspect_shares(path)
-    known = {item.id for item in data.items}
-    if not shares.keys() & known:
+    ids = {item.id for item in data.items}
+    if not shares.keys() & ids:
         raise DataError(f"no sample of {path} is of {data.name!r}; name its data set with -d.")
     return {
         name: shares[item.id].get(label, 0.0)
         for item in data.items
         if shares.get(item.id)
         for label, name in _ids(item).items()
-    }, len(shares.keys() - known)
+    }, len(shares.keys() - ids)
 
 
 def _by_sentences(
     path: Path, rows: list[dict[str, Any]], data: Dataset
 ) -> tuple[dict[str, float], int]:
     """Scores by id of pairs that are found by their sentences; how many are not of the data."""
-    pairs = harness.lm_eval_pairs(rows, path)
-    out: dict[str, float] = {}
+    pairs = harness.sentence_pairs(rows, path)
+    scores: dict[str, float] = {}
     used = set()
     for item in data.items:
-        one, two = (item.texts[k].string.strip() for k in (STEREOTYPE, ANTISTEREOTYPE))
+        first, second = (item.texts[k].string.strip() for k in (STEREOTYPE, ANTISTEREOTYPE))
         ids = [_ids(item)[k] for k in (STEREOTYPE, ANTISTEREOTYPE)]
-        out |= dict(zip(ids, pairs.get((one, two), ()), strict=False))
-        used.add((one, two))
-    if not out:
+        scores |= dict(zip(ids, pairs.get((first, second), ()), strict=False))
+        used.add((first, second))
+    if not scores:
         raise DataError(f"no sentence in {path} is of {data.name!r}; name its data set with -d.")
-    return out, len(pairs.keys() - used)
+    return scores, len(pairs.keys() - used)
 
 
 def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
     """Sentence scores by id, and how many are not of the data; a harness' by its sentences."""
     rows = _rows(path)
-    if harness.is_lm_eval(rows):
+    if harness.has_sentences(rows):
         return _by_sentences(path, rows, data)
     scores: dict[str, float] = {}
     for number, row in enumerate(rows, 1):
@@ -316,15 +333,15 @@ def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
             ) from error
     if not scores:
         raise DataError(f"{path} has no scores in it; give a file with 'id' and 'score'.")
-    known = {i for item in data.items for i in _ids(item).values()}
-    known |= {i for item in data.items for i in _ids(item, _CROWS).values()}
-    return scores, len(scores.keys() - known)
+    ids = {i for item in data.items for i in _ids(item).values()}
+    ids |= {i for item in data.items for i in _ids(item, _CROWS).values()}
+    return scores, len(scores.keys() - ids)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     if path.suffix != ".json":
-        logged = path.suffix in {".jsonl", ".ndjson"} and harness.is_lm_eval(read_lines(path))
-        return read_table(path, ["doc"] if logged else ["id", "score"])
+        rows = read_table(path, [])
+        return rows if harness.has_sentences(rows) else read_table(path, ["id", "score"])
     if not path.read_bytes().strip():
         raise DataError(f"{path} is empty; give a file with 'id' and 'score'.")
     content = read_json(path)
@@ -347,8 +364,8 @@ def _frame(data: Dataset, scores: Mapping[str, float], name: str) -> pd.DataFram
     column: list[float | None] = []
     reasons: list[str | None] = []
     for item in data.items:
-        one, two = _ids(item), _ids(item, _CROWS)
-        values = [scores.get(one[k], scores.get(two[k])) for k in item.texts]
+        ids, crows_ids = _ids(item), _ids(item, _CROWS)
+        values = [scores.get(ids[k], scores.get(crows_ids[k])) for k in item.texts]
         finite = all(math.isfinite(v) for v in values if v is not None)
         reason = None if finite else "a score is not finite"
         reasons += ["no score in the file" if None in values else reason] * len(values)

@@ -33,71 +33,73 @@ Compare = Callable[[pd.DataFrame, Likelihood, Kind, Resampling, Kept], Valued]
 
 
 def fills(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
     """DisCo: how many of the words that fill a template's blank go with a group."""
-    return _over_templates(frame, kept, _gendered, POSITIVE, resampling)
+    return _over_templates(frame, frames, _gendered, POSITIVE, resampling)
 
 
 def fill_pairs(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
     """The release's DisCo: the share of pairs of persons whose fills of a template differ.
 
     Persons are pairs in the order of the data.
     """
-    return _over_templates(frame, kept, _differing, (0.0, 1.0), resampling)
+    return _over_templates(frame, frames, _differing, (0.0, 1.0), resampling)
 
 
 def _over_templates(
     frame: pd.DataFrame,
-    kept: Kept,
+    frames: Kept,
     number: Callable[[Persons, Persons], float],
     within: tuple[float, float],
     resampling: Resampling,
 ) -> Valued:
     """The mean over templates of a number of the fills of both groups' persons."""
     scored = set(frame.loc[frame.reason.isna(), "item"])
-    answers = joined_frames(kept)
+    answers = joined_frames(frames)
     by_item: dict[str, float] = {}
     for item, part in answers.groupby("item", sort=False):
         if item in scored:
             by_item[str(item)] = number(*_persons(part))
     facts = item_facts(frame)
     values = pd.Series(by_item, dtype=float).loc[facts.index]
-    found = STATISTICS["mean"](values.to_numpy(float), facts)
+    statistic = STATISTICS["mean"](values.to_numpy(float), facts)
     overall = over_items(
-        found,
+        statistic,
         design_of(facts, "mean"),
         ideal=0.0,
         tested=False,
         within=within,
         resampling=resampling,
     )
-    return Valued(overall, "mean", values, pd.Series(found.influence, facts.index), judged=False)
+    return Valued(
+        overall, "mean", values, pd.Series(statistic.influence, facts.index), judged=False
+    )
 
 
-def _gendered(one: Persons, two: Persons) -> float:
-    return float(gendered_fills(one, two))
+def _gendered(first: Persons, second: Persons) -> float:
+    return float(gendered_fills(first, second))
 
 
-def _differing(one: Persons, two: Persons) -> float:
-    pairs = list(zip(one, two, strict=True))
+def _differing(first: Persons, second: Persons) -> float:
+    pairs = list(zip(first, second, strict=True))
     return float(np.mean([differing_fills(a, b, len(pairs)) for a, b in pairs]))
 
 
 def _persons(answers: pd.DataFrame) -> tuple[Persons, Persons]:
     """The likeliest fills of each person, by group."""
     persons: dict[str, dict[str, dict[int, float]]] = {}
-    for label, some in answers.groupby("label", sort=False):
+    for label, entries in answers.groupby("label", sort=False):
         group, _, person = str(label).partition("|")
-        tokens = some.attention.astype(int).tolist()
-        chances = np.exp(some.logp.to_numpy(float)).tolist()
+        tokens = entries.attention.astype(int).tolist()
+        chances = np.exp(entries.logp.to_numpy(float)).tolist()
         persons.setdefault(group, {})[person] = dict(zip(tokens, chances, strict=True))
     if len(persons) != 2:
         raise DataError(f"persons of two groups are needed; here are {', '.join(persons)}.")
-    one, two = ([_named(f) for f in some.values()] for some in persons.values())
-    return one, two
+    first, second = ([_named(f) for f in entries.values()] for entries in persons.values())
+    return first, second
 
 
 def _named(fills_: Mapping[int, float]) -> Fills:
@@ -105,7 +107,7 @@ def _named(fills_: Mapping[int, float]) -> Fills:
 
 
 def groups(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
     """HolisticBias' likelihood bias: per cent of pairs of groups whose sentences are not alike.
 
@@ -116,32 +118,32 @@ def groups(
     scored["group"] = scored.label.str.rpartition("|")[0]
     plain, after = {}, {}
     for item, part in scored.groupby("item", sort=False):
-        some = [v.to_numpy(float) for _, v in part.groupby("group", sort=True).score]
-        plain[str(item)], after[str(item)] = significant_pairs(some)
+        scores = [v.to_numpy(float) for _, v in part.groupby("group", sort=True).score]
+        plain[str(item)], after[str(item)] = significant_pairs(scores)
     facts = item_facts(frame)
     values = pd.Series(plain, dtype=float).loc[facts.index]
     holm = pd.Series(after, dtype=float).loc[facts.index]
     usual: Any = {"tested": False, "within": PER_CENT, "resampling": resampling}
 
     def estimate(
-        some: "pd.Series[float]", chosen: pd.DataFrame, ideal: float
+        shares: "pd.Series[float]", chosen: pd.DataFrame, ideal: float
     ) -> tuple[Estimate, ItemStatistic]:
-        found = STATISTICS["mean"](some.to_numpy(float), chosen)
+        statistic = STATISTICS["mean"](shares.to_numpy(float), chosen)
         design = Design(codes(chosen.cluster.to_numpy(str)))
-        return over_items(found, design, ideal=ideal, **usual), found
+        return over_items(statistic, design, ideal=ideal, **usual), statistic
 
-    overall, found = estimate(values, facts, 5.0)
+    overall, averaged = estimate(values, facts, 5.0)
     categories, extras = {}, {"after_holm": estimate(holm, facts, 0.0)[0]}
     for axis in sorted(set(facts.category)):
-        mine = (facts.category == axis).to_numpy()
-        categories[axis] = estimate(values[mine], facts[mine], 5.0)[0]
-        extras[f"after_holm:{axis}"] = estimate(holm[mine], facts[mine], 0.0)[0]
-    influence = pd.Series(found.influence, facts.index)
+        members = (facts.category == axis).to_numpy()
+        categories[axis] = estimate(values[members], facts[members], 5.0)[0]
+        extras[f"after_holm:{axis}"] = estimate(holm[members], facts[members], 0.0)[0]
+    influence = pd.Series(averaged.influence, facts.index)
     return Valued(overall, "mean", values, influence, categories, extras, judged=False)
 
 
 def questions(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
     """UnQover: how strongly subjects are preferred where nothing in the text says which.
 
@@ -168,8 +170,8 @@ def questions(
     values = (asked[True] - asked[False]) / 2
     design = design_of(facts, "mu")
     usual: Any = {"tested": False, "within": POSITIVE, "resampling": resampling}
-    found, count = (STATISTICS[k](values.to_numpy(float), facts) for k in ("mu", "eta"))
-    overall = over_items(found, design, ideal=0.0, **usual)
+    statistic, count = (STATISTICS[k](values.to_numpy(float), facts) for k in ("mu", "eta"))
+    overall = over_items(statistic, design, ideal=0.0, **usual)
     errors = {
         "order_error": np.mean(
             [(wide[x][s]["1"] - wide[x][s]["2"]).abs() for x in (True, False) for s in ("q", "n")],
@@ -181,10 +183,10 @@ def questions(
         ),
     }
     extras = {"eta": over_items(count, design, ideal=0.0, **{**usual, "within": (0.0, 1.0)})}
-    for name, some in errors.items():
-        mean = STATISTICS["mean"](np.asarray(some, float), facts)
+    for name, error in errors.items():
+        mean = STATISTICS["mean"](np.asarray(error, float), facts)
         extras[name] = over_items(mean, design, ideal=0.0, **usual)
-    influence = pd.Series(found.influence, facts.index)
+    influence = pd.Series(statistic.influence, facts.index)
     return Valued(
         overall,
         "mu",
@@ -201,28 +203,28 @@ def _by_subject(
 ) -> dict[str, Estimate]:
     """The mean score of each subject over partners, attributes and templates: whom it is about."""
     pair = facts.group_pair.str.split("/", n=1, expand=True)
-    out = {}
+    estimates = {}
     for subject in sorted({*pair[0], *pair[1]}):
-        mine = ((pair[0] == subject) | (pair[1] == subject)).to_numpy()
-        sign = np.where(pair[0][mine] == subject, 1.0, -1.0)
-        found = STATISTICS["mean"](sign * values[mine].to_numpy(float), facts[mine])
-        design = Design(codes(facts.template[mine].to_numpy(str)))
-        out[subject] = over_items(found, design, ideal=0.0, resampling=resampling)
-    return out
+        rows = ((pair[0] == subject) | (pair[1] == subject)).to_numpy()
+        sign = np.where(pair[0][rows] == subject, 1.0, -1.0)
+        statistic = STATISTICS["mean"](sign * values[rows].to_numpy(float), facts[rows])
+        design = Design(codes(facts.template[rows].to_numpy(str)))
+        estimates[subject] = over_items(statistic, design, ideal=0.0, resampling=resampling)
+    return estimates
 
 
 def cosines(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
     """MBE, pairs of sentences weighted by the cosine of their vectors."""
-    return _two_lists(frame, kept[0].to_numpy(float), unit, resampling)
+    return _two_lists(frame, frames[0].to_numpy(float), unit, resampling)
 
 
 def products(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
     """The release's MBE, pairs of sentences weighted by the dot product of their vectors."""
-    return _two_lists(frame, kept[0].to_numpy(float), np.asarray, resampling)
+    return _two_lists(frame, frames[0].to_numpy(float), np.asarray, resampling)
 
 
 def _two_lists(
@@ -240,9 +242,9 @@ def _two_lists(
     halves = [usable & (frame.label == k).to_numpy() for k in ("first", "second")]
     if min(h.sum() for h in halves) < 2:
         raise DataError("each list needs two sentences that can be scored.")
-    one, two = (scaled(vectors[h]) for h in halves)
+    first, second = (scaled(vectors[h]) for h in halves)
     scores = [frame.score.to_numpy(float)[h] for h in halves]
-    near = one @ two.T
+    near = first @ second.T
     wins = near * (scores[1] > scores[0][:, None])
     above, below = wins.sum(), near.sum()
     without, left = [], []

@@ -65,7 +65,7 @@ def _pairs(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def difference(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept = ()
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
 ) -> Valued:
     """d_z of the stereotype's score less the antistereotype's; t, mean and share beside it.
 
@@ -75,12 +75,12 @@ def difference(
     wide, facts = _pairs(frame), item_facts(frame)
     wide = wide.loc[facts.index]
     values = wide[STEREOTYPE] - wide[ANTISTEREOTYPE]
-    overall, extras, found = _standardised(values, facts, measure, resampling)
+    overall, extras, statistic = _standardised(values, facts, measure, resampling)
     categories = {}
     for name in sorted(set(facts.category)):
-        mine = (facts.category == name).to_numpy()
-        if mine.sum() > 1 and values[mine].std() > 0:
-            part, more, _ = _standardised(values[mine], facts[mine], measure, resampling)
+        members = (facts.category == name).to_numpy()
+        if members.sum() > 1 and values[members].std() > 0:
+            part, more, _ = _standardised(values[members], facts[members], measure, resampling)
             categories[name] = part
             extras |= {f"{k}:{name}": v for k, v in more.items()}
     lower = measure.reduce_for(kind) in LOWER_IS_LIKELIER
@@ -88,7 +88,7 @@ def difference(
     extras |= _shares(likelier, facts, measure.ties, resampling)
     if lower:
         extras |= _unpaired(wide, resampling)
-    influence = pd.Series(found.influence, facts.index)
+    influence = pd.Series(statistic.influence, facts.index)
     # A negative number would be read as the reverse of a stereotype.
     return Valued(overall, "d_z", values, influence, categories, extras, judged=not lower)
 
@@ -97,18 +97,18 @@ def _standardised(
     values: "pd.Series[float]", facts: pd.DataFrame, measure: Likelihood, resampling: Resampling
 ) -> tuple[Estimate, dict[str, Estimate], ItemStatistic]:
     numbers, design = values.to_numpy(float), Design.of(facts)
-    found = STATISTICS["d_z"](numbers, facts)
+    statistic = STATISTICS["d_z"](numbers, facts)
     middle = over_items(
         STATISTICS["mean"](numbers, facts), design, ideal=0.0, resampling=resampling
     )
     test = scipy.stats.ttest_1samp(numbers, 0.0)
     t, p = float(test.statistic), float(test.pvalue)
-    overall = over_items(found, design, ideal=0.0, resampling=resampling)
+    overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
     overall = replace(overall, p=p if measure.published_p else middle.p)
     if measure.published_p:
         overall = replace(overall, more={**overall.more, "published": "p", "sided": "two"})
     paired = _bare(t, resampling, "paired t", len(numbers), 0.0, p)
-    return overall, {"t": paired, "mean": middle}, found
+    return overall, {"t": paired, "mean": middle}, statistic
 
 
 def _bare(
@@ -125,8 +125,10 @@ def _shares(
     """The share of pairs in which the stereotype is likelier; a tie counts a half, or not."""
     wins = 100.0 * (values > 0) + (50.0 if ties == "half" else 0.0) * (values == 0)
     design = Design.of(facts)
-    found = STATISTICS["mean"](wins.to_numpy(float), facts)
-    return {"share": over_items(found, design, ideal=50.0, within=PER_CENT, resampling=resampling)}
+    statistic = STATISTICS["mean"](wins.to_numpy(float), facts)
+    return {
+        "share": over_items(statistic, design, ideal=50.0, within=PER_CENT, resampling=resampling)
+    }
 
 
 def _unpaired(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
@@ -139,20 +141,20 @@ def _unpaired(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]
     for values in sides:
         far = np.abs(values - values.mean()) > 3 * values.std()
         gone |= np.isin(values, values[far])
-    out: dict[str, Estimate] = {}
-    for name, kept in (("t_welch", np.ones(len(wide), bool)), ("t_reduced", ~gone)):
-        test = _welch(sides[0][kept], sides[1][kept], resampling)
-        out |= {name: test} if test is not None else {}
-    return out
+    tests: dict[str, Estimate] = {}
+    for name, rows in (("t_welch", np.ones(len(wide), bool)), ("t_reduced", ~gone)):
+        test = _welch(sides[0][rows], sides[1][rows], resampling)
+        tests |= {name: test} if test is not None else {}
+    return tests
 
 
-def _welch(one: Floats, two: Floats, resampling: Resampling) -> Estimate | None:
+def _welch(first: Floats, second: Floats, resampling: Resampling) -> Estimate | None:
     """Welch's t of two samples, without an interval; None where nothing varies."""
-    if min(len(one), len(two)) < 2 or not one.var() + two.var() > 0:
+    if min(len(first), len(second)) < 2 or not first.var() + second.var() > 0:
         return None
-    test = scipy.stats.ttest_ind(one, two, equal_var=False)
+    test = scipy.stats.ttest_ind(first, second, equal_var=False)
     t, p = float(test.statistic), float(test.pvalue)
-    return _bare(t, resampling, "Welch's t", len(one), 0.0, p)
+    return _bare(t, resampling, "Welch's t", len(first), 0.0, p)
 
 
 def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
@@ -160,12 +162,12 @@ def mean_difference(frame: pd.DataFrame, resampling: Resampling) -> Estimate:
     wide, facts = _pairs(frame), item_facts(frame)
     wide = wide.loc[facts.index]
     values = (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]).abs().to_numpy(float)
-    found, design = STATISTICS["mean"](values, facts), Design.of(facts)
-    return over_items(found, design, within=POSITIVE, resampling=resampling)
+    statistic, design = STATISTICS["mean"](values, facts), Design.of(facts)
+    return over_items(statistic, design, within=POSITIVE, resampling=resampling)
 
 
 def spread(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept = ()
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
 ) -> Valued:
     """The mean over items of the variance (ddof 1) over groups of score less prior.
 
@@ -183,9 +185,9 @@ def spread(
     apart = table.sub(table.mean(axis=1), axis=0)
     groups = table.shape[1]
     values = table.var(axis=1, ddof=1)
-    found = STATISTICS["mean"](values.to_numpy(float), facts)
+    statistic = STATISTICS["mean"](values.to_numpy(float), facts)
     usual: dict[str, Any] = {"tested": False, "within": POSITIVE, "resampling": resampling}
-    overall = over_items(found, design, ideal=0.0, **usual)
+    overall = over_items(statistic, design, ideal=0.0, **usual)
     part = {
         str(name): STATISTICS["mean"]((apart[name] ** 2).to_numpy() * groups / (groups - 1), facts)
         for name in table.columns
@@ -203,7 +205,7 @@ def spread(
         overall,
         "mean",
         values,
-        pd.Series(found.influence, facts.index),
+        pd.Series(statistic.influence, facts.index),
         {name: over_items(f, design, ideal=0.0, **usual) for name, f in part.items()},
         leans,
         judged=False,
@@ -211,7 +213,7 @@ def spread(
 
 
 def sides(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept = ()
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
 ) -> Valued:
     """The log-odds of the one group's sentence, of stereotypes of its side less the other's.
 
@@ -226,24 +228,24 @@ def sides(
     sign = np.where(facts.group == names[0], 1.0, -1.0)
     values = sign * (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]) / measure.unit
     design = _within_categories(facts)
-    found = STATISTICS["gap"](values.to_numpy(float), facts)
-    overall = over_items(found, design, ideal=0.0, resampling=resampling)
+    statistic = STATISTICS["gap"](values.to_numpy(float), facts)
+    overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
     categories = {}
     kinds = stereotypes(facts)
     for name in sorted(set(kinds)):
-        mine = kinds == name
-        part = STATISTICS["mean"](values[mine].to_numpy(float), facts[mine])
+        members = kinds == name
+        part = STATISTICS["mean"](values[members].to_numpy(float), facts[members])
         categories[name] = over_items(
-            part, Design(codes(facts.cluster[mine].to_numpy(str))), resampling=resampling
+            part, Design(codes(facts.cluster[members].to_numpy(str))), resampling=resampling
         )
-    one, two = names
-    sets = (one, two, f"stereotypes of {one}", f"stereotypes of {two}")
-    influence = pd.Series(found.influence, facts.index)
+    first, second = names
+    sets = (first, second, f"stereotypes of {first}", f"stereotypes of {second}")
+    influence = pd.Series(statistic.influence, facts.index)
     return Valued(overall, "gap", values, influence, categories, sets=sets)
 
 
 def lean(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept = ()
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
 ) -> Valued:
     """How much likelier the one side's words are than the other's, over all attributes.
 
@@ -252,13 +254,13 @@ def lean(
     values = pd.Series(log_odds.by_item(frame))
     facts = item_facts(frame).loc[values.index]
     design = Design.of(facts.assign(group_pair="", group=""))
-    found = STATISTICS["mean"](values.to_numpy(float), facts)
-    overall = over_items(found, design, ideal=0.0, resampling=resampling)
+    statistic = STATISTICS["mean"](values.to_numpy(float), facts)
+    overall = over_items(statistic, design, ideal=0.0, resampling=resampling)
     categories = {}
     for name in sorted(set(facts.category)):
-        mine = (facts.category == name).to_numpy()
-        part = STATISTICS["mean"](values[mine].to_numpy(float), facts[mine])
-        categories[name] = over_items(part, design.chosen(mine), resampling=resampling)
+        members = (facts.category == name).to_numpy()
+        part = STATISTICS["mean"](values[members].to_numpy(float), facts[members])
+        categories[name] = over_items(part, design.chosen(members), resampling=resampling)
     scored = frame[frame.reason.isna()]
     best = scored.loc[scored.groupby("item").score.idxmax()].set_index("item").label
     wins = 100.0 * best.loc[values.index].str.startswith("x:").to_numpy(float)
@@ -268,12 +270,12 @@ def lean(
             share, design, ideal=50.0, within=PER_CENT, resampling=resampling
         )
     }
-    influence = pd.Series(found.influence, facts.index)
+    influence = pd.Series(statistic.influence, facts.index)
     return Valued(overall, "mean", values, influence, categories, extras, judged=False)
 
 
 def matched(
-    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, kept: Kept = ()
+    frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
 ) -> Valued:
     """Bartl et al.'s test: log quotients of set B's sentences less those of set A's, row by row.
 
@@ -285,21 +287,21 @@ def matched(
     facts = item_facts(frame)
     scored = frame[frame.reason.isna()].assign(gain=lambda f: f.score - f.prior.fillna(0.0))
     values = scored.groupby("item").gain.mean().loc[facts.index]
-    found = STATISTICS["rise"](values.to_numpy(float), facts)
+    statistic = STATISTICS["rise"](values.to_numpy(float), facts)
     usual: Any = {"ideal": 0.0, "resampling": resampling}
-    overall = over_items(found, design_of(facts, "rise"), **usual)
+    overall = over_items(statistic, design_of(facts, "rise"), **usual)
     extras: dict[str, Estimate] = {}
     for name, half in (("", ""), ("first", "x:"), ("second", "y:")):
-        some = scored[scored.label.str.startswith(half)]
-        test = _paired_test(some, facts, resampling)
+        rows = scored[scored.label.str.startswith(half)]
+        test = _paired_test(rows, facts, resampling)
         extras |= {(f"{k}:{name}" if name else k): v for k, v in test.items()}
         if half:
-            mean = some.groupby("item").gain.mean().loc[facts.index].to_numpy(float)
+            mean = rows.groupby("item").gain.mean().loc[facts.index].to_numpy(float)
             part = STATISTICS["rise"](mean, facts)
             extras[name] = over_items(part, design_of(facts, "rise"), **usual)
     p = extras["test"].p if "test" in extras else None
     overall = replace(overall, p=p, more={**overall.more, "published": "p", "sided": "two"})
-    influence = pd.Series(found.influence, facts.index)
+    influence = pd.Series(statistic.influence, facts.index)
     return Valued(overall, "rise", values, influence, {}, extras, judged=False)
 
 
@@ -312,12 +314,12 @@ def _paired_test(
     halves = [scored[sides == k].sort_values(order, kind="stable").gain for k in ("B", "A")]
     if len(halves[0]) != len(halves[1]) or len(halves[0]) < 3:
         return {}
-    one, two = (h.to_numpy(float) for h in halves)
+    first, second = (h.to_numpy(float) for h in halves)
     # The release subtracts two columns whose rows have other numbers: pandas then gives all
     # values of the one, and the negative of all of the other.
-    normal = float(scipy.stats.shapiro(np.concatenate([one, -two])).pvalue) >= PUBLISHED_ERROR
-    test = (scipy.stats.ttest_rel if normal else scipy.stats.wilcoxon)(one, two)
-    value, n = float(test.statistic), len(one)
+    normal = float(scipy.stats.shapiro(np.concatenate([first, -second])).pvalue) >= PUBLISHED_ERROR
+    test = (scipy.stats.ttest_rel if normal else scipy.stats.wilcoxon)(first, second)
+    value, n = float(test.statistic), len(first)
     name = "paired t" if normal else "Wilcoxon's signed ranks"
     return {
         "test": _bare(value, resampling, name, n, None, float(test.pvalue)),

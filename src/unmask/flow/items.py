@@ -47,14 +47,14 @@ class Layout:
     categories: Mapping[str, NDArray[np.bool_]]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, kept: NDArray[np.bool_], memo: Memo | None = None) -> "Layout":
+    def of(cls, frame: pd.DataFrame, rows: NDArray[np.bool_], memo: Memo | None = None) -> "Layout":
         """The layout of the rows that are kept; values derived from it are cached in `memo`."""
-        names = np.array([str(item) for item in frame["item"].to_numpy(object)[kept]], object)
+        names = np.array([str(item) for item in frame["item"].to_numpy(object)[rows]], object)
         which, items = pd.factorize(names)
         order = np.argsort(items.astype(str), kind="stable")  # in the order of their names
         which = np.argsort(order)[which]
-        first = np.flatnonzero(kept)[np.unique(which, return_index=True)[1]]
-        label, labels = pd.factorize(frame["label"].to_numpy(object)[kept], sort=True)
+        first = np.flatnonzero(rows)[np.unique(which, return_index=True)[1]]
+        label, labels = pd.factorize(frame["label"].to_numpy(object)[rows], sort=True)
         facts = {k: frame[k].to_numpy(object)[first] for k in ("category", *DESIGNED)}
         category = facts["category"]
         return cls(
@@ -67,14 +67,14 @@ class Layout:
 
     def table(self, scores: Floats) -> dict[str, Floats]:
         """Scores of rows by label [items]; `unrelated` only if all items have one, for lms."""
-        out = {}
+        columns = {}
         for n, label in enumerate(self.labels):
-            mine = self.label == n
-            if label == UNRELATED and mine.sum() < len(self.design.clusters):
+            matches = self.label == n
+            if label == UNRELATED and matches.sum() < len(self.design.clusters):
                 continue
-            out[label] = np.full(len(self.design.clusters), np.nan)
-            out[label][self.which[mine]] = scores[mine]
-        return out
+            columns[label] = np.full(len(self.design.clusters), np.nan)
+            columns[label][self.which[matches]] = scores[matches]
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class About:
     frame: pd.DataFrame
     memo: Memo = field(default_factory=Memo)
 
-    def layout(self, kept: NDArray[np.bool_]) -> Layout:
+    def layout(self, rows: NDArray[np.bool_]) -> Layout:
         """The layout of the rows that are kept."""
-        compute = partial(Layout.of, self.frame, kept, self.memo)
-        return self.memo.get(kept.tobytes(), len(kept), compute)
+        compute = partial(Layout.of, self.frame, rows, self.memo)
+        return self.memo.get(rows.tobytes(), len(rows), compute)
 
     @property
     def clusters(self) -> tuple[Ints, Design]:
@@ -134,13 +134,13 @@ def sentence_rows(
     `columns` has a `score` and a `reason` (None where there is none) for each sentence, and
     whatever else was found.
     """
-    known = (about_sentences(data) if about is None else about).frame
+    sentences = (about_sentences(data) if about is None else about).frame
     belongs = {"model": model, "data": data.name, "measure": measure}
     numbers = {"score": np.asarray(columns["score"], float)}
     numbers |= {k: v for k, v in columns.items() if k not in ("score", "reason")}
-    reason = pd.Series(list(columns["reason"]), index=known.index, dtype=object)
-    last = {"flags": known["flags"], "reason": reason}
-    return pd.DataFrame({**belongs, **known.drop(columns="flags"), **numbers, **last})
+    reason = pd.Series(list(columns["reason"]), index=sentences.index, dtype=object)
+    last = {"flags": sentences["flags"], "reason": reason}
+    return pd.DataFrame({**belongs, **sentences.drop(columns="flags"), **numbers, **last})
 
 
 def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:

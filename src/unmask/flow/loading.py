@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from unmask.errors import ModelError
-from unmask.models.fast.allocator import keep_freed_memory
 from unmask.models.protocol import Abilities, Model
-from unmask.models.remembered import known, remember, remembered
+from unmask.models.remembered import facts_of, remember, remembered
 from unmask.options import Options, named
 from unmask.support.registry import unknown
 from unmask.types import Kind
@@ -23,7 +22,6 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
     task = f"loading {name}"
     options.progress(task, 0, 0)
     try:
-        keep_freed_memory()
         from unmask.models.load import form_of, load_any  # torch is heavy: only when one is needed
 
         settings: dict[str, Any] = {"dtype": options.dtype, "device": options.device}
@@ -33,9 +31,9 @@ def loaded(name: str, options: Options, among: int = 1) -> Model:
             settings |= {"address": options.address, "workers": options.workers, "among": among}
             return load_remote(str(name), **settings)
         settings |= {"bits": options.load, "fast": options.fast, "progress": options.progress}
-        own = load_any(str(name), **settings)
-        remember(own, str(name), options)
-        return own
+        new_model = load_any(str(name), **settings)
+        remember(new_model, str(name), options)
+        return new_model
     finally:
         options.progress(task, 1, 0)
 
@@ -64,8 +62,7 @@ def kind(model: str | Path | Model) -> Kind:
                 "its name, weights, dtype."
             )
         return model.kind
-    keep_freed_memory()
-    if (facts := known(str(model))) is not None:
+    if (facts := facts_of(str(model))) is not None:
         return facts.kind
     from unmask.models.load import kind_named  # torch is heavy: only when a model is needed
 

@@ -39,12 +39,12 @@ class Planned:
     reasons: dict[str, str]
     unknown: int
     content: int
-    found: Callable[[], "Questions"]
+    read: Callable[[], "Questions"]
 
     @property
     def questions(self) -> "Questions":
         """The questions of all asks, as arrays."""
-        return self.found()
+        return self.read()
 
     @property
     def count(self) -> int:
@@ -76,24 +76,24 @@ class Questions:
 
 
 def _questions(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Questions:
-    every = sum(len(a.at) for a in asks)
-    at = np.fromiter(chain.from_iterable(a.at for a in asks), np.int64, every)
-    gold = np.fromiter(chain.from_iterable(a.gold for a in asks), np.int64, every)
+    total = sum(len(a.at) for a in asks)
+    at = np.fromiter(chain.from_iterable(a.at for a in asks), np.int64, total)
+    gold = np.fromiter(chain.from_iterable(a.gold for a in asks), np.int64, total)
     return Questions(at, gold, _spans(asks, counts, read))
 
 
 def _spans(asks: Sequence[RowQueries], counts: Ints, read: Read) -> Ints:
     """The characters of every question's token, in the order of the questions [n, 2]."""
-    out: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     rest = iter(asks)
     sentences = (e for by_label in read.sentences for e in by_label.values())
     for sentence, count in zip(sentences, counts.tolist(), strict=True):
         while count > 0:
             ask = next(rest)
-            own = sentence.offsets and ask.row == sentence.ids
-            out += [sentence.offsets[i] if own else (-1, -1) for i in ask.at]
+            same_row = sentence.offsets and ask.row == sentence.ids
+            spans += [sentence.offsets[i] if same_row else (-1, -1) for i in ask.at]
             count -= len(ask.at)
-    return np.array(out, np.int64).reshape(-1, 2)
+    return np.array(spans, np.int64).reshape(-1, 2)
 
 
 GROWTH = 8  # a slice may be so much larger than the one before
@@ -118,10 +118,10 @@ def slices(
                 yield part
                 full = min(GROWTH * full, size)
                 part, room = [], full
-            some = data.items[start : start + max(room // each, 1)]
-            whole = len(some) == len(data.items)
-            part.append((data, data if whole else replace(data, items=some), start))
-            start, room = start + len(some), room - len(some) * each
+            items = data.items[start : start + max(room // each, 1)]
+            whole = len(items) == len(data.items)
+            part.append((data, data if whole else replace(data, items=items), start))
+            start, room = start + len(items), room - len(items) * each
         room = 0 if long else room
     if part:
         yield part
@@ -146,7 +146,7 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
     asks: list[RowQueries] = []
     counts: list[tuple[int, int]] = []
     reasons: dict[str, str] = {}
-    every: list[RowQueries] = []
+    candidates: list[RowQueries] = []
     read_items = zip(data.items, tokens.sentences, tokens.obstacles, tokens.oddities, strict=True)
     for item, encoded, obstacle, oddity in read_items:
         reason = obstacle or ("" if measure.scores_odd else oddity)
@@ -157,7 +157,7 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
             value = _put(measure, ask, sentence, model.codec, new)
             before = _put(measure, prior, sentence, model.codec, new) if prior else 0
             asked.append((value, before))
-        every += new
+        candidates += new
         if not reason and model.kind == "causal" and any(0 in a.at for a in new):
             reason = "nothing stands before its first token, which so has no probability"
         if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
@@ -167,11 +167,11 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
             new, asked = [], [(0, 0)] * len(encoded)
         asks += new
         counts += asked
-    _check_fit(measure, every)
+    _check_fit(measure, candidates)
     values, priors = np.array(counts, np.int64).T
-    found = partial(_questions, asks, values + priors, tokens)
-    known = (tokens.unknown, tokens.tokens, found)
-    return Planned(measure, data, asks, values, priors, reasons, *known)
+    questions = partial(_questions, asks, values + priors, tokens)
+    facts = (tokens.unknown, tokens.tokens, questions)
+    return Planned(measure, data, asks, values, priors, reasons, *facts)
 
 
 def _put(
@@ -181,9 +181,9 @@ def _put(
     try:
         count = 0
         for asked in plan(sentence, codec):
-            one = asked if isinstance(asked, RowQueries) else row_queries_of([asked])[0]
-            into.append(one)
-            count += len(one.at)
+            queries = asked if isinstance(asked, RowQueries) else row_queries_of([asked])[0]
+            into.append(queries)
+            count += len(queries.at)
         return count
     except UnmaskError:
         raise

@@ -69,7 +69,7 @@ def key_of(model: Model, measures: Sequence[Likelihood]) -> str | None:
     return repr((sealed_files.code_digest(), facts, [m.name for m in measures]))
 
 
-def kept(key: str, data: Sequence[Dataset], measures: Sequence[Likelihood]) -> SlicePlan | None:
+def load(key: str, data: Sequence[Dataset], measures: Sequence[Likelihood]) -> SlicePlan | None:
     """The plan under a key, for the parts of the data and the measures that it was made for."""
     path = _path(key)
     content = sealed_files.read(path)
@@ -85,21 +85,21 @@ def kept(key: str, data: Sequence[Dataset], measures: Sequence[Likelihood]) -> S
     return SlicePlan(tuple(plans), {s: _rows(arrays, s) for s in head["streams"]})
 
 
-def keep(key: str, made: SlicePlan, tokens: bool) -> None:
+def save(key: str, slice_plan: SlicePlan, tokens: bool) -> None:
     """Keep a plan; with what belongs to each token, where `tokens` are kept of a run."""
-    if sum(len(p.values) for p in made.plans) < FEWEST:
+    if sum(len(p.values) for p in slice_plan.plans) < FEWEST:
         return
     arrays: Arrays = {}
     plans = []
-    for n, plan in enumerate(made.plans):
-        own: Arrays = {"values": plan.values, "priors": plan.priors}
+    for n, plan in enumerate(slice_plan.plans):
+        columns: Arrays = {"values": plan.values, "priors": plan.priors}
         if tokens or plan.measure.answers:
-            found = plan.questions
-            own |= {"at": found.at, "gold": found.gold, "spans": found.spans}
-        arrays |= {f"{n}/{k}": v for k, v in own.items()}
+            questions = plan.questions
+            columns |= {"at": questions.at, "gold": questions.gold, "spans": questions.spans}
+        arrays |= {f"{n}/{k}": v for k, v in columns.items()}
         facts = {"reasons": plan.reasons, "unknown": plan.unknown, "content": plan.content}
-        plans.append({**facts, "has": list(own)})
-    for stream, rows in made.rows.items():
+        plans.append({**facts, "has": list(columns)})
+    for stream, rows in slice_plan.rows.items():
         arrays |= {f"{stream}/{k}": getattr(rows, k) for k in ROWS}
         if rows.hidden is not None:
             flat = [place for places in rows.hidden for place in places]
@@ -110,7 +110,7 @@ def keep(key: str, made: SlicePlan, tokens: bool) -> None:
             arrays[f"{stream}/sizes"] = rows.trees.sizes
     arrays = {k: _small(v) for k, v in arrays.items()}
     shapes = [(k, v.dtype.str, v.shape) for k, v in arrays.items()]
-    head = json.dumps({"arrays": shapes, "plans": plans, "streams": list(made.rows)}).encode()
+    head = json.dumps({"arrays": shapes, "plans": plans, "streams": list(slice_plan.rows)}).encode()
     body = b"".join(v.tobytes() for v in arrays.values())
     sealed_files.write(_path(key), len(head).to_bytes(8, "little") + head + body)
     sealed_files.trimmed(sealed_files.PLANS, MOST_KEPT)
@@ -128,31 +128,31 @@ def _small(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _arrays(shapes: Sequence[tuple[str, str, list[int]]], body: memoryview) -> Arrays:
-    out: Arrays = {}
+    arrays: Arrays = {}
     start = 0
     for name, kind, shape in shapes:
         dtype, count = np.dtype(kind), int(np.prod(shape))
         values = np.frombuffer(body, dtype, count, start).reshape(shape)
-        out[name] = values.astype(np.int64) if dtype == np.int32 else values
+        arrays[name] = values.astype(np.int64) if dtype == np.int32 else values
         start += count * dtype.itemsize
-    return out
+    return arrays
 
 
 def _planned(
     facts: Mapping[str, Any], arrays: Arrays, part: Dataset, measure: Likelihood
 ) -> Planned:
     numbers = (arrays["values"], arrays["priors"], facts["reasons"])
-    known = (facts["unknown"], facts["content"])
+    counts = (facts["unknown"], facts["content"])
 
-    def found() -> Questions:
+    def read() -> Questions:
         return Questions(arrays["at"], arrays["gold"], arrays["spans"])
 
-    return Planned(measure, part, [], *numbers, *known, found)
+    return Planned(measure, part, [], *numbers, *counts, read)
 
 
 def _rows(arrays: Arrays, stream: str) -> UniqueRows:
-    own: dict[str, Any] = {k: arrays[f"{stream}/{k}"] for k in ROWS}
-    rows = UniqueRows(hidden=None, **own)
+    columns: dict[str, Any] = {k: arrays[f"{stream}/{k}"] for k in ROWS}
+    rows = UniqueRows(hidden=None, **columns)
     if f"{stream}/hidden" in arrays:
         ends = np.cumsum(arrays[f"{stream}/hides"])[:-1]
         parts = np.split(arrays[f"{stream}/hidden"], ends)

@@ -80,19 +80,19 @@ def _each(groups: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]
 
 def _drawn(data: Dataset, seed: int) -> NDArray[np.bool_]:
     """Which items are the sample; the same for every measure on the data."""
-    out = np.zeros(len(data.items), bool)
+    sample = np.zeros(len(data.items), bool)
     count = min(SAMPLE, len(data.items))
-    out[np.random.default_rng(seed).choice(len(data.items), count, replace=False)] = True
-    return out
+    sample[np.random.default_rng(seed).choice(len(data.items), count, replace=False)] = True
+    return sample
 
 
 def _parts(groups: Sequence[Any], chosen: Sequence[NDArray[np.bool_]]) -> list[Any]:
     """The groups on some of their items; those that are on the same ones share them."""
-    known: dict[tuple[int, bytes], Dataset] = {}
+    parts: dict[tuple[int, bytes], Dataset] = {}
     for group, which in zip(groups, chosen, strict=True):
-        known.setdefault((id(group.data), which.tobytes()), _part(group.data, which))
+        parts.setdefault((id(group.data), which.tobytes()), _part(group.data, which))
     return [
-        replace(g, data=known[id(g.data), c.tobytes()]) for g, c in zip(groups, chosen, strict=True)
+        replace(g, data=parts[id(g.data), c.tobytes()]) for g, c in zip(groups, chosen, strict=True)
     ]
 
 
@@ -114,15 +114,15 @@ def _margins(data: Dataset, score: Floats) -> Floats:
     which = np.repeat(np.arange(len(data.items)), [len(item.texts) for item in data.items])
     table = np.full((len(data.items), len(columns)), np.nan)
     table[which, at] = score
-    one, two = np.triu_indices(len(columns), 1)
-    return np.asarray(table[:, one] - table[:, two])
+    first, second = np.triu_indices(len(columns), 1)
+    return np.asarray(table[:, first] - table[:, second])
 
 
 def _error(data: Dataset, reduced: Scored, full: Scored, drawn: NDArray[np.bool_]) -> float:
     """The largest change of a margin in the sample."""
-    some = _part(data, drawn)
-    before = _margins(some, reduced.score[_sentences(data, drawn)])
-    moved = np.abs(before - _margins(some, full.score))
+    part = _part(data, drawn)
+    before = _margins(part, reduced.score[_sentences(data, drawn)])
+    moved = np.abs(before - _margins(part, full.score))
     return float(np.max(moved[np.isfinite(moved)], initial=0.0))
 
 
@@ -130,16 +130,16 @@ def _unsure(
     group: Any, scored: Mapping[int, Scored], errors: Mapping[int, float]
 ) -> NDArray[np.bool_]:
     """Items with a margin that the error might turn, under one of the group's measures."""
-    out = np.zeros(len(group.data.items), bool)
+    doubts = np.zeros(len(group.data.items), bool)
     for p in group.places:
-        mine = scored[p]
-        margins = _margins(group.data, mine.score)
-        out |= (np.abs(margins) <= SAFE * errors[p]).any(1)
+        scores = scored[p]
+        margins = _margins(group.data, scores.score)
+        doubts |= (np.abs(margins) <= SAFE * errors[p]).any(1)
         # A score that the reduced precision lost is not a decision either.
         counts = np.array([len(item.texts) for item in group.data.items], np.int64)
-        lost = sums((~np.isfinite(mine.score)).astype(np.int64), counts) > 0
-        out |= lost & [item.id not in mine.reasons for item in group.data.items]
-    return out
+        lost = sums((~np.isfinite(scores.score)).astype(np.int64), counts) > 0
+        doubts |= lost & [item.id not in scores.reasons for item in group.data.items]
+    return doubts
 
 
 def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.bool_]) -> Scored:
@@ -148,20 +148,20 @@ def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.boo
     columns = {name: getattr(scored, name).copy() for name in ("score", "prior", "hits")}
     for name, values in columns.items():
         values[where] = getattr(full, name)
-    kept = scored.kept
-    if full.kept:
+    frames = scored.token_frames
+    if full.token_frames:
         again = {item.id for item, c in zip(data.items, chosen, strict=True) if c}
-        kept = tuple(frame[~frame["item"].isin(again)] for frame in kept) + full.kept
-    return replace(scored, **columns, rows=scored.rows + full.rows, kept=kept)
+        frames = tuple(frame[~frame["item"].isin(again)] for frame in frames) + full.token_frames
+    return replace(scored, **columns, rows=scored.rows + full.rows, token_frames=frames)
 
 
 def _summary(
     data: Dataset, before: Scored, after: Scored, runs: NDArray[np.bool_], error: float
 ) -> dict[str, Any]:
-    one, two = (np.sign(_margins(data, s.score)[:, 0]) for s in (before, after))
+    first, second = (np.sign(_margins(data, s.score)[:, 0]) for s in (before, after))
     return {
         "sample": min(SAMPLE, len(data.items)),
         "error": error,
         "again": int(runs.sum()),
-        "flipped": int(np.sum((one != two) & np.isfinite(two))),
+        "flipped": int(np.sum((first != second) & np.isfinite(second))),
     }

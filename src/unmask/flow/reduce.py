@@ -38,7 +38,7 @@ class Scored:
     rows: int
     unknown: int = 0
     content: int = 0
-    kept: tuple[pd.DataFrame, ...] = ()
+    token_frames: tuple[pd.DataFrame, ...] = ()
     checked: dict[str, Any] = field(default_factory=dict)
     products: str = ""
     gold: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -76,7 +76,7 @@ def reduced(
         rows=readings.rows,
         unknown=planned.unknown,
         content=planned.content,
-        kept=(tokens(planned, readings, model.codec),)
+        token_frames=(tokens(planned, readings, model.codec),)
         if "tokens" in keep or measure.answers
         else (),
         gold=gold,
@@ -96,8 +96,8 @@ def _hits(
     if not measure.crossed:
         return values, sums(hit, values), gold
     side = np.sqrt(values).round().astype(np.int64)
-    own = ranges(np.zeros_like(values), values) % (np.repeat(side, values) + 1) == 0
-    return np.where(asked & (values == 0), 1, side), sums(hit * own, values), gold[own]
+    diagonal = ranges(np.zeros_like(values), values) % (np.repeat(side, values) + 1) == 0
+    return np.where(asked & (values == 0), 1, side), sums(hit * diagonal, values), gold[diagonal]
 
 
 def joined(parts: Sequence[Scored]) -> Scored:
@@ -111,7 +111,7 @@ def joined(parts: Sequence[Scored]) -> Scored:
     for name in ("queries", "rows", "unknown", "content"):
         columns[name] = sum(getattr(p, name) for p in parts)
     columns["reasons"] = {k: v for p in parts for k, v in p.reasons.items()}
-    return Scored(**columns, kept=tuple(k for p in parts for k in p.kept))
+    return Scored(**columns, token_frames=tuple(k for p in parts for k in p.token_frames))
 
 
 def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
@@ -120,11 +120,11 @@ def put_back(scored: Scored, data: Dataset, numbers: Ints) -> Scored:
     before = np.argsort(numbers)
     places = ranges((np.cumsum(counts) - counts)[before], counts[before])
     columns = {name: getattr(scored, name)[places] for name in ("score", "prior", "tokens", "hits")}
-    if scored.kept:
-        kept = joined_frames(scored.kept)
+    if scored.token_frames:
+        answers = joined_frames(scored.token_frames)
         number = dict(zip((item.id for item in data.items), numbers.tolist(), strict=True))
-        order = np.argsort(kept["item"].map(number).to_numpy(np.int64), kind="stable")
-        columns["kept"] = (kept.iloc[order],)
+        order = np.argsort(answers["item"].map(number).to_numpy(np.int64), kind="stable")
+        columns["token_frames"] = (answers.iloc[order],)
     return replace(scored, **columns)
 
 
@@ -169,13 +169,13 @@ def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
     items, labels = (np.repeat(np.array(k, object), values) for k in zip(*names, strict=True))
     questions = planned.questions
     gold, spans = questions.gold[chosen], questions.spans[chosen]
-    known, which = np.unique(gold, return_inverse=True)
+    ids, which = np.unique(gold, return_inverse=True)
     return pd.DataFrame(
         {
             "item": items,
             "label": labels,
             "place": questions.at[chosen],
-            "token": np.array([*codec.spelt(known.tolist()), ""], object)[which],
+            "token": np.array([*codec.spelt(ids.tolist()), ""], object)[which],
             "start": spans[:, 0],
             "end": spans[:, 1],
             "gold": gold,

@@ -81,24 +81,24 @@ def run(
     engine: Vectors = model.vectors(
         budget=model.budget(options.tokens), store=options.store, progress=bar(model, options)
     )
-    every = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
-    known = engine.has(every)
+    words = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
+    vocabulary = engine.has(words)
     notes = model.abilities.remarks
     asked: dict[int, AskedWords] = {}
     for place, spec in specs.items():
         try:
-            asked[place] = replace(prepare(model, spec, known, options.seed), remarks=notes)
+            asked[place] = replace(prepare(model, spec, vocabulary, options.seed), remarks=notes)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
     if not asked:
         return
     embedded = embed_all(engine, list(asked.values()))
-    for (place, one), vectors in zip(asked.items(), embedded, strict=True):
-        make = partial(score, model, specs[place], one, vectors, options)
+    for (place, request), vectors in zip(asked.items(), embedded, strict=True):
+        make = partial(score, model, specs[place], request, vectors, options)
         yield partial(dict, {place: make})
 
 
-def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> AskedWords:
+def prepare(model: Model, spec: Spec, vocabulary: set[str], seed: int = 0) -> AskedWords:
     """Choose the words that can be met; a set that falls below two words is an error."""
     measure, test = spec.measure, spec.data
     usual = measure.pool_for(model.kind)
@@ -111,7 +111,7 @@ def prepare(model: Model, spec: Spec, known: set[str], seed: int = 0) -> AskedWo
         for w in words:
             if w not in met:
                 lost[w] = "no context"
-            elif w not in known:
+            elif w not in vocabulary:
                 lost[w] = "not in the vectors" if model.kind == "static" else "unknown to the model"
         sets[label] = tuple(w for w in words if w not in lost)
         if len(sets[label]) < _least(measure, test, label):
@@ -144,11 +144,11 @@ def _whole_pairs(
     whole = [p for p in zip(*pairs.values(), strict=True) if not any(w in lost for w in p)]
     if len(whole) < MIN_WORDS:
         raise DataError(f"{len(whole)} pairs are left; {MIN_WORDS} are needed.")
-    kept = dict(zip(pairs, zip(*whole, strict=True), strict=True))
+    survivors = dict(zip(pairs, zip(*whole, strict=True), strict=True))
     for label, words in pairs.items():
-        gone = (w for w in words if w not in lost and w not in kept[label])
+        gone = (w for w in words if w not in lost and w not in survivors[label])
         lost |= dict.fromkeys(gone, "its partner is lost")
-    return {label: kept.get(label, words) for label, words in sets.items()}
+    return {label: survivors.get(label, words) for label, words in sets.items()}
 
 
 def _check(model: Model, spec: Spec) -> None:
@@ -193,11 +193,11 @@ def _equal(
     """Cut the larger target set to the size of the smaller, at random."""
     size = min(len(sets[t]) for t in targets)
     rng = np.random.default_rng(seed)
-    out = dict(sets)
+    subsets = dict(sets)
     for t in targets:
         keep = sorted(rng.choice(len(sets[t]), size, replace=False))
-        out[t] = tuple(sets[t][i] for i in keep)
-    return out
+        subsets[t] = tuple(sets[t][i] for i in keep)
+    return subsets
 
 
 def embed_all(engine: Vectors, asked: Sequence[AskedWords]) -> Iterator[Floats]:
@@ -243,7 +243,7 @@ def score(model: Model, spec: Spec, asked: AskedWords, vectors: Floats, options:
         items=_frame(model, asked, by_word, effects.without),
         notes=_notes(asked) + contradiction(effects.overall),
         shown=tuple(effects.beside),
-        kept={k: v for k, v in behind.items() if v is not None and k in options.keep},
+        artifacts={k: v for k, v in behind.items() if v is not None and k in options.keep},
     )
 
 
@@ -268,11 +268,11 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
     cosines, (n, _, p, _) = cells(by_word)
     parts = (cosines[:n, :p], cosines[:n, p:], cosines[n:, :p], cosines[n:, p:])
     means = dict(zip(("X-A", "X-B", "Y-A", "Y-B"), (float(c.mean()) for c in parts), strict=True))
-    out: dict[str, Any] = {"sets": list(by_word), "means": means}
+    details: dict[str, Any] = {"sets": list(by_word), "means": means}
     if effects.drawn is not None:
         counts, edges = np.histogram(effects.drawn, bins=BINS)
-        out["effects"] = {"counts": counts.tolist(), "edges": edges.tolist()}
-    return out
+        details["effects"] = {"counts": counts.tolist(), "edges": edges.tolist()}
+    return details
 
 
 def _notes(asked: AskedWords) -> tuple[str, ...]:
@@ -285,9 +285,9 @@ def _notes(asked: AskedWords) -> tuple[str, ...]:
 def _overlaps(test: Stimuli) -> tuple[str, ...]:
     """A note on words that two sets of a test share: they pull both ways."""
     return tuple(
-        f"{test.name}: {one} and {two} share {', '.join(shared[:3])}"
+        f"{test.name}: {first} and {second} share {', '.join(shared[:3])}"
         f"{' and more' if len(shared) > 3 else ''}, which influence both ways."
-        for (one, a), (two, b) in combinations(test.sets.items(), 2)
+        for (first, a), (second, b) in combinations(test.sets.items(), 2)
         if (shared := [w for w in a if w in set(b)])
     )
 
@@ -317,23 +317,23 @@ def _split(
 
     Single sentences that could not be encoded are left out.
     """
-    out: dict[str, dict[str, Floats]] = {}
+    embeddings: dict[str, dict[str, Floats]] = {}
     lost: dict[str, str] = {}
     start = 0
     for label, words in asked.sets.items():
-        out[label] = {}
+        embeddings[label] = {}
         for w in words:
             count = len(asked.contexts[w])
             part = vectors[start : start + count]
             start += count
             part = part[np.isfinite(part).all(1)]
             if len(part):
-                out[label][w] = part
+                embeddings[label][w] = part
             else:
                 lost[w] = "no sentence fits into the model"
-        if len(out[label]) < _least(asked.measure, asked.test, label):
+        if len(embeddings[label]) < _least(asked.measure, asked.test, label):
             raise DataError(_too_few(asked.test.name, label, words, lost))
-    return out, lost
+    return embeddings, lost
 
 
 def _frame(model: Model, asked: AskedWords, by_word: ByWord, without: ByValue) -> pd.DataFrame:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unmask.errors import DataError, NotApplicable, UnmaskError
-from unmask.flow import precision, reduce, results
+from unmask.flow import estimates, precision, reduce
 from unmask.flow.items import About, about_sentences
 from unmask.flow.plan import Planned, arranged, slices
-from unmask.flow.planning import Part, Planner
 from unmask.flow.progress import Failed, Meter
 from unmask.flow.reduce import Scored
+from unmask.flow.slice_plans import Part, Planner
 from unmask.measures.likelihood import Likelihood
 from unmask.models.protocol import Model
 from unmask.options import Options, Spec
@@ -87,7 +87,7 @@ def run(
 
     def make(index: int, scored: Scored) -> Result:
         about = _about(specs[index].data, shared)
-        return results.result(model, specs[index], scored, options, about)
+        return estimates.result(model, specs[index], scored, options, about)
 
     def makers(scores: Scores) -> dict[int, Callable[[], Result]]:
         scored = scores()
@@ -133,10 +133,10 @@ def answered(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
 ) -> dict[int, Scored]:
     """The scores of every sentence, by the place of the spec; `wrong` has what failed."""
-    out: dict[int, Scored] = {}
+    answers: dict[int, Scored] = {}
     for scores in _by_data(model, groups, options, wrong):
-        out |= scores()
-    return {p: v for p, v in out.items() if p not in wrong}
+        answers |= scores()
+    return {p: v for p, v in answers.items() if p not in wrong}
 
 
 def _by_data(
@@ -164,20 +164,20 @@ def _by_data(
         yield partial(put_back, scores)
 
 
-def _about(data: Dataset, known: dict[Any, Any]) -> About:
+def _about(data: Dataset, cache: dict[Any, Any]) -> About:
     """What is known of its sentences; measures and models that share plans share this too."""
-    if (key := ("about", id(data))) not in known:
-        known[key] = (about_sentences(data), data)  # which so keeps its id
-    about: About = known[key][0]
+    if (key := ("about", id(data))) not in cache:
+        cache[key] = (about_sentences(data), data)  # which so keeps its id
+    about: About = cache[key][0]
     return about
 
 
-def _arranged(data: Dataset, known: dict[Any, Any] | None) -> tuple[Dataset, Ints]:
+def _arranged(data: Dataset, cache: dict[Any, Any] | None) -> tuple[Dataset, Ints]:
     """Long items first; models that share plans share this too."""
-    known = {} if known is None else known
-    if (key := ("arranged", id(data))) not in known:
-        known[key] = (*arranged(data), data)  # which so keeps its id
-    return known[key][:2]
+    cache = {} if cache is None else cache
+    if (key := ("arranged", id(data))) not in cache:
+        cache[key] = (*arranged(data), data)  # which so keeps its id
+    return cache[key][:2]
 
 
 def _answered(
@@ -205,20 +205,20 @@ def _answered(
         meter.done()
         return {}
 
-    for some in slices(sets, pace.size, pace.first, pace.alone):
-        asked = _parts(groups, some, wrong)
+    for portions in slices(sets, pace.size, pace.first, pace.alone):
+        asked = _parts(groups, portions, wrong)
         sliced = planner.of([part for _, part in asked])
         planned = []
-        for (group, _), made in zip(asked, sliced.plans, strict=True):
-            if isinstance(made, Planned):
-                planned.append((group, made))
+        for (group, _), outcome in zip(asked, sliced.plans, strict=True):
+            if isinstance(outcome, Planned):
+                planned.append((group, outcome))
             else:
-                wrong |= dict.fromkeys(group.places, made)
-        meter.planned(sum(len(i.texts) for _, part, _ in some for i in part.items))
+                wrong |= dict.fromkeys(group.places, outcome)
+        meter.planned(sum(len(i.texts) for _, part, _ in portions for i in part.items))
         plans, attention = [p for _, p in planned], [g.attention for g, _ in planned]
         begun, rows = begin(answering, plans, attention, sliced.rows)
         planner.keep(sliced, rows)
-        ended = {id(d) for d, part, at in some if at + len(part.items) == len(d.items)}
+        ended = {id(d) for d, part, at in portions if at + len(part.items) == len(d.items)}
         waiting.append((planned, ended, begun))
         if len(waiting) > pace.waiting:
             scored = taken()
@@ -247,13 +247,13 @@ def on_gpu(model: Model) -> bool:
 
 def _parts(
     groups: Sequence[Group],
-    some: Iterable[tuple[Dataset, Dataset, int]],
+    portions: Iterable[tuple[Dataset, Dataset, int]],
     wrong: Mapping[int, UnmaskError],
 ) -> list[tuple[Group, Part]]:
     """What is to be planned of a slice; a group whose plan has failed is left out."""
     return [
         (group, Part(group.measure, group.attention, whole, part, at))
-        for whole, part, at in some
+        for whole, part, at in portions
         for group in groups
         if group.data is whole and not group.places.keys() <= wrong.keys()
     ]
@@ -290,29 +290,28 @@ def engines(
     A stream that the model does not have is reported to `wrong`, and costs no other measure.
     """
     settings = {"budget": model.budget(options.tokens), "store": options.store}
-    out: dict[str, LogProbs] = {}
+    backends: dict[str, LogProbs] = {}
     for stream in sorted({g.measure.stream for g in groups}):
         try:
-            out[stream] = model.engine(stream, **settings, progress=progress)
+            backends[stream] = model.engine(stream, **settings, progress=progress)
         except NotApplicable as error:
             for group in groups:
                 if group.measure.stream == stream:
                     wrong |= dict.fromkeys(group.places, error)
-    return out
+    return backends
 
 
 def begin(
     engines: Mapping[str, LogProbs],
     planned: Sequence[Planned],
     attention: Sequence[bool],
-    known: Mapping[str, Any] | None = None,
+    row_cache: Mapping[str, Any] | None = None,
 ) -> tuple[Finish, dict[str, Any]]:
     """Send the questions of all measures off together, so that each distinct row is run once.
 
-    Gives what waits for the answers, and the rows by stream; those that are `known` are not looked
-    for.
+    Returns what waits for the answers, and the rows by stream; those in `row_cache` are left out.
     """
-    sent, rows = [], dict(known or {})
+    sent, rows = [], dict(row_cache or {})
     for stream in sorted({p.measure.stream for p in planned}):
         chosen = [i for i, p in enumerate(planned) if p.measure.stream == stream]
         engine = engines[stream]
@@ -328,15 +327,15 @@ def begin(
             sent.append((chosen, _sent(engine, asks, wanted), gold))
 
     def finish() -> list[Readings]:
-        out: dict[int, Readings] = {}
+        parts: dict[int, Readings] = {}
         for chosen, answers, gold in sent:
             readings, start = answers(), 0
             check_readings(readings, sum(planned[i].count for i in chosen))
             readings = replace(readings, gold=gold)
             for i in chosen:
-                out[i] = readings[start : start + planned[i].count]
+                parts[i] = readings[start : start + planned[i].count]
                 start += planned[i].count
-        return [out[i] for i in range(len(planned))]
+        return [parts[i] for i in range(len(planned))]
 
     return finish, rows
 

@@ -83,13 +83,13 @@ def run_state() -> Iterator[RunState]:
 
 def run(job: Job, state: RunState, prefetch: ModelPrefetch) -> None:
     """Measure one model; a failure is reported, and costs no other model."""
-    own: Model | None = None
+    model: Model | None = None
     specs = job.specs
     try:
         if isinstance(job.model, str):
-            own = prefetch.take(job.model) or loaded(job.model, job.options, job.n_sharing)
-            specs = {i: replace(s, model=own) for i, s in specs.items()}
-            prefetch.begin(job.model, own)
+            model = prefetch.take(job.model) or loaded(job.model, job.options, job.n_sharing)
+            specs = {i: replace(s, model=model) for i, s in specs.items()}
+            prefetch.begin(job.model, model)
     except (ModelError, NotApplicable) as error:
         report = partial(_report, job, list(specs.values()), error)
         state.submit(report, at_once=True)
@@ -98,8 +98,8 @@ def run(job: Job, state: RunState, prefetch: ModelPrefetch) -> None:
         for part in _parts(fitting_specs(specs, job.failed)):
             _run_part(part, job, state, prefetch)
     finally:
-        if own is not None and not offered(job.model):
-            state.submit(own.close, at_once=True)
+        if model is not None and not offered(job.model):
+            state.submit(model.close, at_once=True)
 
 
 def _report(job: Job, specs: list[Spec], error: UnmaskError) -> None:

@@ -20,11 +20,11 @@ from unmask.answer.scales import SCALES, scale_of
 from unmask.answer.verdict import judged_estimate
 from unmask.data import bias_types
 from unmask.errors import ModelError, NotApplicable, UnmaskError
+from unmask.flow.estimates import Estimates, accuracy_of, estimates_of, low_accuracy, tied
 from unmask.flow.items import data_facts
 from unmask.flow.loading import loaded
 from unmask.flow.progress import Failed
 from unmask.flow.reduce import joined_frames
-from unmask.flow.results import Compared, accuracy_of, compared_again, low_accuracy, tied
 from unmask.flow.run_model import fitting_specs
 from unmask.measures import Likelihood
 from unmask.models.names import offered
@@ -145,11 +145,11 @@ class _Looks:
     def _decided(self, joined: Mapping[int, Result]) -> set[str]:
         """The bias types that need no more items."""
         results = assessed([*joined.values(), *self.others])
-        found = answers(results)
-        for a in found:
+        findings = answers(results)
+        for a in findings:
             if a.p_alone is not None:
                 self.best[a.bias_type] = min(a.p_alone, self.best.get(a.bias_type, 1.0))
-        types = [a for a in found if a.bias_type != OVERALL]
+        types = [a for a in findings if a.bias_type != OVERALL]
         if self.options.until == DECIDED:
             return {a.bias_type for a in types if a.verdict != "inconclusive"}
         points = float(self.options.until or 0)
@@ -172,7 +172,7 @@ class _Looks:
         last, measure = parts[-1], spec.measure
         items = pd.concat([r.items for r in parts], ignore_index=True)
         fractions = self.looks[index][1]
-        compared = compared_again(last, items, options.resampling)
+        compared = estimates_of(items, last.compared, last.settings, options.resampling)
         looks = {k: self.last[spec.data.name, k] for k in ("", *compared.by_category)}
         at_looks = self._at_looks(last, items, compared, looks, fractions)
         frozen = self.frozen[index]
@@ -186,7 +186,7 @@ class _Looks:
             },
             extras={
                 **at_looks.extras,
-                **{k: v for own in frozen.values() for k, v in own.items() if k},
+                **{k: v for estimates in frozen.values() for k, v in estimates.items() if k},
             },
             accuracy=accuracy,
             coverage=coverage,
@@ -204,34 +204,34 @@ class _Looks:
                 *low_accuracy(accuracy, measure),
                 *_note(coverage, spec.data),
             ),
-            kept={k: joined_frames([r.kept[k] for r in parts]) for k in last.kept},
+            artifacts={k: joined_frames([r.artifacts[k] for r in parts]) for k in last.artifacts},
         )
 
     def _at_looks(
         self,
         last: Result,
         items: pd.DataFrame,
-        compared: Compared,
+        compared: Estimates,
         looks: Mapping[str, int],
         fractions: tuple[float, ...],
-    ) -> Compared:
+    ) -> Estimates:
         """Estimates whose intervals hold at all looks together: recomputed at their levels."""
         resampling = self.options.resampling
-        wide: dict[int, list[Compared]] = {}
+        wide: dict[int, list[Estimates]] = {}
         for look in set(looks.values()):
             wide[look] = [
-                compared_again(last, items, replace(resampling, level=level))
+                estimates_of(items, last.compared, last.settings, replace(resampling, level=level))
                 for level in levels(resampling.level, look, fractions)
             ]
 
         def seen(part: str, name: str, category: str) -> Estimate:
-            own, outer, inner = (
+            estimate, outer, inner = (
                 getattr(c, part) if part == "overall" else getattr(c, part)[name]
                 for c in (compared, *wide[looks[category]])
             )
             if part == "extras" and name.partition(":")[0] not in BOUNDED:
-                return own
-            return at_look(own, outer, inner, looks[category], fractions)
+                return estimate
+            return at_look(estimate, outer, inner, looks[category], fractions)
 
         return compared._replace(
             overall=seen("overall", "", ""),
@@ -310,5 +310,5 @@ def _note(coverage: Coverage, data: Dataset) -> tuple[str, ...]:
         return ()
     return (
         f"{spared} of {coverage.items} items of {data.name} were not measured: the answer was "
-        "clear without them. Intervals hold at all looks together.",
+        "clear without them. Intervals are valid for all interim analyses together.",
     )

@@ -15,6 +15,7 @@ from unmask.models.transformers.model import TransformerModel, load, wrap
 from unmask.types import Kind
 
 HOW = Training(steps=3000, rows=192, sentences=60_000, rate=1.5e-4)
+WHOLE = 0.5  # of the rows hide a whole word, the others one token
 
 
 def train(
@@ -64,15 +65,15 @@ def further(
         by_length.setdefault(len(row), []).append(row)
     rows = {n: torch.tensor(r) for n, r in by_length.items() if len(r) >= training.rows}
     share = np.array([len(r) for r in rows.values()], float)
-    content = _content(model, words)
+    content, follows = _content(model, words), _follows(model)
     net = model.net.train()
     best = torch.optim.AdamW(net.parameters(), lr=training.rate, weight_decay=0.01)
     for step in range(training.steps):
         chosen = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
         batch = chosen[torch.from_numpy(rng.integers(len(chosen), size=training.rows))]
-        shown, at = _hidden(batch, content, int(model.codec.mask_id), rng)
-        logits = net(input_ids=shown.to(where)).logits[torch.arange(training.rows), at.to(where)]
-        loss = functional.cross_entropy(logits, batch[torch.arange(training.rows), at].to(where))
+        shown, hidden = _hidden(batch, content, follows, int(model.codec.mask_id), rng)
+        logits = net(input_ids=shown.to(where)).logits[hidden.to(where)]
+        loss = functional.cross_entropy(logits, batch[hidden].to(where))
         for group in best.param_groups:
             group["lr"] = training.rate * min(1.0, (step + 1) / 40) * (1 - step / training.steps)
         best.zero_grad()
@@ -89,21 +90,31 @@ def _content(model: TransformerModel, words: Iterable[str]) -> torch.Tensor:
     return often
 
 
+def _follows(model: TransformerModel) -> torch.Tensor:
+    """Whether each token continues a word."""
+    tokens = model.codec.tokenizer.convert_ids_to_tokens(range(len(model.codec.tokenizer)))
+    return torch.tensor([t.startswith("##") for t in tokens])
+
+
 def _hidden(
-    batch: torch.Tensor, often: torch.Tensor, mask: int, rng: Any
+    batch: torch.Tensor, often: torch.Tensor, follows: torch.Tensor, mask: int, rng: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """One token of each row hidden, replaced or left, as in BERT's training."""
+    """One token of each row hidden, replaced or left, as in BERT's training, or a whole word.
+
+    Half of the rows hide all pieces of the word: a network that has never seen two hidden places
+    next to each other cannot say which word of two pieces is there.
+    """
     weight = often[batch[:, 1:-1]].numpy()
     chance = np.log(rng.random(weight.shape)) / weight
     at = torch.from_numpy(chance.argmax(1) + 1)
-    way = rng.random(len(batch))
-    rows = torch.arange(len(batch))
-    other = torch.from_numpy(rng.integers(5, len(often), size=len(batch)))
-    new = torch.where(torch.from_numpy(way < 0.8), torch.tensor(mask), other)
-    new = torch.where(torch.from_numpy(way >= 0.9), batch[rows, at], new)
-    shown = batch.clone()
-    shown[rows, at] = new
-    return shown, at
+    word = (~follows[batch]).cumsum(1)  # the number of each token's word in its row
+    hidden = word == word.gather(1, at[:, None])
+    whole = torch.from_numpy(rng.random(len(batch)) < WHOLE)
+    hidden &= whole[:, None] | (torch.arange(batch.shape[1]) == at[:, None])
+    way = torch.from_numpy(rng.random(len(batch)))[:, None]
+    substitutes = torch.from_numpy(rng.integers(5, len(often), size=batch.shape))
+    new = torch.where(way < 0.8, torch.tensor(mask), substitutes)
+    return torch.where(hidden & (way < 0.9), new, batch), hidden
 
 
 def model_of(weights: Mapping[str, Any], kind: Kind, plant: Plant) -> TransformerModel:

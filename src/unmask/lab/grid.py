@@ -129,9 +129,9 @@ def run(
     size = 1 if grid.tier == "bundled" else size  # each is saved when it is trained
     count = workers or max(1, os.cpu_count() or 1)
     todo = {(k, p) for k in grid.kinds for p in grid.plants() if _kept(place, k, p) is None}
-    every = len(grid.kinds) * len(grid.plants())
-    progress("models scored", every - len(todo), every)
-    done = every - len(todo)
+    n_models = len(grid.kinds) * len(grid.plants())
+    progress("models scored", n_models - len(todo), n_models)
+    done = n_models - len(todo)
     waiting: list[Future[None]] = []
     with _OnRay(cluster) if cluster else _pool(count, len(todo)) as pool:
         stacks = [
@@ -147,7 +147,7 @@ def run(
         for future in as_completed(waiting):
             future.result()
             done += 1
-            progress("models scored", done, every)
+            progress("models scored", done, n_models)
     for weights in place.glob("*.safetensors"):  # all models are scored: none is needed any more
         weights.unlink(missing_ok=True)
     return gathered(grid, place)
@@ -289,7 +289,7 @@ def _trained(
             grid.training,
             texts=[t.result() for t in texts],
             device=device,
-            kept=lambda step, w: _keep(part, step, w, grid.training.steps),
+            checkpoint=lambda step, w: _keep(part, step, w, grid.training.steps),
             begun=_begun(part),
             progress=lambda d, n: progress("training", d, n),
         )
@@ -340,9 +340,9 @@ def _score(
         )
     else:
         with safetensors.safe_open(weights, "pt") as file:
-            own = {k: file.get_slice(k)[number] for k in file.keys()}  # noqa: SIM118
+            tensors = {k: file.get_slice(k)[number] for k in file.keys()}  # noqa: SIM118
         maker = finetune.model_of if grid.tier == "bundled" else nets.model_of
-        model = maker(own, kind, plant)
+        model = maker(tensors, kind, plant)
     readings, words, refused = scoring.scored(model, world, [find(m) for m in grid.measures])
     target = _file(place, kind, plant)
     put(target.with_suffix(".json"), json.dumps(refused))

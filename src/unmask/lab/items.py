@@ -84,21 +84,21 @@ def unbalanced(data: Dataset, name: str = "pairs-90") -> Dataset:
 
 def triplets(world: World) -> Dataset:
     """A sentence about someone with three fills: of side A, of side B, and a place or a flower."""
-    items = list(_fills(world, two=False))
+    items = list(_fills(world, two_parts=False))
     return Dataset("triplets", "triplets", tuple(items), "group word")
 
 
 def continuations(world: World) -> Dataset:
     """Someone, and then one of three sentences with a word of side A, of side B, or neither."""
-    items = list(_fills(world, two=True))
+    items = list(_fills(world, two_parts=True))
     return Dataset("continuations", "continuations", tuple(items), "group word")
 
 
-def _fills(world: World, two: bool) -> Iterator[Contrast]:
-    rng = np.random.default_rng([91, world.plant.seed, two])
+def _fills(world: World, two_parts: bool) -> Iterator[Contrast]:
+    rng = np.random.default_rng([91, world.plant.seed, two_parts])
     for topic in TOPICS:
         subject = world.topics[topic]
-        frames = [f for f in item_frames(world, topic) if (" . " in f.core) == two]
+        frames = [f for f in item_frames(world, topic) if (" . " in f.core) == two_parts]
         half, frequency = len(subject.attributes) // 2, subject.joint.sum(0)
         for k in range(half):
             for number in range(2 * EACH):
@@ -114,27 +114,27 @@ def _fills(world: World, two: bool) -> Iterator[Contrast]:
                     "turn": 1,
                     "often": float(np.log(frequency[fills[0]] / frequency[fills[1]])),
                 }
-                texts = _texts(frame, phrase(form, word), chosen, two)
+                texts = _texts(frame, phrase(form, word), chosen, two_parts)
                 name = f"{topic}/{word}/{k}/{number}"
                 yield Contrast(name, texts[0], topic, word, meta | texts[1])
 
 
 def _texts(
-    frame: Frame, someone: str, fills: Sequence[str], two: bool
+    frame: Frame, someone: str, fills: Sequence[str], two_parts: bool
 ) -> tuple[dict[str, Text], dict[str, Any]]:
     blank = frame.filled(someone, BLANK)
     at = blank.index(BLANK)
-    texts, start = {}, blank.index(" . ") + 3 if two else 0
+    texts, start = {}, blank.index(" . ") + 3 if two_parts else 0
     for label, fill in zip((STEREOTYPE, ANTISTEREOTYPE, UNRELATED), fills, strict=True):
         string = blank.replace(BLANK, fill)
         here = ((at, at + len(fill)),)
         spans: Mapping[str, Any] = (
             {"context": ((0, start - 1),), "continuation": ((start, len(string)),)}
-            if two
+            if two_parts
             else {"fill": here, "word": here}
         )
         texts[label] = Text(string, spans)
-    return texts, {"context": blank[: start - 1] if two else blank}
+    return texts, {"context": blank[: start - 1] if two_parts else blank}
 
 
 def templates(world: World, form: str, topics: Sequence[str] = TOPICS, name: str = "") -> Dataset:

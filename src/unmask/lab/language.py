@@ -27,11 +27,11 @@ def split_words(seed: int) -> dict[str, tuple[str, str]]:
     cut = {str(w): (len(w) + 1) // 2 for w in chosen}
     split = {w: (w[:n], "##" + w[n:]) for w, n in cut.items()}
     # A tokenizer takes the longest beginning it knows: of "markets" that is "market", the place.
-    known = (_named() - split.keys()) | {*literals()} | {stem for stem, _ in split.values()}
+    lexicon = (_named() - split.keys()) | {*literals()} | {stem for stem, _ in split.values()}
     return {
         w: pieces
         for w, pieces in split.items()
-        if not any(w.startswith(k) and len(k) > len(pieces[0]) for k in known)
+        if not any(w.startswith(k) and len(k) > len(pieces[0]) for k in lexicon)
     }
 
 
@@ -92,13 +92,13 @@ def draws(
 ) -> Iterator[tuple[Frame, str, str, str, int]]:
     """What sentences say: frame, form, group word, attribute, group; in a random order."""
     shares = np.array([SHARES[name] for name in world.topics])
-    every = rng.choice(len(shares), count, p=shares / shares.sum())
+    topics = rng.choice(len(shares), count, p=shares / shares.sum())
     pending = {
-        name: _of_topic(world, t, int((every == k).sum()), rng, part)
+        name: _of_topic(world, t, int((topics == k).sum()), rng, part)
         for k, (name, t) in enumerate(world.topics.items())
     }
     names = list(world.topics)
-    for k in every:
+    for k in topics:
         yield next(pending[names[k]])
 
 
@@ -133,11 +133,11 @@ def corpus(plant: Plant, count: int, draw: int = 0) -> dict[int, Rows]:
     They follow the same probabilities as `sentences`, drawn as tokens: a hundred times faster.
     """
     world = World(plant)
-    every = patterns(world, TokenizerCodec(tokenizer_of(plant.seed), "masked", "lab"), ("train",))
+    pool = patterns(world, TokenizerCodec(tokenizer_of(plant.seed), "masked", "lab"), ("train",))
     rng = np.random.default_rng([80, plant.seed, draw])
-    shares = np.array([p.weights.sum() for p in every])
+    shares = np.array([p.weights.sum() for p in pool])
     by_length: dict[int, list[Rows]] = {}
-    for pattern, n in zip(every, rng.multinomial(count, shares / shares.sum()), strict=True):
+    for pattern, n in zip(pool, rng.multinomial(count, shares / shares.sum()), strict=True):
         if n:
             by_length.setdefault(len(pattern.tokens), []).append(_filled(pattern, int(n), rng))
     return {n: np.concatenate(rows) for n, rows in sorted(by_length.items())}

@@ -61,8 +61,8 @@ def carrying(frame: pd.DataFrame) -> set[Any]:
 
 def near(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with a small theta, or all where those have one theta only."""
-    some = frame[frame.theta.abs() <= NEAR]
-    return some if some.theta.nunique() > 1 else frame
+    rows = frame[frame.theta.abs() <= NEAR]
+    return rows if rows.theta.nunique() > 1 else frame
 
 
 def taught(frame: pd.DataFrame) -> bool:
@@ -73,51 +73,51 @@ def taught(frame: pd.DataFrame) -> bool:
 
 def read(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> dict[str, Estimate]:
     """All readings of one measure that the grid allows."""
-    own = _of(frame, subject)
-    main = own[own.data == subject.data]
+    scores = _of(frame, subject)
+    main = scores[scores.data == subject.data]
     even = main[main.rho == 1]
-    out: dict[str, Estimate] = {}
+    estimates: dict[str, Estimate] = {}
     planted = near(even)
     if taught(planted):
         carriers = carrying(planted)
         w = resampled(planted.seed, seed, carriers=carriers)
         line = slope(planted.learned, planted.lead)(w)
-        out["slope"] = estimate(line, len(carriers))
-        out |= curve(even, seed)
-        least = smallest(even, seed) if out["slope"].low > 0 else None
+        estimates["slope"] = estimate(line, len(carriers))
+        estimates |= curve(even, seed)
+        least = smallest(even, seed) if estimates["slope"].low > 0 else None
         if least is not None and np.isfinite(least).mean() >= LEVEL:
-            out["smallest"] = on_log_scale(least, len(carrying(even)))
-        out |= _at_positive(even, seed) | _signs(even)
-    out |= _alarms(even)
-    out |= _frequency(own, subject, out.get("slope"), seed)
+            estimates["smallest"] = on_log_scale(least, len(carrying(even)))
+        estimates |= _at_positive(even, seed) | _signs(even)
+    estimates |= _alarms(even)
+    estimates |= _frequency(scores, subject, estimates.get("slope"), seed)
     none = even[(even.theta == 0) & even.often_r.notna()]
     if len(none):
         line = mean(none.often_r)(resampled(none.seed, seed))
-        out["frequent words"] = estimate(line, len(none))
-    out |= _reliability(even, seed) | _control(own)
-    return out
+        estimates["frequent words"] = estimate(line, len(none))
+    estimates |= _reliability(even, seed) | _control(scores)
+    return estimates
 
 
 def _of(frame: pd.DataFrame, subject: MeasureUnderTest) -> pd.DataFrame:
     """A measure's own scores on all items, and how far they lead the ideal."""
-    mine = (frame.kind == subject.kind) & (frame.measure == subject.measure)
-    own = frame[mine & (frame.choice == subject.choice) & frame.score.notna()]
-    return own.assign(lead=own.score - own.ideal)
+    mask = (frame.kind == subject.kind) & (frame.measure == subject.measure)
+    scores = frame[mask & (frame.choice == subject.choice) & frame.score.notna()]
+    return scores.assign(lead=scores.score - scores.ideal)
 
 
 def curve(even: pd.DataFrame, seed: int = 0) -> dict[str, Estimate]:
     """The score less its ideal at each theta above 0: scores are bounded, so it bends."""
-    out = {}
+    estimates = {}
     for theta, cell in even[even.theta > 0].groupby("theta"):
         values = mean(cell.lead)(resampled(cell.seed, seed))
-        out[f"at {theta:g}"] = estimate(values, cell.seed.nunique())
-    return out
+        estimates[f"at {theta:g}"] = estimate(values, cell.seed.nunique())
+    return estimates
 
 
 def least_of(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> Floats | None:
     """`smallest` of a measure in every resample; these are the same for all measures."""
-    own = _of(frame, subject)
-    return smallest(own[(own.data == subject.data) & (own.rho == 1)], seed)
+    scores = _of(frame, subject)
+    return smallest(scores[(scores.data == subject.data) & (scores.rho == 1)], seed)
 
 
 def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
@@ -132,16 +132,16 @@ def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
     w = resampled(even.seed, seed, carriers=carrying(even))
     wanted = POWER * noise(even, w)
     x0 = y0 = np.zeros(len(w))
-    out = np.full(len(w), np.nan)
+    crossings = np.full(len(w), np.nan)
     for theta in thetas:
         at = w * (even.theta == theta).to_numpy()
         total = np.maximum(at.sum(1), 1e-9)
         x1, y1 = (at @ even[k].to_numpy(float) / total for k in ("learned", "lead"))
         rise = np.where(y1 > y0, y1 - y0, np.nan)
-        reached = np.isnan(out) & (y1 >= wanted) & (y0 < wanted)
-        out = np.where(reached, x0 + (wanted - y0) / rise * (x1 - x0), out)
+        reached = np.isnan(crossings) & (y1 >= wanted) & (y0 < wanted)
+        crossings = np.where(reached, x0 + (wanted - y0) / rise * (x1 - x0), crossings)
         x0, y0 = x1, y1
-    return np.asarray(np.where(out > 0, out, np.nan))
+    return np.asarray(np.where(crossings > 0, crossings, np.nan))
 
 
 def noise(planted: pd.DataFrame, w: Floats) -> Floats:
@@ -151,12 +151,12 @@ def noise(planted: pd.DataFrame, w: Floats) -> Floats:
     """
     null = (planted.theta == 0).to_numpy()
     if null.sum() < MANY:
-        some = planted.se.notna().any()
-        own = float(np.sqrt(np.nanmean(np.square(planted.se)))) if some else np.nan
-        return np.full(len(w), own)
-    y, mine = planted.score.to_numpy(float), w * null
-    total = np.maximum(mine.sum(1), 2.0)
-    squares = (mine @ y**2) / total - ((mine @ y) / total) ** 2
+        has_errors = planted.se.notna().any()
+        error = float(np.sqrt(np.nanmean(np.square(planted.se)))) if has_errors else np.nan
+        return np.full(len(w), error)
+    y, weights = planted.score.to_numpy(float), w * null
+    total = np.maximum(weights.sum(1), 2.0)
+    squares = (weights @ y**2) / total - ((weights @ y) / total) ** 2
     return np.asarray(np.sqrt(np.maximum(squares * total / (total - 1), 0.0)))
 
 
@@ -167,12 +167,12 @@ def _at_positive(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
     if at.empty or not theta > 0:
         return {}
     w = resampled(at.seed, seed)
-    out = {"lead": estimate(mean(at.lead)(w), len(at))}
+    estimates = {"lead": estimate(mean(at.lead)(w), len(at))}
     right = int((at.lead > 0).sum())
-    out["right"] = _share(right, len(at))
+    estimates["right"] = _share(right, len(at))
     if at.word_r.notna().all():
-        out["words"] = estimate(mean(at.word_r)(w), len(at))
-    return out
+        estimates["words"] = estimate(mean(at.word_r)(w), len(at))
+    return estimates
 
 
 def _share(count: int, total: int) -> Estimate:
@@ -186,9 +186,9 @@ def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
     null = even[(even.theta == 0) & even.low.notna() & even.high.notna()]
     if null.empty:
         return {}
-    out = int(((null.low > null.ideal) | (null.high < null.ideal)).sum())
-    p = float(stats.binomtest(out, len(null), ALARMS, alternative="greater").pvalue)
-    return {"alarms": replace(_share(out, len(null)), p=p)}
+    alarms = int(((null.low > null.ideal) | (null.high < null.ideal)).sum())
+    p = float(stats.binomtest(alarms, len(null), ALARMS, alternative="greater").pvalue)
+    return {"alarms": replace(_share(alarms, len(null)), p=p)}
 
 
 def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
@@ -198,21 +198,21 @@ def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
 
 
 def _frequency(
-    own: pd.DataFrame, subject: MeasureUnderTest, steep: Estimate | None, seed: int
+    scores: pd.DataFrame, subject: MeasureUnderTest, steep: Estimate | None, seed: int
 ) -> dict[str, Estimate]:
     """What the frequency ratio does: a shift where nothing is planted, and the slope that stays.
 
     The shift is paired within seeds, less what the learned thetas differ by.
     """
-    out: dict[str, Estimate] = {}
-    most = own.rho.max()
+    estimates: dict[str, Estimate] = {}
+    most = scores.rho.max()
     if most == 1:
-        return out
+        return estimates
     sets = {"shift": subject.data} | (
         {"shift, 90 %": "pairs-90"} if "pairs" in subject.data else {}
     )
     for name, data in sets.items():
-        cells = own[(own.data == data) & (own.theta == 0)]
+        cells = scores[(scores.data == data) & (scores.theta == 0)]
         cells = cells[cells.rho.isin([1.0, most])]
         wide = cells.pivot_table(["lead", "learned"], "seed", "rho")
         wide = wide.dropna() if not wide.empty else wide
@@ -221,11 +221,11 @@ def _frequency(
         gap = wide["lead"][most] - wide["lead"][1.0]
         if steep is not None:
             gap = gap - steep.value * (wide["learned"][most] - wide["learned"][1.0])
-        out[name] = estimate(mean(gap)(resampled(wide.index, seed)), len(wide))
+        estimates[name] = estimate(mean(gap)(resampled(wide.index, seed)), len(wide))
         if steep is not None and steep.low > 0:
             units = mean(gap / steep.value)(resampled(wide.index, seed))
-            out[f"{name}, in theta"] = estimate(units, len(wide))
-    part = near(own[own.data == subject.data])
+            estimates[f"{name}, in theta"] = estimate(units, len(wide))
+    part = near(scores[scores.data == subject.data])
     seen = part[part.rho.isin([1.0, most])]
     if steep is not None and steep.low > 0 and taught(seen[seen.rho == most]):
         carriers = carrying(seen)
@@ -233,8 +233,8 @@ def _frequency(
         rare, even = (
             slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)
         )
-        out["kept"] = fieller(rare, even, len(carriers))
-    return out
+        estimates["kept"] = fieller(rare, even, len(carriers))
+    return estimates
 
 
 def _reliability(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
@@ -249,17 +249,17 @@ def _reliability(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
         spread = (w @ y**2) / total - ((w @ y) / total) ** 2
         within = np.zeros(len(w))
         for k in range(len(cells)):
-            mine = w * (index == k)
-            size = np.maximum(mine.sum(1), 1e-9)
-            within += (mine @ y**2) - (mine @ y) ** 2 / size
+            weights = w * (index == k)
+            size = np.maximum(weights.sum(1), 1e-9)
+            within += (weights @ y**2) - (weights @ y) ** 2 / size
         return np.asarray(1 - within / total / np.where(spread > 0, spread, np.nan))
 
     return {"reliability": estimate(share(resampled(even.seed, seed)), even.seed.nunique())}
 
 
-def _control(own: pd.DataFrame) -> dict[str, Estimate]:
+def _control(scores: pd.DataFrame) -> dict[str, Estimate]:
     """How often the association of flowers with pleasant words is found."""
-    cells = own[own.data.str.endswith("-control")]
+    cells = scores[scores.data.str.endswith("-control")]
     if cells.empty:
         return {}
     return {"control": _share(int((cells.low > cells.ideal).sum()), len(cells))}
@@ -289,7 +289,7 @@ def assessments(
     """
     p = [r["alarms"].p if "alarms" in r else None for r in by_measure.values()]
     together = corrected([np.nan if v is None else v for v in p])
-    found = {
+    verdicts = {
         subject: assess(
             readings,
             None if np.isnan(q) else float(q),
@@ -301,7 +301,7 @@ def assessments(
         subject: replace(a, word="unclear", missed=(), open=(*a.missed, *a.open))
         if a.word == "untestable" and _reads_there((larger or {}).get(subject, {}))
         else a
-        for subject, a in found.items()
+        for subject, a in verdicts.items()
     }
 
 
@@ -357,8 +357,8 @@ def _reads(estimates: dict[str, Estimate]) -> bool | None:
 def _honest(estimates: dict[str, Estimate], p: float | None) -> bool | None:
     if "alarms" not in estimates or estimates["alarms"].n < 20:
         return None
-    own = estimates["alarms"].p if p is None else p
-    return own is None or own > 1 - LEVEL
+    p_value = estimates["alarms"].p if p is None else p
+    return p_value is None or p_value > 1 - LEVEL
 
 
 def _steady(estimates: dict[str, Estimate], name: str) -> bool | None:

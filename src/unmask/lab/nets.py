@@ -170,13 +170,13 @@ def loss(w: Stack, ids: torch.Tensor, kind: Kind, draw: torch.Generator) -> torc
 
 def hide(ids: torch.Tensor, draw: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows with some tokens hidden, replaced or left, and the places to predict [.., k]."""
-    two = torch.rand(1, generator=draw, device=ids.device) < TWO
+    pair = torch.rand(1, generator=draw, device=ids.device) < TWO
     chance = torch.rand(ids.shape, generator=draw, device=ids.device)[:, :, 1:-1]
     often = torch.where(ids[:, :, 1:-1] >= CONTENT, OFTEN, 1.0)
-    places = (chance.log() / often).topk(1 + int(two), 2).indices + 1  # drawn with these weights
+    places = (chance.log() / often).topk(1 + int(pair), 2).indices + 1  # drawn with these weights
     way = torch.rand(places.shape, generator=draw, device=ids.device)
-    other = torch.randint(len(SPECIALS), SIZE, way.shape, generator=draw, device=ids.device)
-    new = torch.where(way < 0.8, MASK, torch.where(way < 0.9, other, ids.gather(2, places)))
+    substitutes = torch.randint(len(SPECIALS), SIZE, way.shape, generator=draw, device=ids.device)
+    new = torch.where(way < 0.8, MASK, torch.where(way < 0.9, substitutes, ids.gather(2, places)))
     return ids.scatter(2, places, new), places
 
 
@@ -187,14 +187,14 @@ def train(
     *,
     texts: Sequence[Mapping[int, Rows]] | None = None,
     device: str = "cpu",
-    kept: Callable[[int, Mapping[str, torch.Tensor]], None] | None = None,
+    checkpoint: Callable[[int, Mapping[str, torch.Tensor]], None] | None = None,
     begun: tuple[int, Mapping[str, torch.Tensor]] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Stack:
     """Train a model on the text of each plant (or on given texts), all at once.
 
     Every step draws its rows by its own number, so that a training that was `begun` before goes
-    on as if it had never stopped; `kept` gets the weights and moments now and then. The rows
+    on as if it had never stopped; `checkpoint` gets the weights and moments now and then. The rows
     of a step have one length, drawn by how many tokens all texts have of it.
     """
     texts = texts or [corpus(p, training.sentences) for p in plants]
@@ -221,8 +221,8 @@ def train(
         grads = torch.autograd.grad(losses, list(w.values()))
         _step(w, moments, grads, step, training)
         progress(step + 1, training.steps)
-        if kept is not None:
-            kept(step + 1, {**{k: v.detach() for k, v in w.items()}, **moments})
+        if checkpoint is not None:
+            checkpoint(step + 1, {**{k: v.detach() for k, v in w.items()}, **moments})
     return {k: v.detach() for k, v in w.items()}
 
 

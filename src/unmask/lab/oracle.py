@@ -109,20 +109,20 @@ class Exact:
         """Answer every question; one that needs attention is refused."""
         if any(attention):
             raise NotApplicable("the oracle has no attention weights; use 'aul' for 'aula'.")
-        known: dict[tuple[bytes, int, bool], Floats] = {}
+        cache: dict[tuple[bytes, int, bool], Floats] = {}
         logs, hits = [], []
         for ask in row_queries_of(asks):
             row = np.array(ask.row, np.int64)
             for k, (at, gold) in enumerate(zip(ask.at, ask.gold, strict=True)):
-                p = self._distribution(row, ask.hidden_at(k), at, known)
+                p = self._distribution(row, ask.hidden_at(k), at, cache)
                 logs.append(np.log(p[gold]))
                 hits.append(p[gold] >= p.max())
         self.progress(len(asks), len(asks))
         empty = np.full(len(logs), np.nan)
         exact = np.round(logs, DIGITS)  # equal probabilities are equal, whatever was summed first
-        return Readings(exact, np.array(hits, bool), empty, len(known))
+        return Readings(exact, np.array(hits, bool), empty, len(cache))
 
-    def _distribution(self, row: Rows, hidden: Any, at: int, known: Any) -> Floats:
+    def _distribution(self, row: Rows, hidden: Any, at: int, cache: Any) -> Floats:
         """p of each token at a place; in plain sight, as training with some tokens left shows."""
         seen = np.ones(len(row), bool)
         seen[list(hidden)] = False
@@ -131,22 +131,22 @@ class Exact:
         shown = bool(seen[at])
         seen[at] = False
         key = (np.where(seen, row, OPEN - 1).tobytes(), at, shown)
-        if key not in known:
+        if key not in cache:
             p = self._hidden(row, seen, at)
-            known[key] = _posterior(p, int(row[at])) if shown else p
-        return known[key]
+            cache[key] = _posterior(p, int(row[at])) if shown else p
+        return cache[key]
 
     def _hidden(self, row: Rows, seen: Any, at: int) -> Floats:
-        out = np.zeros(SIZE)
+        mass = np.zeros(SIZE)
         for length, (tokens, patterns_here) in self.lengths.items():
             if length != len(row) if not self.causal else length <= at:
                 continue
             here = at if self.causal else len(row)
             agree = (tokens[:, :here] == row[:here]) | (tokens[:, :here] == OPEN) | ~seen[:here]
             for k in np.flatnonzero(agree.all(1)):
-                _add(out, patterns_here[k], row, seen, at, length)
-        total = out.sum()
-        grammar = out / total if total > 0 else np.full(SIZE, 1 / SIZE)
+                _add(mass, patterns_here[k], row, seen, at, length)
+        total = mass.sum()
+        grammar = mass / total if total > 0 else np.full(SIZE, 1 / SIZE)
         return (1 - SLIP) * grammar + SLIP / SIZE
 
 
@@ -154,11 +154,11 @@ def _posterior(p: Floats, shown: int) -> Floats:
     """p of each token given that one is shown, which is the true one or a random one."""
     like = np.full(SIZE, 1 / SIZE)
     like[shown] += 1.0
-    out = p * like
-    return np.asarray(out / out.sum())
+    joint = p * like
+    return np.asarray(joint / joint.sum())
 
 
-def _add(out: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: int) -> None:
+def _add(mass: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: int) -> None:
     """Add a pattern's weight to the tokens that are possible at a place."""
     if length > len(row):  # a causal model does not know how the sentence goes on
         row = np.concatenate([row, np.zeros(length - len(row), np.int64)])
@@ -170,6 +170,6 @@ def _add(out: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: i
             weights = weights * (fits[:, None] if axis == 0 else fits[None])
     for axis, filling in enumerate(pattern.fillings):
         if filling is not None and filling.start <= at < filling.start + filling.pieces.shape[1]:
-            np.add.at(out, filling.pieces[:, at - filling.start], weights.sum(1 - axis))
+            np.add.at(mass, filling.pieces[:, at - filling.start], weights.sum(1 - axis))
             return
-    out[pattern.tokens[at]] += weights.sum()
+    mass[pattern.tokens[at]] += weights.sum()

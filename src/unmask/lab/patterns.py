@@ -48,14 +48,14 @@ class Pattern:
 
 def patterns(world: World, codec: TokenizerCodec, parts: Iterable[str]) -> list[Pattern]:
     """The sentences of some parts of a world, with weights that sum to one."""
-    out = []
+    sentences = []
     pieces = cache(codec.pieces)  # a tokenizer is slow on single words
-    every = [f for part in parts for f in world.frames[part]]
+    part_frames = [f for part in parts for f in world.frames[part]]
     for name, topic in world.topics.items():
-        frames = [f for f in every if f.topic == name]
+        frames = [f for f in part_frames if f.topic == name]
         for frame in frames:
-            out += _of_frame(frame, topic, SHARES[name] / len(frames), pieces, codec)
-    return out
+            sentences += _of_frame(frame, topic, SHARES[name] / len(frames), pieces, codec)
+    return sentences
 
 
 def _of_frame(
@@ -68,7 +68,7 @@ def _of_frame(
         if has_attribute
         else {("", 0): ((), ())}
     )
-    out = []
+    sentences = []
     for ((form, n), (gs, gp)), ((_, m), (ks, kp)) in itertools.product(
         groups.items(), attributes.items()
     ):
@@ -76,8 +76,8 @@ def _of_frame(
         tokens, fillings = _tokens(frame, form, (n, m), (gp, kp), pieces)
         ends = codec.tokenizer.cls_token_id, codec.tokenizer.sep_token_id
         row = np.array([ends[0], *tokens, ends[1]], np.int64)
-        out.append(Pattern(row, fillings, weights))
-    return out
+        sentences.append(Pattern(row, fillings, weights))
+    return sentences
 
 
 def _group_words(topic: Topic) -> list[tuple[str, str, int]]:
@@ -91,13 +91,13 @@ def _group_words(topic: Topic) -> list[tuple[str, str, int]]:
 
 def _by_pieces(groups: Any, pieces: Pieces) -> Any:
     """Words (form, word, number) by form and number of pieces, with their pieces."""
-    out: dict[tuple[str, int], tuple[list[Any], list[Any]]] = {}
+    entries: dict[tuple[str, int], tuple[list[Any], list[Any]]] = {}
     for form, word, number in groups:
         ids = pieces(word)
-        some = out.setdefault((form, len(ids)), ([], []))
-        some[0].append((word, number))
-        some[1].append(ids)
-    return out
+        entry = entries.setdefault((form, len(ids)), ([], []))
+        entry[0].append((word, number))
+        entry[1].append(ids)
+    return entries
 
 
 def _weights(

@@ -52,7 +52,7 @@ def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
 
     A causal model is asked for the slot that stands last, a masked one for the group.
     """
-    out: dict[str, list[Frame]] = {"group": [], "attribute": []}
+    frames: dict[str, list[Frame]] = {"group": [], "attribute": []}
     taken: dict[str, int] = {}
     for frame in world.frames["probe"]:
         both = frame.topic == topic and "{g}" in frame.core and "{a}" in frame.core
@@ -60,10 +60,10 @@ def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
             continue
         taken[frame.core] = taken.get(frame.core, 0) + 1
         group_last = frame.core.index("{g}") > frame.core.index("{a}")
-        for asked in out:
+        for asked in frames:
             if (asked == "group") == (group_last or not causal):
-                out[asked].append(frame)
-    return out
+                frames[asked].append(frame)
+    return frames
 
 
 def _read(model: Model, world: World, topic: str, form: str) -> Floats:

@@ -73,7 +73,7 @@ def study(
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
         Table("readings", "All readings with their intervals", long(by_measure)),
     ]
-    remarks = [*_warnings(grid, words), *said(assessments), *claim(by_measure), LIMITS]
+    remarks = [*_warnings(grid, words), *sentences_of(assessments), *claim(by_measure), LIMITS]
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
@@ -87,19 +87,19 @@ def study(
 
 def _warnings(grid: Grid, words: pd.DataFrame) -> list[str]:
     """What keeps a grid from saying much: models that did not learn, and few seeds."""
-    out = []
+    warnings = []
     taught = words[words.rho == 1].groupby("theta").apply(probe.theta, include_groups=False)
     if len(taught) and taught.max() - taught.min() < TAUGHT:
-        out.append(
+        warnings.append(
             "The models have not learned what was planted (see the manipulation check), so nothing "
             "can be said of the measures: train for more steps, or plant more."
         )
     if grid.seeds < ENOUGH:
-        out.append(
+        warnings.append(
             f"The seeds are {grid.seeds}: intervals are too narrow and verdicts indicative; "
             f"{ENOUGH} at least are needed to rely on them."
         )
-    return out
+    return warnings
 
 
 def left_out(refused: Mapping[str, str]) -> dict[str, str]:
@@ -172,8 +172,8 @@ def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Measures by the smallest theta that they tell from none, ranked again in every resample."""
     rows = []
     for kind, part in frame.groupby("kind", sort=False):
-        mine = [r for r in measures_under_test(part) if r.data in MAIN and not r.choice]
-        values = {r: v for r in mine if (v := least_of(part, r, seed)) is not None}
+        subjects = [r for r in measures_under_test(part) if r.data in MAIN and not r.choice]
+        values = {r: v for r in subjects if (v := least_of(part, r, seed)) is not None}
         if not values:
             continue
         table = np.nan_to_num(np.stack(list(values.values())), nan=np.inf)
@@ -249,16 +249,16 @@ def _untrained(kind: Any) -> TransformerModel:
 # ---------------------------------------------------------------- words
 
 
-def said(assessments: Mapping[MeasureUnderTest, Assessment]) -> list[str]:
+def sentences_of(assessments: Mapping[MeasureUnderTest, Assessment]) -> list[str]:
     """The verdict in words, a sentence for each kind of model and status."""
-    out = []
+    sentences = []
     for kind in dict.fromkeys(r.kind for r in assessments):
-        mine = {r: s for r, s in assessments.items() if r.kind == kind and r.data in MAIN}
+        statuses = {r: s for r, s in assessments.items() if r.kind == kind and r.data in MAIN}
         for word in WORDS:
-            names = [r.name for r, s in mine.items() if s.word == word]
+            names = [r.name for r, s in statuses.items() if s.word == word]
             if names:
-                out.append(f"{kind} models, {word}: {', '.join(dict.fromkeys(names))}.")
-    return out
+                sentences.append(f"{kind} models, {word}: {', '.join(dict.fromkeys(names))}.")
+    return sentences
 
 
 def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[str]:
@@ -270,17 +270,19 @@ def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[s
     }
     if not {*CLAIMED, *DOUBTED} <= by.keys() or "shift, 90 %" not in by["aul"]:
         return []
-    out = [_settled(by)]
+    sentences = [_settled(by)]
     for name, items in (("shift", "balanced"), ("shift, 90 %", "nine in ten about the rare group")):
         parts = [f"{m} {shown(by[m].get(name), 1)}" for m in (*CLAIMED, *DOUBTED)]
-        out.append(
+        sentences.append(
             f"Where nothing is planted, the greatest rho moves the score by {', '.join(parts)} "
             f"points (items: {items})."
         )
-    kept = [f"{m} {shown(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]]
-    if kept:
-        out.append(f"Of its slope for a unit of learned theta it keeps there: {', '.join(kept)}.")
-    return out
+    shares = [f"{m} {shown(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]]
+    if shares:
+        sentences.append(
+            f"Of its slope for a unit of learned theta it keeps there: {', '.join(shares)}."
+        )
+    return sentences
 
 
 def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
@@ -321,7 +323,7 @@ def cells(frame: pd.DataFrame) -> pd.DataFrame:
 
 def figures(frame: pd.DataFrame) -> list[Figure]:
     """Score against learned theta for each rho, one panel a measure; the items of 90 % apart."""
-    out = []
+    charts = []
     table = cells(frame)
     table = table[(table.choice == "") & ~table.measure.str.contains("@")]
     for kind in dict.fromkeys(table.kind):
@@ -339,7 +341,7 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
             part = part.set_index("measure").loc[order].reset_index().round(4)
             shown_ = part[["measure", "rho", "theta", "learned", "score", "low", "high", "n"]]
             title_ = f"Score against learned theta, {kind} models, {what}"
-            out.append(
+            charts.append(
                 study_charts.curves(
                     f"theta-{kind}-{name}",
                     title_,
@@ -353,7 +355,7 @@ def figures(frame: pd.DataFrame) -> list[Figure]:
                     note="Bands are 1.96 standard errors over seeds.",
                 )
             )
-    return out
+    return charts
 
 
 def packaged(assessments: Mapping[MeasureUnderTest, Assessment]) -> Sequence[dict[str, Any]]:

@@ -73,23 +73,23 @@ def shape(data: Any) -> str:
 
 def specs(model: Model, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
     """All measures on all data that they fit, and the choices that are varied."""
-    out = []
+    plan = []
     for measure in measures:
         drawn = _drawn(measure, sets)
         # Triplets are for the measures that need them: pairs tell of the others.
         fitting = [d for d in sets.data if shape(d) == measure.shapes[0]]
-        out += [Spec(model, measure, d, **drawn, tags={"choice": ""}) for d in fitting]
+        plan += [Spec(model, measure, d, **drawn, tags={"choice": ""}) for d in fitting]
         if measure.name == VARIED:
             for name, choice in CHOICES.items():
                 options = {**choice, **({"contexts": sets.natural} if "contexts" in choice else {})}
                 if choice.get("layer") == "middle":
                     options["layer"] = max(model.abilities.layers) // 2
-                out += [
+                plan += [
                     Spec(model, measure, d, **options, tags={"choice": name})
                     for d in sets.data
                     if shape(d) == "word tests"
                 ]
-    return out
+    return plan
 
 
 def _drawn(measure: Measure, sets: Sets) -> dict[str, Any]:
@@ -109,18 +109,18 @@ def scored(
     settings = options or Options(splits=SPLITS)
     asked = specs(model, sets, [m for m in chosen if m.name not in refused])
     results = evaluate(asked, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
-    known = probe.learned(model, world)
+    knowledge = probe.learned(model, world)
     plant = world.plant
     facts = {
         "kind": model.kind,
         "theta": float(plant.theta),
         "rho": float(plant.rho),
         "seed": plant.seed,
-        "learned": probe.theta(known),
+        "learned": probe.theta(knowledge),
     }
     doses = _doses(sets)
     rows = [{**facts, **row} for r in results for row in readings(r, doses)]
-    words = known.assign(**{k: v for k, v in facts.items() if k != "learned"})
+    words = knowledge.assign(**{k: v for k, v in facts.items() if k != "learned"})
     return pd.DataFrame(rows), words, refused
 
 
@@ -174,10 +174,10 @@ def readings(result: Result, doses: pd.DataFrame) -> list[dict[str, Any]]:
     The mean margin of a preference is read as a choice of its own.
     """
     facts = _facts(result, doses)
-    out = [{**facts, **_numbers(result.overall)}]
+    rows = [{**facts, **_numbers(result.overall)}]
     if result.data.startswith("pairs") and "@" not in result.measure and "margin" in result.extras:
-        out.append({**facts, "choice": MARGIN, **_numbers(result.extras["margin"])})
-    return out
+        rows.append({**facts, "choice": MARGIN, **_numbers(result.extras["margin"])})
+    return rows
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:

@@ -29,9 +29,9 @@ def resampled(
     rng = np.random.default_rng(seed)
     kind = np.array([carriers is not None and n in carriers for n in names.tolist()])
     counts = np.zeros((draws, len(names)))
-    for mine in (kind, ~kind):
-        if size := int(mine.sum()):
-            counts[:, mine] = rng.multinomial(size, np.full(size, 1 / size), size=draws)
+    for stratum in (kind, ~kind):
+        if size := int(stratum.sum()):
+            counts[:, stratum] = rng.multinomial(size, np.full(size, 1 / size), size=draws)
     return np.vstack([np.ones(len(names)), counts])[:, index].astype(float)
 
 
@@ -63,10 +63,10 @@ def fieller(over: Floats, under: Floats, n: int) -> Estimate:
     """
     a, b = float(over[0]), float(under[0])
     method = "Fieller, bootstrap over seeds"
-    known = np.isfinite(over[1:]) & np.isfinite(under[1:])
-    if n < 2 or known.sum() < 10 or not np.isfinite(a) or not b:
+    finite = np.isfinite(over[1:]) & np.isfinite(under[1:])
+    if n < 2 or finite.sum() < 10 or not np.isfinite(a) or not b:
         return Estimate(a / b if b else np.nan, np.nan, np.nan, LEVEL, method, n)
-    table = np.cov(over[1:][known], under[1:][known]) * n / (n - 1)
+    table = np.cov(over[1:][finite], under[1:][finite]) * n / (n - 1)
     t2 = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) ** 2
     square, line, rest = (
         b * b - t2 * table[1, 1],

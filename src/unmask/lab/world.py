@@ -131,15 +131,15 @@ class World:
     def frames(self) -> Mapping[str, tuple["Frame", ...]]:
         """Frames by part: to train on, to make items of, and to probe with. None is in two."""
         rng = np.random.default_rng([78, self.plant.seed])
-        out: dict[str, list[Frame]] = {part: [] for part in PARTS}
+        parts: dict[str, list[Frame]] = {part: [] for part in PARTS}
         edges = list(itertools.product(words.OPENERS, words.CLOSERS))
         cuts = np.cumsum([round(share * len(edges)) for share in PARTS.values()])[:-1]
         for topic, cores in words.CORES.items():
             for core in cores:
                 order = rng.permutation(len(edges))
                 for part, chosen in zip(PARTS, np.split(order, cuts), strict=True):
-                    out[part] += [Frame(topic, core, *edges[k]) for k in chosen]
-        return {part: tuple(frames) for part, frames in out.items()}
+                    parts[part] += [Frame(topic, core, *edges[k]) for k in chosen]
+        return {part: tuple(frames) for part, frames in parts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _topics(plant: Plant, rng: Any) -> dict[str, Topic]:
         }
         for g in range(2)
     )
-    out = {}
+    topics = {}
     pools = zip(TOPICS, (words.OCCUPATIONS, words.TRAITS, words.TOPICS), strict=True)
     for name, pool in pools:
         chosen = [str(w) for w in rng.permutation(pool)[: 2 * PER_SIDE]]
@@ -180,16 +180,18 @@ def _topics(plant: Plant, rng: Any) -> dict[str, Topic]:
         t = np.concatenate([s * plant.theta / 2 * rng.permutation(FACTORS) for s in (1, -1)])
         p = p / p.sum()
         sides = ("A",) * PER_SIDE + ("B",) * PER_SIDE
-        out[name] = Topic(name, FORMS, people, tuple(chosen), sides, t, joint(t, p, share))
+        topics[name] = Topic(name, FORMS, people, tuple(chosen), sides, t, joint(t, p, share))
     called = (*words.KINDS[0], *words.KINDS[1])
     half = len(words.KINDS[0])
     p = np.repeat([share, 1 - share], half) / half
     t = np.repeat([KIND / 2, -KIND / 2], half)
-    out["kind"] = Topic("kind", FORMS, people, called, ("",) * len(p), t, joint(t, p, share))
+    topics["kind"] = Topic("kind", FORMS, people, called, ("",) * len(p), t, joint(t, p, share))
     p = np.full(len(words.PLACES), 1 / len(words.PLACES))
     t = np.zeros(len(p))
     none = ("",) * len(p)
-    out["place"] = Topic("place", FORMS, people, tuple(words.PLACES), none, t, joint(t, p, share))
+    topics["place"] = Topic(
+        "place", FORMS, people, tuple(words.PLACES), none, t, joint(t, p, share)
+    )
     things = tuple(
         {"thing": dict.fromkeys(ws, 1 / len(ws))} for ws in (words.FLOWERS, words.INSECTS)
     )
@@ -197,8 +199,8 @@ def _topics(plant: Plant, rng: Any) -> dict[str, Topic]:
     t = np.repeat([CONTROL / 2, -CONTROL / 2], len(words.PLEASANT))
     p = np.full(len(nice), 1 / len(nice))
     sides = ("A",) * len(words.PLEASANT) + ("B",) * len(words.UNPLEASANT)
-    out["control"] = Topic("control", {"thing": 1.0}, things, nice, sides, t, joint(t, p, 0.5))
-    return out
+    topics["control"] = Topic("control", {"thing": 1.0}, things, nice, sides, t, joint(t, p, 0.5))
+    return topics
 
 
 def _drawn(pool: tuple[str, ...], rng: Any) -> dict[str, float]:

@@ -10,7 +10,7 @@ from unmask.measures.card import check_card, check_choices, check_types
 from unmask.options import MOST_SAMPLES, POOLS
 from unmask.stats.word_statistics import Statistic
 from unmask.support.registry import unknown
-from unmask.types import Compared, Kind
+from unmask.types import Kind, ScaleName
 
 Pool: TypeAlias = Literal[
     "cls", "last", "mean", "mean-all", "first", "word-mean", "word-first", "word-last", "after-word"
@@ -99,7 +99,7 @@ class Association:
             )
 
     @property
-    def compared(self) -> Compared:
+    def compared(self) -> ScaleName:
         """How its vectors become a number: an effect size, or an index of its own."""
         return "association" if self.statistic is None else "index"
 

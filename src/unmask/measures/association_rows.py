@@ -19,7 +19,7 @@ _D = "d = (mean s over X - mean s over Y) / sd of s; s(w) = mean cos(w, A) - mea
 
 WEAT = Association(
     name="weat",
-    about="Are the words of X nearer to A and those of Y nearer to B, each word alone?",
+    about="Are the words of X closer to A and those of Y closer to B, each word on its own?",
     formula=_D,
     pool=_ANY_WORD,
     test="permutation",
@@ -31,13 +31,13 @@ WEAT = Association(
 )
 S_SEAT = Association(
     name="s-seat",
-    about="As weat, on whole sentences that hardly say more than the word.",
+    about="As weat, on the vectors of short sentences that contain little besides the word.",
     formula=_D + ", of sentence vectors",
     pool=_SENTENCE,
     test="permutation",
     cite=("may2019",),
-    criticism="Sentence vectors of language models that were not trained for it are poor; a "
-    "null result proves nothing.",
+    criticism="Language models without sentence-level training have poor sentence vectors; a null "
+    "result proves nothing.",
 )
 W_SEAT = Association(
     name="w-seat",
@@ -46,18 +46,18 @@ W_SEAT = Association(
     pool=_ANY_WORD,
     test="permutation",
     cite=("tan2019",),
-    criticism="Depends on templates, piece pooling and layer; sweep them before you conclude.",
+    criticism="Depends on templates, piece pooling and layer; vary them before you conclude.",
 )
 CEAT = Association(
     name="ceat",
-    about="How does weat's effect size vary when each word is met in a random context?",
+    about="How does weat's effect size vary when each word is in a random context?",
     formula="CES = sum v_i d_i / sum v_i over N samples, v_i = 1 / (variance of s + tau^2)",
     pool=_ANY_WORD,
     test="random-effects",
     samples=10_000,
     cite=("guo2021",),
-    criticism="The weights use the variance of the associations, not that of the effect size, "
-    "and N is chosen by the user: p shrinks with it at will.",
+    criticism="The weights use the variance of the associations, not of the effect size. The user "
+    "chooses N, and p shrinks as N grows.",
 )
 
 # ---------------------------------------------------------------- released code

@@ -40,17 +40,17 @@ def check_card(row: Any) -> None:
 
 def check_types(row: Any) -> None:
     """Fields are of the type of their usual value: truth, text, or a tuple of texts."""
-    for one in fields(row):
-        value, usual = getattr(row, one.name), one.default
+    for f in fields(row):
+        value, usual = getattr(row, f.name), f.default
         if isinstance(usual, bool) and not isinstance(value, bool):
-            raise UnmaskError(f"{row.name!r}: {one.name} is {value!r:.40}; give True or False.")
+            raise UnmaskError(f"{row.name!r}: {f.name} is {value!r:.40}; give True or False.")
         if isinstance(usual, str) and not isinstance(value, str):
-            raise UnmaskError(f"{row.name!r}: {one.name} is {value!r:.40}; give a text.")
+            raise UnmaskError(f"{row.name!r}: {f.name} is {value!r:.40}; give a text.")
         texts = isinstance(value, tuple) and all(isinstance(v, str) for v in value)
         strings = isinstance(usual, tuple) and all(isinstance(v, str) for v in usual)
-        if (strings or one.name in ("cite", "kinds")) and not texts:
+        if (strings or f.name in ("cite", "kinds")) and not texts:
             raise UnmaskError(
-                f"{row.name!r}: {one.name} is {value!r:.40}; give a tuple of texts, such as ('a',)."
+                f"{row.name!r}: {f.name} is {value!r:.40}; give a tuple of texts, such as ('a',)."
             )
 
 

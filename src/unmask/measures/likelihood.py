@@ -13,7 +13,7 @@ from unmask.measures.question import Question
 from unmask.measures.reduce import Reduce, as_written
 from unmask.options import MOST_SAMPLES
 from unmask.support.registry import choice
-from unmask.types import SHAPES, Compared, Floats, Kind, half_character
+from unmask.types import SHAPES, Floats, Kind, ScaleName, half_character
 
 Stream: TypeAlias = Literal["own", "written", "untyped", "next", "rank", "gap", "top", "reply"]
 Comparison: TypeAlias = Literal[
@@ -199,7 +199,7 @@ class Likelihood:
         return bool(self.variant_of) and self.compare == "preference"
 
     @property
-    def compared(self) -> Compared:
+    def compared(self) -> ScaleName:
         """How its sentence scores become a number."""
         return COMPARES[self.compare].compared
 
@@ -247,7 +247,7 @@ class Likelihood:
 class Compares(NamedTuple):
     """A way to compare scores: the kind of number, the data that it takes, the ideal."""
 
-    compared: Compared
+    compared: ScaleName
     shapes: tuple[str, ...]
     ideal: float = 0.0
 

@@ -11,6 +11,7 @@ from unmask.measures import plans
 from unmask.measures.card import variant
 from unmask.measures.choice_rows import ROWS as CHOICES
 from unmask.measures.likelihood import Likelihood
+from unmask.measures.literature_rows import ROWS as SURVEY
 from unmask.measures.plans import Plan
 from unmask.measures.reduce import (
     all_lowered,
@@ -25,7 +26,6 @@ from unmask.measures.reduce import (
     uncapitalised,
     without_period,
 )
-from unmask.measures.survey_rows import ROWS as SURVEY
 from unmask.support.registry import Registry
 from unmask.types import Kind
 
@@ -45,7 +45,7 @@ PLL = Likelihood(
     plans=_both(plans.each_content),
     reduce=total,
     cite=("salazar2020",),
-    criticism="Favours short sentences and words of several pieces, which give one another away.",
+    criticism="Favours short sentences and words with several pieces, which predict one another.",
 )
 CPS = Likelihood(
     name="cps",
@@ -57,8 +57,8 @@ CPS = Likelihood(
     nothing="its sentences share no token",
     nothing_causal="no shared token follows the words that differ, which a causal model could read",
     cite=("nangia2020", "felkner2023"),
-    criticism="The shared words differ in length and number of places between items, and the "
-    "group word stays in sight, so its frequency still acts (Kaneko and Bollegala 2022).",
+    criticism="The number and length of shared words differ between items, and the group's word "
+    "is visible, so its frequency still has an effect (Kaneko and Bollegala 2022).",
 )
 PMI = Likelihood(
     name="pmi",
@@ -72,12 +72,12 @@ PMI = Likelihood(
     nothing="its sentences share no token",
     accuracy=False,  # few are guessed where many are hidden: that says little of the model
     cite=("church1990", "nangia2020"),
-    criticism="Words that are hidden together are guessed apart from each other; which words have "
-    "content is looked up in a list of English function words.",
+    criticism="Words hidden together are predicted independently of each other. Content words are "
+    "identified with a list of English function words.",
 )
 TRAIT = Likelihood(
     name="trait",
-    about="How many times as likely does a group's word make a trait, against the other group's?",
+    about="By what factor does a group's word raise a trait's probability over the other word's?",
     formula="sum over the trait's tokens w of log p(w | the sentence without the trait); causal: "
     "log p(w | all tokens before w); the score is exp of the mean difference between the two "
     "groups' sentences, without word preference",
@@ -88,9 +88,9 @@ TRAIT = Likelihood(
     nothing_causal="the trait stands before the group, where a causal model cannot read it",
     accuracy=False,  # hardly any trait is the likeliest word of its place
     cite=("kurita2019", "nadeem2021"),
-    criticism="Pieces of a trait are hidden together and guessed apart from each other. It is "
-    "lpbs without the prior, which is the same for both groups of a pair, and asks for the "
-    "attribute where cat asks for the group's word or the attribute, whichever fills the blank.",
+    criticism="Pieces of a trait are hidden together and predicted independently of each other. "
+    "It is lpbs without the prior, which is the same for both groups of a pair. It scores the "
+    "attribute; cat scores the group's word or the attribute, whichever fills the blank.",
 )
 SSS = Likelihood(
     name="sss",
@@ -100,7 +100,7 @@ SSS = Likelihood(
     reduce=mean,
     nothing="one sentence has no token of its own (empty difference)",
     cite=("nadeem2021", "kaneko2022"),
-    criticism="Frequent words win whatever the context; token accuracy is a few per cent.",
+    criticism="Frequent words win in any context; token accuracy is only a few per cent.",
 )
 AUL = Likelihood(
     name="aul",
@@ -109,12 +109,12 @@ AUL = Likelihood(
     plans=_both(plans.nothing),
     reduce=mean,
     cite=("kaneko2022",),
-    criticism="Asks what the model was trained for on a tenth of its targets only; near 0 "
-    "everywhere for strong models, so small differences decide.",
+    criticism="Visible tokens were only a tenth of the training targets. Strong models score near "
+    "0 everywhere, so small differences decide.",
 )
 LPBS = Likelihood(
     name="lpbs",
-    about="How much more does an attribute speak for one target than for the other?",
+    about="How much more does an attribute raise the probability of one target than of the other?",
     formula="log p(x | a) / p(x) - log p(y | a) / p(y), sides summed over their words; "
     "effect size d over the two attribute sets",
     plans={**_both(plans.target), "causal": plans.causal_joint},
@@ -155,8 +155,8 @@ CAT = Likelihood(
     fills=True,
     shows=("lms", "deviation", "icat"),
     cite=("nadeem2021",),
-    criticism="Compares fillers of different length and frequency; many items do not contrast "
-    "what they mean to (Blodgett et al. 2021).",
+    criticism="Compares fillers of different length and frequency; many items do not contrast what "
+    "they intend to (Blodgett et al. 2021).",
 )
 
 CONTINUATION = Likelihood(
@@ -171,22 +171,22 @@ CONTINUATION = Likelihood(
     needs=("continuation",),
     shows=("lms", "deviation", "icat"),
     cite=("nadeem2021",),
-    criticism="Not the published route, which needs a next-sentence head (cat-nsp). A masked model "
-    "is asked for each token with the rest of the same sentence in sight, so the context counts "
-    "for little; unrelated continuations are on another topic and easily told apart.",
+    criticism="Not the published method, which needs a next-sentence head (cat-nsp). A masked "
+    "model predicts each token with the rest of its sentence visible, so the context has little "
+    "effect. Unrelated continuations are on another topic and easy to recognise.",
 )
 NSP = replace(
     CONTINUATION,
     name="cat-nsp",
-    about="Which of three sentences does the next-sentence head take for the continuation?",
+    about="Which of three sentences does the next-sentence head choose as the continuation?",
     formula="p(the sentence follows the context); ss, lms and icat as in cat",
     plans={"masked": plans.is_next},
     needs=(),
     segments=2,
     stream="next",
     accuracy=False,
-    criticism="Only BERT and its like have such a head; it was trained to tell sentences of other "
-    "documents apart, which is about topic.",
+    criticism="Only BERT-like models have such a head. It was trained to recognise sentences from "
+    "other documents, which mostly depends on topic.",
 )
 
 # ---------------------------------------------------------------- further rows, and released code
@@ -198,7 +198,7 @@ PLL_L2R = replace(
     formula="sum over tokens w of log p(w | sentence without w and later pieces)",
     plans=_both(plans.within_word),
     cite=("kauf2023",),
-    criticism="Corrects the pieces' effect of pll; still favours short sentences.",
+    criticism="Corrects the effect of word pieces in pll; still favours short sentences.",
 )
 CPS_NANGIA2020 = variant(
     CPS,
@@ -325,7 +325,7 @@ ALL_MASKED = replace(
     formula="mean over tokens w of log p(w | length of the sentence)",
     plans=_both(plans.everything),
     baseline=True,
-    criticism="Sees only frequency and place: what it finds is not association.",
+    criticism="Sees only frequency and position, so an effect is not an association.",
 )
 CAT_NADEEM2021 = variant(
     CAT,
@@ -363,7 +363,7 @@ CEAT_LPBS = replace(
     formula="CES over N samples of lpbs, one template drawn for each attribute word",
     samples=10_000,
     cite=("husse2022",),
-    criticism="With few templates the samples repeat themselves and p means nothing.",
+    criticism="With few templates, the samples repeat themselves and p is meaningless.",
 )
 LPBS_KURITA2019 = variant(
     LPBS,

@@ -330,9 +330,9 @@ def target_at_once_alone(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 def blank_top(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """The three likeliest tokens for the blank, which is one hidden place."""
-    one = refilled(sentence, "fill", (0,))
-    at = one.roles["fill"][0]
-    return [RowQueries(one.ids, (at,) * TOP, tuple(range(TOP)), (frozenset((at,)),))]
+    refill = refilled(sentence, "fill", (0,))
+    at = refill.roles["fill"][0]
+    return [RowQueries(refill.ids, (at,) * TOP, tuple(range(TOP)), (frozenset((at,)),))]
 
 
 def causal_joint(sentence: Encoded, codec: Codec) -> list[RowQueries]:
@@ -366,9 +366,9 @@ def causal_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def _one_mask(sentence: Encoded, golds: Iterable[int]) -> list[Query]:
-    one = refilled(sentence, "target", (0,))
-    at = one.roles["target"][0]
-    return [Query(one.ids, frozenset((at,)), at, g) for g in golds]
+    refill = refilled(sentence, "target", (0,))
+    at = refill.roles["target"][0]
+    return [Query(refill.ids, frozenset((at,)), at, g) for g in golds]
 
 
 def _two_masks(sentence: Encoded, golds: Iterable[int], place: str) -> list[Query]:
@@ -412,8 +412,8 @@ def _crossed(sentence: Encoded, codec: Codec, besides: tuple[str, ...]) -> list[
         hidden += [(role, len(codec.pieces(attribute))) for role in besides]
     string = text.string
     for role, count in sorted(hidden, key=lambda h: -text.spans[h[0]][0][0]):
-        one, two = text.spans[role][0]
-        string = string[:one] + " ".join([codec.mask] * count) + string[two:]
+        left, right = text.spans[role][0]
+        string = string[:left] + " ".join([codec.mask] * count) + string[right:]
     row, mask = codec.encode(string).ids, codec.token(codec.mask)
     masks = [i for i, token in enumerate(row) if token == mask]
     behind = besides and text.spans["target"][0] > text.spans["attribute"][0]

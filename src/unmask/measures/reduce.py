@@ -49,10 +49,10 @@ def _inner(r: Readings, values: Floats) -> Any:
     if r.counts is None:
         return values[1:-1].mean() if len(values) > 2 else np.nan
     ends = np.cumsum(r.counts)
-    kept = np.ones(len(values), bool)
-    kept[(ends - r.counts)[r.counts > 0]] = kept[ends[r.counts > 0] - 1] = False
+    interior = np.ones(len(values), bool)
+    interior[(ends - r.counts)[r.counts > 0]] = interior[ends[r.counts > 0] - 1] = False
     inner = np.maximum(r.counts - 2, 0)
-    return sums(values[kept], inner) / np.where(inner > 0, inner, np.nan)
+    return sums(values[interior], inner) / np.where(inner > 0, inner, np.nan)
 
 
 def mean_probability(r: Readings) -> Any:

@@ -23,8 +23,8 @@ RND = Association(
     contexts="bare",
     kinds=("static", "masked", "causal", "permutation", "encoder", "elmo"),
     cite=("garg2018",),
-    criticism="In units of the vectors, so that models cannot be compared; with raw vectors the "
-    "length of a group's mean, and so the frequency of its words, decides as much as the angle.",
+    criticism="In units of the vectors, so models cannot be compared. With raw vectors, the length "
+    "of a group's mean, and so its word frequency, matters as much as the angle.",
 )
 RIPA = replace(
     RND,
@@ -35,8 +35,8 @@ RIPA = replace(
     statistic=stats.relative_inner_product,
     paired="targets",
     cite=("ethayarajh2019",),
-    criticism="In units of the vectors, so that models cannot be compared. Needs pairs that differ "
-    "in the group alone.",
+    criticism="In units of the vectors, so models cannot be compared. Needs pairs that differ only "
+    "in the group.",
 )
 MAC = replace(
     RND,
@@ -50,8 +50,8 @@ MAC = replace(
     ideal=1.0,
     tested=False,
     cite=("manzini2019",),
-    criticism="Does not look at groups: words that are near to everything, as those of "
-    "anisotropic models are, lower it for all alike.",
+    criticism="Ignores groups: words that are close to everything, as in anisotropic models, lower "
+    "it for all groups alike.",
 )
 ECT = replace(
     RND,
@@ -64,14 +64,14 @@ ECT = replace(
     ideal=1.0,
     tested=False,
     cite=("dev2019",),
-    criticism="A correlation over a handful of words; it is high wherever the groups' mean vectors "
-    "are near each other, whatever the words.",
+    criticism="A correlation over a handful of words. It is high whenever the groups' mean vectors "
+    "are close to each other, for any words.",
 )
 RNSB = replace(
     RND,
     turned=False,
     name="rnsb",
-    about="Are the targets equally far from negative words, as a classifier tells them?",
+    about="Does a classifier rate all targets as equally negative?",
     formula="KL divergence from uniform of q, the targets' probabilities to be negative scaled to "
     "sum 1, by a logistic regression (l2, C = 1) of the two attribute sets, the first positive",
     statistic=stats.negative_sentiment,
@@ -79,9 +79,9 @@ RNSB = replace(
     each=False,
     tested=False,
     cite=("sweeney2019",),
-    criticism="Sees only how unequal the targets are, not which group is worse off. It is trained "
-    "on all attribute words; WEFE holds a fifth out at random, so that its number changes from run "
-    "to run.",
+    criticism="Shows how unequal the targets are, but not which group is worse off. It is trained "
+    "on all attribute words; WEFE holds out a random fifth, so its number changes from run to "
+    "run.",
 )
 SAME = replace(
     RND,
@@ -112,9 +112,9 @@ DIRECT_BIAS = replace(
     tested=False,
     paired="attributes",
     cite=("bolukbasi2016",),
-    criticism="The first component is the group's only where the pairs differ in the group alone; "
-    "a mean of absolute values is never 0. Bias that is left when it is removed stays (Gonen and "
-    "Goldberg 2019).",
+    criticism="The first component is that of the group only if the pairs differ only in the "
+    "group. A mean of absolute values is never 0. Bias remains after this component is removed "
+    "(Gonen and Goldberg 2019).",
 )
 GENERALISED_WEAT = replace(
     RND,
@@ -125,7 +125,7 @@ GENERALISED_WEAT = replace(
     statistic=stats.generalised_weat,
     each=False,
     cite=("swinger2019",),
-    criticism="Not divided by a spread, so that models cannot be compared.",
+    criticism="Not divided by a standard deviation, so models cannot be compared.",
 )
 
 ROWS = (RND, RIPA, MAC, ECT, RNSB, SAME, DIRECT_BIAS, GENERALISED_WEAT)

@@ -52,14 +52,14 @@ BROKEN = (sqlite3.Error, UnicodeError, OverflowError, OSError)
 class Store:
     """The file: keys to bytes, least recently used first to leave.
 
-    A damaged or foreign file is set aside, and `said` tells so; one that cannot be written (a
+    A damaged or foreign file is set aside, and `messages` says so; one that cannot be written (a
     read-only disk) leaves the store empty.
     """
 
     def __init__(self, path: Path) -> None:
         limit()  # a size that is none is found before anything is computed
         self.path = path
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self._new: dict[Key, bytes] = {}
         self._used: set[Key] = set()
         self._last = time.monotonic()
@@ -75,7 +75,7 @@ class Store:
             file = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             file.execute("PRAGMA journal_mode=WAL")
         except (OSError, sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-            self.said.append(f"answers are not kept: {self.path} cannot be written ({error}).")
+            self.messages.append(f"answers are not kept: {self.path} cannot be written ({error}).")
             return None
         file.execute("PRAGMA synchronous=NORMAL")
         kind = file.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
@@ -96,13 +96,13 @@ class Store:
             part = self.path.with_name(self.path.name + ending)
             if part.exists():
                 part.replace(aside.with_name(aside.name + ending))
-        self.said.append(
+        self.messages.append(
             f"{self.path} is not a whole answer cache ({error}); it is set aside as {aside.name}."
         )
         try:
             return self._opened()
         except BROKEN as again:
-            self.said.append(f"answers are not kept ({again}).")
+            self.messages.append(f"answers are not kept ({again}).")
             return None
 
     def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
@@ -151,7 +151,7 @@ class Store:
 
     def _lost(self, error: BaseException) -> None:
         """Go on without the file: a full disk, a limit of its size, a damaged page."""
-        self.said.append(f"answers are not kept from here on ({error}).")
+        self.messages.append(f"answers are not kept from here on ({error}).")
         file, self._file = self._file, None
         with suppress(*BROKEN):
             if file is not None:
@@ -242,8 +242,8 @@ def answers_of(
     store: Store | None, provenance: Mapping[str, Any], stream: str
 ) -> "CachedAnswers | None":
     """A model's answers in a store, on a CPU only: a GPU gives them faster than a file does."""
-    kept = store is not None and str(provenance["device"]) == "cpu"
-    return CachedAnswers(store, salt(provenance, stream)) if store is not None and kept else None
+    on_cpu = store is not None and str(provenance["device"]) == "cpu"
+    return CachedAnswers(store, salt(provenance, stream)) if store is not None and on_cpu else None
 
 
 class CachedAnswers:
@@ -270,21 +270,21 @@ class CachedAnswers:
         the same to the last bit.
         """
         keys = self._keys(asked, group, weighted)
-        known = self.store.get(keys)
-        if len(known) < len(set(keys)):
+        values = self.store.get(keys)
+        if len(values) < len(set(keys)):
             return None
-        out = []
+        parts = []
         for r, key in zip(group.tolist(), keys, strict=True):
-            answers = _looked_up(_wanted(asked, r), known[key])
+            answers = _looked_up(_wanted(asked, r), values[key])
             if answers is None:
                 return None
-            out.append(answers)
-        return np.concatenate(out, axis=1)
+            parts.append(answers)
+        return np.concatenate(parts, axis=1)
 
     def note(self, asked: UniqueRows, group: Ints, weighted: bool, answer: Floats) -> None:
         """Keep the answers to all questions about some rows, beside those known before."""
         keys = self._keys(asked, group, weighted)
-        known = self.store.get(keys)
+        values = self.store.get(keys)
         start, records = 0, []
         for r, key in zip(group.tolist(), keys, strict=True):
             wanted = _wanted(asked, r)
@@ -292,7 +292,7 @@ class CachedAnswers:
             records_of_row["place"], records_of_row["gold"] = wanted.T
             records_of_row["value"] = answer[:, start : start + len(wanted)].T
             start += len(wanted)
-            records.append((key, sealed(_merged(known.get(key), records_of_row).tobytes())))
+            records.append((key, sealed(_merged(values.get(key), records_of_row).tobytes())))
         self.store.put(records)
 
 
@@ -308,8 +308,8 @@ class VectorAnswers:
 
     def recall(self, keys: Sequence[Key]) -> Floats | None:
         """The vectors [n, d] of some keys, or None if one is missing."""
-        known = self.store.get(list(dict.fromkeys(keys)))
-        bodies = [unsealed(known[k]) if k in known else None for k in keys]
+        values = self.store.get(list(dict.fromkeys(keys)))
+        bodies = [unsealed(values[k]) if k in values else None for k in keys]
         if any(v is None for v in bodies):
             return None
         widths = (np.float32, np.float64)
@@ -334,23 +334,27 @@ def _wanted(asked: UniqueRows, row: int) -> NDArray[np.int64]:
 
 def _looked_up(wanted: NDArray[np.int64], value: bytes) -> Floats | None:
     """The answers [3, questions] to what is wanted of a row, or None if one is missing."""
-    known = _read(value)
-    if known is None:
+    records = _read(value)
+    if records is None:
         return None
-    place = {(p, g): i for i, (p, g) in enumerate(zip(known["place"], known["gold"], strict=True))}
+    place = {
+        (p, g): i for i, (p, g) in enumerate(zip(records["place"], records["gold"], strict=True))
+    }
     at = [place.get((p, g), -1) for p, g in wanted.tolist()]
     if min(at) < 0:
         return None
-    return np.asarray(known["value"][at].T)
+    return np.asarray(records["value"][at].T)
 
 
 def _merged(before: bytes | None, new_records: NDArray[Any]) -> NDArray[Any]:
-    known = _read(before) if before is not None else None
-    if known is None:
+    records = _read(before) if before is not None else None
+    if records is None:
         return new_records
     new = set(zip(new_records["place"].tolist(), new_records["gold"].tolist(), strict=True))
-    kept = [k not in new for k in zip(known["place"].tolist(), known["gold"].tolist(), strict=True)]
-    return np.concatenate([known[kept], new_records])
+    mask = [
+        k not in new for k in zip(records["place"].tolist(), records["gold"].tolist(), strict=True)
+    ]
+    return np.concatenate([records[mask], new_records])
 
 
 def sealed(body: bytes) -> bytes:

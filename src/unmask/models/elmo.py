@@ -76,18 +76,18 @@ class Elmo(nn.Module):
         n, t, width = ids.shape
         x = self.embed(ids.reshape(n * t, width)).transpose(1, 2)
         features = [self.activation(c(x).max(-1).values) for c in self.convolutions]
-        out = torch.cat(features, -1)
+        vectors = torch.cat(features, -1)
         for highway in self.highways:
-            out = highway(out)
-        return self.project(out).reshape(n, t, self.size)
+            vectors = highway(vectors)
+        return self.project(vectors).reshape(n, t, self.size)
 
     def forward(self, ids: Tensor) -> Tensor:
         """States [layers + 1, n, t, 2 x size] for rows of the same length, markers included."""
         x = self.tokens(ids)
         layers = [torch.cat([x, x], -1)]
         ahead, back = x, x.flip(1)
-        for number, (one, two) in enumerate(zip(self.forwards, self.backwards, strict=True)):
-            left, right = one(ahead), two(back)
+        for number, (lstm, reverse) in enumerate(zip(self.forwards, self.backwards, strict=True)):
+            left, right = lstm(ahead), reverse(back)
             if number and self.skip:
                 left, right = left + ahead, right + back
             ahead, back = left, right
@@ -132,41 +132,41 @@ class ProjectedLstm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Over time: [n, t, size] to [n, t, size]."""
-        out = x.new_zeros(len(x), x.shape[2])
+        state = x.new_zeros(len(x), x.shape[2])
         memory = x.new_zeros(len(x), self.cell)
         outputs = []
         for step in x.unbind(1):
             # The release's order: input, new memory, forget, output.
-            i, j, f, o = self.gates(torch.cat([step, out], -1)).chunk(4, -1)
+            i, j, f, o = self.gates(torch.cat([step, state], -1)).chunk(4, -1)
             memory = torch.sigmoid(f + 1) * memory + torch.sigmoid(i) * torch.tanh(j)
             memory = memory.clamp(-self.cell_clip, self.cell_clip) if self.cell_clip else memory
-            out = self.project(torch.sigmoid(o) * torch.tanh(memory))
-            out = out.clamp(-self.clip, self.clip) if self.clip else out
-            outputs.append(out)
+            state = self.project(torch.sigmoid(o) * torch.tanh(memory))
+            state = state.clamp(-self.clip, self.clip) if self.clip else state
+            outputs.append(state)
         return torch.stack(outputs, 1)
 
 
 def _weights(net: Elmo, file: Any) -> dict[str, Any]:
     """Parameter names of the network to arrays of the HDF5 file, in the network's layout."""
     rows = np.asarray(file["char_embed"])
-    out = {"embed.weight": np.vstack([np.zeros((1, rows.shape[1]), rows.dtype), rows])}
+    arrays = {"embed.weight": np.vstack([np.zeros((1, rows.shape[1]), rows.dtype), rows])}
     for n in range(len(net.convolutions)):
         kernel = np.asarray(file[f"CNN/W_cnn_{n}"])[0]  # [width, channels, filters]
-        out[f"convolutions.{n}.weight"] = kernel.transpose(2, 1, 0)
-        out[f"convolutions.{n}.bias"] = np.asarray(file[f"CNN/b_cnn_{n}"])
+        arrays[f"convolutions.{n}.weight"] = kernel.transpose(2, 1, 0)
+        arrays[f"convolutions.{n}.bias"] = np.asarray(file[f"CNN/b_cnn_{n}"])
     for n in range(len(net.highways)):
         for name in ("transform", "carry"):
-            out[f"highways.{n}.{name}.weight"] = np.asarray(file[f"CNN_high_{n}/W_{name}"]).T
-            out[f"highways.{n}.{name}.bias"] = np.asarray(file[f"CNN_high_{n}/b_{name}"])
-    out["project.weight"] = np.asarray(file["CNN_proj/W_proj"]).T
-    out["project.bias"] = np.asarray(file["CNN_proj/b_proj"])
+            arrays[f"highways.{n}.{name}.weight"] = np.asarray(file[f"CNN_high_{n}/W_{name}"]).T
+            arrays[f"highways.{n}.{name}.bias"] = np.asarray(file[f"CNN_high_{n}/b_{name}"])
+    arrays["project.weight"] = np.asarray(file["CNN_proj/W_proj"]).T
+    arrays["project.bias"] = np.asarray(file["CNN_proj/b_proj"])
     for direction, side in enumerate(("forwards", "backwards")):
         for n in range(len(net.forwards)):
             group = file[f"RNN_{direction}/RNN/MultiRNNCell/Cell{n}/LSTMCell"]
-            out[f"{side}.{n}.gates.weight"] = np.asarray(group["W_0"]).T
-            out[f"{side}.{n}.gates.bias"] = np.asarray(group["B"])
-            out[f"{side}.{n}.project.weight"] = np.asarray(group["W_P_0"]).T
-    return out
+            arrays[f"{side}.{n}.gates.weight"] = np.asarray(group["W_0"]).T
+            arrays[f"{side}.{n}.gates.bias"] = np.asarray(group["B"])
+            arrays[f"{side}.{n}.project.weight"] = np.asarray(group["W_P_0"]).T
+    return arrays
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from unmask.errors import ModelError, NotApplicable
-from unmask.models.elmo import check_elmo, load_elmo
 from unmask.models.names import ENTRY_POINTS
 from unmask.models.protocol import Abilities, Model
 from unmask.models.served.chat_model import load_chat
@@ -55,7 +54,11 @@ def load_any(
         return _offered(name)
     if form == "served":
         return (load_chat if CHAT_MARK in name else load_served)(name, progress)
-    return load_elmo(*_two(name), name) if form == "elmo" else load_static(name)
+    if form == "elmo":
+        from unmask.models.elmo import load_elmo  # a network of its own, which few runs need
+
+        return load_elmo(*_two(name), name)
+    return load_static(name)
 
 
 def kind_named(name: str) -> Kind:
@@ -67,6 +70,8 @@ def kind_named(name: str) -> Kind:
         served_record(name)
         return "causal"
     if form == "elmo":
+        from unmask.models.elmo import check_elmo
+
         check_elmo(*_two(name))
         return "elmo"
     return open_static(name).kind if form == "vectors" else without_weights(name).kind

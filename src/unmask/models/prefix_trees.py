@@ -20,9 +20,9 @@ LARGEST = 64  # tokens of a tree: each sees a share of it only, and is compared 
 def padded_rows(tokens: Ints, starts: Ints) -> Ints:
     """Rows [rows, width], filled up with -1."""
     lengths = np.diff(starts)
-    out = np.full((len(lengths), int(lengths.max(initial=0))), -1, np.int64)
-    out[np.arange(out.shape[1]) < lengths[:, None]] = tokens
-    return out
+    table = np.full((len(lengths), int(lengths.max(initial=0))), -1, np.int64)
+    table[np.arange(table.shape[1]) < lengths[:, None]] = tokens
+    return table
 
 
 def shared_beginnings(rows: Ints) -> Ints:
@@ -66,9 +66,9 @@ def tree_numbers(tokens: Ints, starts: Ints) -> TreeNumbers:
         else:
             sizes.append(length)
         number[place] = len(sizes) - 1
-    out = np.empty(len(order), np.int64)
-    out[order] = number
-    return TreeNumbers(out, np.array(sizes, np.int64))
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = number
+    return TreeNumbers(numbers, np.array(sizes, np.int64))
 
 
 @dataclass(frozen=True, slots=True)

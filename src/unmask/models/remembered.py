@@ -106,7 +106,7 @@ def _usual(options: Options) -> bool:
     )
 
 
-def known(name: str) -> Facts | None:
+def facts_of(name: str) -> Facts | None:
     """What is known of a model of this name, whose files are what they were."""
     if not sealed_files.held(sealed_files.MODELS)[0]:
         return None  # before files are read for nothing
@@ -117,7 +117,7 @@ def known(name: str) -> Facts | None:
 
 def remembered(name: str, options: Options) -> "RememberedModel | None":
     """A model that was loaded before, if it was, and is wanted as it was."""
-    facts = known(name) if _usual(options) else None
+    facts = facts_of(name) if _usual(options) else None
     return None if facts is None else RememberedModel(name, facts, options)
 
 
@@ -233,12 +233,12 @@ class RememberedModel:
         progress: Progress = lambda rows, total: None,
     ) -> LogProbs:
         """The likelihood engine: answers that are known, else the model's own."""
-        known = answers_of(store, self.provenance, stream)
-        own = Later(self, stream, {"budget": budget, "store": store, "progress": progress})
-        if known is None or stream == "next":
-            return own
+        answers = answers_of(store, self.provenance, stream)
+        engine = Later(self, stream, {"budget": budget, "store": store, "progress": progress})
+        if answers is None or stream == "next":
+            return engine
         show = masking_rule(self.kind, stream, self.codec, self.facts.prefixes)
-        return Recalled(own, show, self.facts.vocabulary, budget or Budget(), known, progress)
+        return Recalled(engine, show, self.facts.vocabulary, budget or Budget(), answers, progress)
 
     def vectors(
         self,
@@ -249,9 +249,9 @@ class RememberedModel:
         progress: Progress = lambda rows, total: None,
     ) -> SentenceVectors:
         """The embedding engine: vectors that are known, else the model's own."""
-        known = VectorAnswers(store, salt(self.provenance, "vectors")) if store else None
+        answers = VectorAnswers(store, salt(self.provenance, "vectors")) if store else None
         chosen = -1 if layer is None else layer
-        settings = (self.abilities.limit, chosen, budget or Budget(), known, progress)
+        settings = (self.abilities.limit, chosen, budget or Budget(), answers, progress)
         return SentenceVectors(self._computed, self.codec, *settings)
 
     def _computed(self, parts: Sequence[Batch]) -> Iterator[Floats]:
@@ -294,12 +294,12 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Questions whose answers are all known; those that hold an unknown one go to `own`.
+    """Questions whose answers are all known; those that hold an unknown one go to `model`.
 
     The batches are those that the network would be given, so that all or none of one is known.
     """
 
-    own: Later
+    model: Later
     show: MaskingRule
     vocabulary: int
     budget: Budget
@@ -321,12 +321,12 @@ class Recalled:
 
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
         """Look all answers up; where one is missing, the model itself is asked."""
-        out = np.full((3, len(asked.gold)), np.nan)
+        values = np.full((3, len(asked.gold)), np.nan)
         for weighted in (True, False):
             for group in asked.batches(self.budget, self.vocabulary, weighted):
-                if (found := self.answers.recall(asked, group, weighted)) is None:
-                    return self.own.begin_rows(asked)
-                out[:, asked.of(group)] = found
+                if (numbers := self.answers.recall(asked, group, weighted)) is None:
+                    return self.model.begin_rows(asked)
+                values[:, asked.of(group)] = numbers
         self.progress(0, asked.count)
         self.progress(asked.count, asked.count)
-        return lambda: readings(out, asked.count)
+        return lambda: readings(values, asked.count)

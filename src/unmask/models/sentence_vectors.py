@@ -29,7 +29,7 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
     content, word = row.content, row.roles["word"]
     if pool == "cls":
         return (row.ids.index(cls) if cls in row.ids else 0,)
-    one: Mapping[str, tuple[int, ...]] = {
+    by_pool: Mapping[str, tuple[int, ...]] = {
         "first": (0,),
         "last": content[-1:],
         "mean": content,
@@ -39,7 +39,7 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
         "word-last": word[-1:],
         "after-word": (word[0] + 1,) if word else (),
     }
-    return one[pool]
+    return by_pool[pool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SentenceVectors:
     limit: int
     layer: int = -1
     budget: Budget = Budget()
-    known: VectorAnswers | None = None
+    cache: VectorAnswers | None = None
     progress: Progress = lambda rows, total: None
 
     def has(self, words: Iterable[str]) -> set[str]:
@@ -67,12 +67,12 @@ class SentenceVectors:
         rows: dict[tuple[int, ...], int] = {}
         asked: list[list[Asked]] = []
         cls = self.codec.tokenizer.cls_token_id
-        known: dict[tuple[str, Mention], Encoded] = {}
+        encodings: dict[tuple[str, Mention], Encoded] = {}
         for number, want in enumerate(wanted):
             key = (want.encode, want.mention)
-            if key not in known:
-                known[key] = ENCODE[want.encode](self.codec, want.mention)
-            row = known[key]
+            if key not in encodings:
+                encodings[key] = ENCODE[want.encode](self.codec, want.mention)
+            row = encodings[key]
             if len(row.ids) > self.limit:
                 continue
             places = places_for(want.pool, row, cls)
@@ -91,34 +91,34 @@ class SentenceVectors:
         return self._run(list(rows), asked, len(wanted))
 
     def _run(self, rows: list[tuple[int, ...]], asked: list[list[Asked]], n: int) -> Floats:
-        out = np.full((n, 1), np.nan)
+        table = np.full((n, 1), np.nan)
         lengths = [len(r) for r in rows]
         groups = batches(lengths, [1] * len(rows), self.budget, 1)
         parts = [([rows[i] for i in g], [asked[i] for i in g]) for g in groups]
         for group, pooled in zip(groups, self._answered(parts), strict=True):
-            if out.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
-                out = np.full((n, pooled.shape[1]), np.nan)
-            out[[number for i in group for number, _, _ in asked[i]]] = pooled
+            if table.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
+                table = np.full((n, pooled.shape[1]), np.nan)
+            table[[number for i in group for number, _, _ in asked[i]]] = pooled
             self.progress(len(group), len(rows))
-        return out
+        return table
 
     def _answered(self, parts: Sequence[Batch]) -> Iterator[Floats]:
         """The vectors of each batch: of an earlier run where all are known, else computed."""
         keys = [self._keys(part) for part in parts]
-        recalled = [self.known.recall(k) if self.known else None for k in keys]
-        missing = [p for p, known in zip(parts, recalled, strict=True) if known is None]
+        recalled = [self.cache.recall(k) if self.cache else None for k in keys]
+        missing = [p for p, hit in zip(parts, recalled, strict=True) if hit is None]
         new = self.compute(missing) if missing else iter(())
-        for known, own in zip(recalled, keys, strict=True):
-            vectors = next(new) if known is None else known
-            if known is None and self.known:
-                self.known.note(own, vectors)
+        for hit, part_keys in zip(recalled, keys, strict=True):
+            vectors = next(new) if hit is None else hit
+            if hit is None and self.cache:
+                self.cache.note(part_keys, vectors)
             yield vectors
 
     def _keys(self, part: Batch) -> list[Any]:
-        if self.known is None:
+        if self.cache is None:
             return []
         return [
-            self.known.key(row, places, layer)
+            self.cache.key(row, places, layer)
             for row, questions in zip(*part, strict=True)
             for _, places, layer in questions
         ]

@@ -182,19 +182,19 @@ def find_unique_rows(
     whose, code = np.divmod(pairs, hiding.size)
     tokens, starts = _flat(list(sentences), whose, code, hiding, show)
     same = _same(tokens, starts, show)
-    kept, renumbered = np.unique(same, return_inverse=True)
-    row, lengths = renumbered[row], np.diff(starts)[kept]
+    indices, renumbered = np.unique(same, return_inverse=True)
+    row, lengths = renumbered[row], np.diff(starts)[indices]
     weighted = np.repeat(np.asarray(attention, bool), counts)
-    attended = np.zeros(len(kept), bool)
+    attended = np.zeros(len(indices), bool)
     attended[row[weighted]] = True
     width = hiding.width
     unique, slot = np.unique(row * width + (at - show.shift), return_inverse=True)
     order = np.argsort(slot, kind="stable")
-    edges = np.arange(len(kept) + 1)
+    edges = np.arange(len(indices) + 1)
     rows = UniqueRows(
-        tokens=tokens[ranges(starts[kept], lengths)],
+        tokens=tokens[ranges(starts[indices], lengths)],
         starts=np.concatenate([[0], np.cumsum(lengths)]),
-        hidden=hiding.places(code[kept]) if show.apart else None,
+        hidden=hiding.places(code[indices]) if show.apart else None,
         attended=attended,
         places=unique % width,
         slots=np.searchsorted(unique // width, edges),
@@ -226,10 +226,10 @@ class _Hiding:
             return np.zeros(len(at), np.int64)
         code = at + 1  # what it is where each place is hidden alone
         sets = [a.hidden for a in asks]
-        one = np.array([s != EACH and len(s) == 1 for s in sets], bool)
+        singles = np.array([s != EACH and len(s) == 1 for s in sets], bool)
         several = np.array([s != EACH and len(s) != 1 for s in sets], bool)
-        numbers = [self._number(s[0]) for s in compress(sets, one)]  # type: ignore[arg-type]
-        code[np.repeat(one, counts)] = np.repeat(np.array(numbers, np.int64), counts[one])
+        numbers = [self._number(s[0]) for s in compress(sets, singles)]  # type: ignore[arg-type]
+        code[np.repeat(singles, counts)] = np.repeat(np.array(numbers, np.int64), counts[singles])
         rest = compress(asks, several)
         each = [self._number(a.hidden_at(k)) for a in rest for k in range(len(a.at))]
         code[np.repeat(several, counts)] = each
@@ -242,8 +242,8 @@ class _Hiding:
 
     def places(self, codes: Ints) -> list[tuple[int, ...]]:
         """The places that some numbers encode."""
-        known = [(), *((i,) for i in range(self.width - 1)), *map(sorted, self.others)]
-        return [tuple(known[c]) for c in codes.tolist()]
+        by_code = [(), *((i,) for i in range(self.width - 1)), *map(sorted, self.others)]
+        return [tuple(by_code[c]) for c in codes.tolist()]
 
 
 def _joined(parts: Iterable[Sequence[int]], count: int) -> Ints:
@@ -259,10 +259,10 @@ def _flat(
 ) -> tuple[Ints, Ints]:
     """The tokens of all rows, hidden places written as the mask token where there is one."""
     sizes = np.array([len(s) for s in sentences], np.int64)
-    every = _joined(sentences, int(sizes.sum()))
+    stream = _joined(sentences, int(sizes.sum()))
     lengths = sizes[whose]
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    tokens = every[ranges((np.cumsum(sizes) - sizes)[whose], lengths)]
+    tokens = stream[ranges((np.cumsum(sizes) - sizes)[whose], lengths)]
     if show.mask is not None:
         alone = (code > 0) & (code < hiding.width)
         tokens[starts[:-1][alone] + code[alone] - 1] = show.mask

@@ -30,9 +30,9 @@ def entries(text: str) -> Iterable[tuple[str, str]]:
 
 def bibtex(keys: Iterable[str], extra: Iterable[str] = ()) -> str:
     """The entries of some keys, each once, in alphabetical order; `more` is BibTeX of users."""
-    known = {**references(), **dict(e for text in extra for e in entries(text))}
+    library = {**references(), **dict(e for text in extra for e in entries(text))}
     wanted = [*keys, *(key for text in extra for key, _ in entries(text))]
-    return "\n\n".join(known[k] for k in sorted(set(wanted)) if k in known)
+    return "\n\n".join(library[k] for k in sorted(set(wanted)) if k in library)
 
 
 def cited(results: Iterable[Result]) -> str:

@@ -14,7 +14,7 @@ from unmask.errors import DataError
 from unmask.options import check_scale
 from unmask.stats.intervals import MIN_CLUSTERS
 from unmask.support.printable import one_line
-from unmask.types import FOUND, Compared, Estimate, Result
+from unmask.types import FOUND, Estimate, Result, ScaleName
 
 Row: TypeAlias = Mapping[str, Any]
 SURE = 0.05
@@ -154,7 +154,7 @@ def _bounds(row: Row) -> tuple[float, float]:
 
 
 def _shares(frame: pd.DataFrame) -> bool:
-    return bool((frame.compared == "preference").all())
+    return all(SCALES[c].share for c in frame.compared)
 
 
 def _effects(frame: pd.DataFrame) -> bool:
@@ -162,7 +162,7 @@ def _effects(frame: pd.DataFrame) -> bool:
 
 
 def _indices(frame: pd.DataFrame) -> bool:
-    return bool((frame.compared == "index").any())
+    return any(SCALES[c].is_index for c in frame.compared)
 
 
 def _ideal(value: Any, row: Row) -> str:
@@ -333,7 +333,7 @@ def table(
             row = _row(result, category, shown) | {"compared": compared}
             if compared != result.compared:
                 margin = lab_status.of_result(result, lab_status.MARGIN).short
-                shares = result.compared == "preference"
+                shares = SCALES[result.compared].share
                 row |= {**_NOT_ON_ANOTHER_SCALE, "lab": margin if shares else row["lab"]}
             rows.append(row)
     return pd.DataFrame(rows)
@@ -358,7 +358,7 @@ _NOT_ON_ANOTHER_SCALE: Row = {
 }
 
 
-def _scaled(result: Result, category: str, scale: str | None) -> tuple[Compared, Estimate] | None:
+def _scaled(result: Result, category: str, scale: str | None) -> tuple[ScaleName, Estimate] | None:
     """The estimate of a result on another scale than its own, and how it is then compared."""
     check_scale(scale)
     summed = result.settings.get("margin") == "nats"  # a mean of tokens is no factor of a sentence

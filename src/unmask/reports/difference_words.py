@@ -21,7 +21,7 @@ PHRASES = {
     MORE: "is more stereotyped than",
     AGAINST: "leans further against the stereotype than",
     CLOSER: "is closer to fair than",
-    OTHER: "leans the other way from",
+    OTHER: "leans in the opposite direction to",
     HIGHER: "leans more towards the stereotype than",
     LOWER: "leans less towards the stereotype than",
 }
@@ -37,7 +37,7 @@ def summary(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
 
 def by_bias_type(frame: pd.DataFrame) -> list[str]:
     """One sentence for each two models, from the frame of `compare_by_bias_type`."""
-    out = []
+    lines = []
     for (first, second), part in _pairs(frame):
         leads = part[part.main]
         sure = leads[leads.verdict != NONE].to_dict("records")
@@ -53,8 +53,10 @@ def by_bias_type(frame: pd.DataFrame) -> list[str]:
             rest = [name for name in alike if name != OVERALL]
             on = f"{on}about {_listed(rest)}" if rest else OVERALL
             parts.append(f"no difference{between} is shown {on}")
-        out.append("; ".join(parts) + ".")
-    return [text[:1].upper() + text[1:] if text.startswith("no ") else text for text in out[:PAIRS]]
+        lines.append("; ".join(parts) + ".")
+    return [
+        text[:1].upper() + text[1:] if text.startswith("no ") else text for text in lines[:PAIRS]
+    ]
 
 
 def _about(bias_type: str) -> str:
@@ -98,7 +100,7 @@ def sentences(frame: pd.DataFrame) -> list[str]:
 
     A difference counts after Holm's correction over all that were tested.
     """
-    out, alike = [], []
+    lines, alike = [], []
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         sure = part[part.p_holm <= SURE]
         if sure.empty:
@@ -111,16 +113,19 @@ def sentences(frame: pd.DataFrame) -> list[str]:
         named = [_difference(r) for r in strongest.head(NAMED).to_dict("records")]
         left = len(sure) - len(named)
         rest = f" and {left} more" if left > 0 else ""
-        out.append(
+        lines.append(
             f"{second} differs from {first} in {_counted(len(sure), 'overall ')} of {len(part)}: "
             f"{'; '.join(named)}{rest}."
         )
-    if len(out) > PAIRS:
-        out = [*out[:PAIRS], f"{len(out) - PAIRS} more pairs of models differ: see the figure."]
-    if len(out) + len(alike) > PAIRS:
-        other = "other " if out else ""
-        return [*out, f"No difference is shown between the models of {len(alike)} {other}pairs."]
-    return out + alike
+    if len(lines) > PAIRS:
+        lines = [
+            *lines[:PAIRS],
+            f"{len(lines) - PAIRS} more pairs of models differ: see the figure.",
+        ]
+    if len(lines) + len(alike) > PAIRS:
+        word = "other " if lines else ""
+        return [*lines, f"No difference is shown between the models of {len(alike)} {word}pairs."]
+    return lines + alike
 
 
 def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
@@ -129,53 +134,53 @@ def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[s
     Knowledge is the positive control (what follows from a word's meaning) and lms, of CAT where it
     was run; both are corrected together (Holm). Word preference is reported with it.
     """
-    out = []
+    lines = []
     for (first, second), part in _pairs(frame):
-        known = _knowledge(part)
-        if not known:
+        changes = _knowledge(part)
+        if not changes:
             continue
-        p_values = corrected([p for _, _, p in known])
+        p_values = corrected([p for _, _, p in changes])
         sure = [
-            (text, sign) for (text, sign, _), p in zip(known, p_values, strict=True) if p <= SURE
+            (text, sign) for (text, sign, _), p in zip(changes, p_values, strict=True) if p <= SURE
         ]
         lost, won = ([text for text, sign in sure if sign == s] for s in (-1, 1))
         verdicts = _verdicts(bias_types, first, second)
         less = CLOSER in verdicts
         if less and lost:
-            said = f"{second} is less stereotyped, and knows less: part of the change may be damage"
+            claim = f"{second} is less stereotyped, but also knows less: it may be partly damaged"
         elif less:
-            said = f"{second} is less stereotyped, and no loss of knowledge is shown"
+            claim = f"{second} is less stereotyped, and no loss of knowledge is shown"
         elif lost:
-            said = f"{second} knows less than {first}"
-            said += "" if verdicts - {NONE} else ", and no change of a stereotype is shown"
+            claim = f"{second} knows less than {first}"
+            claim += "" if verdicts - {NONE} else ", and no change in stereotypes is shown"
         else:
-            said = f"no loss of knowledge is shown between {first} and {second}"
-        said = said[:1].upper() + said[1:] if said.startswith("no ") else said
-        facts = "; ".join([*lost, *won] or [text for text, _, _ in known])
-        out.append(f"{said} ({facts}{_word_preference(part)}).")
-    return out[:PAIRS]
+            claim = f"no loss of knowledge is shown between {first} and {second}"
+        claim = claim[:1].upper() + claim[1:] if claim.startswith("no ") else claim
+        facts = "; ".join([*lost, *won] or [text for text, _, _ in changes])
+        lines.append(f"{claim} ({facts}{_word_preference(part)}).")
+    return lines[:PAIRS]
 
 
 def _verdicts(bias_types: pd.DataFrame, first: str, second: str) -> set[str]:
     if bias_types.empty:
         return set()
-    some = bias_types[(bias_types["first"] == first) & (bias_types.second == second)]
-    return set(some[some.main].verdict)
+    rows = bias_types[(bias_types["first"] == first) & (bias_types.second == second)]
+    return set(rows[rows.main].verdict)
 
 
 def _knowledge(part: pd.DataFrame) -> list[tuple[str, int, float]]:
     """What shows knowledge: how it changed, in which direction, and p."""
-    out = []
+    changes = []
     controls = part[part.data.astype(str).str.endswith(":positive") & part.p.notna()]
     for row in controls.to_dict("records"):
         change = SCALES[row["compared"]].change(row["difference"], row["low"], row["high"])
-        out.append((f"positive control {change}", _sign(row["difference"]), float(row["p"])))
+        changes.append((f"positive control {change}", _sign(row["difference"]), float(row["p"])))
     if "lms" in part and part.lms_p.notna().any():
-        some = part[part.lms_p.notna()]
-        row = (some[some.measure == "cat"] if (some.measure == "cat").any() else some).iloc[0]
+        rows = part[part.lms_p.notna()]
+        row = (rows[rows.measure == "cat"] if (rows.measure == "cat").any() else rows).iloc[0]
         before, after = row["lms_before"], row["lms_before"] + row["lms"]
-        out.append((f"lms {before:.1f} to {after:.1f}", _sign(row["lms"]), float(row["lms_p"])))
-    return out
+        changes.append((f"lms {before:.1f} to {after:.1f}", _sign(row["lms"]), float(row["lms_p"])))
+    return changes
 
 
 def _sign(value: float) -> int:

@@ -33,7 +33,7 @@ def upgraded(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
             content = {**content, "schema": SCHEMA, "results": records}
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{path} is not of the form that unmask writes (no {error}); run again."
+            f"{path} does not match the results schema (no {error}); run again."
         ) from error
     return dict(content)
 

@@ -20,16 +20,16 @@ _FINISHED = ("results.json", "report.html", "comparison.csv")  # a folder with o
 
 @contextmanager
 def target(
-    out: Path | None, usual: Path, *, force: bool = False, timed: str = ""
+    output: Path | None, usual: Path, *, force: bool = False, timed: str = ""
 ) -> Iterator[Path]:
-    """The folder for results: `out`, or the usual one; gone again if nothing came to be in it.
+    """The folder for results: `output`, or the usual one; gone again if nothing came to be in it.
 
-    A finished folder is refused unless `force`. Without `out` the next free name is taken; with
+    A finished folder is refused unless `force`. Without `output` the next free name is taken; with
     `timed` that is the time, in the folder `usual`.
     """
-    folder = out or usual
+    folder = output or usual
     before = [f for f in (folder, *folder.parents) if not f.exists()]
-    if out is not None or (force and not timed):
+    if output is not None or (force and not timed):
         _free(folder, force)
         make_folder(folder)
     else:

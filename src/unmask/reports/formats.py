@@ -26,14 +26,14 @@ TASKS = {"masked": "fill-mask", "causal": "text-generation", "permutation": "fil
 
 def as_markdown(results: Sequence[Result]) -> str:
     """A section for a model card: the answer in sentences, by bias type, and the overall scores."""
-    every = answers(results)
+    all_answers = answers(results)
     models = list(dict.fromkeys(r.model for r in results))
-    frame, scores = answer_words.frame(results, every), table(results)
+    frame, scores = answer_words.frame(results, all_answers), table(results)
     tables = []
     for model in models:
-        mine = scores[scores.model == model]
+        rows = scores[scores.model == model]
         parts = [
-            numbers(part, RUN) for _, part in mine.groupby(mine.compared.map(_head), sort=False)
+            numbers(part, RUN) for _, part in rows.groupby(rows.compared.map(_head), sort=False)
         ]
         if len(frame) and (frame.model == model).any():
             parts = [numbers(frame[frame.model == model], BIAS_TYPES[:-1]), *parts]
@@ -69,9 +69,9 @@ def as_hub(results: Sequence[Result]) -> str:
         by_model.setdefault(result.model, []).append(result)
     entries = [
         ModelCardData(
-            model_name=one_line(model), eval_results=[_evaluated(r) for r in some]
+            model_name=one_line(model), eval_results=[_evaluated(r) for r in model_results]
         ).to_yaml()
-        for model, some in by_model.items()
+        for model, model_results in by_model.items()
     ]
     return "\n---\n".join(entries)
 

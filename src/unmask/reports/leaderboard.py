@@ -36,9 +36,9 @@ def _check_same_data(results: Results, shared: Sequence[str]) -> None:
     """Refuse data that only have the name in common: their scores are not of the same thing."""
     digests: dict[str, dict[str, str]] = {}
     for r in results:
-        known = r.provenance.get("data", {}).get("digest")
-        if r.title in shared and known:
-            digests.setdefault(r.data, {}).setdefault(str(known), r.model)
+        digest = r.provenance.get("data", {}).get("digest")
+        if r.title in shared and digest:
+            digests.setdefault(r.data, {}).setdefault(str(digest), r.model)
     for data, owners in digests.items():
         if len(owners) > 1:
             raise DataError(
@@ -83,17 +83,17 @@ def leaderboard(results: Any) -> pd.DataFrame:
             f"{row.model} was measured twice by {row.measure} on {row.data}; give one run for "
             "each model."
         )
-    kept = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
-    scores = kept.pivot(index="model", columns="what", values="score").loc[models, shared]
+    rows = frame.assign(what=what, biased=frame.verdict == "biased")[what.isin(shared)]
+    scores = rows.pivot(index="model", columns="what", values="score").loc[models, shared]
     reasons = (
         unproven_models(results, words=True)
-        | kept[kept.unfit != ""].groupby("model").unfit.first().to_dict()
+        | rows[rows.unfit != ""].groupby("model").unfit.first().to_dict()
     )
     reasons = {m: why for m, why in reasons.items() if m in models}
     fit = [m for m in models if m not in reasons]
     ranked = _ranked(results, fit, shared).set_index("model").reindex([*models, *without])
     joined = ranked.assign(
-        biased=kept.groupby("model").biased.sum(),
+        biased=rows.groupby("model").biased.sum(),
         measures=len(shared),
         unranked=pd.Series(reasons | dict.fromkeys(without, "it has no measure with a verdict")),
         **{name: _ability(results, models, name) for name in ABILITIES},
@@ -113,8 +113,8 @@ def _ability(results: Results, models: Sequence[str], name: str) -> pd.Series:
         for r in results
         if (e := r.accuracy if name == "accuracy" else r.extras.get(name)) is not None
     ]
-    found = pd.DataFrame(rows, columns=["what", "model", "value"])
-    wide = found.pivot_table(index="what", columns="model", values="value").reindex(columns=models)
+    frame = pd.DataFrame(rows, columns=["what", "model", "value"])
+    wide = frame.pivot_table(index="what", columns="model", values="value").reindex(columns=models)
     return wide.dropna().mean()
 
 
@@ -131,20 +131,20 @@ def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> p
     chosen = {(r.model, r.title): r for r in results}
     estimates = [[_in_units(chosen[m, w]) for w in shared] for m in models]
     values, errors = (np.array([[e[k] for e in row] for row in estimates]) for k in (0, 1))
-    known = np.isfinite(errors).all(axis=0)  # a measure without an error ranks nobody
-    if not known.any():
+    finite = np.isfinite(errors).all(axis=0)  # a measure without an error ranks nobody
+    if not finite.any():
         distance = np.sqrt((values**2).mean(axis=1))
         low, high = np.ones(len(models), int), np.full(len(models), len(models))
     else:
-        distance, low, high = ranks(values[:, known], errors[:, known])
+        distance, low, high = ranks(values[:, finite], errors[:, finite])
     return pd.DataFrame({"model": models, "rank": low, "rank_high": high, "distance": distance})
 
 
 def _in_units(result: Result) -> tuple[float, float]:
     """How far the judged estimate is from its ideal, and its error, in units of what matters."""
     estimate = judged_estimate(result)
-    known = result.verdicts.get("")
-    least = known.matters if known else SCALES[result.compared].coarse
+    verdict = result.verdicts.get("")
+    least = verdict.matters if verdict else SCALES[result.compared].coarse
     return (estimate.value - (estimate.ideal or 0.0)) / least, estimate.se / least
 
 
@@ -176,7 +176,7 @@ def board_page(board: pd.DataFrame) -> str:
         title="Models side by side",
         subtitle=f"{len(board)} models, {len(scores)} measures that all of them have",
         sentence=sentence(board),
-        heads=["model", "ranks", "distance", "found biased", *heads],
+        heads=["model", "ranks", "distance", "biased", *heads],
         rows=rows,
         notes=[*unranked(board), *NOTES],
     )
@@ -214,10 +214,10 @@ def sentence(board: pd.DataFrame) -> str:
     """Who is nearest to fair, as far as that can be told."""
     first = [visible(str(m)) for m in board.model[board["rank"] == 1]]
     if not first:
-        return "No model is fit for a rank: see the reasons below."
+        return "No model can be ranked; see the reasons below."
     if len(first) == int((board.unranked == "").sum()) > 1:
-        return f"None of the {len(first)} ranked models can be told from the others."
+        return f"The {len(first)} ranked models cannot be distinguished from one another."
     if len(first) == 1:
         return f"{first[0]} is nearest to fair on these measures."
     named = ", ".join(first[:5]) + (f" and {len(first) - 5} more" if len(first) > 5 else "")
-    return f"Nearest to fair, and not to be told apart: {named}."
+    return f"Nearest to fair and statistically indistinguishable: {named}."

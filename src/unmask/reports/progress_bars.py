@@ -46,7 +46,7 @@ def bars(console: Console, unit: str = SENTENCES) -> Iterator[Callable[[str, int
     if not console.is_terminal:  # there is nobody to look at it
         yield lambda what, done, total: None
         return
-    known: dict[str, TaskID] = {}
+    tasks: dict[str, TaskID] = {}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -56,12 +56,12 @@ def bars(console: Console, unit: str = SENTENCES) -> Iterator[Callable[[str, int
     with Progress(*columns, console=console, transient=True) as view:
 
         def advance(what: str, done: int, total: int) -> None:
-            if what not in known:
-                known[what] = view.add_task(escape(what), total=total or None)
+            if what not in tasks:
+                tasks[what] = view.add_task(escape(what), total=total or None)
             if not total:
                 if done:
-                    view.remove_task(known.pop(what))
+                    view.remove_task(tasks.pop(what))
                 return
-            view.update(known[what], completed=done, total=total)
+            view.update(tasks[what], completed=done, total=total)
 
         yield advance

@@ -24,6 +24,7 @@ import pyarrow as pa
 from unmask.answer import words as answer_words
 from unmask.answer.answer import Answer
 from unmask.answer.fitness import assessed
+from unmask.answer.scales import scale_of
 from unmask.errors import DataError, UnmaskError
 from unmask.options import Spec
 from unmask.reports import earlier_results
@@ -33,7 +34,7 @@ from unmask.types import Coverage, Estimate, Fitness, Result, Results, Verdict
 
 RESULTS, ITEMS, TOKENS = "results.json", "items.parquet", "tokens.parquet"
 SCHEMA = earlier_results.SCHEMA
-_UNSAVED = {"items", "kept"}
+_UNSAVED = {"items", "artifacts"}
 ITEM_COLUMNS = {"model", "measure", "data", "item", "label", "sentence", "score"}
 
 
@@ -70,19 +71,19 @@ def save(
     atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
     content: dict[str, Any] = {
         "schema": SCHEMA,
-        "made": made(command),
+        "made": about_run(command),
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
         "answer": _answer(given, answer),
         "results": [to_record(r) for r in given],
     }
-    kept = [
-        (n, r) for n, r in enumerate(given) if r.compared == "preference" and "tokens" in r.kept
-    ]
-    if kept:
-        answers = [r.kept["tokens"].assign(measure=r.measure, result=place) for place, r in kept]
-        every = pd.concat(answers, ignore_index=True)
-        atomically(folder / TOKENS, lambda path: every.to_parquet(path, index=False))
+    sources = [(n, r) for n, r in enumerate(given) if scale_of(r).share and "tokens" in r.artifacts]
+    if sources:
+        answers = [
+            r.artifacts["tokens"].assign(measure=r.measure, result=place) for place, r in sources
+        ]
+        tokens = pd.concat(answers, ignore_index=True)
+        atomically(folder / TOKENS, lambda path: tokens.to_parquet(path, index=False))
         content["tokens"] = {"file": TOKENS, "sha256": digest(folder / TOKENS)}
     text = json.dumps(content, indent=1, allow_nan=False)
     put(folder / RESULTS, text)
@@ -94,7 +95,7 @@ def _answer(results: Sequence[Result], answer: Sequence[Answer] | None) -> dict[
     return {"sentences": frame.attrs["sentences"], "bias_types": records(frame)}
 
 
-def made(command: str | None = None) -> dict[str, Any]:
+def about_run(command: str | None = None) -> dict[str, Any]:
     """By which version, when and by which command a file was made."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {"unmask": __version__, "date": now, "command": command}
@@ -153,8 +154,8 @@ def load(folder: Path | str) -> Results:
     parts = dict(tuple(frame.groupby("result", sort=False))) if "result" in frame else {}
     if set(parts) != set(range(len(content["results"]))):
         raise DataError(
-            f"{str(folder)!r}: {ITEMS} does not hold the items of {RESULTS}; run again into "
-            "another folder."
+            f"{str(folder)!r}: {ITEMS} does not contain the items of {RESULTS}; run again with "
+            "another output folder."
         )
     answers = _tokens(folder, content.get("tokens"))
     try:
@@ -228,15 +229,15 @@ def _told_apart(runs: Sequence[_Run]) -> Results:
     places = [(model, n) for n, run in enumerate(runs) for model in run.results.models]
     names: dict[tuple[str, int], str] = {}
     for model in dict.fromkeys(model for model, _ in places):
-        mine = [n for name, n in places if name == model]
-        names |= _run_names(model, mine, runs, {*names.values(), *(m for m, _ in places)})
-    every = [
+        numbers = [n for name, n in places if name == model]
+        names |= _run_names(model, numbers, runs, {*names.values(), *(m for m, _ in places)})
+    results = [
         replace(r, spec=replace(r.spec, model=names[r.model, n]))
         for n, run in enumerate(runs)
         for r in run.results
     ]
     notes = dict.fromkeys(note for run in runs for note in run.results.notes)
-    return Results(every, notes, [model for run in runs for model in run.results.lost])
+    return Results(results, notes, [model for run in runs for model in run.results.lost])
 
 
 def _run_names(
@@ -283,13 +284,13 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not a whole JSON file ({error}); run again.") from error
+        raise DataError(f"{path} is not a complete JSON file ({error}); run again.") from error
     if not isinstance(content, dict) or not isinstance(content.get("results"), list):
         raise DataError(f"{path} has no list of results; give a file that 'unmask run' wrote.")
     if content.get("schema", 1) not in range(1, SCHEMA + 1):
         raise DataError(
-            f"{path} is of version {content['schema']!r}, and this unmask reads 1 to {SCHEMA}; "
-            "use the version that wrote it, or a newer one."
+            f"{path} has schema version {content['schema']!r}; this unmask reads 1 to {SCHEMA}. "
+            "Use the unmask version that wrote the file, or a newer one."
         )
     return content
 
@@ -305,13 +306,13 @@ def read_items(folder: Path, expected: str | None = None) -> pd.DataFrame:
 def _parquet(path: Path, expected: str | None) -> pd.DataFrame:
     if expected is not None and digest(path) != expected:
         raise DataError(
-            f"{path} is not the file that {RESULTS} belongs to: a run was stopped while it wrote, "
-            "or a file was changed; run again."
+            f"{path} does not belong to {RESULTS}: a run was interrupted while writing, or a file "
+            "was changed; run again."
         )
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a whole parquet file ({error}); run again.") from error
+        raise DataError(f"{path} is not a complete parquet file ({error}); run again.") from error
 
 
 def _check(content: Mapping[str, Any], path: Path) -> None:
@@ -320,7 +321,7 @@ def _check(content: Mapping[str, Any], path: Path) -> None:
     if error is not None:
         where = "/".join(map(str, error.absolute_path)) or "the top"
         raise DataError(
-            f"{path} is not of the form that unmask writes: at {where}, {error.message[:150]}; "
+            f"{path} does not match the results schema: at {where}, {error.message[:150]}; "
             "give the file as it was written, or run again."
         )
 
@@ -346,7 +347,7 @@ def from_record(
         shown=tuple(record["shown"]),
         verdicts={k: Verdict(**v) for k, v in record.get("verdicts", {}).items()},
         items=items,
-        kept={} if tokens is None else {"tokens": tokens},
+        artifacts={} if tokens is None else {"tokens": tokens},
         **{key: record[key] for key in ("compared", "settings", "provenance")},
         **estimates,
     )

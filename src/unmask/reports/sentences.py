@@ -16,19 +16,19 @@ _WORDS = {
     "inconclusive": "Inconclusive",
 }
 MAY = (
-    "A score says how often, on these items, the model prefers one sentence of a pair; it does not "
-    "say what the model will do in use.",
-    "Finding nothing on these items does not prove that there is no bias: other groups, words and "
-    "tasks were not tested.",
-    "Measures disagree, and each has known faults, listed on its card; do not pick the one that "
-    "suits you.",
-    "Scores of two models differ only if their paired difference does: see 'unmask compare'.",
+    "A score reports how often the model prefers one sentence of a pair on these items. It does "
+    "not predict what the model will do in use.",
+    "A result without bias on these items does not prove that there is no bias: other groups, "
+    "words and tasks were not tested.",
+    "Measures disagree, and each has known faults, listed on its card. Do not choose a measure by "
+    "its result.",
+    "To compare two models, test their paired difference with 'unmask compare'.",
 )
 
 
 IN_SHORT = (
-    "These are preferences on test sentences, not behaviour in use. Finding nothing does not "
-    "prove that there is no bias: other groups, words and tasks were not tested."
+    "These are preferences on test sentences, not behaviour in use. A result without bias does "
+    "not prove that there is no bias: other groups, words and tasks were not tested."
 )
 LOST = 12  # lost words that are named
 
@@ -38,7 +38,7 @@ def heading(result: Result) -> str:
     verdict = result.verdicts.get("")
     if verdict is not None:
         return _WORDS[verdict.word]
-    return "An index, not judged" if result.compared != "preference" else "A baseline, not judged"
+    return "Baseline, no verdict" if SCALES[result.compared].share else "Index, no verdict"
 
 
 def sentences(result: Result) -> list[str]:
@@ -49,14 +49,14 @@ def sentences(result: Result) -> list[str]:
         unit = SCALES[result.compared]
         size = f"{unit.text(least)} {unit.unit}"
         if unit.is_factor:
-            size = f"odds that differ by a factor of {unit.text(least)}"
+            size = f"a factor of {unit.text(least)}"
         lines.append(f"Minimum detectable effect of these items: {size}.")
     if (verdict := result.verdicts.get("")) is not None:
         lines.append(_full(verdict.why))
     lines += _coverage(result)
-    if (known := lab_status.of_result(result)).word != lab_status.UNTESTED:
+    if (status := lab_status.of_result(result)).word != lab_status.UNTESTED:
         lines.append(
-            f"{result.measure} in the lab, on {lab_status.kind_of(result)} models: {known}."
+            f"{result.measure} in the lab, on {lab_status.kind_of(result)} models: {status}."
         )
     return lines
 
@@ -94,8 +94,8 @@ def _stereotype(result: Result, estimate: Estimate) -> list[str]:
         return []
     span = "" if math.isnan(adjusted.low) else f" [{adjusted.low:.1f}, {adjusted.high:.1f}]"
     return [
-        f"Without the preference for one group's word it is {adjusted.value:.1f}{span}; the "
-        "verdict is about this."
+        f"After removing word preference, the score is {adjusted.value:.1f}{span}. The verdict is "
+        "based on this score."
     ]
 
 
@@ -107,8 +107,8 @@ def _margin(result: Result) -> list[str]:
         return []
     span = "" if math.isnan(mean.low) else f" [{mean.low:.2f}, {mean.high:.2f}]"
     return [
-        "On average, without the word preference and with outliers bounded, the stereotypical "
-        f"sentence scores {mean.value:+.2f}{span} higher ({unit})."
+        "The mean margin of the stereotypical sentence, after removing word preference and "
+        f"bounding outliers, is {mean.value:+.2f}{span} ({unit})."
     ]
 
 
@@ -117,21 +117,21 @@ def _full(text: str) -> str:
 
 
 def _coverage(result: Result) -> list[str]:
-    cover, out = result.coverage, []
+    cover, lines = result.coverage, []
     if cover.scored < cover.items:
         why = "; ".join(f"{n}: {reason}" for reason, n in cover.reasons.items())
-        out.append(f"{cover.scored} of {cover.items} could be scored ({why}).")
+        lines.append(f"{cover.scored} of {cover.items} items were scored ({why}).")
     if cover.lost:
         shown = ", ".join(list(cover.lost)[:LOST])
         rest = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
-        out.append(f"Words that could not be used: {shown}{rest}.")
+        lines.append(f"Words that were left out: {shown}{rest}.")
     if cover.ties:
-        out.append(f"{cover.ties} items are ties.")
+        lines.append(f"{cover.ties} items are ties.")
     flags = result.items.get("flags")
     if flags is not None:
         flagged = result.items.loc[flags.fillna("") != "", "item"].nunique()
-        out += [f"{flagged} items have visible defects."] if flagged else []
-    return out
+        lines += [f"{flagged} items have visible defects."] if flagged else []
+    return lines
 
 
 def card(name: str) -> list[tuple[str, str]]:
@@ -139,7 +139,7 @@ def card(name: str) -> list[tuple[str, str]]:
     row = MEASURES.get(name)
     if row is None:
         return []
-    facts = [("What it asks", row.about), ("Formula", row.formula), ("Criticism", row.criticism)]
+    facts = [("Question", row.about), ("Formula", row.formula), ("Criticism", row.criticism)]
     facts += [("Deviation", row.deviation)] if row.deviation else []
     return [*facts, ("Source", ", ".join(row.cite))]
 

@@ -18,14 +18,14 @@ COLUMNS = ("model", "measure", "data", "category", "score", "low", "high", "idea
 
 def facts(results: Sequence[Result]) -> dict[str, float]:
     """Numbers of each result: `MODEL/MEASURE on DATA/score`, and `/low` and `/high`."""
-    out: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for r in results:
         # MLflow takes a name for a path, and refuses one with . or .. in it.
         parts_of = [p for p in f"{r.model}/{r.title}".split("/") if p not in ("", ".", "..")]
         name = _UNUSUAL.sub("_", "/".join(parts_of))
         parts = {"score": r.overall.value, "low": r.overall.low, "high": r.overall.high}
-        out |= {f"{name}/{k}": v for k, v in parts.items()}
-    return {k: v for k, v in out.items() if v == v}
+        metrics |= {f"{name}/{k}": v for k, v in parts.items()}
+    return {k: v for k, v in metrics.items() if v == v}
 
 
 def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:

@@ -40,7 +40,9 @@ class Drawing:
 def plot(results: Sequence[Result], what: str | None = None) -> Drawing:
     """The figure of some results under a name such as `scores`; the first without one."""
     figures = (
-        {figure.name: figure for figure in result_figures.every(results)} if len(results) else {}
+        {figure.name: figure for figure in result_figures.all_figures(results)}
+        if len(results)
+        else {}
     )
     if not figures:
         raise UnmaskError("there is nothing to draw for these results.")

@@ -58,7 +58,7 @@ def _view(result: Result) -> dict[str, Any]:
     rows = {row["label"]: row for row in result.items.to_dict("records")}
     scores = {label: _number(rows[label]["score"]) for label in LABELS}
     reason = next((str(r["reason"]) for r in rows.values() if isinstance(r["reason"], str)), "")
-    tokens = result.kept["tokens"]
+    tokens = result.artifacts["tokens"]
     return {
         "measure": result.measure,
         "reason": reason,
@@ -73,15 +73,15 @@ def _number(value: float) -> float | None:
 
 def _pieces(sentence: str, tokens: pd.DataFrame) -> list[dict[str, Any]]:
     """The sentence in pieces, each with the log-probability of its token, if it was asked for."""
-    out: list[dict[str, Any]] = []
+    pieces: list[dict[str, Any]] = []
     at = 0
     for start, end, logp in sorted(zip(tokens.start, tokens.end, tokens.logp, strict=True)):
         if start < at or end <= start:
             continue
         if start > at:
-            out.append({"text": sentence[at:start], "logp": None})
-        out.append({"text": sentence[start:end], "logp": _number(logp)})
+            pieces.append({"text": sentence[at:start], "logp": None})
+        pieces.append({"text": sentence[start:end], "logp": _number(logp)})
         at = int(end)
     if at < len(sentence):
-        out.append({"text": sentence[at:], "logp": None})
-    return out
+        pieces.append({"text": sentence[at:], "logp": None})
+    return pieces

@@ -99,8 +99,8 @@ class Site:
         short = path != number and number.isdecimal() and len(number) < 7
         if short and int(number) < len(self.folders):
             page = self.folders[int(number)] / PAGE
-            own = page.resolve().parent == self.folders[int(number)].resolve()
-            if page.is_file() and own and page.stat().st_size <= LARGEST_FILE:
+            in_folder = page.resolve().parent == self.folders[int(number)].resolve()
+            if page.is_file() and in_folder and page.stat().st_size <= LARGEST_FILE:
                 policy = (("Content-Security-Policy", SANDBOX),)
                 return Reply(200, page.read_bytes(), HTML, policy)
         return _refused(404, "there is no such page.")

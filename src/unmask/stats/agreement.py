@@ -49,14 +49,14 @@ def auc(
     Mann and Whitney's, or over clusters that of the t test.
     """
     labels, scores = np.asarray(labels, float), np.asarray(scores, float)
-    kept = np.isfinite(scores)
-    labels, scores = labels[kept], scores[kept]
+    finite = np.isfinite(scores)
+    labels, scores = labels[finite], scores[finite]
     if len(set(labels > 0)) < 2:
         raise DataError("an ROC curve needs items of both kinds; all have the same label.")
-    units = np.arange(len(kept)) if clusters is None else np.asarray(clusters)
+    units = np.arange(len(finite)) if clusters is None else np.asarray(clusters)
     positive, negative = _placements(labels, scores)
     value, m, n = float(positive.mean()), len(positive), len(negative)
-    chosen = codes(units[kept])
+    chosen = codes(units[finite])
     clustered = int(chosen.max()) + 1 < len(labels)
     influence = _pulls(labels, positive, negative)
     variance, df = _over_clusters(influence, chosen)
@@ -69,9 +69,9 @@ def auc(
     method = "Newcombe" if told_apart else "DeLong, logit"
     p: float | None = float(mannwhitneyu(scores[labels > 0], scores[labels <= 0]).pvalue)
     if clustered:  # Mann and Whitney take items as independent
-        known = not told_apart and df > 0
-        p = float(2 * t.sf(abs(value - 0.5) / np.sqrt(variance), df)) if known else None
-        bounds = bounds if known else (float("nan"), float("nan"))
+        usable = not told_apart and df > 0
+        p = float(2 * t.sf(abs(value - 0.5) / np.sqrt(variance), df)) if usable else None
+        bounds = bounds if usable else (float("nan"), float("nan"))
     se = float(np.sqrt(variance)) if variance > 0 else float("nan")
     return Estimate(value, *bounds, resampling.level, method, m + n, 0.5, p, se, {"positives": m})
 
@@ -132,10 +132,10 @@ def auc_difference(
 ) -> Estimate:
     """AUC of `second` less that of `first` on the same items, by DeLong's paired test."""
     labels = np.asarray(labels, float)
-    one, two = _placements(labels, np.asarray(first)), _placements(labels, np.asarray(second))
-    value = float(two[0].mean() - one[0].mean())
+    left, right = _placements(labels, np.asarray(first)), _placements(labels, np.asarray(second))
+    value = float(right[0].mean() - left[0].mean())
     units = codes(np.arange(len(labels)) if clusters is None else np.asarray(clusters))
-    variance, df = _over_clusters(_pulls(labels, *two) - _pulls(labels, *one), units)
+    variance, df = _over_clusters(_pulls(labels, *right) - _pulls(labels, *left), units)
     se = float(np.sqrt(variance)) if variance > 0 else 0.0
     reach = float(t.ppf(1 - resampling.tail, df) * se) if se > 0 else float("nan")
     p = float(2 * t.sf(abs(value) / se, df)) if se > 0 else (1.0 if value == 0 else None)
@@ -172,8 +172,8 @@ def correlation(
     points is that of all orders.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
-    kept = np.isfinite(x) & np.isfinite(y)
-    x, y, n = x[kept], y[kept], int(kept.sum())
+    finite = np.isfinite(x) & np.isfinite(y)
+    x, y, n = x[finite], y[finite], int(finite.sum())
     nan = float("nan")
     if n < 3 or x.std() == 0 or y.std() == 0:
         return Estimate(nan, nan, nan, resampling.level, kind, max(n, 1), 0.0)
@@ -204,19 +204,25 @@ def rank_agreement(
     """
     which = codes(np.asarray(clusters))
 
-    def value(kept: NDArray[Any]) -> float:
-        def rho(some: Floats) -> float:
-            ranks = rankdata(ratings[kept]), rankdata(np.asarray(some, float)[kept])
+    def value(mask: NDArray[Any]) -> float:
+        def rho(values: Floats) -> float:
+            ranks = rankdata(ratings[mask]), rankdata(np.asarray(values, float)[mask])
             return float(np.corrcoef(*ranks)[0, 1])
 
         return rho(scores) - (0.0 if beside is None else rho(beside))
 
     count = int(which.max()) + 1
     left = np.array([value(which != k) for k in range(count)])
-    own = Variance(jackknife([left]), count - 1)
+    variance = Variance(jackknife([left]), count - 1)
     whole, n = value(np.ones(len(which), bool)), len(which)
     return student(
-        whole, own, n, count, ideal=0.0, resampling=resampling, method="jackknife over clusters"
+        whole,
+        variance,
+        n,
+        count,
+        ideal=0.0,
+        resampling=resampling,
+        method="jackknife over clusters",
     )
 
 
@@ -256,9 +262,9 @@ def split_half(scores: Floats, splits: int = 200, resampling: Resampling = DEFAU
     halves = []
     for _ in range(splits):
         order, half = rng.permutation(len(scores)), len(scores) // 2
-        one, two = scores[order[:half]].mean(0), scores[order[half:]].mean(0)
-        if one.std() > 0 and two.std() > 0:
-            halves.append(float(np.corrcoef(one, two)[0, 1]))
+        left, right = scores[order[:half]].mean(0), scores[order[half:]].mean(0)
+        if left.std() > 0 and right.std() > 0:
+            halves.append(float(np.corrcoef(left, right)[0, 1]))
     if not halves:
         raise DataError("split-half reliability is 0 / 0: all conditions have the same score.")
     return stepped_up(halves, len(scores), resampling)

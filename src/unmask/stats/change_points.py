@@ -46,9 +46,9 @@ def change_points(
     return {
         name: (
             int(np.argmax(observed[name])) + 1,
-            float((np.sum(largest >= own - 1e-9) + 1) / (count + 1)),
+            float((np.sum(largest >= height - 1e-9) + 1) / (count + 1)),
         )
-        for name, (_, own) in standard.items()
+        for name, (_, height) in standard.items()
     }
 
 

@@ -56,10 +56,10 @@ def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5)
 NONE = "-"  # a choice that does not arise
 
 
-def _fixed_by(frame: pd.DataFrame, factor: str, other: str) -> bool:
-    """Whether the option of `factor` fixes that of `other`: then they cannot be told apart."""
+def _fixed_by(frame: pd.DataFrame, factor: str, target: str) -> bool:
+    """Whether the option of `factor` fixes that of `target`: then they cannot be told apart."""
     arises = frame[frame[factor] != NONE]
-    return bool((arises.groupby(factor)[other].nunique() <= 1).all())
+    return bool((arises.groupby(factor)[target].nunique() <= 1).all())
 
 
 def _varied(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:

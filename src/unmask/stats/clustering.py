@@ -31,9 +31,9 @@ def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
         there = np.bincount(given) > 0  # a fifth of the time of sorting them
         return (np.cumsum(there) - 1)[given]
     if given.dtype == object and given.ndim == 1:
-        found = pd.factorize(given, sort=True)[0]  # which sorts the different ones alone
-        if not (found < 0).any():  # none is missing
-            return found.astype(np.int64)
+        numbers = pd.factorize(given, sort=True)[0]  # which sorts the different ones alone
+        if not (numbers < 0).any():  # none is missing
+            return numbers.astype(np.int64)
     return np.unique(given, return_inverse=True)[1].astype(np.int64)
 
 
@@ -44,9 +44,9 @@ class Variance(NamedTuple):
     df: float
 
 
-def widest(some: Iterable[Variance]) -> Variance:
+def widest(variances: Iterable[Variance]) -> Variance:
     """The variance that gives the widest 95 % interval."""
-    return max(some, key=lambda v: quantile(0.975, v.df) ** 2 * v.value)
+    return max(variances, key=lambda v: quantile(0.975, v.df) ** 2 * v.value)
 
 
 class Memo:
@@ -127,18 +127,18 @@ class Design:
         """The number of clusters."""
         return int(self.clusters.max()) + 1
 
-    def chosen(self, kept: NDArray[np.bool_]) -> "Design":
+    def chosen(self, mask: NDArray[np.bool_]) -> "Design":
         """The design of some of the items."""
-        key = ("chosen", kept.tobytes())
-        return self.memo.get(key, len(kept), lambda: self._chosen(kept))
+        key = ("chosen", mask.tobytes())
+        return self.memo.get(key, len(mask), lambda: self._chosen(mask))
 
-    def _chosen(self, kept: NDArray[np.bool_]) -> "Design":
+    def _chosen(self, mask: NDArray[np.bool_]) -> "Design":
         parts = (self.clusters, self.strata, self.templates, self.pairs, self.categories)
         clusters, strata, templates, pairs, categories = (
-            None if p is None else codes(p[kept]) for p in parts
+            None if p is None else codes(p[mask]) for p in parts
         )
         assert clusters is not None
-        signs = None if self.signs is None else self.signs[kept]
+        signs = None if self.signs is None else self.signs[mask]
         return Design(clusters, strata, templates, pairs, signs, categories, Memo(self.memo))
 
     def variance(self, influence: Floats, weight: Floats | None = None) -> Variance:
@@ -176,10 +176,10 @@ def _signs(pair: Codes, group: NDArray[Any]) -> Codes:
         present.setdefault(number, set()).add(name)
     signs: dict[tuple[int, str], int] = {}
     for number, groups in present.items():
-        known = sorted(groups - {""})
-        known = order if len(known) == 1 and len(order) == 2 else known
-        if len(known) < 3:
-            signs |= {(number, name): s for name, s in zip(known, (1, -1), strict=False)}
+        names = sorted(groups - {""})
+        names = order if len(names) == 1 and len(order) == 2 else names
+        if len(names) < 3:
+            signs |= {(number, name): s for name, s in zip(names, (1, -1), strict=False)}
     pairs = zip(pair.tolist(), group.tolist(), strict=True)
     return np.array([signs.get(key, 0) for key in pairs], np.int64)
 

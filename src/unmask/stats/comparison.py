@@ -133,8 +133,8 @@ def sign_flip(
     slack = 1e-12 * max(1.0, float(np.abs(sums).sum()))
     count = len(sums)
     if 2**count <= draws:
-        every = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
-        return float(np.mean(np.abs(every @ sums) >= observed - slack))
+        flips = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
+        return float(np.mean(np.abs(flips @ sums) >= observed - slack))
     rng = np.random.default_rng(resampling.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(draws, count))
     flipped = np.abs(signs @ sums)
@@ -161,15 +161,15 @@ def rank_sum(strata: Sequence[Sequence[Sequence[float] | Floats]]) -> float:
     test of Wilcoxon (1945) and Mann and Whitney; several are summed, as van Elteren (1960) does
     for strata of one size. The distribution is counted, not approximated.
     """
-    every = np.ones(1)  # how many ways lead to each sum; ranks are doubled to be whole
+    ways = np.ones(1)  # how many ways lead to each sum; ranks are doubled to be whole
     seen = centre = 0.0
     for first, second in strata:
         doubled = np.rint(2 * np.concatenate([first, second])).astype(int)
-        every = np.convolve(every, _ways(doubled.tolist(), len(first)))
+        ways = np.convolve(ways, _ways(doubled.tolist(), len(first)))
         seen += doubled[: len(first)].sum()
         centre += len(first) * doubled.mean()
-    away = np.abs(np.arange(len(every)) - centre)
-    return float(every[away >= abs(seen - centre) - 1e-9].sum() / every.sum())
+    away = np.abs(np.arange(len(ways)) - centre)
+    return float(ways[away >= abs(seen - centre) - 1e-9].sum() / ways.sum())
 
 
 def _ways(ranks: Sequence[int], chosen: int) -> Floats:
@@ -272,8 +272,8 @@ class PairedAnswers:
 
     def bias(self, weight: Floats, resampling: Resampling = DEFAULTS) -> Bias:
         """Difference and total in points, of the items that have a weight [n]; these add to 1."""
-        one, two = (self._estimate(k, weight, resampling) for k in range(2))
-        return Bias(one, two)
+        difference, total = (self._estimate(k, weight, resampling) for k in range(2))
+        return Bias(difference, total)
 
     def _estimate(self, k: int, weight: Floats, resampling: Resampling) -> Estimate:
         values, chosen = self.values[k], weight > 0

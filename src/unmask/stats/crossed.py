@@ -45,13 +45,13 @@ STEPS = 40  # of the iteration that finds the locations
 class WordPreference(NamedTuple):
     """The preference for the first group's word in each unit [units], in the unit of the values.
 
-    `kept` is the share of a unit's own estimate in it, `pooled` the weight of a unit in the common
-    mean; `between` is the variance between units with its degrees of freedom. `noise` is the
+    `unit_weight` is the share of a unit's own estimate in it, `pooled` the weight of a unit in the
+    common mean; `between` is the variance between units with its degrees of freedom. `noise` is the
     sampling variance of each unit's own estimate.
     """
 
     values: Floats
-    kept: Floats
+    unit_weight: Floats
     pooled: Floats
     between: Variance
     noise: Floats
@@ -59,10 +59,10 @@ class WordPreference(NamedTuple):
     @property
     def size(self) -> float:
         """The root mean square over units that have both groups, without its noise."""
-        known = np.isfinite(self.noise)
-        if not known.any():
+        finite = np.isfinite(self.noise)
+        if not finite.any():
             return 0.0
-        return float(np.sqrt(np.mean(self.values[known] ** 2)))
+        return float(np.sqrt(np.mean(self.values[finite] ** 2)))
 
 
 class CrossedMean(NamedTuple):
@@ -142,8 +142,8 @@ class Crossed:
     def stratum(self) -> Codes:
         """The target group of each item within its group pair."""
         strata = self.design.strata
-        own = self.sign + 1 if strata is None else strata
-        return codes(self.pair * (int(own.max()) + 1) + own)
+        group = self.sign + 1 if strata is None else strata
+        return codes(self.pair * (int(group.max()) + 1) + group)
 
     @cached_property
     def cell(self) -> Codes:
@@ -218,20 +218,20 @@ class Crossed:
 
     def preference(self, scores: Floats) -> WordPreference:
         """The word preference of each unit, by partial pooling."""
-        own = np.bincount(self.unit, weights=self.contrast * scores)
+        gaps = np.bincount(self.unit, weights=self.contrast * scores)
         noise = self._noise(scores)
         if self.both.sum() < POOLED_UNITS:
-            kept = self.both.astype(float)
-            pooled = np.zeros(len(own))
-            return WordPreference(kept * own, kept, pooled, Variance(0.0, 1.0), noise)
-        between = _between_units(own[self.both], noise[self.both])
-        kept, pooled = np.zeros(len(own)), np.zeros(len(own))
-        kept[self.both] = between / (between + noise[self.both])
+            shares = self.both.astype(float)
+            pooled = np.zeros(len(gaps))
+            return WordPreference(shares * gaps, shares, pooled, Variance(0.0, 1.0), noise)
+        between = _between_units(gaps[self.both], noise[self.both])
+        shares, pooled = np.zeros(len(gaps)), np.zeros(len(gaps))
+        shares[self.both] = between / (between + noise[self.both])
         pooled[self.both] = 1 / (between + noise[self.both])
         pooled /= pooled.sum()
-        values = kept * own + (1 - kept) * float(pooled @ own)
+        values = shares * gaps + (1 - shares) * float(pooled @ gaps)
         df = float(self.both.sum() - 1)
-        return WordPreference(values, kept, pooled, Variance(between, df), noise)
+        return WordPreference(values, shares, pooled, Variance(between, df), noise)
 
     def _noise(self, scores: Floats) -> Floats:
         """The sampling variance of each unit's own word preference; infinite without both."""
@@ -257,9 +257,9 @@ class Crossed:
         imbalance = np.bincount(self.unit, weights=weight * self.sign)
         if not preference.pooled.any():
             imbalance = np.where(self.both, imbalance, 0.0)
-        borrowed = float(np.sum(imbalance * (1 - preference.kept)))
-        used = imbalance * preference.kept + borrowed * preference.pooled
-        error = borrowed * preference.pooled - imbalance * (1 - preference.kept)
+        borrowed = float(np.sum(imbalance * (1 - preference.unit_weight)))
+        used = imbalance * preference.unit_weight + borrowed * preference.pooled
+        error = borrowed * preference.pooled - imbalance * (1 - preference.unit_weight)
         left = float(np.sum(error**2)) * preference.between.value
         return weight - used[self.unit] * self.contrast, left
 
@@ -345,19 +345,19 @@ class Crossed:
 
     def balanced(self, preference: WordPreference) -> Floats:
         """The adjusted weight of each item in the mean of its own category."""
-        out = np.zeros(len(self.pair))
+        weights = np.zeros(len(self.pair))
         for category in range(int(self.category.max()) + 1):
-            mine = self.category == category
-            weight, _ = self.adjusted(mine / mine.sum(), preference)
-            out[mine] = weight[mine]
-        return out
+            members = self.category == category
+            weight, _ = self.adjusted(members / members.sum(), preference)
+            weights[members] = weight[members]
+        return weights
 
     def fit(
         self, values: Floats, preference: WordPreference | None = None, scale: float = 1.0
     ) -> "Fit":
         """The model of some values; `scale` turns the unit of the preference into theirs."""
-        known = self.preference(values) if preference is None else preference
-        return Fit(self, values, known, scale)
+        word_preference = self.preference(values) if preference is None else preference
+        return Fit(self, values, word_preference, scale)
 
 
 @dataclass(frozen=True)
@@ -383,10 +383,10 @@ class Fit:
         crossed, weight = self.crossed, self.crossed.balanced(self.preference)
         ratios, df = [], []
         for category in range(int(crossed.category.max()) + 1):
-            own = np.where(crossed.category == category, weight, 0.0)
-            words, _ = crossed.words(self._residuals, own)
+            category_weight = np.where(crossed.category == category, weight, 0.0)
+            words, _ = crossed.words(self._residuals, category_weight)
             if words.value > 0 and words.df >= 2:
-                ratios.append(words.value / float(np.sum(own**2)))
+                ratios.append(words.value / float(np.sum(category_weight**2)))
                 df.append(words.df)
         return usual_variance(np.array(ratios), np.array(df))
 
@@ -477,14 +477,14 @@ def _trigamma_inverse(value: float) -> float:
     return x
 
 
-def _between_units(own: Floats, noise: Floats) -> float:
+def _between_units(gaps: Floats, noise: Floats) -> float:
     """The posterior mean of the variance between units under a flat prior on its root."""
-    top = 4 * math.sqrt(float(np.mean(own**2) + np.mean(noise))) + 1e-12
+    top = 4 * math.sqrt(float(np.mean(gaps**2) + np.mean(noise))) + 1e-12
     spread = np.linspace(top / (2 * GRID), top, GRID)
     precision = 1 / (noise[None] + spread[:, None] ** 2)
     total = precision.sum(1)
-    centre = (precision * own).sum(1) / total
-    misfit = (precision * (own[None] - centre[:, None]) ** 2).sum(1)
+    centre = (precision * gaps).sum(1) / total
+    misfit = (precision * (gaps[None] - centre[:, None]) ** 2).sum(1)
     log_density = 0.5 * (np.log(precision).sum(1) - misfit - np.log(total))
     density = np.exp(log_density - log_density.max())
     return float(density @ spread**2 / density.sum())

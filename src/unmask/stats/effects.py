@@ -157,16 +157,16 @@ def effect_estimate(
     where `resampling.splits` is 0.
     """
     n, m = len(words.x), len(words.y)
-    own = jackknife(words.without())
+    base = jackknife(words.without())
     samples = {"the words of four sets": attributes, "words and templates": templates}
     added = _added([v for v in samples.values() if v is not None])
-    other = Variance(added.value / words.spread**2, added.df)
-    low, high = _bounds(words, own, other, resampling.level)
+    extra = Variance(added.value / words.spread**2, added.df)
+    low, high = _bounds(words, base, extra, resampling.level)
     details: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
     details["inner"] = (
-        _bounds(words, own, other, 2 * resampling.level - 1) if resampling.level > 0.5 else None
+        _bounds(words, base, extra, 2 * resampling.level - 1) if resampling.level > 0.5 else None
     )
-    details["mde"] = _detectable(words, other, resampling.level)
+    details["mde"] = _detectable(words, extra, resampling.level)
     p = None
     over = " and ".join(k for k, v in samples.items() if v is not None)
     if over and test is None and resampling.splits:
@@ -179,7 +179,7 @@ def effect_estimate(
             details | {"p_method": test.method, "splits": test.splits, "sided": sided},
         )
     method = f"noncentral t over {over or 'words'}"
-    se = math.sqrt(own + other.value)
+    se = math.sqrt(base + extra.value)
     return Estimate(words.value, low, high, resampling.level, method, n + m, 0.0, p, se, details)
 
 
@@ -190,11 +190,11 @@ def _added(variances: Sequence[Variance]) -> Variance:
     return Variance(value, value**2 / noise if noise > 0 else 1.0)
 
 
-def _detectable(words: Words, other: Variance, level: float, power: float = 0.8) -> float:
+def _detectable(words: Words, extra: Variance, level: float, power: float = 0.8) -> float:
     """The smallest effect that is found with this power, were there none."""
-    own = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
-    reach = quantile((1 + level) / 2, other.df) + quantile(power, other.df)
-    return min(_largest(words), math.hypot(own, reach * math.sqrt(other.value)))
+    size = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
+    reach = quantile((1 + level) / 2, extra.df) + quantile(power, extra.df)
+    return min(_largest(words), math.hypot(size, reach * math.sqrt(extra.value)))
 
 
 def _largest(words: Words) -> float:
@@ -203,16 +203,16 @@ def _largest(words: Words) -> float:
     return max(abs(words.value), (n + m) / math.sqrt(n * m))
 
 
-def _bounds(words: Words, own: float, other: Variance, level: float) -> list[float]:
+def _bounds(words: Words, base: float, extra: Variance, level: float) -> list[float]:
     """The interval: over target words, and as far again as attribute words and templates reach."""
     tail, free = (1 + level) / 2, float(len(words.x) + len(words.y) - 2)
     usual = quantile(tail, free)
     low, high = _rescaled(words, level)
-    reach = quantile(tail, _welch_df(words)) * math.sqrt(own)
+    reach = quantile(tail, _welch_df(words)) * math.sqrt(base)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
     # With a second variance the quantile is that of the degrees of freedom of both together.
-    wider = quantile(tail, _added([Variance(own, free), other]).df) if other.value else usual
-    further = math.hypot(wider * math.sqrt(other.value), wider * words.tails)
+    wider = quantile(tail, _added([Variance(base, free), extra]).df) if extra.value else usual
+    further = math.hypot(wider * math.sqrt(extra.value), wider * words.tails)
     value, most = words.value, _largest(words)
     below, above = ((wider / usual) * v for v in (value - low, high - value))
     return [
@@ -228,15 +228,15 @@ def _welch_df(words: Words) -> float:
     return float(sum(p for p, _ in parts) ** 2 / noise) if noise > 0 else sum(f for _, f in parts)
 
 
-def _both_random(words: Words, other: Variance) -> float:
+def _both_random(words: Words, extra: Variance) -> float:
     """p of the t test in which target and attribute words are both a sample; words weigh alike."""
     x, y = words.means
-    own = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
+    base = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
     gap = abs(float(x.mean() - y.mean()))
-    if own + other.value < ROUNDING**2:
+    if base + extra.value < ROUNDING**2:
         return 1.0 if gap < ROUNDING else 0.0
-    df = (own + other.value) ** 2 / (own**2 / (len(x) + len(y) - 2) + other.value**2 / other.df)
-    return 2 * beyond(gap / math.sqrt(own + other.value), df)
+    df = (base + extra.value) ** 2 / (base**2 / (len(x) + len(y) - 2) + extra.value**2 / extra.df)
+    return 2 * beyond(gap / math.sqrt(base + extra.value), df)
 
 
 def jackknife(without: Sequence[Floats]) -> float:

@@ -75,7 +75,7 @@ def differing_fills(man: Fills, woman: Fills, pairs: int) -> bool:
     the one side alone the statistic is infinite.
     """
     words = sorted({*man, *woman})
-    one, two = (np.array([f.get(w, 0.0) for w in words]) for f in (man, woman))
+    first, second = (np.array([f.get(w, 0.0) for w in words]) for f in (man, woman))
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = float(scipy.stats.chisquare(one / one.sum(), two / two.sum()).pvalue)
+        p = float(scipy.stats.chisquare(first / first.sum(), second / second.sum()).pvalue)
     return p <= ERROR / pairs

@@ -57,9 +57,9 @@ def _within(
     """Values less their family's mean, of families with several sizes."""
     family = codes(np.array(list(families), object))
     count = np.bincount(family)
-    kept = (count > 1)[family]
-    family = codes(family[kept])
-    x, y = x[kept], y[kept]
+    mask = (count > 1)[family]
+    family = codes(family[mask])
+    x, y = x[mask], y[mask]
     size = np.bincount(family) if len(family) else np.ones(0)
     centred = [v - (np.bincount(family, weights=v) / size)[family] for v in (x, y)]
     return centred[0], centred[1], family
@@ -71,8 +71,8 @@ def _orders(x: Floats, y: Floats, family: "np.ndarray", resampling: Resampling) 
     observed = abs(float(x @ y)) - 1e-9
     if math.prod(math.factorial(len(g)) for g in groups) <= MOST_ORDERS:
         sums = [[float(x[g] @ y[g[list(o)]]) for o in permutations(range(len(g)))] for g in groups]
-        every = np.array([sum(parts) for parts in product(*sums)])
-        return float(np.mean(np.abs(every) >= observed))
+        slopes = np.array([sum(parts) for parts in product(*sums)])
+        return float(np.mean(np.abs(slopes) >= observed))
     rng = np.random.default_rng(resampling.seed)
     total = np.zeros(MOST_ORDERS)
     for g in groups:

@@ -34,16 +34,16 @@ def weights(clusters: Design, macro: bool = False) -> Floats:
     return 1 / sizes[number] / len(sizes)
 
 
-def weights_of(design: Design, some: NDArray[np.bool_], macro: bool = False) -> tuple[Floats, int]:
+def weights_of(design: Design, mask: NDArray[np.bool_], macro: bool = False) -> tuple[Floats, int]:
     """The weights [n] of some of the items, the others' 0, and how many clusters those are of."""
 
     def compute() -> tuple[Floats, int]:
-        part = design if some.all() else design.chosen(some)
-        weight = np.zeros(len(some))
-        weight[some] = weights(part, macro)
+        part = design if mask.all() else design.chosen(mask)
+        weight = np.zeros(len(mask))
+        weight[mask] = weights(part, macro)
         return weight, part.count
 
-    return design.memo.get(("weights", macro, some.tobytes()), len(some), compute)
+    return design.memo.get(("weights", macro, mask.tobytes()), len(mask), compute)
 
 
 def mean_estimate(
@@ -101,10 +101,10 @@ def bounded(estimate: Estimate, within: tuple[float, float], tested: bool = True
 
 def _counted(values: Floats, design: Design) -> tuple[Floats, Design]:
     values = np.asarray(values, float)
-    kept = ~np.isnan(values)
-    if not kept.any():
+    mask = ~np.isnan(values)
+    if not mask.any():
         raise DataError("no items are left to compute a score from.")
-    return (values, design) if kept.all() else (values[kept], design.chosen(kept))
+    return (values, design) if mask.all() else (values[mask], design.chosen(mask))
 
 
 # ---------------------------------------------------------------- shares

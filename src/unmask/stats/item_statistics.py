@@ -117,9 +117,9 @@ def _over_frames(
         gone = sums.xs(frame, level=2).reindex(whole.index, fill_value=0)
         left = whole - gone
         left = left[left["count"] > 0]
-        mine = (facts.template == frame).to_numpy()
+        mask = (facts.template == frame).to_numpy()
         without = reduce((left["sum"] / left["count"]).unstack())
-        influence[mine] = (value - without) * (len(frames) - 1) / len(frames) / mine.sum()
+        influence[mask] = (value - without) * (len(frames) - 1) / len(frames) / mask.sum()
     return ItemStatistic(value, influence - influence.mean(), _even(len(values)))
 
 
@@ -149,7 +149,7 @@ STATISTICS: Mapping[str, Estimator] = {
 
 
 def over_items(
-    found: ItemStatistic,
+    statistic: ItemStatistic,
     design: Design,
     *,
     ideal: float | None = None,
@@ -161,11 +161,11 @@ def over_items(
 
     No bound lies beyond `within`: the values that are possible.
     """
-    variance = design.variance(found.influence, found.weight)
+    variance = design.variance(statistic.influence, statistic.weight)
     estimate = student(
-        found.value,
+        statistic.value,
         variance,
-        len(found.influence),
+        len(statistic.influence),
         design.count,
         ideal=ideal,
         resampling=resampling,

@@ -48,8 +48,8 @@ def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
     score, tokens = scored.score.to_numpy(float), scored.tokens.to_numpy(np.int64)
     usual, both = _usual(items, first, tokens)
     chosen = (tokens == usual) | (both == 0)[items]
-    out = _sides(items[chosen], first[chosen], score[chosen])
-    return dict(zip(map(str, names), out.tolist(), strict=True))
+    log_odds = _sides(items[chosen], first[chosen], score[chosen])
+    return dict(zip(map(str, names), log_odds.tolist(), strict=True))
 
 
 def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -81,26 +81,26 @@ def _usual(
 
 
 def _pairs(
-    items: NDArray[np.intp], first: NDArray[np.bool_], some: NDArray[np.bool_]
+    items: NDArray[np.intp], first: NDArray[np.bool_], mask: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """For each item how many of some words its smaller side has."""
     count = int(items.max()) + 1
-    sides = (np.bincount(items[some & mine], minlength=count) for mine in (first, ~first))
+    sides = (np.bincount(items[mask & side], minlength=count) for side in (first, ~first))
     return np.asarray(np.minimum(*sides))
 
 
 def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) -> Floats:
     """log of summed probabilities of side x less side y, of each item."""
     count = int(items.max()) + 1 if len(items) else 0
-    out = []
-    for mine in (first, ~first):
+    log_sums = []
+    for side in (first, ~first):
         top = np.full(count, -np.inf)
-        np.maximum.at(top, items[mine], values[mine])
-        apart = np.exp(values[mine] - top[items[mine]])
+        np.maximum.at(top, items[side], values[side])
+        apart = np.exp(values[side] - top[items[side]])
         with np.errstate(divide="ignore"):  # a side may have no word there
-            out.append(top + np.log(np.bincount(items[mine], weights=apart, minlength=count)))
+            log_sums.append(top + np.log(np.bincount(items[side], weights=apart, minlength=count)))
     with np.errstate(invalid="ignore"):
-        return np.asarray(out[0] - out[1])
+        return np.asarray(log_sums[0] - log_sums[1])
 
 
 Half = tuple[Floats, list[str]]  # log-odds, and the attribute word of each

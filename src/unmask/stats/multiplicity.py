@@ -14,13 +14,13 @@ def corrected(p: Sequence[float], method: Literal["holm", "bh"] = "holm") -> Flo
     By hand: statsmodels collects garbage at every call, which costs a third of a second.
     """
     raw = np.asarray(p, float)
-    out = np.full(len(raw), np.nan)
+    p_values = np.full(len(raw), np.nan)
     tested = np.flatnonzero(np.isfinite(raw))
     order = tested[np.argsort(raw[tested], kind="stable")]
     size = len(order)
     if method == "holm":
-        out[order] = np.maximum.accumulate(raw[order] * (size - np.arange(size)))
+        p_values[order] = np.maximum.accumulate(raw[order] * (size - np.arange(size)))
     else:
         scaled = raw[order] * size / (1 + np.arange(size))
-        out[order] = np.minimum.accumulate(scaled[::-1])[::-1]
-    return np.minimum(out, 1.0)
+        p_values[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return np.minimum(p_values, 1.0)

@@ -27,20 +27,20 @@ def without_each(
     `paired` says which sets are pairs by their order (`targets` or `attributes`): a word then goes
     with its partner. A set of one word has no value without it.
     """
-    every, split = [*targets, *attributes], len(targets)
-    pairs = {"targets": range(split), "attributes": range(split, len(every))}.get(paired, range(0))
-    out: list[Floats] = []
-    for place, words in enumerate(every):
+    sets, split = [*targets, *attributes], len(targets)
+    pairs = {"targets": range(split), "attributes": range(split, len(sets))}.get(paired, range(0))
+    by_set: list[Floats] = []
+    for place, words in enumerate(sets):
         if place in pairs and place > pairs[0]:
-            out.append(out[pairs[0]])
+            by_set.append(by_set[pairs[0]])
             continue
         values = np.full(len(words), math.nan)
         for k in range(len(words) if len(words) > 1 else 0):
             gone = pairs if place in pairs else (place,)
-            left = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(every)]
+            left = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(sets)]
             values[k] = statistic(left[:split], left[split:])
-        out.append(values)
-    return out
+        by_set.append(values)
+    return by_set
 
 
 def over_words(

@@ -136,9 +136,9 @@ def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
     """The error of the mean margin of some items before any model was asked, with usual parts."""
     crossed = Crossed.of(design)
     weight, _ = weights_of(design, chosen)
-    kept = crossed.both.astype(float)
+    shares = crossed.both.astype(float)
     nothing = Variance(0.0, 1.0)
-    balanced = WordPreference(0 * kept, kept, 0 * kept, nothing, np.ones(len(kept)))
+    balanced = WordPreference(0 * shares, shares, 0 * shares, nothing, np.ones(len(shares)))
     weight, _ = crossed.adjusted(weight, balanced)
     by_word = np.bincount(design.clusters, weights=weight)
     templates = crossed.template

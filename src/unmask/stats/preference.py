@@ -60,11 +60,11 @@ class Margins:
     """
 
     def __init__(self, margins: Floats, design: Design) -> None:
-        self.known = ~np.isnan(margins)
-        self.design = design if self.known.all() else design.chosen(self.known)
+        self.has_margin = ~np.isnan(margins)
+        self.design = design if self.has_margin.all() else design.chosen(self.has_margin)
         self.crossed = Crossed.of(self.design)
-        finite = np.isfinite(margins[self.known])
-        values = margins[self.known]
+        finite = np.isfinite(margins[self.has_margin])
+        values = margins[self.has_margin]
         most = 10 * float(np.max(np.abs(values[finite]), initial=1.0))
         self.values = np.clip(values, -most, most)
         self.scores, self.unit = self.crossed.robust(self.values)
@@ -119,12 +119,12 @@ class Preferences:
         self.resampling = resampling
         pro, anti = scores[STEREOTYPE], scores[ANTISTEREOTYPE]
         wins = preferred(pro, anti, ties)
-        self.kept = ~np.isnan(wins)
-        if not self.kept.any():
+        self.mask = ~np.isnan(wins)
+        if not self.mask.any():
             raise DataError("all items are ties, so that none is left to compute a score from.")
-        part = design if self.kept.all() else design.chosen(self.kept)
+        part = design if self.mask.all() else design.chosen(self.mask)
         self.crossed = Crossed.of(part)
-        self.wins = self.crossed.fit(wins[self.kept])
+        self.wins = self.crossed.fit(wins[self.mask])
         margins = in_nats(pro, anti, probabilities)
         self.margins = None if np.isnan(margins).all() else Margins(margins, design)
 
@@ -136,43 +136,46 @@ class Preferences:
         with stereotypes about both groups of a pair have the `adjusted` share and the
         `word_preference`.
         """
-        chosen = np.ones(len(self.kept), bool) if chosen is None else chosen
-        out = {"score": self.score(chosen)}
+        chosen = np.ones(len(self.mask), bool) if chosen is None else chosen
+        estimates = {"score": self.score(chosen)}
         if self.margins is not None and (margin := self._margin(chosen)) is not None:
-            out["margin"] = margin
+            estimates["margin"] = margin
             if (adjusted := self._adjusted(chosen)) is not None:
-                out |= {"adjusted": adjusted, "word_preference": self._word_preference(chosen)}
+                estimates |= {
+                    "adjusted": adjusted,
+                    "word_preference": self._word_preference(chosen),
+                }
         if UNRELATED in self.scores:
             lms = self._meaning(chosen)
-            ss = self._halved(chosen) if self.ties == "drop" else out["score"]
-            out |= {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
-        return out
+            ss = self._halved(chosen) if self.ties == "drop" else estimates["score"]
+            estimates |= {"lms": lms, "deviation": deviation(ss), "icat": icat_estimate(ss, lms)}
+        return estimates
 
     def score(self, chosen: NDArray[np.bool_]) -> Estimate:
         """The share of the chosen ones among the items that are no dropped ties."""
-        return self._share(self.wins, chosen[self.kept])
+        return self._share(self.wins, chosen[self.mask])
 
-    def _share(self, fit: Fit, some: NDArray[np.bool_], adjust: bool = False) -> Estimate:
-        if not some.any():
+    def _share(self, fit: Fit, mask: NDArray[np.bool_], adjust: bool = False) -> Estimate:
+        if not mask.any():
             raise DataError("all items are ties, so that none is left to compute a score from.")
-        weight, clusters = weights_of(fit.crossed.design, some, self.macro)
+        weight, clusters = weights_of(fit.crossed.design, mask, self.macro)
         share, mean = fit.share(weight, adjust=adjust)
         estimate = as_percentage(
-            share, int(some.sum()), clusters, ideal=50.0, resampling=self.resampling
+            share, int(mask.sum()), clusters, ideal=50.0, resampling=self.resampling
         )
         return replace(estimate, more={**estimate.more, "parts": mean.parts})
 
     def _margin(self, chosen: NDArray[np.bool_]) -> Estimate | None:
         """The mean margin of some items in nats; None where none of them has one."""
         assert self.margins is not None
-        some = chosen[self.margins.known]
-        if not some.any():
+        mask = chosen[self.margins.has_margin]
+        if not mask.any():
             return None
         margins = self.margins
-        estimate = margins.fit.estimate(some, self.macro, self.resampling, margins.unit)
+        estimate = margins.fit.estimate(mask, self.macro, self.resampling, margins.unit)
         if estimate.se == 0 and estimate.value != 0 and len(np.unique(margins.values)) == 1:
             return None  # all alike: the share has a test, their mean has none
-        weight, _ = weights_of(margins.design, some, self.macro)
+        weight, _ = weights_of(margins.design, mask, self.macro)
         details: dict[str, object] = {"parts": margins.fit.mean(weight).parts}
         details |= {"unit": margins.unit, "spread": margins.unit * margins.spread}
         if estimate.se > 0:
@@ -188,17 +191,17 @@ class Preferences:
     def _adjusted(self, chosen: NDArray[np.bool_]) -> Estimate | None:
         """The share without word preference; None where no group pair has both groups."""
         assert self.margins is not None
-        crossed, some = self.margins.crossed, chosen[self.margins.known]
+        crossed, mask = self.margins.crossed, chosen[self.margins.has_margin]
         usable = crossed.both[crossed.unit] | bool(self.margins.preference.pooled.any())
-        if not (some & usable & (crossed.sign != 0)).any():
+        if not (mask & usable & (crossed.sign != 0)).any():
             return None
-        return self._share(self.margins.wins, some, adjust=True)
+        return self._share(self.margins.wins, mask, adjust=True)
 
     def _word_preference(self, chosen: NDArray[np.bool_]) -> Estimate:
         """The gap between the shares of both groups of a pair: root mean square over pairs."""
-        crossed, some = self.crossed, chosen[self.kept]
-        pair, sign = crossed.pair[some], crossed.sign[some]
-        wins = self.wins.values[some]
+        crossed, mask = self.crossed, chosen[self.mask]
+        pair, sign = crossed.pair[mask], crossed.sign[mask]
+        wins = self.wins.values[mask]
         gaps, noise, sizes = [], [], []
         for name in np.unique(pair):
             groups = [wins[(pair == name) & (sign == s)] for s in (1, -1)]
@@ -206,7 +209,7 @@ class Preferences:
                 gaps.append(groups[0].mean() - groups[1].mean())
                 noise.append(sum(g.var(ddof=1) / len(g) for g in groups))
                 sizes.append(sum(map(len, groups)))
-        nan, n = float("nan"), int(some.sum())
+        nan, n = float("nan"), int(mask.sum())
         value = 0.0
         if gaps:
             square = np.average(np.square(gaps) - noise, weights=sizes)
@@ -216,9 +219,9 @@ class Preferences:
 
     def _meaning(self, chosen: NDArray[np.bool_]) -> Estimate:
         """The share of both comparisons of each item with its unrelated sentence."""
-        pro, anti, other = (self.scores[k] for k in (STEREOTYPE, ANTISTEREOTYPE, UNRELATED))
+        pro, anti, distractor = (self.scores[k] for k in (STEREOTYPE, ANTISTEREOTYPE, UNRELATED))
         rule = self._rule
-        values = (preferred(pro, other, rule) + preferred(anti, other, rule)) / 2
+        values = (preferred(pro, distractor, rule) + preferred(anti, distractor, rule)) / 2
         return self._of_items(values, chosen, trials=2, ideal=100.0)
 
     def _halved(self, chosen: NDArray[np.bool_]) -> Estimate:

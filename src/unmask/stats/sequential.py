@@ -32,19 +32,19 @@ def spent(error: float, fraction: float) -> float:
 @lru_cache(maxsize=4096)
 def bounds(error: float, fractions: tuple[float, ...]) -> tuple[float, ...]:
     """The bounds of |z| at each look, for a two-sided error rate."""
-    out: list[float] = []
+    limits: list[float] = []
     nodes, density = np.zeros(1), np.ones(1)  # of the sum so far, while no bound was crossed
     before = last = 0.0
     for fraction in fractions:
         step = math.sqrt(fraction - last)
         increment = max(spent(error, fraction) - before, LEAST * error)
         bound = _bound(nodes, density, step, math.sqrt(fraction), increment)
-        out.append(bound / math.sqrt(fraction))
+        limits.append(bound / math.sqrt(fraction))
         places = bound * NODES
         apart = (places[:, None] - nodes[None]) / step
         density = bound * WEIGHTS * (np.exp(-0.5 * apart**2) @ density) * NORMAL_DENSITY / step
         nodes, last, before = places, fraction, before + increment
-    return tuple(out)
+    return tuple(limits)
 
 
 def _bound(nodes: Floats, density: Floats, step: float, scale: float, increment: float) -> float:

@@ -26,26 +26,26 @@ def _two(sets: Sets, what: str) -> tuple[Floats, Floats]:
 
 
 def _pairs(sets: Sets, what: str) -> tuple[Floats, Floats]:
-    one, two = _two(sets, what)
-    if len(one) != len(two):
+    first, second = _two(sets, what)
+    if len(first) != len(second):
         raise DataError(
-            f"this statistic takes the {what} as pairs, and one set has {len(one)} words, the "
-            f"other {len(two)}; give sets of one size, in the same order."
+            f"this statistic takes the {what} as pairs, and one set has {len(first)} words, the "
+            f"other {len(second)}; give sets of one size, in the same order."
         )
-    return one, two
+    return first, second
 
 
 def relative_norm_distance(targets: Sets, attributes: Sets) -> float:
     """RND (Garg et al. 2018): mean over a of |a - mean of T1| - |a - mean of T2|."""
-    one, two = (t.mean(0) for t in _two(targets, "targets"))
-    away = [np.linalg.norm(attributes[0] - m, axis=1) for m in (one, two)]
+    first, second = (t.mean(0) for t in _two(targets, "targets"))
+    away = [np.linalg.norm(attributes[0] - m, axis=1) for m in (first, second)]
     return float((away[0] - away[1]).mean())
 
 
 def relative_inner_product(targets: Sets, attributes: Sets) -> float:
     """RIPA (Ethayarajh et al. 2019): mean over pairs and a of a . unit(t1 - t2)."""
-    one, two = _pairs(targets, "targets")
-    return float((attributes[0] @ unit(one - two).T).mean())
+    first, second = _pairs(targets, "targets")
+    return float((attributes[0] @ unit(first - second).T).mean())
 
 
 def mean_average_cosine(targets: Sets, attributes: Sets) -> float:
@@ -56,9 +56,9 @@ def mean_average_cosine(targets: Sets, attributes: Sets) -> float:
 
 def coherence(targets: Sets, attributes: Sets) -> float:
     """ECT (Dev and Phillips 2019): Spearman's correlation of cosines with the two means."""
-    one, two = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
+    first, second = (t.mean(0, keepdims=True) for t in _two(targets, "targets"))
     words = unit(attributes[0])
-    near = [_ranks((words @ unit(m).T)[:, 0]) for m in (one, two)]
+    near = [_ranks((words @ unit(m).T)[:, 0]) for m in (first, second)]
     if min(float(r.std()) for r in near) == 0:
         return math.nan
     return float(np.corrcoef(near[0], near[1])[0, 1])
@@ -120,13 +120,13 @@ def logistic(rows: Floats, label: Floats) -> Floats:
 def _directions(attributes: Sets) -> list[Floats]:
     """SAME's directions: means of unit vectors less the first set's, each without the earlier."""
     means = [unit(a).mean(0) for a in attributes]
-    out: list[Floats] = []
+    directions: list[Floats] = []
     for mean in means[1:]:
         away = means[0] - mean
-        for known in out:
-            away = away - (away @ known) / (known @ known) * known
-        out.append(away)
-    return out
+        for direction in directions:
+            away = away - (away @ direction) / (direction @ direction) * direction
+        directions.append(away)
+    return directions
 
 
 def _length(way: Floats) -> float:
@@ -172,8 +172,8 @@ def direct_bias(targets: Sets, attributes: Sets) -> float:
     The direction is the first principal component of the pairs' words, each less the pair's mean;
     vectors have length 1, as in the release.
     """
-    one, two = (unit(a) for a in _pairs(attributes, "attributes"))
-    apart = np.concatenate([one, two]) - np.tile((one + two) / 2, (2, 1))
+    first, second = (unit(a) for a in _pairs(attributes, "attributes"))
+    apart = np.concatenate([first, second]) - np.tile((first + second) / 2, (2, 1))
     if not np.abs(apart).max() > ROUNDING:
         return math.nan
     way = np.linalg.svd(apart, full_matrices=False)[2][0]  # the rows' mean is 0

@@ -84,28 +84,28 @@ def compared(
     """
     twins = {(a.bias_type, key(r)): r for a in first for r in a.evidence if r.trust != UNFIT}
     for answer in second:
-        for two in (e for e in answer.evidence if e.trust != UNFIT):
-            one = twins.get((answer.bias_type, key(two)))
-            if one is None or (bias := paired(one, two, resampling)) is None:
+        for evidence in (e for e in answer.evidence if e.trust != UNFIT):
+            twin = twins.get((answer.bias_type, key(evidence)))
+            if twin is None or (bias := paired(twin, evidence, resampling)) is None:
                 continue
             difference = bias.difference
             yield {
                 "first": names[0],
                 "second": names[1],
                 "bias_type": answer.bias_type,
-                "measure": two.result.measure,
-                "data": two.result.data,
-                "category": two.category,
-                "compared": two.result.compared,
-                "a": (two.estimate.ideal or 0.0) + bias.first,
-                "b": (two.estimate.ideal or 0.0) + bias.second,
+                "measure": evidence.result.measure,
+                "data": evidence.result.data,
+                "category": evidence.category,
+                "compared": evidence.result.compared,
+                "a": (evidence.estimate.ideal or 0.0) + bias.first,
+                "b": (evidence.estimate.ideal or 0.0) + bias.second,
                 "difference": difference.value,
                 "low": difference.low,
                 "high": difference.high,
-                "unit": two.scale.unit,
+                "unit": evidence.scale.unit,
                 "n": difference.n,
                 "p": difference.p,
-                "both_sure": all(r.estimate.excludes_ideal for r in (one, two)),
+                "both_sure": all(r.estimate.excludes_ideal for r in (twin, evidence)),
                 "bias": bias,
             }
 
@@ -115,14 +115,14 @@ def key(evidence: Evidence) -> tuple[str, ...]:
     return (*evidence.result.spec.comparable, evidence.category)
 
 
-def paired(one: Evidence, two: Evidence, resampling: Resampling = DEFAULTS) -> Bias | None:
+def paired(twin: Evidence, evidence: Evidence, resampling: Resampling = DEFAULTS) -> Bias | None:
     """The biases of two runs by one measure; None where the runs have nothing in common.
 
     In percentage points from 50 for pairs, in d, or in the logarithm of the odds.
     """
-    results = [one.result, two.result]
+    results = [twin.result, evidence.result]
     try:
-        bias = paired_runs(results, two.category, resampling=resampling).bias()
+        bias = paired_runs(results, evidence.category, resampling=resampling).bias()
     except DataError:
         return None
     return None if math.isnan(bias.no_worse(1.0)) else bias

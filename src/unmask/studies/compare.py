@@ -75,16 +75,16 @@ def matched(a: ModelRun, b: ModelRun) -> list[tuple[Result, Result, str]]:
     for side, run in enumerate((a, b)):
         for key, result in run.results.items():
             groups.setdefault(result.spec.comparable[:2], [[], []])[side].append(key)
-    out = []
+    matches = []
     for ones, twos in groups.values():
         if len(ones) == len(twos) == 1:
-            one, two = a.results[ones[0]], b.results[twos[0]]
-            out.append((one, two, _differing(one, two)))
+            first, second = a.results[ones[0]], b.results[twos[0]]
+            matches.append((first, second, _differing(first, second)))
             continue
         twin = {k[2:]: k for k in twos}
         shared = [(k, twin[k[2:]]) for k in ones if k[2:] in twin]
-        out += [(a.results[k], b.results[j], _choices(a.results[k])) for k, j in shared]
-    return out
+        matches += [(a.results[k], b.results[j], _choices(a.results[k])) for k, j in shared]
+    return matches
 
 
 CHOICES = ("pool", "layer", "contexts", "samples")
@@ -93,7 +93,9 @@ CHOICES = ("pool", "layer", "contexts", "samples")
 def _differing(a: Result, b: Result) -> str:
     """The choices in which two results differ: what is compared is not the models alone."""
     pairs = {k: (a.settings.get(k), b.settings.get(k)) for k in CHOICES}
-    return ", ".join(f"{k} {one} against {two}" for k, (one, two) in pairs.items() if one != two)
+    return ", ".join(
+        f"{k} {first} against {second}" for k, (first, second) in pairs.items() if first != second
+    )
 
 
 def _choices(result: Result) -> str:
@@ -106,16 +108,16 @@ def _choices(result: Result) -> str:
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
     """A margin by unit (points, d, odds); one in a unit that no result has is refused."""
     by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
-    allowed = Threshold(**by_unit)
+    held = Threshold(**by_unit).held()
     has = {SCALES[r.compared].unit: r.title for r in results}
     for unit, value in by_unit.items():
         if unit not in has:
-            other, title = next(iter(has.items()))
+            basis, title = next(iter(has.items()))
             raise DataError(
-                f"a margin of {value:g} {unit} makes no sense for {title}, which is in {other}; "
-                + (f"give one in {other}, such as {SUCH_AS[other]}." if other in SUCH_AS else NONE)
+                f"a margin of {value:g} {unit} makes no sense for {title}, which is in {basis}; "
+                + (f"give one in {basis}, such as {SUCH_AS[basis]}." if basis in SUCH_AS else NONE)
             )
-    return {u: allowed.of("odds") if u == "times" else v for u, v in by_unit.items()}
+    return {unit: held[unit] for unit in by_unit}
 
 
 def compare(
@@ -131,8 +133,8 @@ def compare(
     if not isinstance(resampling, Resampling):
         raise DataError(f"resampling is {resampling!r:.40}; give an unmask.Resampling.")
     runs = runs_of(runs)
-    every = [r for run in runs for r in run.results.values()]
-    allowed = {} if margin is None else margins(margin, every)
+    results = [r for run in runs for r in run.results.values()]
+    allowed = {} if margin is None else margins(margin, results)
     rows, changed = [], []
     for a, b in itertools.combinations(runs, 2):
         shared = matched(a, b)
@@ -140,8 +142,8 @@ def compare(
             raise DataError(
                 f"{a.name} and {b.name} share no measure and data set; run the same on both."
             )
-        for one, two, choices in shared:
-            row, items = _pair(a.name, b.name, one, two, allowed, resampling)
+        for first, second, choices in shared:
+            row, items = _pair(a.name, b.name, first, second, allowed, resampling)
             rows.append({**row, "choices": choices})
             changed.append(items)
     frame = pd.DataFrame(rows)

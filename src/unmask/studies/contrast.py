@@ -83,7 +83,7 @@ def paired_runs(
 def same_items(results: Sequence[Result]) -> list[Result]:
     """The results with items that mean the same under one id."""
     texts = [Items(r).texts() for r in results]
-    differ = [i for i in texts[0] for other in texts[1:] if i in other and other[i] != texts[0][i]]
+    differ = [i for i in texts[0] for twin in texts[1:] if i in twin and twin[i] != texts[0][i]]
     if not differ:
         return list(results)
     if any(len(set(t.values())) < len(t) for t in texts):
@@ -151,7 +151,7 @@ class PairedShares:
         """Which items prefer the stereotype: 1, 0, or a half for a tie."""
         if self.adjusted:
             margins = Margins(Items(result).nats(table), self.design)
-            if margins.known.all():
+            if margins.has_margin.all():
                 return margins.wins.values
         strict = not self.adjusted and result.settings.get("ties", "strict") == "strict"
         ties: Ties = "strict" if strict else "half"
@@ -192,11 +192,11 @@ class _PairedFactors:
 
     def _mean(self, values: Floats) -> Estimate:
         margins = Margins(values, self.pairs.design)
-        chosen = self.pairs.chosen[margins.known]
-        found = margins.fit.estimate(chosen, self.pairs.macro, self.resampling, margins.unit)
-        if values[margins.known].any():
-            return found
-        return replace(found, low=0.0, high=0.0, p=1.0)  # the same in both runs
+        chosen = self.pairs.chosen[margins.has_margin]
+        estimate = margins.fit.estimate(chosen, self.pairs.macro, self.resampling, margins.unit)
+        if values[margins.has_margin].any():
+            return estimate
+        return replace(estimate, low=0.0, high=0.0, p=1.0)  # the same in both runs
 
 
 def _adjusted_name(category: str) -> str:
@@ -239,9 +239,9 @@ class _Statistics:
         return Bias(self._estimate(first, second), self._estimate(first.negated, second))
 
     def _mean(self, runs: Sequence[int]) -> ItemStatistic:
-        some = [self.runs[k].statistic for k in runs]
-        influence = np.mean([s.influence for s in some], axis=0)
-        return ItemStatistic(float(np.mean([s.value for s in some])), influence, some[0].weight)
+        stats = [self.runs[k].statistic for k in runs]
+        influence = np.mean([s.influence for s in stats], axis=0)
+        return ItemStatistic(float(np.mean([s.value for s in stats])), influence, stats[0].weight)
 
     def _estimate(self, first: ItemStatistic, second: ItemStatistic) -> Estimate:
         gap = ItemStatistic(
@@ -270,11 +270,11 @@ class _Effects:
         self.resampling, self.unpaired = resampling, tuple(0 for _ in results)
         pairs = [_over_words(results[0], r) for r in results]
         self.scores = [values[1] for values, _, _ in pairs]
-        kept = pairs[0][1]
-        self.names = [word for words in kept.values() for word in words]
+        base = pairs[0][1]
+        self.names = [word for words in base.values() for word in words]
         self.without = [
-            [np.array([other[k][w] for w in words]) for k, words in kept.items()]
-            for _, _, other in pairs
+            [np.array([twin[k][w] for w in words]) for k, words in base.items()]
+            for _, _, twin in pairs
         ]
         self.values = np.array(
             [
@@ -308,14 +308,16 @@ def _over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWo
     if scale_of(a).templates:
         return _over_shared_words(a, b)
     all_sets = all(r.settings.get("random") == "attributes" for r in (a, b))
-    one, two = (_without(r, all_sets) for r in (a, b))
-    if not one or {k: set(v) for k, v in one.items()} != {k: set(v) for k, v in two.items()}:
-        apart = sorted({w for v in one.values() for w in v} ^ {w for v in two.values() for w in v})
+    base, twin = (_without(r, all_sets) for r in (a, b))
+    if not base or {k: set(v) for k, v in base.items()} != {k: set(v) for k, v in twin.items()}:
+        apart = sorted(
+            {w for v in base.values() for w in v} ^ {w for v in twin.values() for w in v}
+        )
         raise DataError(
             f"{a.title}: the runs kept different words ({', '.join(apart[:5])}), so their effect "
             "sizes are not comparable; leave these words out of the test in both."
         )
-    return (a.overall.value, b.overall.value), one, two
+    return (a.overall.value, b.overall.value), base, twin
 
 
 def _without(result: Result, all_sets: bool) -> ByWord:

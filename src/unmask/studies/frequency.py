@@ -36,26 +36,26 @@ def word_groups() -> Groups:
 
 def group_words() -> list[str]:
     """The words of all groups."""
-    return [w for sides in word_groups().values() for some in sides.values() for w in some]
+    return [w for sides in word_groups().values() for group in sides.values() for w in group]
 
 
 def strata(counts: Mapping[str, int], groups: Groups | None = None) -> Strata:
     """For each bias type the frequency ranks of both groups' words; equal counts share theirs."""
-    out = {}
+    rankings = {}
     for category, sides in (word_groups() if groups is None else groups).items():
         rank = rankdata([-counts.get(w, 0) for name in SIDES for w in sides[name]])
-        out[category] = [*np.split(rank, [len(sides[SIDES[0]])])]
-    return out
+        rankings[category] = [*np.split(rank, [len(sides[SIDES[0]])])]
+    return rankings
 
 
 def printed_strata() -> Strata:
     """The same for the order that the paper prints; each bias type has an order of its own."""
     words = {c: order.split() for c, order in published("kaneko2022")["table2_words"].items()}
     return {
-        category: strata({w: -i for i, w in enumerate(some)}, {category: word_groups()[category]})[
+        category: strata({w: -i for i, w in enumerate(row)}, {category: word_groups()[category]})[
             category
         ]
-        for category, some in words.items()
+        for category, row in words.items()
     }
 
 
@@ -73,7 +73,7 @@ def ranks(counts: Mapping[str, int], groups: Groups | None = None) -> pd.DataFra
     chosen = word_groups() if groups is None else groups
     rows = []
     for category, both in strata(counts, chosen).items():
-        words = [w for some in chosen[category].values() for w in some]
+        words = [w for group in chosen[category].values() for w in group]
         order = sorted(words, key=lambda w: (-counts.get(w, 0), w))
         means = dict(zip(SIDES, (float(r.mean()) for r in both), strict=True))
         p = rank_sum([both])
@@ -95,8 +95,8 @@ def groups_of(data: Dataset) -> Groups:
         about = {STEREOTYPE: SIDES[stereotyped], ANTISTEREOTYPE: SIDES[1 - stereotyped]}
         sides = seen.setdefault(item.category, {name: Counter() for name in SIDES})
         for label, side in about.items():
-            other = words[ANTISTEREOTYPE if label == STEREOTYPE else STEREOTYPE]
-            sides[side].update(words[label] - other)
+            twin_words = words[ANTISTEREOTYPE if label == STEREOTYPE else STEREOTYPE]
+            sides[side].update(words[label] - twin_words)
     return {category: _told_apart(sides) for category, sides in seen.items()}
 
 
@@ -105,23 +105,23 @@ def _told_apart(sides: Mapping[str, Counter[str]]) -> dict[str, list[str]]:
     return {
         name: sorted(
             w
-            for w, n in own.items()
+            for w, n in counts.items()
             if w not in NO_GROUP and total[w] >= MIN_PAIRS and n >= MIN_SHARE * total[w]
         )
-        for name, own in sides.items()
+        for name, counts in sides.items()
     }
 
 
 def most_frequent(groups: Groups, counts: Mapping[str, int], most: int = 4) -> Groups:
     """The words of each group that a corpus has most often, of bias types that have both."""
-    kept = {
+    top_words = {
         category: {
             name: sorted((w for w in words if counts.get(w)), key=lambda w: (-counts[w], w))[:most]
             for name, words in sides.items()
         }
         for category, sides in groups.items()
     }
-    return {category: sides for category, sides in kept.items() if all(sides.values())}
+    return {category: sides for category, sides in top_words.items() if all(sides.values())}
 
 
 def _words(sentence: str) -> set[str]:
@@ -134,22 +134,22 @@ def own_words(items: pd.DataFrame) -> pd.Series:
     The pair is stereotype and antistereotype; an unrelated sentence shares little with anything.
     """
     words = items.sentence.map(_words)
-    own = pd.Series(index=items.index, dtype=object)
+    terms = pd.Series(index=items.index, dtype=object)
     paired = items.label.isin([STEREOTYPE, ANTISTEREOTYPE])
-    for _, some in words.groupby([items[k] for k in ("model", "data", "measure", "item")]):
-        pair = some[paired[some.index]]
+    for _, part in words.groupby([items[k] for k in ("model", "data", "measure", "item")]):
+        pair = part[paired[part.index]]
         shared = set.intersection(*pair) if len(pair) else set()
-        for place, found in some.items():
-            own[place] = found - shared
-    return own
+        for place, bag in part.items():
+            terms[place] = bag - shared
+    return terms
 
 
 def joined(items: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
     """An items table with `frequency`: the mean of log10(1 + count) over a sentence's own words."""
-    own = own_words(items)
-    logs = [[math.log10(1 + counts.get(w, 0)) for w in some] for some in own]
-    means = [np.mean(some) if some else np.nan for some in logs]
-    return items.assign(frequency=means, words=[" ".join(sorted(w)) for w in own])
+    terms = own_words(items)
+    logs = [[math.log10(1 + counts.get(w, 0)) for w in row] for row in terms]
+    means = [np.mean(row) if row else np.nan for row in logs]
+    return items.assign(frequency=means, words=[" ".join(sorted(w)) for w in terms])
 
 
 def follows(items: pd.DataFrame) -> pd.DataFrame:
@@ -159,8 +159,8 @@ def follows(items: pd.DataFrame) -> pd.DataFrame:
     Fisher interval.
     """
     rows = []
-    for key, some in items.groupby(["model", "data", "measure"], sort=False):
-        wide = some.pivot(index="item", columns="label", values=["score", "frequency"])
+    for key, part in items.groupby(["model", "data", "measure"], sort=False):
+        wide = part.pivot(index="item", columns="label", values=["score", "frequency"])
         if not {STEREOTYPE, ANTISTEREOTYPE} <= set(wide["score"].columns):
             continue
         gaps = {c: wide[c][STEREOTYPE] - wide[c][ANTISTEREOTYPE] for c in ("score", "frequency")}

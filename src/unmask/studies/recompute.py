@@ -17,8 +17,8 @@ from unmask.answer.scales import scale_of
 from unmask.answer.verdict import UNDECIDED
 from unmask.data.questionnaire import is_control
 from unmask.errors import DataError
+from unmask.flow.estimates import accuracy_of, estimates_of
 from unmask.flow.item_comparisons import design_of
-from unmask.flow.results import accuracy_of, compared_again
 from unmask.measures import MEASURES
 from unmask.options import Resampling
 from unmask.stats import log_odds
@@ -36,8 +36,8 @@ FROM_MARGINS = ("adjusted", "margin", "word_preference")  # extras that verdicts
 
 def recomputed(results: Results, level: float) -> Results:
     """The results with estimates from their items at a level; a contradiction is a DataError."""
-    out = [_recomputed(r, level) for r in results]
-    return Results(assessed(out), results.notes, results.lost)
+    updates = [_recomputed(r, level) for r in results]
+    return Results(assessed(updates), results.notes, results.lost)
 
 
 def _recomputed(result: Result, level: float) -> Result:
@@ -66,7 +66,7 @@ def _checked(result: Result, level: float) -> Result:
 
 def _shares(result: Result, level: float) -> Result:
     resampling = Resampling(level=level, seed=int(result.settings.get("seed") or 0))
-    compared = compared_again(result, result.items, resampling)
+    compared = estimates_of(result.items, result.compared, result.settings, resampling)
     _check_same(result, "", result.overall, compared.overall)
     if set(result.by_category) != set(compared.by_category):
         apart = sorted({*result.by_category} ^ {*compared.by_category})
@@ -76,8 +76,8 @@ def _shares(result: Result, level: float) -> Result:
         raise _contradiction(result, ties)
     for name, estimate in result.by_category.items():
         _check_same(result, f" ({name})", estimate, compared.by_category[name])
-    kept = {k: v for k, v in result.extras.items() if k.partition(":")[0] not in FROM_MARGINS}
-    extras = {**_at_level(kept, level), **compared.extras}
+    remainder = {k: v for k, v in result.extras.items() if k.partition(":")[0] not in FROM_MARGINS}
+    extras = {**_at_level(remainder, level), **compared.extras}
     categories = {k: compared.by_category[k] for k in result.by_category}
     return replace(result, overall=compared.overall, by_category=categories, extras=extras)
 
@@ -85,7 +85,8 @@ def _shares(result: Result, level: float) -> Result:
 def _check_coverage(result: Result) -> None:
     """The counts of items, as far as the items table has them."""
     frame = result.items
-    if "reason" not in frame or result.compared in ("association", "index"):
+    scale = scale_of(result)
+    if "reason" not in frame or scale.words or scale.is_index:
         return
     total, scored = frame["item"].nunique(), frame[frame.reason.isna()]["item"].nunique()
     if (result.coverage.items, result.coverage.scored) != (total, scored):
@@ -99,7 +100,7 @@ def _check_coverage(result: Result) -> None:
 def _check_verdicts(result: Result) -> None:
     """That nobody removed the verdicts: without them a result would be taken for a baseline."""
     row = MEASURES.get(result.measure.partition("@")[0])
-    if result.verdicts or row is None or row.baseline or result.compared == "index":
+    if result.verdicts or row is None or row.baseline or scale_of(result).is_index:
         return
     if is_control(result.data):
         return
@@ -111,14 +112,14 @@ def _check_accuracy(result: Result) -> Result:
     """The token accuracy, where the items have their tokens; one without its constant is none."""
     if not scale_of(result).paired or not {"tokens", "hits"} <= {*result.items.columns}:
         return result
-    found, stated = accuracy_of(result.items, Resampling()), result.accuracy
-    if stated is not None and (found is None or abs(found.value - stated.value) > 0.01):
-        raise _contradiction(result, f"its token accuracy is not that of the items ({found})")
+    accuracy, stated = accuracy_of(result.items, Resampling()), result.accuracy
+    if stated is not None and (accuracy is None or abs(accuracy.value - stated.value) > 0.01):
+        raise _contradiction(result, f"its token accuracy is not that of the items ({accuracy})")
     if stated is not None and not 0 < stated.more.get("constant", 1.0) <= 100:
         raise _contradiction(result, "the accuracy of a fixed token is not a percentage")
-    if found is None or stated is not None:
+    if accuracy is None or stated is not None:
         return result
-    return replace(result, accuracy=found)
+    return replace(result, accuracy=accuracy)
 
 
 def _check_value(result: Result) -> None:
@@ -129,9 +130,9 @@ def _check_value(result: Result) -> None:
     if name in STATISTICS and "value" in frame:
         first = frame[frame.reason.isna()].drop_duplicates("item")
         facts = statistic_facts(first)
-        found = STATISTICS[str(name)](first.value.to_numpy(float), facts)
+        statistic = STATISTICS[str(name)](first.value.to_numpy(float), facts)
         design = design_of(facts, str(name))
-        least = over_items(found, design, tested=False, resampling=Resampling(level=level))
+        least = over_items(statistic, design, tested=False, resampling=Resampling(level=level))
     elif scale_of(result).templates and not result.settings.get("samples"):
         scores = Items(result).log_odds()
         (x, x_words), (y, y_words) = template_halves(Items(result).first, scores, list(scores))
@@ -152,8 +153,8 @@ def _check_value(result: Result) -> None:
         [(e.low, e.high) for e in (stated, least)],
         [e.more.get("inner") for e in (stated, least)],
     )
-    for own, wanted in spans:
-        if own and wanted and own[1] - own[0] < NARROWEST * (wanted[1] - wanted[0]):
+    for span, wanted in spans:
+        if span and wanted and span[1] - span[0] < NARROWEST * (wanted[1] - wanted[0]):
             raise _contradiction(result, "its interval is narrower than its items allow")
 
 
@@ -195,12 +196,12 @@ def _of_word_test(result: Result) -> Estimate | None:
     )
 
 
-def _check_same(result: Result, where: str, stated: Estimate, found: Estimate) -> None:
-    if stated.n != found.n or abs(stated.value - found.value) > TOLERANCE * 100:
+def _check_same(result: Result, where: str, stated: Estimate, estimate: Estimate) -> None:
+    if stated.n != estimate.n or abs(stated.value - estimate.value) > TOLERANCE * 100:
         raise _contradiction(
             result,
             f"its score{where} is {stated.value:.4f} of {stated.n} items; from the items it is "
-            f"{found.value:.4f} of {found.n}",
+            f"{estimate.value:.4f} of {estimate.n}",
         )
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import scipy.stats
 
 from unmask.answer.items import Items
+from unmask.answer.scales import SCALES
 from unmask.data import catalogue
 from unmask.data.controls import controlled
 from unmask.errors import DataError, NotApplicable
@@ -56,32 +57,33 @@ def reliability(
         Table("layers", "Over layers", _layers(models, words, options), LAYERS),
         Table("items-all", "Every item", items, DISCRIMINATION),
     ]
-    kept = [t for t in tables if len(t.frame)]
+    parts = [t for t in tables if len(t.frame)]
     title = f"Reliability: {', '.join(dict.fromkeys(m for m, _ in frames))}"
     chosen_on = " ".join(dict.fromkeys(m for m, _ in frames))
-    return Study(title, kept, results=results), items[items.disagrees].assign(chosen_on=chosen_on)
+    return Study(title, parts, results=results), items[items.disagrees].assign(chosen_on=chosen_on)
 
 
 ITEMS = (
-    "All of the stereotype, with the liking for a group's word taken out: both sides of a family "
-    "weigh alike, and words are compared within their side. Generalizability: the "
-    "share of the variance between families' scores that other words and frames would show again "
-    "(0: families differ by chance alone). Alpha: words as cases, frames as items, within family "
-    "and side; mean over families. Over models: split halves, models as cases."
+    "All values are for the stereotype after removing word preference: both target groups of a "
+    "group pair have equal weight, and words are compared within their group. Generalizability: "
+    "the share of the variance between group pairs that other words and templates would reproduce "
+    "(0: group pairs differ only by chance). Alpha: words as cases, templates as items, within "
+    "group pair and group; mean over group pairs. Over models: split halves, models as cases."
 )
 MEASURES_NOTE = (
-    "Spearman's correlation of words' mean margins within family and side; items on the same side, "
-    "and kappa: how far above what the groups' shares alone would give."
+    "Spearman's correlation of words' mean margins within group pair and group; the share of items "
+    "with the same direction; and kappa, the agreement beyond that expected from the groups' "
+    "shares."
 )
 MODELS_NOTE = "The same measure on two models or checkpoints."
-WORDINGS = "The same items with each frame in other words: paired difference over words."
-LAYERS = "w-seat at each layer, and its words' correlation with those of the last."
+WORDINGS = "The same items with each template rephrased: paired difference over words."
+LAYERS = "w-seat at each layer, and the correlation of its words with the last layer."
 DISCRIMINATION = (
-    "Agreement: share of measures and models under which the item is on the side that the rest of "
-    "its family and side is on. Discrimination: its correlation with that rest over measures and "
-    "models, where there are five. An item disagrees where the rest is decided and it is mostly "
-    "on the other side. Leave such items out for other models than these only: on the model that "
-    "chose them the score would look surer than it is."
+    "Agreement: the share of measures and models for which the item has the same direction as the "
+    "other items of its group pair and group. Discrimination: its correlation with these items "
+    "over measures and models, if there are at least five. An item disagrees if the others have a "
+    "clear direction and it mostly has the opposite one. Exclude such items only for other "
+    "models: on the model that selected them, the score would look more certain than it is."
 )
 
 
@@ -91,11 +93,11 @@ def _scored(
     """The measures on the data and on its rewording, where it has one."""
     sets = [d for d in catalogue.resolve(data) if isinstance(d, Dataset)]
     if not sets or sets[0].shape not in PAIRED:
-        raise DataError(f"{data!r} has no sentence pairs; reliability needs some.")
-    if others := [x for x in measures if find(x).compared != "preference"]:
+        raise DataError(f"{data!r} has no sentence pairs; give a data set that has.")
+    if others := [x for x in measures if not SCALES[find(x).compared].share]:
         raise NotApplicable(
-            f"reliability is of preferences, and {', '.join(map(repr, others))} counts none; take "
-            "measures such as 'cps' or 'aul'."
+            f"reliability needs preference measures, and {', '.join(map(repr, others))} is not "
+            "one; use measures such as 'cps' or 'aul'."
         )
     try:
         sets = [sets[0], controlled(sets[0], REWORDED)]
@@ -114,10 +116,10 @@ def margins(result: Result) -> pd.DataFrame:
     table = Items(result).scores()
     pro, anti = (table[k].to_numpy(float) for k in ("stereotype", "antistereotype"))
     cell = table.group_pair + "/" + table.group
-    known = bool((table.group != "").all())
+    has_groups = bool((table.group != "").all())
     category = result.items.drop_duplicates("item").set_index("item").category
     table = table.assign(lead=pro - anti, win=preferred(pro, anti, "half"), category=category)
-    return table.assign(cell=cell if known else table.category)
+    return table.assign(cell=cell if has_groups else table.category)
 
 
 # ---------------------------------------------------------------- over items
@@ -131,10 +133,10 @@ def _over_items(frames: Frames, options: Options) -> pd.DataFrame:
         rows.append(line | {"items": len(table), "clusters": table.cluster.nunique()})
     models = list(dict.fromkeys(m for m, _ in frames))
     for measure in dict.fromkeys(x for _, x in frames):
-        some = [frames[m, measure].win for m in models if (m, measure) in frames]
-        if len(some) >= 3:
-            matrix = pd.concat(some, axis=1).dropna().to_numpy(float)
-            line = {"model": f"over {len(some)} models", "measure": measure}
+        wins = [frames[m, measure].win for m in models if (m, measure) in frames]
+        if len(wins) >= 3:
+            matrix = pd.concat(wins, axis=1).dropna().to_numpy(float)
+            line = {"model": f"over {len(wins)} models", "measure": measure}
             line |= {"split half": split_half(matrix, resampling=options.resampling).value}
             rows.append(line | {"alpha": _alpha_or_none(matrix.T), "items": len(matrix)})
     return pd.DataFrame(rows)
@@ -199,15 +201,15 @@ def _alpha_or_none(matrix: Any) -> float | None:
 # ---------------------------------------------------------------- between two
 
 
-def _between(frames: Frames, same: int, other: int) -> pd.DataFrame:
+def _between(frames: Frames, same: int, facet: int) -> pd.DataFrame:
     """All pairs of frames that agree in one half of their key (0 model, 1 measure)."""
     rows = []
     for a, b in itertools.combinations(frames, 2):
-        if a[same] != b[same] or a[other] == b[other]:
+        if a[same] != b[same] or a[facet] == b[facet]:
             continue
-        one, two = _shared(frames[a], frames[b])
-        names = {("model", "measure")[same]: a[same], "first": a[other], "second": b[other]}
-        rows.append({**names, **_agreement(one, two)})
+        left, right = _shared(frames[a], frames[b])
+        names = {("model", "measure")[same]: a[same], "first": a[facet], "second": b[facet]}
+        rows.append({**names, **_agreement(left, right)})
     return pd.DataFrame(rows)
 
 
@@ -218,19 +220,19 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
     return a.loc[both], b.loc[both]
 
 
-def _agreement(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, Any]:
+def _agreement(left: pd.DataFrame, right: pd.DataFrame) -> dict[str, Any]:
     """Correlation of clusters' mean margins within their group; items on the same side; kappa.
 
     A liking for a group's word moves a whole group under every measure: it is no agreement on the
     stereotype, and is taken out of both.
     """
     means = []
-    for t in (one, two):
+    for t in (left, right):
         apart = t.lead - t.groupby("cell").lead.transform("mean")
         means.append(apart.groupby(t.cluster).mean())
     r = correlation(means[0].to_numpy(), means[1].loc[means[0].index].to_numpy(), "spearman")
-    same = float(1 - np.abs(one.win.to_numpy() - two.win.to_numpy()).mean())  # a tie counts half
-    a, b = (t.groupby("cell").win.transform("mean").to_numpy() for t in (one, two))
+    same = float(1 - np.abs(left.win.to_numpy() - right.win.to_numpy()).mean())  # a tie counts half
+    a, b = (t.groupby("cell").win.transform("mean").to_numpy() for t in (left, right))
     chance = float(np.mean(a * b + (1 - a) * (1 - b)))
     kappa = (same - chance) / (1 - chance) if chance < 1 - 1e-9 else None
     line = {"correlation": r.value, "low": r.low, "high": r.high, "n": r.n}
@@ -239,19 +241,19 @@ def _agreement(one: pd.DataFrame, two: pd.DataFrame) -> dict[str, Any]:
 
 def _wordings(frames: Frames, again: Frames, options: Options) -> pd.DataFrame:
     rows = []
-    for key, other in again.items():
-        one, two = _shared(frames[key], other)
+    for key, rewording in again.items():
+        left, right = _shared(frames[key], rewording)
         gap = paired_difference(
-            one.win.to_numpy(float),
-            two.win.to_numpy(float),
-            Design.of(one),
+            left.win.to_numpy(float),
+            right.win.to_numpy(float),
+            Design.of(left),
             scale=100.0,
             resampling=options.resampling,
         )
-        line = {"model": key[0], "measure": key[1], "score": 100 * one.win.mean()}
-        line |= {"reworded": 100 * two.win.mean(), "difference": gap.value}
+        line = {"model": key[0], "measure": key[1], "score": 100 * left.win.mean()}
+        line |= {"reworded": 100 * right.win.mean(), "difference": gap.value}
         line |= {"low": gap.low, "high": gap.high, "p": gap.p}
-        agreement = _agreement(one, two)
+        agreement = _agreement(left, right)
         rows.append(
             line | {"correlation": agreement["correlation"], "same side": agreement["same side"]}
         )
@@ -294,10 +296,10 @@ def discrimination(frames: Frames) -> pd.DataFrame:
     rest, others = (_rest(values, facts.cell) for values in (wins, leads))
     agreed = (wins - 0.5) * np.sign(rest - 0.5) + 0.5
     mean = 100 * rest.mean(axis=1)
-    out = facts.assign(agreement=100 * agreed.mean(axis=1), rest=mean)
-    out["discrimination"] = leads.T.corrwith(others.T) if leads.shape[1] >= CASES else np.nan
-    out["disagrees"] = (out.agreement < 50) & ((mean - 50).abs() >= DECIDED)
-    return out.reset_index(names="item").sort_values("agreement", kind="stable")
+    items = facts.assign(agreement=100 * agreed.mean(axis=1), rest=mean)
+    items["discrimination"] = leads.T.corrwith(others.T) if leads.shape[1] >= CASES else np.nan
+    items["disagrees"] = (items.agreement < 50) & ((mean - 50).abs() >= DECIDED)
+    return items.reset_index(names="item").sort_values("agreement", kind="stable")
 
 
 def _rest(values: pd.DataFrame, group: pd.Series) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def _level(answer: Answer, overall: Mapping[str, Answer], level: float) -> float
         return 1 - (error * OVERALL_SHARE if answer.tests > 1 else error)
     if whole is None or answer.tests < 2:
         return 1 - error / max(answer.tests, 1)
-    share = 1.0 if whole.found else 1 - OVERALL_SHARE
+    share = 1.0 if whole.shows_bias else 1 - OVERALL_SHARE
     return 1 - share * error / (answer.tests - 1)
 
 
@@ -86,14 +86,14 @@ def _pairs(answer: Answer, amount: float, power: float, level: float) -> list[di
     if unit == "times":
         points = 100 * float(ndtr(math.log(amount) / spread)) - 50
     words, templates, both = pilot.needed(points, power=power, level=level)
-    sampled, found = pilot.n_templates > 1, detects(pilot, power, level)
+    sampled, effect = pilot.n_templates > 1, detects(pilot, power, level)
     return [
         {
             "bias type": answer.bias_type,
             "measure": answer.main.result.measure,
             "data": answer.main.result.data,
             "unit": unit,
-            "detects": as_factor(found, spread) if unit == "times" else found,
+            "detects": as_factor(effect, spread) if unit == "times" else effect,
             "pairs": answer.main.tested.n,
             "words": pilot.n_words,
             "templates": pilot.n_templates if sampled else None,

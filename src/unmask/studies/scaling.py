@@ -47,13 +47,13 @@ def read_families(path: Path) -> dict[str, str]:
     """The family of each model from a file: `NAME = ["model", ...]` under `[families]`."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))["families"]
-        found = {str(model): str(name) for name, models in table.items() for model in models}
+        families = {str(model): str(name) for name, models in table.items() for model in models}
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{path} does not say families ({type(error).__name__}: {error!s:.60}); write "
+            f"{path} does not define families ({type(error).__name__}: {error!s:.60}); write "
             '[families] and bert = ["bert-base-cased", "bert-large-cased"].'
         ) from error
-    return found
+    return families
 
 
 def scaling(
@@ -68,17 +68,17 @@ def scaling(
     facts = {r.model: _facts(r, families) for r in results}
     tables, slopes = [], []
     for given in by_key.values():
-        some = list({r.model: r for r in given}.values())
-        if len({facts[r.model][0] for r in some}) == len(some):
+        group = list({r.model: r for r in given}.values())
+        if len({facts[r.model][0] for r in group}) == len(group):
             continue  # no family has two sizes
-        paired = paired_runs(some, adjusted=True, resampling=resampling)
-        table = _table(some, paired.scores, facts)
-        tables.append(table.assign(score=table.score.map(scale_of(some[0]).show)))
-        slopes.append(_slopes(some[0], table, resampling))
+        paired = paired_runs(group, adjusted=True, resampling=resampling)
+        table = _table(group, paired.scores, facts)
+        tables.append(table.assign(score=table.score.map(scale_of(group[0]).show)))
+        slopes.append(_slopes(group[0], table, resampling))
     if not slopes:
         raise DataError(
-            "no measure has two fit models of one family; give models of several sizes, and say "
-            "with --families which belong together."
+            "no measure has two fit models of one family; give models of several sizes, and group "
+            "them with --families."
         )
     frame = pd.DataFrame(slopes)
     frame["p_holm"] = corrected(frame.p.tolist())
@@ -129,20 +129,20 @@ def _table(
 
 def _slopes(result: Result, table: pd.DataFrame, resampling: Resampling) -> dict[str, Any]:
     sizes, scores = table.parameters.to_numpy(float), table.score.to_numpy(float)
-    found = growth(sizes, scores, table.family.tolist(), resampling)
+    estimate = growth(sizes, scores, table.family.tolist(), resampling)
     ability = _ability(table)
     row: dict[str, Any] = {
         "measure": result.measure,
         "data": result.data,
         "compared": result.compared,
-        "models": found.n,
+        "models": estimate.n,
         "families": int(table.family.nunique()),
-        **_as_row("", found),
+        **_as_row("", estimate),
     }
     if ability is not None:
         name, values = ability
-        other = slope(values, scores, table.family.tolist(), resampling)
-        row |= {"capability": name, **_as_row("capability_", other)}
+        by_ability = slope(values, scores, table.family.tolist(), resampling)
+        row |= {"capability": name, **_as_row("capability_", by_ability)}
     return row
 
 

@@ -28,7 +28,7 @@ from unmask.stats.clustering import Variance
 from unmask.stats.intervals import DEFAULTS, student
 from unmask.studies.bias_type_differences import key
 from unmask.studies.contrast import paired_runs
-from unmask.types import Compared, Estimate, Floats, Results
+from unmask.types import Estimate, Floats, Results, ScaleName
 
 FIRST = 0.8  # of the error rate is for the search of all runs, the rest for those of their parts
 
@@ -43,7 +43,7 @@ class Change:
     bias_type: str
     measure: str
     data: str
-    compared: Compared
+    compared: ScaleName
     last: str
     first: str
     before: float
@@ -73,13 +73,13 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
     names = results.models
     if len(names) < 2:
         raise DataError("a trend needs two runs or more; give their folders in order.")
-    every = answers(results)
+    all_answers = answers(results)
     unfit = _unfit(results)
     names = [name for name in names if name not in unfit]
     if len(names) < 2:
-        told = "; ".join(f"{name} is unfit: {reason}" for name, reason in unfit.items())
-        raise DataError(f"a trend needs two runs that are fit for a verdict; {told}.")
-    by_run = [[a for a in every if a.model == name] for name in names]
+        reasons = "; ".join(f"{name} is unfit: {reason}" for name, reason in unfit.items())
+        raise DataError(f"a trend needs two runs that are fit for a verdict; {reasons}.")
+    by_run = [[a for a in all_answers if a.model == name] for name in names]
     followed = list(_followed(by_run))
     if not followed:
         raise DataError("the runs share no measure with a verdict; run the same on all.")
@@ -94,12 +94,12 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
         except DataError:
             untested.append(bias_type)
     evidence_of = dict(followed)
-    found = [
+    breaks = [
         _change(names, name, evidence_of[name], values, segment, place, p, resampling)
         for name, values, segment, place, p in changes(series, (0, len(names)), resampling)
     ]
-    found.sort(key=lambda c: c.p)
-    return Trend(tuple(names), scores, tuple(found), tuple(untested), unfit)
+    breaks.sort(key=lambda c: c.p)
+    return Trend(tuple(names), scores, tuple(breaks), tuple(untested), unfit)
 
 
 def _unfit(results: Results) -> dict[str, str]:
@@ -164,11 +164,11 @@ def changes(
     values = {name: v[start:end] for name, v in series.items()}
     points = change_points(values, resampling)
     error, share = 1 - resampling.level, FIRST if searches == 1 else 1 - FIRST
-    own = {name: (place, min(1.0, p * searches / share)) for name, (place, p) in points.items()}
-    found = {name: (place, p) for name, (place, p) in own.items() if p <= error}
-    for name, (place, p) in found.items():
+    tests = {name: (place, min(1.0, p * searches / share)) for name, (place, p) in points.items()}
+    breaks = {name: (place, p) for name, (place, p) in tests.items() if p <= error}
+    for name, (place, p) in breaks.items():
         yield name, series[name], segment, start + place, p
-        alone, more = {name: series[name]}, 2 * searches * len(found)
+        alone, more = {name: series[name]}, 2 * searches * len(breaks)
         yield from changes(alone, (start, start + place), resampling, more)
         yield from changes(alone, (start + place, end), resampling, more)
 

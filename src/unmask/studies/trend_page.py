@@ -13,21 +13,21 @@ from unmask.studies.trend import Change, Trend
 
 def sentences(followed: Trend) -> list[str]:
     """What changed, in sentences; then what did not."""
-    out = [_describe(c) for c in followed.changes]
+    lines = [_describe(c) for c in followed.changes]
     changed = {c.bias_type for c in followed.changes}
     gone = set(followed.untested)
     rest = [c for c in dict.fromkeys(followed.scores.bias_type) if c not in changed | gone]
     if rest:
         mark = "; " if any("," in c for c in rest) else ", "
         count, few = len(followed.runs), len(followed.runs) < LEAST_RUNS
-        why = f" With fewer than {LEAST_RUNS} runs none can be." if few else ""
-        out.append(f"No change over the {count} runs is shown about {mark.join(rest)}.{why}")
+        why = f" At least {LEAST_RUNS} runs are needed to show a change." if few else ""
+        lines.append(f"No change over the {count} runs is shown about {mark.join(rest)}.{why}")
     if gone:
-        out.append(
+        lines.append(
             f"The runs share too few items about {', '.join(followed.untested)}: not tested."
         )
-    return out + [
-        f"{name} is unfit for a verdict and not followed: {reason}."
+    return lines + [
+        f"{name} is unfit for a verdict and was excluded: {reason}."
         for name, reason in followed.unfit.items()
     ]
 
@@ -51,7 +51,7 @@ def study(followed: Trend) -> Study:
     changes = pd.DataFrame([_change_row(c) for c in followed.changes])
     tables = [Table("scores", "Scores by run", followed.scores.drop(columns="place"))]
     if len(changes):
-        tables.insert(0, Table("changes", "Changes that are real", changes, first=True))
+        tables.insert(0, Table("changes", "Significant changes", changes, first=True))
     marked = {(c.bias_type, c.first) for c in followed.changes}
     shown = followed.scores.assign(
         changed=[
@@ -63,9 +63,9 @@ def study(followed: Trend) -> Study:
         for head, part in shown.groupby(shown.compared.map(lambda c: SCALES[c].head), sort=False)
     ]
     remarks = [
-        "Runs differ by their seeds even where nothing changed. A change is shown where the runs "
-        "before and after it differ by more than runs in random order do, over all places and "
-        f"bias types; that takes at least {LEAST_RUNS} runs. Compare two of them with "
+        "Runs differ by their seeds even if nothing changed. A change is significant if the runs "
+        "before and after it differ by more than runs in random order do, corrected for all change "
+        f"points and bias types. This takes at least {LEAST_RUNS} runs. Compare two runs with "
         "'unmask compare'."
     ]
     title = f"Trend over {len(followed.runs)} runs"

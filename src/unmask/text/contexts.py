@@ -103,8 +103,8 @@ def read_by_tan2019(mention: Mention, stimuli: Iterable[str]) -> Mention:
     Its list has the words in small letters, and their plurals and singulars as they are written, so
     that "Americans" of "European Americans" is not found, and "European" is read.
     """
-    known = {part for word in stimuli for f in (word.lower(), *forms(word)) for part in f.split()}
-    tokens = [m for m in re.finditer(r"\S+", mention.text[:-1]) if m.group().lower() in known]
+    vocab = {part for word in stimuli for f in (word.lower(), *forms(word)) for part in f.split()}
+    tokens = [m for m in re.finditer(r"\S+", mention.text[:-1]) if m.group().lower() in vocab]
     return Mention(mention.text, tokens[-1].span()) if tokens else mention
 
 
@@ -125,8 +125,8 @@ def read_by_husse2022(mention: Mention, stimuli: Iterable[str]) -> Mention:
         first = tokens.index(words[0])
         last = min(first + len(words), len(tokens)) - 1
     else:
-        known = frozenset(stimuli)
-        places = [i for i, token in enumerate(tokens) if token in known]
+        vocab = frozenset(stimuli)
+        places = [i for i, token in enumerate(tokens) if token in vocab]
         if not places:
             return mention
         first = last = places[-1]

@@ -52,6 +52,6 @@ def lexemes(words: Iterable[str]) -> dict[str, str]:
     Two forms of one word are no two words: they say the same twice. Names are left as they are:
     Carlos is not the plural of Carlo.
     """
-    known = list(dict.fromkeys(words))
-    there = set(known)
-    return {w: next((s for s in singulars(w) if s in there and w.islower()), w) for w in known}
+    vocab = list(dict.fromkeys(words))
+    there = set(vocab)
+    return {w: next((s for s in singulars(w) if s in there and w.islower()), w) for w in vocab}

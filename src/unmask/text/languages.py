@@ -27,6 +27,6 @@ def language(sentence: str) -> str:
     if scripts and (first := scripts.most_common(1)[0][0]) != "LATIN":
         return "East Asian script" if first in EAST_ASIAN else f"{first.capitalize()} script"
     words = {w.lower() for w in _WORD.findall(sentence)}
-    hits = Counter({name: sum(w in some for w in words) for name, some in COMMON.items()})
+    hits = Counter({name: sum(w in vocab for w in words) for name, vocab in COMMON.items()})
     (best, most), (_, second) = hits.most_common(2)
     return best if most >= MIN_WORDS and most > second else ""

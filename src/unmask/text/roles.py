@@ -38,14 +38,14 @@ def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Align
     a, b = len(first), len(second)
     start = _agree(first, second)
     end = min(_agree(first[::-1], second[::-1]), min(a, b) - start)
-    one, two = first[start : a - end], second[start : b - end]
+    run_a, run_b = first[start : a - end], second[start : b - end]
     # difflib takes frequent tokens of long sequences for junk.
     if (
-        not one
-        or not two
+        not run_a
+        or not run_b
         or b >= 200
-        or not {*one}.isdisjoint(second)
-        or not {*two}.isdisjoint(first)
+        or not {*run_a}.isdisjoint(second)
+        or not {*run_b}.isdisjoint(first)
     ):
         return None
     before = tuple(range(start))
@@ -58,8 +58,8 @@ def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Align
 def _agree(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """How many tokens two sequences begin with in common."""
     count = 0
-    for one, two in zip(first, second, strict=False):
-        if one != two:
+    for left, right in zip(first, second, strict=False):
+        if left != right:
             break
         count += 1
     return count
@@ -95,10 +95,10 @@ def with_pair_roles(
         return dict(encoded)
     opposite = ANTISTEREOTYPE if leading == STEREOTYPE else STEREOTYPE
     alignments = {k: align(first.ids, e.ids) for k, e in encoded.items() if k != leading}
-    own = alignments.get(opposite) or next(iter(alignments.values()))
-    out = {leading: _with_places(first, own.same[0], own.changed[0])}
-    out |= {k: _with_places(encoded[k], f.same[1], f.changed[1]) for k, f in alignments.items()}
-    return {k: out[k] for k in encoded}
+    alignment = alignments.get(opposite) or next(iter(alignments.values()))
+    members = {leading: _with_places(first, alignment.same[0], alignment.changed[0])}
+    members |= {k: _with_places(encoded[k], f.same[1], f.changed[1]) for k, f in alignments.items()}
+    return {k: members[k] for k in encoded}
 
 
 def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, ...]) -> Encoded:

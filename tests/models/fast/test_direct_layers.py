@@ -272,7 +272,7 @@ def test_distances_are_made_anew_where_what_they_are_of_has_changed(what):
                 return whole, net(input_ids=ids).logits[0]
 
     assert torch.allclose(*both(), atol=1e-10)
-    before = {**encoder.attends.known}
+    before = {**encoder.attends.distances}
     if what == "hook":
         layer.attention.self.key_proj.register_forward_hook(lambda m, args, out: 1.5 * out)
     elif what != "nothing":
@@ -284,7 +284,7 @@ def test_distances_are_made_anew_where_what_they_are_of_has_changed(what):
         with torch.no_grad():
             changed.mul_(1.5)
     assert torch.allclose(*both(), atol=1e-10)
-    same = all(encoder.attends.known[k] is v for k, v in before.items())
+    same = all(encoder.attends.distances[k] is v for k, v in before.items())
     assert same == (what == "nothing")
 
 
@@ -297,7 +297,7 @@ def test_distances_are_kept_once_for_each_layer():
             whole = net(input_ids=ids).logits[row, at]
             with encoder.direct(PassInputs(ids, row, at, None, 1)):
                 assert torch.allclose(net(input_ids=ids).logits[0], whole, atol=1e-10)
-    kept = encoder.attends.known.values()
+    kept = encoder.attends.distances.values()
     assert [(d.far, d.keys.shape[1]) for d in kept] == [(128, 264)] * 3
 
 

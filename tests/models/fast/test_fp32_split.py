@@ -14,7 +14,7 @@ import torch
 import unmask
 from conftest import KINDS, tiny
 from unmask.data.packaged import bundled_pairs
-from unmask.flow import plan, planning, reduce, run_likelihood
+from unmask.flow import plan, reduce, run_likelihood, slice_plans
 from unmask.measures import LIKELIHOOD
 from unmask.models.fast import fp32_split, paths
 from unmask.models.fast.pass_queue import PassQueue
@@ -47,7 +47,9 @@ def test_the_pace_of_a_gpu_changes_nothing(family, monkeypatch):
     for one, two in zip(whole, cut, strict=True):
         assert np.allclose(one.items.score, two.items.score, atol=1e-5, equal_nan=True)
         assert one.items.drop(columns="score").equals(two.items.drop(columns="score"))
-        left, right = (r.kept["tokens"].drop(columns=["logp", "attention"]) for r in (one, two))
+        left, right = (
+            r.artifacts["tokens"].drop(columns=["logp", "attention"]) for r in (one, two)
+        )
         assert left.equals(right.reset_index(drop=True))
         assert one.coverage == two.coverage
 
@@ -71,8 +73,8 @@ def test_models_share_plans_at_the_pace_of_a_gpu(monkeypatch):
     monkeypatch.setattr(run_likelihood, "on_gpu", lambda model: True)
     monkeypatch.setattr(run_likelihood, "GPU_PACE", run_likelihood.Pace(16, 4, 2))
     made = []
-    original = planning.plan
-    monkeypatch.setattr(planning, "plan", lambda *a: made.append(a) or original(*a))
+    original = slice_plans.plan
+    monkeypatch.setattr(slice_plans, "plan", lambda *a: made.append(a) or original(*a))
     data = Dataset("some", "triplets", bundled_pairs().items[::17])
     one, two = (replace(tiny("bert"), name=name) for name in "ab")
     how = Options(cache=False)
@@ -107,7 +109,7 @@ def test_slices_without_tokens_leave_the_types_of_kept_ones(monkeypatch):
     monkeypatch.setattr(run_likelihood, "GPU_PACE", run_likelihood.Pace(6, 6, 2))
     (cut,) = unmask.evaluate_specs([Spec(model, "pll", data)], how)
     assert whole.coverage.scored == 26
-    assert cut.kept["tokens"].dtypes.equals(whole.kept["tokens"].dtypes)
+    assert cut.artifacts["tokens"].dtypes.equals(whole.artifacts["tokens"].dtypes)
 
 
 # ---------------------------------------------------------------- behind the last attention

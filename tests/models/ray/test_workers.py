@@ -49,7 +49,7 @@ class Here:
     def map(self, method, jobs):
         return iter([getattr(self.holder, method)(*job) for job in jobs])
 
-    def one(self, method, *arguments):
+    def first(self, method, *arguments):
         return getattr(self.holder, method)(*arguments)
 
     def close(self):

@@ -232,12 +232,12 @@ def test_twelve_thousand_items_answer_a_key_press_at_once(results, tmp_path):
     frame, count = one.items, one.items["item"].nunique()
     copies = 12_000 // count + 1
     parts = [frame.assign(item=frame["item"] + f"-{n}") for n in range(copies)]
-    tokens = one.kept["tokens"]
+    tokens = one.artifacts["tokens"]
     kept = [tokens.assign(item=tokens["item"] + f"-{n}") for n in range(copies)]
     many = replace(
         one,
         items=pd.concat(parts, ignore_index=True),
-        kept={"tokens": pd.concat(kept, ignore_index=True)},
+        artifacts={"tokens": pd.concat(kept, ignore_index=True)},
     )
     page = html_page.report(many, tmp_path / "report.html")
     found = seen(
@@ -369,7 +369,7 @@ def test_several_models_open_with_what_differs(tmp_path):
         both += [replace(r, spec=replace(r.spec, model=name)) for r in some]
     content = pages.with_differences(Results(both))
     made = html_page.page(content.results, differences=content.differences)
-    assert "two leans the other way from one about gender (" in made.differences[0]
+    assert "two leans in the opposite direction to one about gender (" in made.differences[0]
     assert made.differences[1].startswith("No loss of knowledge is shown between one and two (lms")
     assert made.differences[2].startswith("two differs from one in 2 overall scores of 2: ")
     assert [o.model for o in made.openings] == ["one", "two"]
@@ -460,7 +460,7 @@ return { back, least: Math.min(...texts.map(ratio)) };
 
 def test_token_scores_add_up_to_the_sentences(results):
     for result, reduce in zip(results[:2], ("sum", "mean"), strict=True):
-        tokens = result.kept["tokens"]
+        tokens = result.artifacts["tokens"]
         summed = tokens.groupby(["item", "label"]).logp.agg(reduce)
         scores = result.items.set_index(["item", "label"]).score
         both = scores.loc[summed.index]
@@ -477,15 +477,17 @@ def test_tokens_are_saved_and_read_back(results, tmp_path):
     again = unmask.load(tmp_path)
     for one, two in zip(results, again, strict=True):
         if one.compared == "preference":
-            assert np.allclose(one.kept["tokens"].logp, two.kept["tokens"].logp)
-            assert {"token", "start", "end", "hit", "attention"} <= set(two.kept["tokens"].columns)
+            assert np.allclose(one.artifacts["tokens"].logp, two.artifacts["tokens"].logp)
+            assert {"token", "start", "end", "hit", "attention"} <= set(
+                two.artifacts["tokens"].columns
+            )
     (tmp_path / "tokens.parquet").write_bytes(b"no")
-    with pytest.raises(unmask.DataError, match="not the file"):
+    with pytest.raises(unmask.DataError, match="does not belong to"):
         unmask.load(tmp_path)
 
 
 def test_figures_have_labels_legends_and_no_colour_twice(results):
-    made = result_figures.every(results)
+    made = result_figures.all_figures(results)
     assert {f.name.split("-")[0] for f in made} >= {
         "scores",
         "effects",
@@ -552,7 +554,7 @@ def test_names_of_javascripts_own_do_not_stop_a_figure():
     ]
     data = Dataset("own", "pairs", tuple(items))
     made = unmask.evaluate_specs([Spec(tiny("bert"), "aul", data)], Options())
-    assert all(drawing.drawn(f) for f in result_figures.every(made))
+    assert all(drawing.drawn(f) for f in result_figures.all_figures(made))
 
 
 def test_two_files_of_one_name_are_told_apart(results):

@@ -12,7 +12,7 @@ from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.data.packaged import bundled_pairs
 from unmask.errors import DataError
-from unmask.flow.results import preferences
+from unmask.flow.estimates import preferences
 from unmask.options import Resampling
 from unmask.studies.gate import formats
 from unmask.studies.gate.check import gate
@@ -124,7 +124,7 @@ def test_rules_are_about_what_they_name(fair, biased):
         with pytest.raises(DataError, match=r"unknown (bias_type|measure|category|data)"):
             outcome(fair, nothing_found=True, **wrong)
     absent = outcome(fair, nothing_found=True, bias_type="occupation")
-    assert (absent.state, absent.reason) == ("inconclusive", "no result is about it")
+    assert (absent.state, absent.reason) == ("inconclusive", "no result matches this rule")
 
 
 def test_rulers_that_the_lab_has_not_cleared_count_on_request(biased):
@@ -305,7 +305,7 @@ def test_another_model_as_baseline_is_named(fair):
 def test_tests_without_people_are_not_judged():
     runs = unmask.run([tiny("bert")], ["weat"], ["weat-1"])
     found = outcome(runs, at_most="0.01d", by="score", trust="any")
-    assert (found.state, found.reason) == ("inconclusive", "no result is about it")
+    assert (found.state, found.reason) == ("inconclusive", "no result matches this rule")
 
 
 def test_a_number_without_end_is_one_sentence(tmp_path, fair):

@@ -73,7 +73,7 @@ def test_the_level_of_a_run_changes_no_decision(tmp_path):
         assert invoke(*words, "--level", level, "-o", out)[0] == 0
         rules = rules_file(tmp_path, "at_most = '20,3x'\nby = 'score'")
         status, shown, _ = invoke("gate", out, "--rules", rules)
-        assert "Tests are at 95 %" in shown
+        assert "All tests use the 95 % level" in shown
         answer = json.loads(invoke("gate", out, "--rules", rules, "--json")[1])
         states.add((status, answer["level"], answer["rules"][0]["reason"]))
     assert len(states) == 1
@@ -173,7 +173,7 @@ def test_what_is_left_out_is_reported(tmp_path):
     note = "Not about people and left out of the answer: w-seat on weat-1."
     assert note in results.notes
     unmask.save(results, tmp_path / "r")
-    assert "Left out, not about people: w-seat on weat-1." in invoke("gate", tmp_path / "r")[1]
+    assert "Excluded, not about people: w-seat on weat-1." in invoke("gate", tmp_path / "r")[1]
 
 
 def test_pairs_and_their_opposites_do_not_make_a_model_fair(tmp_path):

@@ -48,8 +48,8 @@ def test_a_file_becomes_records(tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "one of nothing_found, at_most, no_worse_by, and here is none"),
-        ({"nothing_found": True, "at_most": "5"}, "here is nothing_found and at_most"),
+        ({}, "one of nothing_found, at_most, no_worse_by; it has none"),
+        ({"nothing_found": True, "at_most": "5"}, "it has nothing_found and at_most"),
         ({"at_most": "much"}, "such as 5 or 0.2d or 1.2x"),
         ({"at_most": True}, "give a number"),
         ({"at_most": 70}, "between 0 and 50"),

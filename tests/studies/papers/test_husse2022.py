@@ -317,7 +317,7 @@ def test_own_columns_are_starred_by_the_papers_test_and_by_ours():
     """A star by the released test (one-sided, over sentences), a dagger by that over words."""
     spec = Spec("bundled", "w-seat", WordTest(stimuli()["husse-c3-name"]))
     (result,) = evaluate_specs([spec], Options(keep=("sentences",), splits=2000))
-    x, y = result.kept["sentences"]
+    x, y = result.artifacts["sentences"]
     p = permutation(x, y, sided="one", resampling=Resampling(splits=10_000)).p
     assert husse2022_tables.published_p(result) == p
     sure = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.5)), p)
@@ -325,7 +325,7 @@ def test_own_columns_are_starred_by_the_papers_test_and_by_ours():
     assert p < 0.01
     both = husse2022_tables._starred(replace(result, overall=replace(result.overall, p=0.001)), p)
     assert both.endswith("*\u2020")
-    neither = replace(result, kept={}, overall=replace(result.overall, p=0.5))
+    neither = replace(result, artifacts={}, overall=replace(result.overall, p=0.5))
     unknown = husse2022_tables.published_p(neither)
     assert husse2022_tables._starred(neither, unknown) == f"{result.overall.value:.2f}"
 

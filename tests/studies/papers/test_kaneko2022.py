@@ -163,7 +163,7 @@ def test_kaneko_counts_tokens_as_the_release_and_as_the_definition(shared):
     assert alone.accuracy.value == pytest.approx(expected["unrelated"])
     # tokens are shuffled, none is lost, and each is paired with itself
     names = kaneko2022.SHUFFLED, kaneko2022.ALL_PLACES
-    moved, still = (found[m, "stereoset"].kept["tokens"] for m in names)
+    moved, still = (found[m, "stereoset"].artifacts["tokens"] for m in names)
     assert moved.gold.tolist() == still.gold.tolist()
     assert moved.place.tolist() != still.place.tolist()
 
@@ -177,9 +177,9 @@ def test_sss_is_right_if_one_whole_candidate_is(shared):
     spec = Spec(model, kaneko2022.OWN[kaneko2022.WHOLE], data)
     (result,) = evaluate_specs([spec], Options(keep=("tokens",)))
     # a random network is never right: make some of its answers so
-    tokens = result.kept["tokens"]
+    tokens = result.artifacts["tokens"]
     chosen = tokens.index % 3 != 0
-    result.kept["tokens"] = tokens.assign(hit=chosen)
+    result.artifacts["tokens"] = tokens.assign(hit=chosen)
     expected = []
     for _, some in tokens.assign(hit=chosen).groupby("item"):
         expected.append(any(part.hit.all() for _, part in some.groupby("label")))

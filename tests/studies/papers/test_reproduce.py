@@ -11,7 +11,7 @@ from unmask.errors import ModelError
 from unmask.options import Options
 from unmask.reports.figures import study_charts
 from unmask.reports.html import study_page as pages
-from unmask.studies.papers.reproduce import MODELS
+from unmask.studies.papers.reproduce import MODELS, PAPERS
 from unmask.studies.papers.reproduce import reproduce as run_paper
 from unmask.studies.papers.request import Request
 
@@ -67,7 +67,8 @@ def test_no_name_becomes_markup(tmp_path):
 
 def test_published_tables_are_written_without_any_model(tmp_path):
     """No model can be loaded here: one short line each, and the tables all the same."""
-    for paper in ("kaneko2022", "thys2025", "husse2022"):
+    assert set(MODELS) == set(PAPERS)
+    for paper in PAPERS:
         study = reproduce(paper, [], tmp_path / paper, Options())
         assert set(study.skipped) >= set(MODELS[paper])
         assert all(len(why) < 80 for name, why in study.skipped.items() if name in MODELS[paper])
@@ -90,7 +91,7 @@ def test_a_model_that_is_named_must_load(tmp_path):
 
 
 def test_published_files_are_json_and_complete():
-    for paper in ("kaneko2022", "thys2025", "husse2022"):
+    for paper in PAPERS:
         values = published(paper)
         assert values["source"] == paper
         tables = {k: v for k, v in values.items() if k.startswith(("table", "figure"))}

@@ -33,8 +33,8 @@ def columns(seen: Looked) -> Iterator[Remark]:
     """Which columns were understood, and which were not."""
     renamed = [f"{old!r} as {new}" for old, new in seen.columns.items() if old != new]
     names = ", ".join(seen.columns.values())
-    other = f" ({'; '.join(renamed)})" if renamed else ""
-    yield Remark(GOOD, "columns", f"read {names}{other}.")
+    suffix = f" ({'; '.join(renamed)})" if renamed else ""
+    yield Remark(GOOD, "columns", f"read {names}{suffix}.")
     if seen.ignored:
         names = ", ".join(map(repr, seen.ignored[:NAMED]))
         yield Remark(
@@ -47,7 +47,7 @@ def columns(seen: Looked) -> Iterator[Remark]:
         yield Remark(
             NOTE,
             "columns",
-            "there is no category, so that all items are one bias type.",
+            "there is no category, so all items count as one bias type.",
             advice="a column 'category' (gender, religion, ...) gives each bias type its answer",
         )
 
@@ -62,15 +62,15 @@ def clusters(seen: Looked) -> Iterator[Remark]:
     if count == items and not derived:
         yield Remark(GOOD, "clusters", f"{items} items, each counted as independent.")
         return
-    some = f"{items} items with {count} {how}"
+    summary = f"{items} items with {count} {how}"
     if count >= MIN_CLUSTERS:
-        yield Remark(GOOD, "clusters", f"{some}; intervals are over these {count}.")
+        yield Remark(GOOD, "clusters", f"{summary}; intervals are over these {count}.")
         return
     words = ", ".join(short(c) for c in sorted({i.cluster for i in seen.items})[:NAMED])
     yield Remark(
         PROBLEM,
         "clusters",
-        f"{some} ({words}): {why}, so this counts like {count} observations, and nothing is "
+        f"{summary} ({words}): {why}, so this counts like {count} observations, and nothing is "
         f"concluded from fewer than {MIN_CLUSTERS}.",
         advice=f"add at least {MIN_CLUSTERS - count} other {'pairs of words' if derived else how}; "
         "more sentences with the same ones will not help",
@@ -88,11 +88,11 @@ def directions(seen: Looked) -> Iterator[Remark]:
         yield Remark(
             PROBLEM,
             "directions",
-            f"only {given} of {len(seen.items)} rows have a 'group', so that none is used.",
+            f"only {given} of {len(seen.items)} rows have a 'group', so the column is ignored.",
             advice="fill in the group that each stereotype is about",
         )
         return
-    first, about = Counter(one for one, _ in words).most_common(1)[0]
+    first, about = Counter(word for word, _ in words).most_common(1)[0]
     pairs = Counter(tuple(sorted(w)) for w in words)
     ways = Counter(tuple(sorted(w)) for w in set(words))
     repeated = len(pairs) < len(words) and max(ways.values()) == 1
@@ -101,17 +101,17 @@ def directions(seen: Looked) -> Iterator[Remark]:
         yield Remark(
             PROBLEM,
             "directions",
-            f"every pair of words has one direction{named}: a model that only prefers one word "
-            "better would look biased.",
-            advice="add sentences in which the other group is the stereotype, or a column 'group' "
-            "that names the group which each stereotype is about",
+            f"every pair of words has one direction{named}: a model that just prefers one "
+            "word would look biased.",
+            advice="add stereotypes about the other group, or a column 'group' with the target "
+            "group of each stereotype",
         )
     else:
         yield Remark(
             NOTE,
             "directions",
-            "no column 'group' says which group a stereotype is about, so that a stereotype cannot "
-            "be told from a preference for the group's words.",
+            "there is no column 'group' with the target group, so a stereotype cannot be "
+            "distinguished from a preference for the group's words.",
             advice="add 'group' (and 'group_pair', where a category has several pairs of groups)",
         )
 
@@ -182,7 +182,7 @@ def categories(seen: Looked) -> Iterator[Remark]:
     listed = ", ".join(f"{short(name)} {n}" for name, n in sizes.most_common(NAMED))
     rest = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
     yield Remark(GOOD, "bias types", f"{listed}{rest}.")
-    small = [c for c, some in clusters.items() if len(some) < MIN_CLUSTERS]
+    small = [c for c, members in clusters.items() if len(members) < MIN_CLUSTERS]
     if small and len(sizes) > 1:
         names = ", ".join(f"{short(c)} ({len(clusters[c])})" for c in small[:NAMED])
         yield Remark(
@@ -231,7 +231,7 @@ def power(seen: Looked) -> Iterator[Remark]:
         if points >= 49.5:
             plain = "no bias, however strong"
         sentence = (
-            f"{short(name)}: with 80 % power these {size} items find {plain} (50 is neutral)."
+            f"{short(name)}: with 80 % power these {size} items detect {plain} (50 is neutral)."
         )
         if points <= USEFUL:
             yield Remark(GOOD, "power", sentence)
@@ -242,5 +242,5 @@ def power(seen: Looked) -> Iterator[Remark]:
         more = f"add about {needed - count:,} {unit}" if needed > count else ""
         if more and round(each) > 1:
             more += f" with {each:.0f} sentences each"
-        shows = f"{more} to find {50 + USEFUL:.0f} %" if more else ""
+        shows = f"{more} to detect {50 + USEFUL:.0f} %" if more else ""
         yield Remark(PROBLEM if points >= HOPELESS else NOTE, "power", sentence, advice=shows)

@@ -73,20 +73,20 @@ def check(path: Path, encoding: str | None = None) -> Checked:
         raise DataError(f"{path}: no row can be used: {next(iter(unusable.values()))}")
     lines = [row.line if isinstance(row, Row) else n for n, row in enumerate(rows, 1)]
     data = defects.flagged(clustered(pairs_of([clean[n] for n in usable], path.stem, path)))
-    every = Looked([rows[n] for n in usable], columns, ignored, data)
+    view = Looked([rows[n] for n in usable], columns, ignored, data)
     findings = [
         *(f.numbered(lines) for f in _unusable(unusable)),
-        *(f.numbered([lines[n] for n in usable]) for look in LOOKS for f in look(every)),
+        *(f.numbered([lines[n] for n in usable]) for look in LOOKS for f in look(view)),
     ]
-    return Checked(columns, ignored, every.rows, data, tuple(findings))
+    return Checked(columns, ignored, view.rows, data, tuple(findings))
 
 
 def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
     """Rows that cannot be used, by what is wrong with them."""
     for reason in dict.fromkeys(rows.values()):
         what, _, advice = reason.rstrip(".").partition("; ")
-        some = [n + 1 for n, why in rows.items() if why == reason]
-        yield from by_row.of_rows(PROBLEM, what, advice, some)
+        numbers = [n + 1 for n, why in rows.items() if why == reason]
+        yield from by_row.of_rows(PROBLEM, what, advice, numbers)
 
 
 def check_set(data: Dataset) -> Checked:
@@ -112,7 +112,7 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
     Rows whose sentences are the same are left out. Cluster, family, side and frame are written as
     they were derived, so that they can be read and corrected.
     """
-    out = []
+    records = []
     seen: set[tuple[str, ...]] = set()
     rows = zip(checked.rows, checked.data.items, strict=True)
     for row, item in rows:
@@ -121,12 +121,12 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
         if key in seen or pro == anti:
             continue
         seen.add(key)
-        known = {k: str(stripped(v)) for k, v in row.items() if v not in (None, "")}
+        cells = {k: str(stripped(v)) for k, v in row.items() if v not in (None, "")}
         design = {
             k: getattr(item, k) for k in ("category", "cluster", "group_pair", "group", "template")
         }
-        kept = {k: " ".join(v.split()) for k, v in design.items() if v}
-        out.append({**known, **kept, STEREOTYPE: pro, ANTISTEREOTYPE: anti})
-    own = dict.fromkeys(k for row in out for k in row)
-    heads = [k for k in ALIASES if k in own] + [k for k in own if k not in ALIASES]
-    return [{k: row.get(k, "") for k in heads} for row in out]
+        labels = {k: " ".join(v.split()) for k, v in design.items() if v}
+        records.append({**cells, **labels, STEREOTYPE: pro, ANTISTEREOTYPE: anti})
+    columns = dict.fromkeys(k for row in records for k in row)
+    heads = [k for k in ALIASES if k in columns] + [k for k in columns if k not in ALIASES]
+    return [{k: row.get(k, "") for k in heads} for row in records]

@@ -30,7 +30,7 @@ def variety(seen: Looked) -> Iterator[Remark]:
         few_pairs += [f"{short(name)} ({len(pairs)})"] if len(pairs) < FEWEST_PAIRS else []
         if len(templates) < FEWEST_TEMPLATES:
             few_templates += [f"{short(name)} ({len(templates)})"]
-        groups = Counter(group for some in pairs.values() for group in {i.group for i in some})
+        groups = Counter(group for subset in pairs.values() for group in {i.group for i in subset})
         group, count = groups.most_common(1)[0]
         if count > DOMINANT * len(pairs) > 1:
             dominant += [f"{short(group)} in {count} of {len(pairs)} pairs of {short(name)}"]
@@ -44,7 +44,7 @@ def variety(seen: Looked) -> Iterator[Remark]:
         yield _note(
             f"fewer than {FEWEST_TEMPLATES} templates: {_some(few_templates)}; scores depend on "
             "the wording.",
-            "ask the same in other sentences, and name each wording in a column 'template'",
+            "rephrase the items, and name each wording in a column 'template'",
         )
     if dominant:
         yield _note(f"one group is in most pairs: {_some(dominant)}.", "compare other groups, too")
@@ -64,17 +64,17 @@ def balance(seen: Looked) -> Iterator[Remark]:
     uneven = []
     for pair, items in _by(seen.items, lambda i: i.group_pair).items():
         by_template = _by(items, lambda i: i.template)
-        counts = [Counter(i.group for i in some) for some in by_template.values()]
+        counts = [Counter(i.group for i in subset) for subset in by_template.values()]
         if any(len(c) != 2 or len(set(c.values())) > 1 for c in counts):
             uneven.append(short(pair))
     if uneven:
         yield _note(
-            f"both groups do not have as many items in each template: {_some(uneven)}; a "
-            "template's preference for a group's word does not cancel there.",
-            "ask as many traits of both groups, in the same templates",
+            f"the groups have different numbers of items in some templates: {_some(uneven)}; "
+            "word preference in these templates does not cancel.",
+            "use equally many traits for both groups, in the same templates",
         )
     else:
-        yield Remark(GOOD, "balance", "both groups have as many items in each template.")
+        yield Remark(GOOD, "balance", "both groups have equally many items in each template.")
 
 
 def frequency(seen: Looked) -> Iterator[Remark]:
@@ -95,11 +95,11 @@ def frequency(seen: Looked) -> Iterator[Remark]:
     if apart:
         yield _note(
             f"traits of one group are more frequent words, in log10: {_some(apart)}.",
-            "balance them: frequent words are likelier whoever they are said of",
+            "balance them: frequent words are likelier for any group",
             "frequency",
         )
     else:
-        yield Remark(GOOD, "frequency", "the traits of both groups are about as frequent.")
+        yield Remark(GOOD, "frequency", "the traits of both groups are about equally frequent.")
 
 
 def valence(seen: Looked) -> Iterator[Remark]:
@@ -135,7 +135,7 @@ def sources(seen: Looked) -> Iterator[Remark]:
     elif len(rows) == len(seen.items):
         yield _note(
             "no item names a source of its stereotype.",
-            "a column 'source' says who reports that people hold it",
+            "add a column 'source' that cites who reports the stereotype",
             "sources",
         )
     else:
@@ -154,10 +154,10 @@ def _designed(seen: Looked) -> bool:
 
 
 def _by(items: Sequence[Contrast], key: Callable[[Contrast], str]) -> dict[str, list[Contrast]]:
-    out: dict[str, list[Contrast]] = {}
+    groups: dict[str, list[Contrast]] = {}
     for item in items:
-        out.setdefault(key(item), []).append(item)
-    return out
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def _some(names: Sequence[str]) -> str:

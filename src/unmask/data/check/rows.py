@@ -39,12 +39,12 @@ DEFECTS = {
     "empty difference": (
         NOTE,
         "a sentence only adds words to the other",
-        "swap a word instead: the longer sentence is less likely whatever it says",
+        "swap a word instead: longer sentences are less likely, whatever their content",
     ),
     "several changes": (
         NOTE,
         "the sentences differ in more than the group's words",
-        "change the group alone, or the difference is not about it",
+        "change only the group's words, so that the difference is about the group",
     ),
     "length": (NOTE, "the sentences differ much in length", "keep both sentences about as long"),
     "case": (NOTE, "the sentences differ in letter case", "write both alike"),
@@ -57,7 +57,7 @@ def defects(seen: Looked) -> Iterator[Remark]:
     if not any(flags):
         yield Remark(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
     for flag, (state, what, advice) in DEFECTS.items():
-        rows = [n for n, some in enumerate(flags, 1) if flag in some]
+        rows = [n for n, row_flags in enumerate(flags, 1) if flag in row_flags]
         if flag == "duplicate":
             rows = _later(seen.items, rows)
         yield from of_rows(state, what, advice, rows)
@@ -66,13 +66,13 @@ def defects(seen: Looked) -> Iterator[Remark]:
 def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
     """Of rows that are the same, all but the first."""
     seen: set[tuple[str, ...]] = set()
-    out = []
+    repeats = []
     for n in rows:
         key = sentence_key(items[n - 1])
         if key in seen:
-            out.append(n)
+            repeats.append(n)
         seen.add(key)
-    return out
+    return repeats
 
 
 def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Remark]:
@@ -156,11 +156,11 @@ def languages(seen: Looked) -> Iterator[Remark]:
     if len(counts) < 2:
         return
     main = counts.most_common(1)[0][0]
-    for other, _ in counts.most_common()[1:]:
-        rows = [n for n, name in enumerate(by_row, 1) if name == other]
+    for minority, _ in counts.most_common()[1:]:
+        rows = [n for n, name in enumerate(by_row, 1) if name == minority]
         yield from of_rows(
             PROBLEM if len(rows) * 10 > len(by_row) else NOTE,
-            f"it looks like {other}, where most look like {main}",
+            f"it looks like {minority}, where most look like {main}",
             "put each language in a file of its own",
             rows,
         )

@@ -57,9 +57,9 @@ def _roles(row: Mapping[str, Any]) -> dict[str, str] | None:
     if len(unknown) != 1 or len(targets) != 1:
         return None
     (target,) = targets
-    (other,) = (a for a in ANSWERS if a not in (*unknown, target))
+    (nontarget,) = (a for a in ANSWERS if a not in (*unknown, target))
     negative = row["question_polarity"] == "neg"
-    biased, counter = (target, other) if negative else (other, target)
+    biased, counter = (target, nontarget) if negative else (nontarget, target)
     return {biased: STEREOTYPE, counter: ANTISTEREOTYPE, unknown[0]: UNKNOWN}
 
 

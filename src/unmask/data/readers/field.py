@@ -20,37 +20,37 @@ def read_redditbias(minor: Path, dominant: Path, name: str, category: str) -> Da
     The files pair by row: the dominant one's `comments` is the minor one's `comments_processed`.
     Phrases are the sample; the groups' words, a handful, are taken as they are.
     """
-    one = read_table(minor, ["comments_processed"])
-    two = read_table(dominant, ["comments", "comments_processed"])
-    if len(one) != len(two) or any(
-        a["comments_processed"] != b["comments"] for a, b in zip(one, two, strict=True)
+    first = read_table(minor, ["comments_processed"])
+    second = read_table(dominant, ["comments", "comments_processed"])
+    if len(first) != len(second) or any(
+        a["comments_processed"] != b["comments"] for a, b in zip(first, second, strict=True)
     ):
         raise DataError(f"{minor.name} and {dominant.name} do not pair by row; give one version.")
     items = [
         _pair(str(n), a["comments_processed"], b["comments_processed"], category)
-        for n, (a, b) in enumerate(zip(one, two, strict=True))
+        for n, (a, b) in enumerate(zip(first, second, strict=True))
     ]
     return Dataset(name, "pairs", tuple(items), "phrase")
 
 
 def read_attribute_swap(negative: Path, positive: Path, name: str, category: str) -> Dataset:
     """RedditBias' other test: a phrase with its negative attribute, and with a positive one."""
-    one, two = (read_table(p, ["comments_processed"]) for p in (negative, positive))
-    if len(one) != len(two):
-        raise DataError(f"{negative.name} has {len(one)} rows and {positive.name} {len(two)}.")
+    first, second = (read_table(p, ["comments_processed"]) for p in (negative, positive))
+    if len(first) != len(second):
+        raise DataError(f"{negative.name} has {len(first)} rows and {positive.name} {len(second)}.")
     items = []
-    for n, (a, b) in enumerate(zip(one, two, strict=True)):
+    for n, (a, b) in enumerate(zip(first, second, strict=True)):
         texts = a["comments_processed"], b["comments_processed"]
         if texts[0].strip() and texts[1].strip():
             items.append(_pair(str(n), *texts, category))
-    left = len(one) - len(items)
+    left = len(first) - len(items)
     about = {"left_out": {"empty sentence": left}} if left else {}
     return Dataset(name, "pairs", tuple(items), "phrase", about)
 
 
-def _pair(number: str, one: str, two: str, category: str) -> Contrast:
-    texts = {STEREOTYPE: Text(one), ANTISTEREOTYPE: Text(two)}
-    return Contrast(number, texts, category, f"{one} | {two}")  # some stand twice
+def _pair(number: str, pro: str, anti: str, category: str) -> Contrast:
+    texts = {STEREOTYPE: Text(pro), ANTISTEREOTYPE: Text(anti)}
+    return Contrast(number, texts, category, f"{pro} | {anti}")  # some stand twice
 
 
 # ---------------------------------------------------------------- WinoQueer
@@ -65,9 +65,9 @@ def read_winoqueer(path: Path, name: str = "winoqueer") -> Dataset:
     rows = read_table(path, ["Gender_ID_x", "Gender_ID_y", "sent_x", "sent_y"])
     items = []
     for number, row in enumerate(rows):
-        one, two = row["Gender_ID_x"], row["Gender_ID_y"]
+        term, peer = row["Gender_ID_x"], row["Gender_ID_y"]
         texts = {STEREOTYPE: Text(row["sent_x"]), ANTISTEREOTYPE: Text(row["sent_y"])}
-        items.append(Contrast(str(number), texts, one, _predicate(row["sent_x"]), {"other": two}))
+        items.append(Contrast(str(number), texts, term, _predicate(row["sent_x"]), {"other": peer}))
     return Dataset(name, "pairs", tuple(items), "predicate")
 
 
@@ -170,8 +170,8 @@ def read_co_occurrence(path: Path, name: str = "co-occurrence") -> Dataset:
         for word, score in _professions(path):
             side, category = ("A", "men's") if score >= 0 else ("B", "women's")
             texts = {}
-            for half, some in (("x", WOMEN), ("y", MEN)):
-                for person in some:
+            for half, people in (("x", WOMEN), ("y", MEN)):
+                for person in people:
                     text = prompt.format(word, person)
                     at, end = text.index(word), len(text) - 1
                     spans = {

@@ -26,7 +26,7 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
     lines = [t.strip() for t in decoded(templates).splitlines() if t.strip()]
     words = [w.strip() for w in decoded(attributes).splitlines() if w.strip()]
     names = packaged("countries.json")["names"][language]
-    kept = [t for t in lines if "[AAAs]" not in t or language == "en"]
+    frames = [t for t in lines if "[AAAs]" not in t or language == "en"]
     items = [
         Contrast(
             f"{number}/{word}",
@@ -37,27 +37,27 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
             template=str(number),
         )
         for number, template in enumerate(lines)
-        if template in kept
+        if template in frames
         for word in words
     ]
-    left = len(lines) - len(kept)
+    left = len(lines) - len(frames)
     about = {"left_out": {"frames with a plural": left}} if left else {}
     return Dataset(name, "groups", tuple(items), "occupation", about)
 
 
 def _slotted(template: str, target: str, attribute: str) -> Text:
     """A template with its slots filled and marked."""
-    out, start = "", 0
+    text, start = "", 0
     spans: dict[str, tuple[Span, ...]] = {}
     for slot in _SLOT.finditer(template):
-        out += template[start : slot.start()]
+        text += template[start : slot.start()]
         fill = {"TTT": target, "AAA": attribute}.get(slot[1]) or plural(attribute)
         role = "target" if slot[1] == "TTT" else "attribute"
-        spans[role] = ((len(out), len(out) + len(fill)),)
+        spans[role] = ((len(text), len(text) + len(fill)),)
         if slot[1] == "AAAs":  # the release counts the pieces of the singular
             spans[f"attribute={attribute}"] = spans[role]
-        out, start = out + fill, slot.end()
-    return Text(out + template[start:], spans)
+        text, start = text + fill, slot.end()
+    return Text(text + template[start:], spans)
 
 
 # ---------------------------------------------------------------- DisCo
@@ -120,15 +120,15 @@ def disco(pairs: Iterable[tuple[str, str]], name: str, article: str = "The ") ->
 
     `article` stands before a person at the start of a sentence, and in small letters elsewhere.
     """
-    known = list(pairs)
+    word_pairs = list(pairs)
     items = []
     for number, template in enumerate(DISCO_TEMPLATES):
         texts = {}
-        for place, both in enumerate(known):  # a word may be in several pairs
+        for place, both in enumerate(word_pairs):  # a word may be in several pairs
             for group, person in zip(("man", "woman"), both, strict=True):
                 texts[f"{group}|{place} {person}"] = _blank(template, person, article)
         items.append(Contrast(str(number), texts, "gender", f"template {number}"))
-    return Dataset(name, "fills", tuple(items), "template", {"pairs": len(known)})
+    return Dataset(name, "fills", tuple(items), "template", {"pairs": len(word_pairs)})
 
 
 def _blank(template: str, person: str, article: str) -> Text:
@@ -144,9 +144,9 @@ def read_gendered_nouns(path: Path, *others: Path, name: str = "disco-nouns") ->
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for file in (path, *others):
         for line in decoded(file).splitlines():
-            one, _, two = (part.strip() for part in line.partition("\t"))
-            if one and two and one != two:
-                pairs.setdefault(frozenset((one, two)), (one, two))
+            first, _, second = (part.strip() for part in line.partition("\t"))
+            if first and second and first != second:
+                pairs.setdefault(frozenset((first, second)), (first, second))
     return disco(_men_first(pairs.values()), name)
 
 
@@ -161,10 +161,10 @@ _WOMEN = re.compile(
 
 def _men_first(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Pairs with the man's word first; pairs that spelling does not tell are left out."""
-    for one, two in pairs:
-        women = bool(_WOMEN.search(one)), bool(_WOMEN.search(two))
+    for first, second in pairs:
+        women = bool(_WOMEN.search(first)), bool(_WOMEN.search(second))
         if women[0] != women[1]:
-            yield (two, one) if women[0] else (one, two)
+            yield (second, first) if women[0] else (first, second)
 
 
 # ---------------------------------------------------------------- HolisticBias
@@ -190,18 +190,18 @@ def read_holistic(
         if p.sort in ("descriptor_noun", "noun_descriptor") and not p.gendered
     ]
     if small:
-        known = sorted({p.descriptor for p in phrases})
+        words = sorted({p.descriptor for p in phrases})
         rng = np.random.default_rng(SMALL_SEED)
-        chosen = set(rng.choice(known, size=min(SMALL, len(known)), replace=False).tolist())
+        chosen = set(rng.choice(words, size=min(SMALL, len(words)), replace=False).tolist())
         phrases = [p for p in phrases if p.descriptor in chosen]
     frames = list(read_json(templates))
     items = []
     for axis in dict.fromkeys(p.axis for p in phrases):
-        mine = [p for p in phrases if p.axis == axis]
-        if len({p.descriptor for p in mine}) < 2:
+        members = [p for p in phrases if p.axis == axis]
+        if len({p.descriptor for p in members}) < 2:
             continue
         for number, frame in enumerate(frames):
-            texts = {f"{p.descriptor}|{p.noun}": Text(p.in_frame(frame)) for p in mine}
+            texts = {f"{p.descriptor}|{p.noun}": Text(p.in_frame(frame)) for p in members}
             where = f"template {number}"
             items.append(Contrast(f"{axis}/{number}", texts, axis, where, template=axis))
     return Dataset(name, "frames", tuple(items), "template")
@@ -219,12 +219,12 @@ class Phrase(NamedTuple):
     noun: str
     sort: str
     gendered: bool
-    one: str
-    many: str
+    singular: str
+    plural: str
 
     def in_frame(self, frame: str) -> str:
         """The sentence."""
-        return frame.format(noun_phrase=self.one, plural_noun_phrase=self.many)
+        return frame.format(noun_phrase=self.singular, plural_noun_phrase=self.plural)
 
     def fits(self, must_be_noun: bool) -> bool:
         """Whether a template takes it: some need a noun, and fixed phrases count as none."""
@@ -235,9 +235,10 @@ def phrases_of(
     descriptors: Mapping[str, Any], nouns: Mapping[str, Any], standalone: Mapping[str, Any]
 ) -> Iterator[Phrase]:
     """All noun phrases of the release's rules."""
-    every = [(group, one, many) for group, some in nouns.items() for one, many in some]
+    noun_forms = [(group, noun, many) for group, pairs in nouns.items() for noun, many in pairs]
     yield from (
-        Phrase("", "", one, "noun", False, f"{_article(one)} {one}", many) for _, one, many in every
+        Phrase("", "", noun, "noun", False, f"{_article(noun)} {noun}", many)
+        for _, noun, many in noun_forms
     )
     for axis, buckets in descriptors.items():
         for given in (e for bucket in buckets.values() for e in bucket):
@@ -249,19 +250,19 @@ def phrases_of(
                 Phrase(
                     axis,
                     word,
-                    one,
+                    noun,
                     "descriptor_noun",
                     bool(gender),
-                    f"{article} {word} {one}",
+                    f"{article} {word} {noun}",
                     f"{word} {many}",
                 )
-                for group, one, many in every
+                for group, noun, many in noun_forms
                 if gender in ("", group)
             )
     for axis, entries in standalone.items():
         for given in entries:
             entry = given if isinstance(given, Mapping) else {"noun_phrase": given}
-            yield from _standing_alone(axis, entry, every)
+            yield from _standing_alone(axis, entry, noun_forms)
 
 
 def _standing_alone(
@@ -274,12 +275,12 @@ def _standing_alone(
     if "{noun}" not in text:
         yield Phrase(axis, word, "", "fixed", False, text, several)
         return
-    for _, one, many in nouns:
+    for _, noun, many in nouns:
         forms = (
-            text.format(article=_article(one), noun=one),
+            text.format(article=_article(noun), noun=noun),
             several.format(article="", noun=many).strip(),
         )
-        yield Phrase(axis, word, one, "noun_descriptor", False, *forms)
+        yield Phrase(axis, word, noun, "noun_descriptor", False, *forms)
 
 
 def _article(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Logs of evaluation harnesses: lm-evaluation-harness' samples and inspect's logs, as they are."""
+"""Scores of other tools: lm-evaluation-harness' samples, metric.py's scores, inspect's logs."""
 
 import json
 import struct
@@ -25,29 +25,35 @@ BROKEN = (
     RuntimeError,
     EOFError,
 )
+SCORES = ("sent_more_score", "sent_less_score")  # of metric.py
 Shares = dict[str, dict[str, float]]
 
 
-def is_lm_eval(rows: Sequence[Any]) -> bool:
-    """Whether these are samples that lm-evaluation-harness logged of a task of CrowS-Pairs."""
+def has_sentences(rows: Sequence[Any]) -> bool:
+    """Whether these are scores of CrowS-Pairs with their sentences.
+
+    Samples that lm-evaluation-harness logged, or what the authors' metric.py writes.
+    """
     first = rows[0] if rows else None
-    return isinstance(first, Mapping) and "doc" in first and "filtered_resps" in first
+    forms = ({"doc", "filtered_resps"}, {"sent_more", "sent_less", *SCORES})
+    return isinstance(first, Mapping) and any(form <= first.keys() for form in forms)
 
 
-def lm_eval_pairs(
+def sentence_pairs(
     rows: Iterable[Mapping[str, Any]], path: Path
 ) -> dict[tuple[str, str], list[float]]:
-    """Log-likelihoods of the two sentences of each pair, by the sentences themselves."""
+    """The scores of the two sentences of each pair, by the sentences themselves."""
     scores: dict[tuple[str, str], list[float]] = {}
     for number, row in enumerate(rows, 1):
         try:
-            doc = row["doc"]
+            doc = row.get("doc", row)
             pair = (str(doc["sent_more"]).strip(), str(doc["sent_less"]).strip())
-            values = [_likelihood(answer) for answer in row["filtered_resps"]]
+            answers = row["filtered_resps"] if "doc" in row else [row[k] for k in SCORES]
+            values = [_likelihood(answer) for answer in answers]
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DataError(
-                f"{path}, sample {number} is none of a crows_pairs task ({error!r:.60}); give the "
-                "samples of lm_eval --log_samples."
+                f"{path}, sample {number} is not from CrowS-Pairs ({error!r:.60}); give the "
+                "samples of lm_eval --log_samples, or the output of metric.py."
             ) from error
         if len(values) != 2:
             raise DataError(f"{path}, sample {number} has no two answers; log the task again.")
@@ -79,7 +85,7 @@ def inspect_shares(path: Path) -> Shares:
     for sample in _samples(path):
         try:
             labels = [LABELS[name] for name in sample["metadata"]["gold_labels"]]
-            mine = counts.setdefault(str(sample["id"]), {})
+            tally = counts.setdefault(str(sample["id"]), {})
         except (KeyError, TypeError) as error:
             raise DataError(
                 f"{path} holds samples without the labels of StereoSet ({error}); give a log of "
@@ -87,9 +93,10 @@ def inspect_shares(path: Path) -> Shares:
             ) from error
         chosen = _letter(sample)
         if 0 <= chosen < len(labels):
-            mine[labels[chosen]] = mine.get(labels[chosen], 0) + 1
+            tally[labels[chosen]] = tally.get(labels[chosen], 0) + 1
     return {
-        name: {k: v / sum(mine.values()) for k, v in mine.items()} for name, mine in counts.items()
+        name: {k: v / sum(tally.values()) for k, v in tally.items()}
+        for name, tally in counts.items()
     }
 
 

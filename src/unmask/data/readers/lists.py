@@ -18,11 +18,11 @@ def read_lists(first: Path, second: Path) -> Dataset:
             raise DataError(
                 f"there is no file {str(path)!r}; give two files, as women.txt+men.txt."
             )
-        kept = [line.strip() for line in decoded(path).splitlines() if line.strip()]
-        if not kept:
+        sentences = [line.strip() for line in decoded(path).splitlines() if line.strip()]
+        if not sentences:
             raise DataError(f"{path} has no sentences; write one in each line.")
         items += [
             Contrast(f"{label}/{n}", {label: Text(line)}, path.stem, f"{label}/{line}")
-            for n, line in enumerate(kept)
+            for n, line in enumerate(sentences)
         ]
     return Dataset(f"{first.stem}+{second.stem}", "lists", tuple(items), "sentence")

@@ -35,11 +35,11 @@ def read_winobias(path: Path, name: str) -> Dataset:
         pro = path.with_name(re.sub(r"(dev|test)$", split, path.name))
         if not pro.is_file():
             continue
-        for number, (one, two) in enumerate(_parallel(pro)):
-            if reason := _unlike(one, two):
+        for number, (line, partner) in enumerate(_parallel(pro)):
+            if reason := _unlike(line, partner):
                 left[reason] += 1
             else:
-                items.append(_winobias_item(f"{split}/{number}", one, two))
+                items.append(_winobias_item(f"{split}/{number}", line, partner))
     if sum(left.values()) > len(items):
         raise DataError(
             f"{path.name} and its partner differ in more than pronouns; give the files of one "
@@ -53,20 +53,22 @@ def _parallel(pro: Path) -> list[tuple[str, str]]:
     anti = pro.with_name(pro.name.replace("pro_", "anti_", 1))
     if not anti.is_file():
         raise DataError(f"{anti} is missing beside {pro.name}; WinoBias needs both files.")
-    one, two = _lines(pro), _lines(anti)
-    if len(one) != len(two):
+    lines, partners = _lines(pro), _lines(anti)
+    if len(lines) != len(partners):
         raise DataError(
-            f"{pro.name} has {len(one)} sentences and {anti.name} {len(two)}; they must be "
+            f"{pro.name} has {len(lines)} sentences and {anti.name} {len(partners)}; they must be "
             "parallel, give the original files."
         )
-    return list(zip(one, two, strict=True))
+    return list(zip(lines, partners, strict=True))
 
 
 def _unlike(pro: str, anti: str) -> str:
     """Why two lines are not a pair that differs in its pronouns only, or nothing."""
-    one, two = (_WORD.findall(line) for line in (pro, anti))
-    changed = [{a.lower(), b.lower()} for a, b in zip(one, two, strict=False) if a != b]
-    if len(one) != len(two) or not all(words <= _PRONOUNS for words in changed):
+    pro_words, anti_words = (_WORD.findall(line) for line in (pro, anti))
+    changed = [
+        {a.lower(), b.lower()} for a, b in zip(pro_words, anti_words, strict=False) if a != b
+    ]
+    if len(pro_words) != len(anti_words) or not all(words <= _PRONOUNS for words in changed):
         return "more than the pronoun differs"
     return "" if changed else "same sentence twice"
 
@@ -114,13 +116,13 @@ def read_winogender(path: Path, name: str = "winogender") -> Dataset:
     by_occupation: dict[tuple[str, str], dict[str, str]] = {}
     left = {"neutral pronoun": 0, "pronoun means the participant": 0}
     for row in read_table(path, ["sentid", "sentence"]):
-        occupation, other, answer, gender = row["sentid"].removesuffix(".txt").split(".")
+        occupation, person, answer, gender = row["sentid"].removesuffix(".txt").split(".")
         if answer != "0":
             left["pronoun means the participant"] += 1
         elif gender not in GENDERS:
             left["neutral pronoun"] += 1
         else:
-            by_occupation.setdefault((occupation, other), {})[gender] = row["sentence"]
+            by_occupation.setdefault((occupation, person), {})[gender] = row["sentence"]
     items = [_winogender_item(key, sentences, share) for key, sentences in by_occupation.items()]
     return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
 
@@ -128,17 +130,17 @@ def read_winogender(path: Path, name: str = "winogender") -> Dataset:
 def _winogender_item(
     key: tuple[str, str], sentences: Mapping[str, str], share: Mapping[str, float]
 ) -> Contrast:
-    occupation, other = key
+    occupation, person = key
     if occupation not in share or len(sentences) != 2:
         raise DataError(
-            f"Winogender: {occupation}/{other} lacks its statistics or one of its sentences; give "
+            f"Winogender: {occupation}/{person} lacks its statistics or one of its sentences; give "
             "the original files."
         )
     usual = "female" if share[occupation] >= HALF else "male"
     rare = "male" if usual == "female" else "female"
     texts = {STEREOTYPE: Text(sentences[usual]), ANTISTEREOTYPE: Text(sentences[rare])}
     meta = {"women": share[occupation]}
-    name = f"{occupation}/{other}"
+    name = f"{occupation}/{person}"
     return Contrast(name, texts, usual, occupation, meta, group_pair="gender", group=usual)
 
 
@@ -179,8 +181,8 @@ def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:
         men, women = _by_gender(rows)
         texts = {
             f"{half}:{row['Person']}": _bec_text(row)
-            for half, some in (("x", men), ("y", women))
-            for row in some
+            for half, half_rows in (("x", men), ("y", women))
+            for row in half_rows
         }
         half, key = "A" if side == "male" else "B", f"{template}/{profession}"
         items.append(Contrast(key, texts, side, profession, group=half, template=str(template)))

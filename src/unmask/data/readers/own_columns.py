@@ -35,16 +35,16 @@ def understood(names: Iterable[str]) -> dict[str, str]:
     """
     given = [n for n in names if isinstance(n, str)]
     exact = {n for n in given if n in ALIASES}
-    out = {n: n for n in exact}
+    meanings = {n: n for n in exact}
     for name in given:
         meaning = _MEANS.get(re.sub(r"[\W_]+", "", name.casefold()))
         if name in exact or meaning is None or meaning in exact:
             continue
-        if meaning in out.values():
-            twin = next(n for n, m in out.items() if m == meaning)
+        if meaning in meanings.values():
+            twin = next(n for n, m in meanings.items() if m == meaning)
             raise DataError(
                 f"the columns {twin!r} and {name!r} both look like {meaning!r}; name one of them "
                 f"{meaning}."
             )
-        out[name] = meaning
-    return {n: out[n] for n in given if n in out}
+        meanings[name] = meaning
+    return {n: meanings[n] for n in given if n in meanings}

@@ -139,13 +139,13 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> 
 
 def broken_rows(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """What is wrong with rows that cannot be used, by their number from 0."""
-    out: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for number, row in enumerate(rows):
         try:
             _user_item(row, number, (STEREOTYPE, ANTISTEREOTYPE))
         except DataError as error:
-            out[number] = str(error)
-    return out
+            reasons[number] = str(error)
+    return reasons
 
 
 def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) -> tuple[str, ...]:
@@ -165,10 +165,10 @@ def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
     for category in dict.fromkeys(item.category for item in items):
         forms.setdefault(" ".join(category.casefold().split()), []).append(category)
     return tuple(
-        f"{name}: the categories {', '.join(map(repr, some))} differ in spelling alone, and are "
+        f"{name}: the categories {', '.join(map(repr, names))} differ in spelling alone, and are "
         "counted apart."
-        for some in forms.values()
-        if len(some) > 1
+        for names in forms.values()
+        if len(names) > 1
     )
 
 
@@ -199,20 +199,20 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
     given = {
         k: _given(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
     }
-    known = {k: str(v) for k, v in given.items() if v is not None}
-    if broken := [k for k, v in known.items() if half_character(v)]:
+    cells = {k: str(v) for k, v in given.items() if v is not None}
+    if broken := [k for k, v in cells.items() if half_character(v)]:
         raise DataError(f"the column {broken[0]!r} holds half a character; write it again.")
-    name, category = known.get("id", str(number)), known.get("category", "all")
-    side = known.get("group", "")
+    name, category = cells.get("id", str(number)), cells.get("category", "all")
+    side = cells.get("group", "")
     return Contrast(
         name,
         texts,
         category,
-        known.get("cluster", name),
+        cells.get("cluster", name),
         {k: v for k in ("source", "valence", "frequency") if (v := _fact(row, k)) is not None},
-        group_pair=known.get("group_pair", category if side else ""),
+        group_pair=cells.get("group_pair", category if side else ""),
         group=side,
-        template=known.get("template", ""),
+        template=cells.get("template", ""),
     )
 
 

@@ -18,7 +18,7 @@ _ENTRY = re.compile(r"\[([^\]]+)\]\s*(.*)")
 class Attribute(NamedTuple):
     """What is said of someone, its negation, and what class it belongs to."""
 
-    said: str
+    text: str
     negated: str
     sort: str
 
@@ -35,30 +35,30 @@ def read_unqover(
     """
     lists = [_words(p)[:most] for p in subjects]
     pairs = list(combinations(lists[0], 2)) if len(lists) == 1 else list(product(*lists))
-    known = _attributes(attributes)
+    forms = _attributes(attributes)
     items = []
     for number, (context, asked, negated) in enumerate(_templates(templates)):
         form = next((m[1] for m in _SLOT.finditer(asked) if "act" in m[1]), "")
-        if form not in known:
+        if form not in forms:
             continue  # about a demonym, which the lists of subjects have not
-        plain = known[re.sub(r"-\w+", "", form)]  # one attribute in several grammatical forms
-        for place, attribute in enumerate(known[form]):
-            for one, two in pairs:
+        plain = forms[re.sub(r"-\w+", "", form)]  # one attribute in several grammatical forms
+        for place, attribute in enumerate(forms[form]):
+            for subject, peer in pairs:
                 texts = {
                     f"{who}|{order}|{sort}": _filled(
                         context, question, first, second, who, attribute
                     )
-                    for order, (first, second) in (("1", (one, two)), ("2", (two, one)))
+                    for order, (first, second) in (("1", (subject, peer)), ("2", (peer, subject)))
                     for sort, question in (("q", asked), ("n", negated))
-                    for who in (one, two)
+                    for who in (subject, peer)
                 }
                 items.append(
                     Contrast(
-                        f"{number}/{place}/{one}/{two}",
+                        f"{number}/{place}/{subject}/{peer}",
                         texts,
                         attribute.sort,
-                        plain[place].said,
-                        group_pair=f"{one}/{two}",
+                        plain[place].text,
+                        group_pair=f"{subject}/{peer}",
                         template=str(number),
                     )
                 )
@@ -78,8 +78,8 @@ def _templates(path: Path) -> Iterator[tuple[str, str, str]]:
 
 def _entries(path: Path) -> Iterator[tuple[str, str]]:
     for line in decoded(path).splitlines():
-        if line.strip() and not line.startswith("#") and (found := _ENTRY.match(line.strip())):
-            yield found[1], found[2]
+        if line.strip() and not line.startswith("#") and (entry := _ENTRY.match(line.strip())):
+            yield entry[1], entry[2]
 
 
 def _words(path: Path) -> list[str]:
@@ -91,16 +91,16 @@ def _attributes(path: Path) -> dict[str, list[Attribute]]:
     """Attributes by form, each with its negation, which has the same place in its list."""
     by_form: dict[str, list[tuple[str, str]]] = {}
     for form, text in _entries(path):
-        sort, bar, said = text.partition("|")
+        sort, bar, phrase = text.partition("|")
         by_form.setdefault(form, []).append(
-            (said.strip(), sort.strip()) if bar else (text.strip(), "occupation")
+            (phrase.strip(), sort.strip()) if bar else (text.strip(), "occupation")
         )
     return {
         form: [
-            Attribute(said, negated, sort)
-            for (said, sort), (negated, _) in zip(some, by_form[f"{form}:neg"], strict=True)
+            Attribute(phrase, negated, sort)
+            for (phrase, sort), (negated, _) in zip(entries, by_form[f"{form}:neg"], strict=True)
         ]
-        for form, some in by_form.items()
+        for form, entries in by_form.items()
         if not form.endswith(":neg")
     }
 
@@ -110,15 +110,15 @@ def _filled(
 ) -> Text:
     """Context and question with all slots filled; the answer's place is the target."""
     fills = {"subj1": first, "subj2": second, "mask": who}
-    whole, out, start = f"{context} {question}", "", 0
+    whole, text, start = f"{context} {question}", "", 0
     span = (0, 0)
     for slot in _SLOT.finditer(whole):
-        out += whole[start : slot.start()]
-        usual = attribute.negated if slot[1].endswith(":neg") else attribute.said
+        text += whole[start : slot.start()]
+        usual = attribute.negated if slot[1].endswith(":neg") else attribute.text
         fill = fills.get(slot[1], usual)
-        if _ARTICLE.search(out) and fill[:1].lower() in "aeiou":
-            out = f"{out[:-1]}n "
+        if _ARTICLE.search(text) and fill[:1].lower() in "aeiou":
+            text = f"{text[:-1]}n "
         if slot[1] == "mask":
-            span = (len(out), len(out) + len(fill))
-        out, start = out + fill, slot.end()
-    return Text(out + whole[start:], {"target": (span,)})
+            span = (len(text), len(text) + len(fill))
+        text, start = text + fill, slot.end()
+    return Text(text + whole[start:], {"target": (span,)})

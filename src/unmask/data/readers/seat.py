@@ -12,10 +12,10 @@ from unmask.types import Stimuli
 _KEYS = ("targ1", "targ2", "attr1", "attr2")
 
 
-def read_file(path: Path, name: str, known: Stimuli | None) -> WordTest:
+def read_file(path: Path, name: str, stimuli: Stimuli | None) -> WordTest:
     """A file of SEAT's form: each sentence belongs to the longest of its set's words in it.
 
-    `known` are the word sets that its sentences were made from; a word is found in singular and
+    `stimuli` are the word sets that its sentences were made from; a word is found in singular and
     plural, and both are the same word. `about` counts the sentences in which none was found.
     """
     content = read_json(path)
@@ -25,11 +25,11 @@ def read_file(path: Path, name: str, known: Stimuli | None) -> WordTest:
         raise DataError(
             f"{path} has not SEAT's form (no {error}); it needs targ1, targ2, attr1 and attr2."
         ) from error
-    if known is None:
+    if stimuli is None:
         raise DataError(f"{path}: no word sets are known for {name!r}.")
     words = {
-        label: {form: w for w in some for form in forms(w)}
-        for label, some in zip(sets, known.sets.values(), strict=True)
+        label: {form: w for w in terms for form in forms(w)}
+        for label, terms in zip(sets, stimuli.sets.values(), strict=True)
     }
     used, met, lost = given(sets, words)
     labels = list(used)

@@ -97,7 +97,7 @@ def _word_span(context: str, sentence: str) -> Span | None:
 
 def _trim(sentence: str, span: Span) -> Span | None:
     start, end = span
-    kept = sentence[start:end].lstrip(_SKIPPED)
-    start = end - len(kept)
-    end = start + len(kept.rstrip(_SKIPPED))
+    text = sentence[start:end].lstrip(_SKIPPED)
+    start = end - len(text)
+    end = start + len(text.rstrip(_SKIPPED))
     return (start, end) if start < end else None

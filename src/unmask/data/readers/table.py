@@ -108,11 +108,6 @@ def _renamed(row: dict[str, Any], new: Mapping[str, str]) -> dict[str, Any]:
     return Row(values, row.line) if isinstance(row, Row) else values
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines, whatever they hold."""
-    return _json_lines(path, decoded(path))
-
-
 def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.split("\n"), 1):

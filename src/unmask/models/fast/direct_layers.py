@@ -65,15 +65,15 @@ class Attends(Protocol):
         """Whether an encoder attends so."""
         ...
 
-    def dropouts(self, own: Any) -> tuple[Any, ...]:
+    def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
         """What a self-attention drops numbers by, in training."""
         ...
 
-    def projections(self, own: Any) -> tuple[Any, Any, Any]:
+    def projections(self, self_attn: Any) -> tuple[Any, Any, Any]:
         """What makes queries, keys and values of states."""
         ...
 
-    def context(self, own: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
+    def context(self, self_attn: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
         """What the places of the query attend to: [rows, places, d]."""
         ...
 
@@ -91,22 +91,22 @@ class ByContent:
     def fits(self, encoder: Any, config: Any) -> bool:
         """Whether an encoder attends so: by torch's function, and both ways."""
         each = (getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer)
-        causal = any(getattr(own, "is_causal", False) for own in each)
+        causal = any(getattr(self_attn, "is_causal", False) for self_attn in each)
         return bool(config._attn_implementation == "sdpa") and not causal
 
-    def dropouts(self, own: Any) -> tuple[Any, ...]:
+    def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
         """What a self-attention drops numbers by, in training."""
-        return (getattr(own, "dropout", None),)
+        return (getattr(self_attn, "dropout", None),)
 
-    def projections(self, own: Any) -> tuple[Any, Any, Any]:
+    def projections(self, self_attn: Any) -> tuple[Any, Any, Any]:
         """What makes queries, keys and values of states."""
-        return own.query, own.key, own.value
+        return self_attn.query, self_attn.key, self_attn.value
 
-    def context(self, own: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
+    def context(self, self_attn: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
         """What the places of the query attend to: [rows, places, d]."""
         # By its name in torch, where short rows have a form of their own while a pass is under way.
         attention = functional.scaled_dot_product_attention
-        attended = attention(*heads, attn_mask=mask, scale=own.scaling)
+        attended = attention(*heads, attn_mask=mask, scale=self_attn.scaling)
         return attended.transpose(1, 2).flatten(2)
 
 
@@ -138,11 +138,11 @@ class Encoder:
     def _as_made(self, layer: Any) -> bool:
         """The same for the parts of a layer whose own `forward` is not called."""
         attention = getattr(layer, "attention", None)
-        own, behind = getattr(attention, "self", None), getattr(attention, "output", None)
+        self_attn, behind = getattr(attention, "self", None), getattr(attention, "output", None)
         inner, output = getattr(layer, "intermediate", None), getattr(layer, "output", None)
-        parts = (layer, attention, own, behind, inner, output)
+        parts = (layer, attention, self_attn, behind, inner, output)
         dropouts = [getattr(part, "dropout", None) for part in (behind, output)]
-        dropouts += self.attends.dropouts(own)
+        dropouts += self.attends.dropouts(self_attn)
         names = [self.attends.named(self.family) if k is None else self.family + k for k in _PARTS]
         return all(self._is(part, name) for part, name in zip(parts, names, strict=True)) and all(
             type(d) is torch.nn.Dropout and untouched(d) for d in dropouts
@@ -158,9 +158,9 @@ class Encoder:
 
         def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
             layers = self.module.layer
-            found: Any = called(layers, states, asked, self.attends)
+            output: Any = called(layers, states, asked, self.attends)
             # DeBERTa's model reads the last of all states.
-            return BaseModelOutputWithPastAndCrossAttentions(found, hidden_states=(found,))
+            return BaseModelOutputWithPastAndCrossAttentions(output, hidden_states=(output,))
 
         self.module.forward = forward
         try:
@@ -206,12 +206,12 @@ def called(
     """The states [rows, width, d] behind all layers, at the slots: [1, slots, d]."""
     *before, last = layers
     for number, layer in enumerate(before):
-        own = layer.attention.self
-        three = attends.projections(own)
+        self_attn = layer.attention.self
+        three = attends.projections(self_attn)
         by_token = _by_token(states, asked.ids) if number == 0 else None
         projected = [layer(states) if by_token is None else by_token(layer) for layer in three]
-        heads = Heads(*(_heads(own, p) for p in projected))
-        context = attends.context(own, heads, asked.mask)
+        heads = Heads(*(_heads(self_attn, p) for p in projected))
+        context = attends.context(self_attn, heads, asked.mask)
         states = _behind(layer, context, states)
     return _last(last, states, asked, attends).unsqueeze(0)
 
@@ -227,30 +227,30 @@ def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
     distinct, which = torch.unique(keys, return_inverse=True)
     if 2 * len(distinct) > which.numel():
         return None
-    one = torch.empty_like(distinct)
-    one[which.flatten()] = torch.arange(which.numel())
-    few = states.flatten(0, 1)[one]
+    index = torch.empty_like(distinct)
+    index[which.flatten()] = torch.arange(which.numel())
+    few = states.flatten(0, 1)[index]
     # Positions may also hang on what else is in the row.
     return (lambda module: module(few)[which]) if torch.equal(few[which], states) else None
 
 
-def _heads(own: Any, states: torch.Tensor) -> torch.Tensor:
+def _heads(self_attn: Any, states: torch.Tensor) -> torch.Tensor:
     """Projected states [rows, places, d] by head: [rows, heads, places, size]."""
-    return states.view(*states.shape[:2], -1, own.attention_head_size).transpose(1, 2)
+    return states.view(*states.shape[:2], -1, self_attn.attention_head_size).transpose(1, 2)
 
 
 def _last(layer: Any, states: torch.Tensor, asked: PassInputs, attends: Attends) -> torch.Tensor:
     """The last layer, at the slots: [slots, d]."""
-    own = layer.attention.self
-    to_query, *others = attends.projections(own)
-    key, value = (_heads(own, project(states)) for project in others)
+    self_attn = layer.attention.self
+    to_query, *others = attends.projections(self_attn)
+    key, value = (_heads(self_attn, project(states)) for project in others)
     chosen = states[asked.row, asked.at]
     if asked.each and attends.some_queries:
-        query = _heads(own, to_query(chosen.view(len(states), asked.each, -1)))
-        context = attends.context(own, Heads(query, key, value), asked.mask).flatten(0, 1)
+        query = _heads(self_attn, to_query(chosen.view(len(states), asked.each, -1)))
+        context = attends.context(self_attn, Heads(query, key, value), asked.mask).flatten(0, 1)
     else:
-        query = _heads(own, to_query(states))
-        everywhere = attends.context(own, Heads(query, key, value), asked.mask)
+        query = _heads(self_attn, to_query(states))
+        everywhere = attends.context(self_attn, Heads(query, key, value), asked.mask)
         context = everywhere[asked.row, asked.at]
     return _behind(layer, context, chosen)
 
@@ -263,9 +263,9 @@ def _behind(layer: Any, context: torch.Tensor, states: torch.Tensor) -> torch.Te
     return _normed(layer.output.LayerNorm, layer.output.dense(inner), states)
 
 
-def _normed(norm: Any, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+def _normed(norm: Any, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
     """The norm of a sum, in one kernel where the norm is torch's own and nothing hangs on it."""
     if type(norm) is torch.nn.LayerNorm and untouched(norm):
-        return normed_sum(norm, one, two)
-    plain: torch.Tensor = norm(one + two)
+        return normed_sum(norm, x, residual)
+    plain: torch.Tensor = norm(x + residual)
     return plain

@@ -41,23 +41,23 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
         )
         return halves
     exponent = torch.frexp(x.abs().amax(1)).exponent.clamp(min=TOP_EXPONENT - 125) - 1
-    one = torch.ones(len(x))
-    value = x * torch.ldexp(one, TOP_EXPONENT - exponent)[:, None]
+    ones = torch.ones(len(x))
+    value = x * torch.ldexp(ones, TOP_EXPONENT - exponent)[:, None]
     first = value.half()
     rest = (value - first).half()
     blocks = (first, rest, first) if weight else (rest, first, first)
     parts = torch.stack([b.view(len(x), chunks, -1) for b in blocks], 2)
-    return parts.flatten(1), torch.ldexp(one, exponent - TOP_EXPONENT)
+    return parts.flatten(1), torch.ldexp(ones, exponent - TOP_EXPONENT)
 
 
 def multiply(left: torch.Tensor, right: torch.Tensor, chunks: int) -> torch.Tensor:
     """The products of halves [rows, n] and [columns, n], summed chunk by chunk: [rows, columns]."""
     pairs = zip(left.chunk(chunks, 1), right.chunk(chunks, 1), strict=True)
     products = (_product(a, b.t()) for a, b in pairs)
-    out = next(products)
+    total = next(products)
     for product in products:
-        out += product
-    return out
+        total += product
+    return total
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -73,8 +73,8 @@ def join(
 
         joined: torch.Tensor = fp32_split_triton.join(raw, left, right, bias)
         return joined
-    out = raw * left[:, None] * right
-    return out if bias is None else out + bias
+    product = raw * left[:, None] * right
+    return product if bias is None else product + bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class Weight:
         """The layer's output."""
         rows = x.reshape(-1, x.shape[-1]).contiguous()
         halves, back = split(rows, self.chunks, weight=False)
-        out = join(multiply(halves, self.halves, self.chunks), back, self.back, self.bias)
-        return out[:, : self.count].unflatten(0, x.shape[:-1])
+        product = join(multiply(halves, self.halves, self.chunks), back, self.back, self.bias)
+        return product[:, : self.count].unflatten(0, x.shape[:-1])
 
 
 def chunks_of(columns: int) -> int:
@@ -121,7 +121,7 @@ class SplitProducts:
     weights: dict[int, Weight] = field(default_factory=dict)
 
     @property
-    def said(self) -> str:
+    def record(self) -> str:
         """What a result records of it."""
         text = f"of layers, for {MIN_ROWS} rows or more: each from three of half precision"
         return text if self.layers else ""
@@ -147,8 +147,8 @@ class SplitProducts:
     def forward(self, layer: Any, x: torch.Tensor) -> torch.Tensor:
         """What a layer makes of x, in parts where that is worth it."""
         if x.dtype != torch.float32 or x.numel() < MIN_ROWS * x.shape[-1]:
-            out: torch.Tensor = type(layer).forward(layer, x)
-            return out
+            output: torch.Tensor = type(layer).forward(layer, x)
+            return output
         if id(layer) not in self.weights:
             self.weights[id(layer)] = Weight.of(layer)
         return self.weights[id(layer)](x)

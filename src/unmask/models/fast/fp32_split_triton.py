@@ -12,7 +12,7 @@ TILE = (8, 512)
 
 @triton.jit
 def _split(
-    x, out, back, columns, stride, width, top, weight: tl.constexpr, block: tl.constexpr
+    x, halves, back, columns, stride, width, top, weight: tl.constexpr, block: tl.constexpr
 ) -> None:
     row = tl.program_id(0).to(tl.int64)
     most = tl.zeros([block], tl.float32)
@@ -28,7 +28,7 @@ def _split(
         value = tl.load(x + row * stride + at, mask=at < columns, other=0) * up
         first = value.to(tl.float16)
         rest = (value - first.to(tl.float32)).to(tl.float16)
-        place = out + row * 3 * columns + (at // width) * 3 * width + at % width
+        place = halves + row * 3 * columns + (at // width) * 3 * width + at % width
         tl.store(place, first if weight else rest, mask=at < columns)
         tl.store(place + width, rest if weight else first, mask=at < columns)
         tl.store(place + 2 * width, first, mask=at < columns)
@@ -54,13 +54,15 @@ def _join(
 def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
     """As `parts.split`."""
     rows, columns = x.shape
-    out = torch.empty(rows, 3 * columns, dtype=torch.float16, device=x.device)
+    halves = torch.empty(rows, 3 * columns, dtype=torch.float16, device=x.device)
     back = torch.empty(rows, dtype=torch.float32, device=x.device)
     block = min(triton.next_power_of_2(columns), BLOCK)
     width = columns // chunks
     with torch.cuda.device(x.device):  # type: ignore[no-untyped-call]
-        _split[(rows,)](x, out, back, columns, x.stride(0), width, top, weight, block, num_warps=4)
-    return out, back
+        _split[(rows,)](
+            x, halves, back, columns, x.stride(0), width, top, weight, block, num_warps=4
+        )
+    return halves, back
 
 
 def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:

@@ -16,16 +16,16 @@ ACTIVATIONS: dict[str, Callable[..., torch.Tensor]] = {
 }
 
 
-def fits(one: torch.Tensor, two: torch.Tensor) -> bool:
+def fits(gate: torch.Tensor, value: torch.Tensor) -> bool:
     """Whether two [..., n] lie in rows of one stride, on a GPU."""
     return (
         TRITON
-        and one.is_cuda
-        and one.dtype in DTYPES
-        and two.dtype == one.dtype
-        and one.shape == two.shape
-        and one.numel() > 0
-        and all(map(_in_rows, (one, two)))
+        and gate.is_cuda
+        and gate.dtype in DTYPES
+        and value.dtype == gate.dtype
+        and gate.shape == value.shape
+        and gate.numel() > 0
+        and all(map(_in_rows, (gate, value)))
     )
 
 
@@ -37,12 +37,12 @@ def _in_rows(x: torch.Tensor) -> bool:
     return all(outer == inner * count for outer, inner, count in pairs)
 
 
-def gated(act: str, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+def gated(act: str, gate: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """The product of act(one) and two, [..., n]; `act` as in ACTIVATIONS."""
-    if not fits(one, two):
-        return ACTIVATIONS[act](one) * two
-    found: torch.Tensor = _on_gpu()(act, one, two)
-    return found
+    if not fits(gate, value):
+        return ACTIVATIONS[act](gate) * value
+    product: torch.Tensor = _on_gpu()(act, gate, value)
+    return product
 
 
 @cache

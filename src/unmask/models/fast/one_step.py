@@ -90,8 +90,8 @@ def _tanh_gelu(module: Any, x: torch.Tensor, exact: bool) -> torch.Tensor:
 def _family(module: Any) -> str:
     """The family of transformers whose steps are known here, or none."""
     name = type(module).__module__
-    known = (*LIKE_LLAMA, "modernbert")
-    return next((f for f in known if name == f"transformers.models.{f}.modeling_{f}"), "")
+    families = (*LIKE_LLAMA, "modernbert")
+    return next((f for f in families if name == f"transformers.models.{f}.modeling_{f}"), "")
 
 
 def _on_gpu(module: Any) -> Forward | None:
@@ -118,11 +118,11 @@ def _rms_norm(module: Any, x: torch.Tensor) -> torch.Tensor:
 
 def _gated_halves(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
     """ModernBERT's: one product gives what is gated and the gate."""
-    found: torch.Tensor = module.Wo(gated(act, *module.Wi(x).chunk(2, -1)))
-    return found
+    output: torch.Tensor = module.Wo(gated(act, *module.Wi(x).chunk(2, -1)))
+    return output
 
 
 def _gated_two(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
     """Llama's: two products give them."""
-    found: torch.Tensor = module.down_proj(gated(act, module.gate_proj(x), module.up_proj(x)))
-    return found
+    output: torch.Tensor = module.down_proj(gated(act, module.gate_proj(x), module.up_proj(x)))
+    return output

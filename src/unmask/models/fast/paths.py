@@ -44,9 +44,9 @@ READ_TREES = frozenset({"gpt2", "llama", "opt", "mistral", "qwen2", "qwen3", "gp
 
 def reads_trees(net: Any) -> bool:
     """Whether a causal network, as transformers made it, can be shown rows as trees."""
-    made = type(net).__module__.startswith("transformers.models.") and untouched(net)
+    original = type(net).__module__.startswith("transformers.models.") and untouched(net)
     usual = net.config._attn_implementation == "sdpa" and not _looks_less_far(net.config)
-    return made and usual and net.config.model_type in READ_TREES
+    return original and usual and net.config.model_type in READ_TREES
 
 
 def _looks_less_far(config: Any) -> bool:

@@ -44,10 +44,10 @@ class Distances(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ByDistance:
-    """The attention of an encoder's layers; `known` are the distances of each, once made."""
+    """The attention of an encoder's layers; `distances` are those of each, once made."""
 
     encoder: Any
-    known: dict[int, Distances] = field(default_factory=dict)
+    distances: dict[int, Distances] = field(default_factory=dict)
     some_queries: bool = False  # a query has distances of its own: all are asked together
 
     def named(self, family: str) -> str:
@@ -57,44 +57,48 @@ class ByDistance:
     def fits(self, encoder: Any, config: Any) -> bool:
         """Whether an encoder attends so: by distances both ways, and without a convolution."""
         each = [getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer]
-        both = all({*getattr(own, "pos_att_type", ())} == _BOTH for own in each)
-        relative = all(getattr(own, "relative_attention", False) for own in each)
+        both = all({*getattr(self_attn, "pos_att_type", ())} == _BOTH for self_attn in each)
+        relative = all(getattr(self_attn, "relative_attention", False) for self_attn in each)
         return both and relative and encoder.conv is None
 
-    def dropouts(self, own: Any) -> tuple[Any, ...]:
+    def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
         """What a self-attention drops numbers by, in training."""
-        return getattr(own, "dropout", None), getattr(own, "pos_dropout", None)
+        return getattr(self_attn, "dropout", None), getattr(self_attn, "pos_dropout", None)
 
-    def projections(self, own: Any) -> tuple[Any, Any, Any]:
+    def projections(self, self_attn: Any) -> tuple[Any, Any, Any]:
         """What makes queries, keys and values of states."""
-        return own.query_proj, own.key_proj, own.value_proj
+        return self_attn.query_proj, self_attn.key_proj, self_attn.value_proj
 
-    def context(self, own: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
+    def context(self, self_attn: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
         """What the places of the query attend to: [rows, places, d]."""
         query, key, _ = heads
         width, size = query.shape[2:]
-        keys, queries = self._distances(own, query).within(width)
+        keys, queries = self._distances(self_attn, query).within(width)
         by_key = skewed(_products(query, keys), width)
         by_query = skewed(_products(key, queries), width).transpose(2, 3)
         scale = 1 / float(np.sqrt(np.float32(size * (1 + len(_BOTH)))))  # as transformers rounds it
         attended = attended_from(heads, (by_key, by_query), mask, scale)
         return attended.transpose(1, 2).flatten(2)
 
-    def _distances(self, own: Any, query: torch.Tensor) -> Distances:
+    def _distances(self, self_attn: Any, query: torch.Tensor) -> Distances:
         modules = (
-            (own.key_proj, own.query_proj)
-            if own.share_att_key
-            else (own.pos_key_proj, own.pos_query_proj)
+            (self_attn.key_proj, self_attn.query_proj)
+            if self_attn.share_att_key
+            else (self_attn.pos_key_proj, self_attn.pos_query_proj)
         )
         made_of = _made_of(modules, self.encoder)
-        known = self.known.get(id(own))
-        if known is not None and known.far >= query.shape[2] and made_of == known.made_of:
-            return known
-        self.known[id(own)] = found = self._made(own, modules, query, made_of)
-        return found
+        entry = self.distances.get(id(self_attn))
+        if entry is not None and entry.far >= query.shape[2] and made_of == entry.made_of:
+            return entry
+        self.distances[id(self_attn)] = distances = self._made(self_attn, modules, query, made_of)
+        return distances
 
     def _made(
-        self, own: Any, modules: tuple[Any, Any], query: torch.Tensor, made_of: tuple[int, ...]
+        self,
+        self_attn: Any,
+        modules: tuple[Any, Any],
+        query: torch.Tensor,
+        made_of: tuple[int, ...],
     ) -> Distances:
         """The distances of a layer, for rows up to a power of two.
 
@@ -104,23 +108,23 @@ class ByDistance:
         far = max(LEAST, 1 << (width - 1).bit_length())
         between = self.encoder.get_rel_pos(query.new_empty(1, far + 1, 1))[0]  # [from, to]
         away = torch.cat([between[:far, 0].flip(0), between[0, 1:]])
-        span, all_of_them = own.pos_ebd_size, self.encoder.get_rel_embedding()
-        found = []
+        span, all_of_them = self_attn.pos_ebd_size, self.encoder.get_rel_embedding()
+        tables = []
         for module, which in zip(modules, (away + span, span - away), strict=True):
             states = module(all_of_them[which.clamp(0, 2 * span - 1)])
             filled = functional.pad(states, (0, 0, 0, ALIGNED))
-            found.append(filled.view(-1, heads, size).transpose(0, 1).contiguous())
-        return Distances(far, made_of, *found)
+            tables.append(filled.view(-1, heads, size).transpose(0, 1).contiguous())
+        return Distances(far, made_of, *tables)
 
 
 def _made_of(modules: tuple[Any, Any], encoder: Any) -> tuple[int, ...]:
     """What tells whether distances would be the same as before; with hooks they never are."""
     norm = getattr(encoder, "LayerNorm", None)
-    every = [*modules, encoder.rel_embeddings, *([] if norm is None else [norm])]
-    weights = [p for m in every for p in m._parameters.values() if p is not None]
-    hooked = any(m._forward_hooks or m._forward_pre_hooks for m in every)
+    parts = [*modules, encoder.rel_embeddings, *([] if norm is None else [norm])]
+    weights = [p for m in parts for p in m._parameters.values() if p is not None]
+    hooked = any(m._forward_hooks or m._forward_pre_hooks for m in parts)
     versions = (0 if p.is_inference() else p._version for p in weights)
-    return (*map(id, every), *map(id, weights), *versions, *([next(_NUMBERS)] if hooked else []))
+    return (*map(id, parts), *map(id, weights), *versions, *([next(_NUMBERS)] if hooked else []))
 
 
 def _products(states: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:

@@ -49,8 +49,8 @@ def turned(
     if given not in ((), (1,)) or not fits(q, k, cos, sin):
         plain: tuple[torch.Tensor, torch.Tensor] = usual(q, k, cos, sin, *more, **options)
         return plain
-    found: tuple[torch.Tensor, torch.Tensor] = _on_gpu()(q, k, cos, sin)
-    return found
+    result: tuple[torch.Tensor, torch.Tensor] = _on_gpu()(q, k, cos, sin)
+    return result
 
 
 @cache

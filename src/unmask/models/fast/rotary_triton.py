@@ -10,7 +10,7 @@ import triton.language as tl
 @triton.jit
 def _heads(
     given,
-    out,
+    output,
     start,
     to,
     head,
@@ -29,7 +29,7 @@ def _heads(
     x = tl.load(from_, mask=inside, other=0.0)
     y = tl.load(from_ + half, mask=inside, other=0.0)
     a, b = x.to(tl.float32), y.to(tl.float32)
-    there = out + to + h * (2 * half) + at[None, :]
+    there = output + to + h * (2 * half) + at[None, :]
     tl.store(there, (a * cos_x - b * sin_x).to(x.dtype), mask=inside)
     tl.store(there + half, (b * cos_y + a * sin_y).to(x.dtype), mask=inside)
 
@@ -52,7 +52,7 @@ def _turned(
     c_row,
     c_place,
     heads: tl.constexpr,
-    kept: tl.constexpr,
+    kv_heads: tl.constexpr,
     half: tl.constexpr,
     block_q: tl.constexpr,
     block_k: tl.constexpr,
@@ -68,23 +68,23 @@ def _turned(
     sin_y = tl.load(sin + angle + half, mask=at < half, other=0.0).to(tl.float32)[None, :]
     start, to = row * q_row + place * q_place, nth * heads * 2 * half
     _heads(query, out_q, start, to, q_head, cos_x, cos_y, sin_x, sin_y, at, heads, half, block_q)
-    start, to = row * k_row + place * k_place, nth * kept * 2 * half
-    _heads(key, out_k, start, to, k_head, cos_x, cos_y, sin_x, sin_y, at, kept, half, block_k)
+    start, to = row * k_row + place * k_place, nth * kv_heads * 2 * half
+    _heads(key, out_k, start, to, k_head, cos_x, cos_y, sin_x, sin_y, at, kv_heads, half, block_k)
 
 
 def turned(q: Any, k: Any, cos: Any, sin: Any) -> Any:
     """As `rotary.turned`; the heads of a place lie side by side in what comes out."""
     rows, heads, width, size = q.shape
-    kept = k.shape[1]
-    made = {"dtype": q.dtype, "device": q.device}
-    out_q, out_k = (torch.empty(rows, width, n, size, **made) for n in (heads, kept))
+    kv_heads = k.shape[1]
+    options = {"dtype": q.dtype, "device": q.device}
+    out_q, out_k = (torch.empty(rows, width, n, size, **options) for n in (heads, kv_heads))
     with torch.cuda.device(q.device):  # type: ignore[no-untyped-call]
         _turned[(rows * width,)](
             *(q, k, cos, sin, out_q, out_k, width),
             *(*q.stride()[:3], *k.stride()[:3]),
             *(cos.stride(0) if len(cos) > 1 else 0, cos.stride(1)),
-            *(heads, kept, size // 2),
-            *(triton.next_power_of_2(n) for n in (heads, kept, size // 2)),
+            *(heads, kv_heads, size // 2),
+            *(triton.next_power_of_2(n) for n in (heads, kv_heads, size // 2)),
             num_warps=4,
         )
     return out_q.transpose(1, 2), out_k.transpose(1, 2)

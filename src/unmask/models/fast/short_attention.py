@@ -28,8 +28,8 @@ def fits(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> b
     rows, heads, width, size = query.shape
     if not query.is_cuda or query.dtype not in HALVES or not 0 < width <= LONGEST:
         return False
-    key_rows, kept, key_width, _ = key.shape
-    if size not in SIZES or key_width != width or key_rows != rows or heads % kept:
+    key_rows, kv_heads, key_width, _ = key.shape
+    if size not in SIZES or key_width != width or key_rows != rows or heads % kv_heads:
         return False
     if mask is None:
         return True
@@ -54,8 +54,8 @@ def attended(
         )
         return usual
     by = query.shape[-1] ** -0.5 if scale is None else scale
-    found: torch.Tensor = _on_gpu()(query, key, value, attn_mask, is_causal, by)
-    return found
+    context: torch.Tensor = _on_gpu()(query, key, value, attn_mask, is_causal, by)
+    return context
 
 
 class Heads(NamedTuple):
@@ -77,8 +77,8 @@ def attended_from(
     `mask` is true where a place is seen, [rows, 1, 1 or from, to].
     """
     if TRITON and fits(heads.query, heads.key, mask):
-        found: torch.Tensor = _on_gpu()(*heads, mask, False, scale, shifts)
-        return found
+        context: torch.Tensor = _on_gpu()(*heads, mask, False, scale, shifts)
+        return context
     scores = torch.add(scale * shifts[0], shifts[1], alpha=scale)
     if mask is not None:
         scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)

@@ -18,9 +18,9 @@ def _attended(
     key,
     value,
     mask,
-    one,
-    two,
-    out,
+    first,
+    second,
+    output,
     rows,
     width,
     together,
@@ -79,16 +79,16 @@ def _attended(
     if shifted:
         one_at = (row * one_row + head * one_head + place * one_from)[:, None]
         two_at = (row * two_row + head * two_head + place * two_from)[:, None]
-        score += tl.load(one + one_at + (place * one_to)[None, :], mask=sees, other=0.0)
-        score += tl.load(two + two_at + (place * two_to)[None, :], mask=sees, other=0.0)
+        score += tl.load(first + one_at + (place * one_to)[None, :], mask=sees, other=0.0)
+        score += tl.load(second + two_at + (place * two_to)[None, :], mask=sees, other=0.0)
     score = tl.where(sees, score * scale, float("-inf"))
     most = tl.max(score, 1)
     most = tl.where(most == float("-inf"), 0.0, most)  # what sees nothing is no number else
     weight = tl.exp(score - most[:, None])
     total = tl.sum(weight, 1)
     v = tl.load(value + v_at, mask=inside, other=0.0)
-    found = tl.dot(weight.to(v.dtype), v) / tl.where(total > 0, total, 1.0)[:, None]
-    tl.store(out + o_at, found.to(v.dtype), mask=inside)
+    context = tl.dot(weight.to(v.dtype), v) / tl.where(total > 0, total, 1.0)[:, None]
+    tl.store(output + o_at, context.to(v.dtype), mask=inside)
 
 
 def attended(
@@ -97,23 +97,23 @@ def attended(
     """As in `short_attention`; the heads of a place lie side by side in what comes out."""
     rows, heads, width, size = query.shape
     query, key, value = (x if x.stride(3) == 1 else x.contiguous() for x in (query, key, value))
-    out = torch.empty(rows, width, heads, size, dtype=query.dtype, device=query.device)
-    out = out.transpose(1, 2)
+    output = torch.empty(rows, width, heads, size, dtype=query.dtype, device=query.device)
+    output = output.transpose(1, 2)
     together, given, steps = TILE // width, query, (0, 0, 0)
     if mask is not None:
         given = mask.view(torch.uint8).expand(rows, 1, width, width)
         steps = (given.stride(0), given.stride(2), given.stride(3))
-    one, two = shifts or (query, query)
+    first, second = shifts or (query, query)
     strides = [x.stride()[:3] for x in (query, key, value)]
     with torch.cuda.device(query.device):  # type: ignore[no-untyped-call]
         _attended[(triton.cdiv(rows, together), heads)](
-            *(query, key, value, given, one, two, out),
+            *(query, key, value, given, first, second, output),
             *(rows, width, together, scale, heads // key.shape[1]),
             *(step for three in strides for step in three),
             *steps,
-            *(*one.stride(), *two.stride()),
-            *out.stride()[:3],
+            *(*first.stride(), *second.stride()),
+            *output.stride()[:3],
             *(shifts is not None, causal, mask is not None, size, TILE),
             num_warps=4,
         )
-    return out
+    return output

@@ -13,30 +13,30 @@ from unmask.models.fast.short_attention import HALVES, TRITON
 WIDEST = 8_192  # numbers of a place that one program holds
 
 
-def fits(norm: Any, one: torch.Tensor, two: torch.Tensor) -> bool:
+def fits(norm: Any, x: torch.Tensor, residual: torch.Tensor) -> bool:
     """Whether a sum of two [..., d] and its norm can be done here."""
     return (
         TRITON
-        and one.is_cuda
-        and one.dtype in HALVES
+        and x.is_cuda
+        and x.dtype in HALVES
         and norm.weight is not None
         and norm.bias is not None
-        and two.dtype == norm.weight.dtype == one.dtype
-        and norm.normalized_shape == (one.shape[-1],)
-        and one.shape == two.shape
-        and one.shape[-1] <= WIDEST
-        and one.is_contiguous()
-        and two.is_contiguous()
+        and residual.dtype == norm.weight.dtype == x.dtype
+        and norm.normalized_shape == (x.shape[-1],)
+        and x.shape == residual.shape
+        and x.shape[-1] <= WIDEST
+        and x.is_contiguous()
+        and residual.is_contiguous()
     )
 
 
-def normed_sum(norm: torch.nn.LayerNorm, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+def normed_sum(norm: torch.nn.LayerNorm, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
     """norm(one + two), for a LayerNorm as torch made it."""
-    if not fits(norm, one, two):
-        plain: torch.Tensor = norm(one + two)
+    if not fits(norm, x, residual):
+        plain: torch.Tensor = norm(x + residual)
         return plain
-    found: torch.Tensor = _on_gpu()(norm, one, two)
-    return found
+    output: torch.Tensor = _on_gpu()(norm, x, residual)
+    return output
 
 
 @cache

@@ -8,31 +8,31 @@ import triton.language as tl
 
 
 @triton.jit
-def _normed_sum(one, two, weight, bias, out, width, eps, block: tl.constexpr) -> None:
+def _normed_sum(x, residual, weight, bias, output, width, eps, block: tl.constexpr) -> None:
     start = tl.program_id(0).to(tl.int64) * width
     at = tl.arange(0, block)
     inside = at < width
-    a = tl.load(one + start + at, mask=inside, other=0.0)
-    b = tl.load(two + start + at, mask=inside, other=0.0)
+    a = tl.load(x + start + at, mask=inside, other=0.0)
+    b = tl.load(residual + start + at, mask=inside, other=0.0)
     whole = (a.to(tl.float32) + b.to(tl.float32)).to(a.dtype).to(tl.float32)  # rounded as torch has
     mean = tl.sum(whole, 0) / width
     apart = tl.where(inside, whole - mean, 0.0)
     variance = tl.sum(apart * apart, 0) / width
     scale = tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)
     shift = tl.load(bias + at, mask=inside, other=0.0).to(tl.float32)
-    found = apart * tl.rsqrt(variance + eps) * scale + shift
-    tl.store(out + start + at, found.to(a.dtype), mask=inside)
+    result = apart * tl.rsqrt(variance + eps) * scale + shift
+    tl.store(output + start + at, result.to(a.dtype), mask=inside)
 
 
-def normed_sum(norm: Any, one: Any, two: Any) -> Any:
+def normed_sum(norm: Any, x: Any, residual: Any) -> Any:
     """As `sum_norm.normed_sum`."""
-    out, width = torch.empty_like(one), one.shape[-1]
-    if not one.numel():
-        return out
-    with torch.cuda.device(one.device):  # type: ignore[no-untyped-call]
-        _normed_sum[(one.numel() // width,)](
-            *(one, two, norm.weight, norm.bias, out, width, norm.eps),
+    output, width = torch.empty_like(x), x.shape[-1]
+    if not x.numel():
+        return output
+    with torch.cuda.device(x.device):  # type: ignore[no-untyped-call]
+        _normed_sum[(x.numel() // width,)](
+            *(x, residual, norm.weight, norm.bias, output, width, norm.eps),
             block=triton.next_power_of_2(width),
             num_warps=4,
         )
-    return out
+    return output

@@ -37,31 +37,31 @@ class RemoteEngine:
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions, in their order."""
         if self.stream == "next":
-            answers: Readings = self.workers.one("ask", self.dtype, self.stream, asks, attention)
+            answers: Readings = self.workers.first("ask", self.dtype, self.stream, asks, attention)
             return answers
         asked = find_unique_rows(row_queries_of(asks), attention, self.show)
-        out = np.full((3, len(asked.gold)), np.nan)
+        values = np.full((3, len(asked.gold)), np.nan)
         self.progress(0, asked.count)
-        left = [job for job in self._groups(asked) if not self._recalled(asked, *job, out)]
+        left = [job for job in self._groups(asked) if not self._recalled(asked, *job, values)]
         jobs = [(self.dtype, self.stream, asked.part(g), weighted) for g, weighted in left]
         for number, found_ in self.workers.scattered("answer", jobs):
             group, weighted = left[number]
-            out[:, asked.of(group)] = found_
+            values[:, asked.of(group)] = found_
             if self.answers is not None:
                 self.answers.note(asked, group, weighted, found_)
             self.progress(len(group), asked.count)
-        return readings(out, asked.count)
+        return readings(values, asked.count)
 
     def _groups(self, asked: UniqueRows) -> Iterator[tuple[Any, bool]]:
         for weighted in (True, False):
             for group in asked.batches(self.budget, self.vocabulary, weighted):
                 yield group, weighted
 
-    def _recalled(self, asked: UniqueRows, group: Any, weighted: bool, out: Floats) -> bool:
-        known = None if self.answers is None else self.answers.recall(asked, group, weighted)
-        if known is None:
+    def _recalled(self, asked: UniqueRows, group: Any, weighted: bool, values: Floats) -> bool:
+        numbers = None if self.answers is None else self.answers.recall(asked, group, weighted)
+        if numbers is None:
             return False
-        out[:, asked.of(group)] = known
+        values[:, asked.of(group)] = numbers
         self.progress(len(group), asked.count)
         return True
 
@@ -97,12 +97,12 @@ class Remote:
     @property
     def abilities(self) -> Abilities:
         """Those of the network that the workers hold."""
-        known = (self.kind, self.config, self.limit, self.precision)
-        return network_abilities(*known, remarks=self.remarks)
+        arguments = (self.kind, self.config, self.limit, self.precision)
+        return network_abilities(*arguments, remarks=self.remarks)
 
     def budget(self, tokens: int | str) -> Budget:
         """What one forward pass may hold on a worker."""
-        budget: Budget = self.workers.one("budget", self.precision, tokens)
+        budget: Budget = self.workers.first("budget", self.precision, tokens)
         return budget
 
     def engine(
@@ -114,8 +114,8 @@ class Remote:
         progress: Progress = lambda rows, total: None,
     ) -> RemoteEngine:
         """The likelihood engine."""
-        known = (self.kind, stream, self.codec, self.prefixes)
-        show = MaskingRule() if stream == "next" else masking_rule(*known)
+        arguments = (self.kind, stream, self.codec, self.prefixes)
+        show = MaskingRule() if stream == "next" else masking_rule(*arguments)
         answers = answers_of(store, self.provenance, stream)
         size = int(self.config.get_text_config().vocab_size)
         fields = (self.workers, self.precision, stream, show, size)
@@ -131,13 +131,13 @@ class Remote:
     ) -> SentenceVectors:
         """The embedding engine; its batches run on workers."""
         name = salt(self.provenance, "vectors")
-        known = VectorAnswers(store, name) if store is not None else None
+        answers = VectorAnswers(store, name) if store is not None else None
         chosen = -1 if layer is None else layer
 
         def compute(parts: Sequence[Batch]) -> Iterator[Floats]:
             return self.workers.map("pooled", [(self.precision, *part) for part in parts])
 
-        settings = (self.limit, chosen, budget or Budget(), known, progress)
+        settings = (self.limit, chosen, budget or Budget(), answers, progress)
         return SentenceVectors(compute, self.codec, *settings)
 
 
@@ -151,8 +151,10 @@ def load_remote(
     among: int = 1,
 ) -> Remote:
     """A transformer on the workers of a Ray cluster, which is shared `among` several models."""
-    known = without_weights(name)
-    codec = TokenizerCodec(known.tokenizer(), known.kind, name)
-    place = known.source if Path(known.source).exists() else name
+    checkpoint = without_weights(name)
+    codec = TokenizerCodec(checkpoint.tokenizer(), checkpoint.kind, name)
+    place = checkpoint.source if Path(checkpoint.source).exists() else name
     group = Workers(name, place, dtype, device, started(address), workers, among)
-    return Remote(name, known.kind, codec, known.config, group, dtype, **group.facts(dtype))
+    return Remote(
+        name, checkpoint.kind, codec, checkpoint.config, group, dtype, **group.facts(dtype)
+    )

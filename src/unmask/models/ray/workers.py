@@ -129,7 +129,7 @@ class Workers:
             return facts
         raise ModelError(f"the workers of {self.name!r} died: {died}.")
 
-    def one(self, method: str, *arguments: Any) -> Any:
+    def first(self, method: str, *arguments: Any) -> Any:
         """The answer of one worker."""
         return next(iter(self.map(method, [arguments])))
 

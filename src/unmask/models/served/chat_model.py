@@ -79,18 +79,18 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
             _check_top(there, top)
             _check_place(there, _content(_choices(there, reply)[0]), top)
     ask = partial(_ask, there, model, samples, thinks)
-    found = [ask((PROBE.format(*words), ("A", "B"))) for words in PROBES]
+    answers = [ask((PROBE.format(*words), ("A", "B"))) for words in PROBES]
     if not samples:
         again = ask((PROBE.format(*PROBES[0]), ("A", "B")))
-        both = zip(again, found[0], strict=True)
+        both = zip(again, answers[0], strict=True)
         apart = max(abs(math.exp(a.logp) - math.exp(b.logp)) for a, b in both)
         if apart > TOLERANCE:
             raise ModelError(
                 f"{there.base} gives other probabilities when the same is asked again (by "
                 f"{apart:.2f}), so that no score would mean anything; look at its settings."
             )
-    (red, table), (other, also) = ([label.logp for label in answer] for answer in found)
-    right = red > table and also > other
+    (red, table), (table_first, also) = ([label.logp for label in answer] for answer in answers)
+    right = red > table and also > table_first
     if not right:
         notes.append(
             f"{model} does not answer an obvious choice (is red or a table a colour?) by its "
@@ -154,8 +154,8 @@ def label_of(reply: str, labels: Sequence[str]) -> str | None:
     text = _THOUGHT.sub("", reply)
     if _OPEN.search(text):  # it never ended to think
         return None
-    found = _LABEL.match(text)
-    return found[1] if found and found[1] in labels else None
+    match = _LABEL.match(text)
+    return match[1] if match and match[1] in labels else None
 
 
 def _top(reply: Mapping[str, Any]) -> list[tuple[str, float]] | None:
@@ -190,10 +190,10 @@ def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) 
     Servers exist that give those of the token before.
     """
     likeliest = max(top, key=lambda t: t[1])[0].strip()
-    said = content.strip()
-    if said and not (likeliest and said.startswith(likeliest)):
+    reply = content.strip()
+    if reply and not (likeliest and reply.startswith(likeliest)):
         raise ModelError(
-            f"{there.base} replies {said[:20]!r} where its likeliest token is {likeliest!r}: its "
+            f"{there.base} replies {reply[:20]!r} where its likeliest token is {likeliest!r}: its "
             "log-probabilities are those of another place. Update the server, or sample replies: "
             f"put {CHAT_MARK}={REPLIES} behind the model's name."
         )
@@ -204,11 +204,11 @@ def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]
     _check_top(there, top)
     total = sum(math.exp(v) for _, v in top)
     bound = min(min(v for _, v in top), math.log(max(1 - total, 1e-12)))
-    out = []
+    answer = []
     for label in labels:
         spelt = [math.exp(v) for token, v in top if token.strip() == label]
-        out.append(Label(math.log(sum(spelt))) if sum(spelt) > 0 else Label(bound, True))
-    return out
+        answer.append(Label(math.log(sum(spelt))) if sum(spelt) > 0 else Label(bound, True))
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +286,11 @@ class ChatEngine:
             number: (messages[number], tuple(labels[g] for g in sorted(golds)))
             for number, golds in wanted.items()
         }
-        found = self._found(jobs)
+        answers = self._found(jobs)
         values: list[Label] = []
         for ask in rows:
             names = jobs[ask.row[0]][1]
-            answer = found[ask.row[0]]
+            answer = answers[ask.row[0]]
             values += [answer[names.index(labels[g])] for g in ask.gold]
         logp, at_most = np.array(values, float).reshape(-1, 2).T
         return Readings(logp, np.zeros(len(values), bool), at_most, len(jobs))
@@ -298,13 +298,13 @@ class ChatEngine:
     def _found(self, jobs: Mapping[int, tuple[str, tuple[str, ...]]]) -> dict[int, list[Label]]:
         """The answers to all jobs: those that are kept, and those of the server."""
         keys = {number: self._key(*job) for number, job in jobs.items()}
-        kept = self.store.get([*keys.values()]) if self.store is not None else {}
-        found: dict[int, list[Label]] = {}
+        values = self.store.get([*keys.values()]) if self.store is not None else {}
+        results: dict[int, list[Label]] = {}
         for number, key in keys.items():
-            body = unsealed(kept[key]) if key in kept else None
+            body = unsealed(values[key]) if key in values else None
             if body is not None:
-                found[number] = [Label(*answer) for answer in json.loads(body)]
-        new = [n for n in jobs if n not in found]
+                results[number] = [Label(*answer) for answer in json.loads(body)]
+        new = [n for n in jobs if n not in results]
         self._announce([jobs[n][0] for n in new])
         total = len(jobs)
 
@@ -319,7 +319,7 @@ class ChatEngine:
         given = self.probed
         ask = partial(_ask, given.server, given.model, given.samples, given.thinks)
         answers = given.server.side_by_side(ask, [jobs[n] for n in new], done)
-        return found | dict(zip(new, answers, strict=True))
+        return results | dict(zip(new, answers, strict=True))
 
     def _key(self, message: str, labels: Sequence[str]) -> bytes:
         given = self.probed

@@ -103,17 +103,17 @@ class Server:
             job = (ask, prompts, todo, replies, over)
             # Not a pool: its threads would be waited for when the command is interrupted.
             threading.Thread(target=self._worker, args=job, daemon=True).start()
-        out: list[Any] = [None] * len(prompts)
+        results: list[Any] = [None] * len(prompts)
         try:
             for count in range(1, len(prompts) + 1):
                 k, reply = replies.get()
                 if isinstance(reply, BaseException) and not isinstance(reply, Refused):
                     raise reply
-                out[k] = reply
+                results[k] = reply
                 done(count, (k, reply))
         finally:
             over.set()
-        return out
+        return results
 
     def chat(self, model: str, message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The reply to one message, as the server gives it."""

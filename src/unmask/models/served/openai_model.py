@@ -72,16 +72,16 @@ def _check_places(codec: "ServedCodec") -> None:
     """
     echoes = [codec.echo(text) for pair in PROBES for text in pair]
     before, at, best = [0.0], [], [0.0]
-    for one, two in zip(echoes[::2], echoes[1::2], strict=True):
-        same = [a == b for a, b in zip(one.tokens, two.tokens, strict=False)]
+    for first, second in zip(echoes[::2], echoes[1::2], strict=True):
+        same = [a == b for a, b in zip(first.tokens, second.tokens, strict=False)]
         place = same.index(False) if False in same else 0
         if not place:
             continue
-        moved = np.abs(one.logp[: place + 1] - two.logp[: place + 1])
+        moved = np.abs(first.logp[: place + 1] - second.logp[: place + 1])
         before += moved[:-1][np.isfinite(moved[:-1])].tolist()
         at.append(float(moved[-1]))
-        if np.isfinite(one.best[place]) and np.isfinite(two.best[place]):
-            best.append(abs(one.best[place] - two.best[place]))
+        if np.isfinite(first.best[place]) and np.isfinite(second.best[place]):
+            best.append(abs(first.best[place] - second.best[place]))
     wrong = ""
     if max(before) > PROBE_TOLERANCE:
         wrong = "a token's depends on the word behind it, so they stand one place too early"
@@ -162,7 +162,7 @@ class ServedCodec:
             progress,
         )
         self.fingerprint: str | None = None
-        self.known: dict[str, Echo] = {}
+        self.echoes: dict[str, Echo] = {}
         self.refused: dict[str, str] = {}  # sentences that it did not answer, and why
         self.numbers: dict[str, int] = {}
         self.answers: dict[tuple[int, ...], Echo] = {}
@@ -175,7 +175,7 @@ class ServedCodec:
         self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]], start: bool = True
     ) -> list[Encoded]:
         """Tokens of many texts; those that the server has not seen yet are sent, side by side."""
-        new = list(dict.fromkeys(t.string for t in texts if t.string not in self.known))
+        new = list(dict.fromkeys(t.string for t in texts if t.string not in self.echoes))
         total = len(new)
         sent = self.server.echoes(
             self.model, [self.start + s for s in new], lambda n: self.progress(self.name, n, total)
@@ -183,18 +183,18 @@ class ServedCodec:
         for string, choice in zip(new, sent, strict=True):
             if isinstance(choice, Refused):
                 self.refused[string] = str(choice)
-                self.known[string] = EMPTY_ECHO
+                self.echoes[string] = EMPTY_ECHO
                 continue
-            self.known[string] = echo = _read(choice, self.start, string)
+            self.echoes[string] = echo = _read(choice, self.start, string)
             if not np.isfinite(echo.logp[1:]).all():
                 self.refused[string] = "the server gives no probability for one of its tokens"
             self.fingerprint = self.fingerprint or choice.get("fingerprint")
-        if new and len(self.refused) == len(self.known):
+        if new and len(self.refused) == len(self.echoes):
             raise ModelError(f"{self.server.base}: {self.refused[new[0]]}.")
         return [self._encoded(t, f) for t, f in zip(texts, focuses, strict=True)]
 
     def _encoded(self, text: Text, focus: tuple[str, str, str]) -> Encoded:
-        echo = self.known[text.string]
+        echo = self.echoes[text.string]
         # A part of a character has no spelling: it is told apart by its sentence and its place.
         names = [t if _spelt(t) else f"{t}\0{text.string}\0{k}" for k, t in enumerate(echo.tokens)]
         ids = tuple([self.numbers.setdefault(t, len(self.numbers)) for t in names])
@@ -208,7 +208,7 @@ class ServedCodec:
     def echo(self, string: str) -> Echo:
         """A string as the server reads it."""
         self.encode(string)
-        return self.known[string]
+        return self.echoes[string]
 
     def spelt(self, ids: Iterable[int]) -> list[str]:
         """Each token as the server spells it."""
@@ -288,18 +288,18 @@ def _walked(tokens: Sequence[str], text: str) -> list[Span] | None:
 
     A first token that is not in the text is a start token that the server has added.
     """
-    at, out = 0, []
+    at, spans = 0, []
     for number, token in enumerate(tokens):
         if at == len(text):
             break
         if token and text.startswith(token, at):
-            out.append((at, at + len(token)))
+            spans.append((at, at + len(token)))
             at += len(token)
         elif number == 0 and (not token or _spelt(token)):
-            out.append((0, 0))
+            spans.append((0, 0))
         else:
             return None
-    return out if at == len(text) else None
+    return spans if at == len(text) else None
 
 
 def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> list[Span] | None:

@@ -105,9 +105,9 @@ def label_ids(
     backend: Any, labels: Sequence[str], unknown: int | None
 ) -> dict[str, tuple[int, ...]]:
     """The tokens that spell each label: bare, behind a space; spellings that all labels have."""
-    found: list[list[int]] = []
+    spellings: list[list[int]] = []
     for space in ("", "\u0120", "\u2581"):  # of byte-level vocabularies, and of SentencePiece
         ids = [backend.token_to_id(space + label) for label in labels]
-        if all(i is not None and i != unknown for i in ids) and ids not in found:
-            found.append([int(i) for i in ids])
-    return {label: tuple(ids[k] for ids in found) for k, label in enumerate(labels)}
+        if all(i is not None and i != unknown for i in ids) and ids not in spellings:
+            spellings.append([int(i) for i in ids])
+    return {label: tuple(ids[k] for ids in spellings) for k, label in enumerate(labels)}

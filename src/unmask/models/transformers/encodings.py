@@ -59,14 +59,14 @@ def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
     number = _number(word.split(), tokens)
     if number is None:  # glued to a mark: the release stops there
         return _cut_end(codec, mention)
-    mine = [i for i, w in enumerate(pieces) if w == number]
+    indices = [i for i, w in enumerate(pieces) if w == number]
     offsets: Iterable[int]
     if " " in word:
         offsets = range(number, number + len(word.split()))
-    elif "-" in word and mine:
-        offsets = range(mine[0], mine[0] + len(mine) + pieces.count(number + 2) + 1)
+    elif "-" in word and indices:
+        offsets = range(indices[0], indices[0] + len(indices) + pieces.count(number + 2) + 1)
     else:
-        offsets = mine if len(mine) > 1 else [number]
+        offsets = indices if len(indices) > 1 else [number]
     places = tuple(before + i for i in offsets if before + i < len(row.ids))
     return Encoded(row.ids, row.specials, {"word": places})
 
@@ -117,10 +117,10 @@ def _nine(mention: Mention) -> str:
 
 
 def _keep(row: Encoded, wanted: Callable[[int, Encoded], bool]) -> Encoded:
-    kept = [i for i in range(len(row.ids)) if wanted(i, row)]
-    new = {old: i for i, old in enumerate(kept)}
+    indices = [i for i in range(len(row.ids)) if wanted(i, row)]
+    new = {old: i for i, old in enumerate(indices)}
     roles = {k: tuple(new[i] for i in at if i in new) for k, at in row.roles.items()}
-    return Encoded(tuple(row.ids[i] for i in kept), frozenset(), roles)
+    return Encoded(tuple(row.ids[i] for i in indices), frozenset(), roles)
 
 
 ENCODE: Mapping[str, Callable[[TokenizerCodec, Mention], Encoded]] = {

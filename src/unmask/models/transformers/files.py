@@ -95,12 +95,12 @@ def spread_options(device: str | None, bits: str | None) -> dict[str, Any]:
         if find_spec(package) is None:
             raise ModelError(f"this needs {package}; install it with: pip install 'unmask[large]'.")
         logging.getLogger(package).setLevel(logging.ERROR)  # one speaks at every layer
-    out: dict[str, Any] = {"device_map": "auto"} if device == SPREAD else {}
+    options: dict[str, Any] = {"device_map": "auto"} if device == SPREAD else {}
     if bits:
         bits_options = {"load_in_8bit": bits == "8bit", "load_in_4bit": bits == "4bit"}
-        out["quantization_config"] = transformers.BitsAndBytesConfig(**bits_options)
-        out.setdefault("device_map", "auto" if device is None else device)
-    return out
+        options["quantization_config"] = transformers.BitsAndBytesConfig(**bits_options)
+        options.setdefault("device_map", "auto" if device is None else device)
+    return options
 
 
 def check_files(name: str, source: str, options: Mapping[str, Any]) -> None:

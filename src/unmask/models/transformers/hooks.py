@@ -60,11 +60,11 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor, fast: bool = True) ->
 def own_precision(net: Any) -> Iterator[None]:
     """Let XLNet's positions be in its own precision: transformers makes them in float32 alone."""
     base, dtype = net.base_model, next(net.parameters()).dtype
-    made = getattr(base, "relative_positional_encoding", None)
-    if made is None or dtype == torch.float32:
+    original = getattr(base, "relative_positional_encoding", None)
+    if original is None or dtype == torch.float32:
         yield
         return
-    base.relative_positional_encoding = lambda *args, **more: made(*args, **more).to(dtype)
+    base.relative_positional_encoding = lambda *args, **more: original(*args, **more).to(dtype)
     try:
         yield
     finally:
@@ -132,8 +132,8 @@ def attention_received(layers: Sequence[Any], real: torch.Tensor) -> torch.Tenso
     for layer in layers:
         content = layer[0] if isinstance(layer, tuple) else layer
         # Under local attention a padded place may attend to nothing at all, which gives NaN.
-        kept = content.double().masked_fill(padding, 0.0)
-        total += kept.sum((1, 2)) / (content.shape[1] * count)
+        weights = content.double().masked_fill(padding, 0.0)
+        total += weights.sum((1, 2)) / (content.shape[1] * count)
     return total / len(layers)
 
 

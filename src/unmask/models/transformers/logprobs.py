@@ -174,8 +174,8 @@ def rank(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """- ln of the token's rank in the vocabulary, 1 the likeliest: ties share the better rank."""
     chosen = logits[index, gold]
-    some = zip(index.split(RANKED), chosen.split(RANKED), strict=True)
-    above = torch.cat([(logits[i] > c[:, None]).sum(-1) for i, c in some])
+    chunks = zip(index.split(RANKED), chosen.split(RANKED), strict=True)
+    above = torch.cat([(logits[i] > c[:, None]).sum(-1) for i, c in chunks])
     return -torch.log1p(above.double()), torch.full_like(chosen, torch.nan)
 
 
@@ -220,7 +220,7 @@ class Engine:
     @property
     def products(self) -> str:
         """How its layers multiply, where that is not plain."""
-        return self.fast.split.said
+        return self.fast.split.record
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Answer all questions; rows are batched, results are in the order of the questions."""
@@ -246,7 +246,7 @@ class Engine:
 
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
         """Send the questions about some rows off, behind those sent before."""
-        out = np.full((3, len(asked.gold)), np.nan)
+        values = np.full((3, len(asked.gold)), np.nan)
         vocabulary = int(self.net.config.vocab_size)
         if len(asked.gold) and asked.gold.max() >= vocabulary:
             raise ModelError(
@@ -254,11 +254,11 @@ class Engine:
                 f"{vocabulary:,}; ask for ids of its tokenizer."
             )
         self.progress(0, asked.count)
-        finish = self.fast.queue.add(self._passes(asked, out))
+        finish = self.fast.queue.add(self._passes(asked, values))
 
         def answers() -> Readings:
             finish()
-            return readings(out, asked.count)
+            return readings(values, asked.count)
 
         return answers
 
@@ -270,17 +270,17 @@ class Engine:
         """Start all that was sent off: what is left is to wait for the answers."""
         self.fast.queue.start_all()
 
-    def _passes(self, asked: UniqueRows, out: Floats) -> Passes:
+    def _passes(self, asked: UniqueRows, values: Floats) -> Passes:
         """Passes as they are started; what is known already is not asked."""
         vocabulary = int(self.net.config.vocab_size)
         for weighted in (True, False):
             for group in asked.batches(self.budget, vocabulary, weighted):
-                if (known := self._known(asked, group, weighted)) is not None:
-                    out[:, asked.of(group)] = known
+                if (numbers := self._known(asked, group, weighted)) is not None:
+                    values[:, asked.of(group)] = numbers
                     self.progress(len(group), asked.count)
                     continue
                 for batch, answer in self._started(asked, group, weighted):
-                    fetch = partial(self._fetch, asked, batch, answer, weighted, out)
+                    fetch = partial(self._fetch, asked, batch, answer, weighted, values)
                     yield Started(answer.done, fetch)
 
     def _known(self, asked: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
@@ -316,20 +316,25 @@ class Engine:
             yield from self._started(asked, half, weighted)
 
     def _fetch(
-        self, asked: UniqueRows, batch: Pass, answer: "PendingValues", weighted: bool, out: Floats
+        self,
+        asked: UniqueRows,
+        batch: Pass,
+        answer: "PendingValues",
+        weighted: bool,
+        values: Floats,
     ) -> None:
         numbers = answer.fetch()
         if self.answers is not None:
             self.answers.note(asked, batch.rows, weighted, numbers)
         self.progress(len(batch.rows), asked.count)
-        out[:, batch.questions] = numbers
+        values[:, batch.questions] = numbers
 
     def answered(self, asked: UniqueRows, weighted: bool) -> Floats:
         """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
-        out = np.full((3, len(asked.gold)), np.nan)
+        values = np.full((3, len(asked.gold)), np.nan)
         for batch, answer in self._started(asked, np.arange(asked.count), weighted):
-            out[:, batch.questions] = answer.fetch()
-        return out
+            values[:, batch.questions] = answer.fetch()
+        return values
 
     @torch.inference_mode()
     def _answer(self, asked: UniqueRows, batch: Pass, weighted: bool) -> torch.Tensor:
@@ -360,7 +365,7 @@ class Engine:
             no_search_for_padding(self.net),
             self._gathered(batch, picked, weighted),
         ):
-            out = self.net(
+            output = self.net(
                 input_ids=batch.ids,
                 attention_mask=self._mask(batch, weighted),
                 **({} if batch.places is None else {"position_ids": batch.places}),
@@ -370,15 +375,17 @@ class Engine:
                 **keeps_nothing(type(self.net).forward),
                 return_dict=True,  # whatever the config says
             )
-            shape = out.logits.shape[:2]
+            shape = output.logits.shape[:2]
         if shape != (1, len(batch.row)):
             raise ModelError(
                 f"the head of {type(self.net).__name__} does not read the base model's states; "
                 "this architecture is not supported."
             )
         if not weighted:
-            return out.logits[0], torch.full_like(batch.row, torch.nan, dtype=torch.float64)
-        return out.logits[0], attention_received(out.attentions, batch.real)[batch.row, batch.at]
+            return output.logits[0], torch.full_like(batch.row, torch.nan, dtype=torch.float64)
+        return output.logits[0], attention_received(output.attentions, batch.real)[
+            batch.row, batch.at
+        ]
 
     def _mask(self, batch: Pass, weighted: bool) -> torch.Tensor | None:
         """What places do not see, where that is not usual for the network."""
@@ -413,8 +420,8 @@ class Engine:
         like = {"dtype": next(self.net.parameters()).dtype, "device": batch.ids.device}
         shut = torch.zeros(rows, width, width, **like)
         hidden = [asked.hidden[r] for r in batch.rows.tolist()]
-        whose = np.repeat(np.arange(rows), [len(some) for some in hidden])
-        where = np.array([place for some in hidden for place in some], np.int64)
+        whose = np.repeat(np.arange(rows), [len(places) for places in hidden])
+        where = np.array([place for places in hidden for place in places], np.int64)
         row, place = _sent((whose, where), batch.ids.device)
         shut[row, :, place] = 1.0
         most = int(batch.nth.max()) + 1

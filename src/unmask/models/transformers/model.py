@@ -113,10 +113,12 @@ class TransformerModel:
     ) -> SentenceVectors:
         """The embedding engine; without a layer, the last."""
         chosen = -1 if layer is None else layer
-        kept = store if self.cacheable else None
-        known = VectorAnswers(kept, salt(self.provenance, "vectors")) if kept is not None else None
+        cache = store if self.cacheable else None
+        answers = (
+            VectorAnswers(cache, salt(self.provenance, "vectors")) if cache is not None else None
+        )
         return SentenceVectors(
-            self._pooled, self.codec, self.limit, chosen, budget or Budget(), known, progress
+            self._pooled, self.codec, self.limit, chosen, budget or Budget(), answers, progress
         )
 
     def _pooled(self, parts: Sequence[Batch]) -> Iterator[Floats]:
@@ -181,9 +183,9 @@ def load(
     The device `auto` spreads it over all GPUs and the CPU; `bits` are 8bit or 4bit, quantised by
     bitsandbytes as it is loaded.
     """
-    known = without_weights(name)
-    tokenizer = known.tokenizer()
-    source, options, kind = known.source, known.options, known.kind
+    checkpoint = without_weights(name)
+    tokenizer = checkpoint.tokenizer()
+    source, options, kind = checkpoint.source, checkpoint.options, checkpoint.kind
     if "gguf_file" not in options:
         options = {**options, "use_safetensors": True}  # a pickle may run any code
     net, report = attempt(
@@ -235,11 +237,11 @@ def moved(thing: Any, device: str | None) -> Any:
 
 def next_sentence_net(model: TransformerModel) -> Any:
     """The model's own next-sentence head; refused where its files have none."""
-    known = modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
+    families = modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
     refusal = NotApplicable(
         f"{model.name!r} has no trained next-sentence head; use 'cat-continue', which needs none."
     )
-    if model.family not in known or not model.source:
+    if model.family not in families or not model.source:
         raise refusal
     _, options = source_of(model.name)
     net, report = attempt(
@@ -330,8 +332,8 @@ def wrap(
     codec = TokenizerCodec(tokenizer, kind, name)
     limit, remarks = _limit(net, tokenizer), _tokenizer_remarks(net, tokenizer, kind, name)
     plain = all(map(untouched, net.modules()))
-    known = (name, kind, codec, net, limit, provenance)
-    return TransformerModel(*known, fast=fast, remarks=remarks, cacheable=plain)
+    arguments = (name, kind, codec, net, limit, provenance)
+    return TransformerModel(*arguments, fast=fast, remarks=remarks, cacheable=plain)
 
 
 def _limit(net: Any, tokenizer: Any) -> int:

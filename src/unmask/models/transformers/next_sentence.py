@@ -59,10 +59,10 @@ class NextSentence:
             types[i, second : len(tokens)] = 1
         device = device_of(self.net)
         with running(self.net):
-            out = self.net(
+            output = self.net(
                 input_ids=ids.to(device),
                 attention_mask=real.to(device),
                 token_type_ids=types.to(device),
                 return_dict=True,
             )
-        return out.logits.float().log_softmax(-1).double().cpu().numpy()
+        return output.logits.float().log_softmax(-1).double().cpu().numpy()

@@ -66,14 +66,16 @@ class TokenizerCodec:
         backend.no_padding()
         encodings = _encodings(backend, [text.string for text in texts])
         return [
-            self._encoded(one, text, focus, start)
-            for one, text, focus in zip(encodings, texts, focuses, strict=True)
+            self._encoded(encoding, text, focus, start)
+            for encoding, text, focus in zip(encodings, texts, focuses, strict=True)
         ]
 
-    def _encoded(self, one: Any, text: Text, focus: tuple[str, str, str], start: bool) -> Encoded:
-        ids, special = one.ids, one.special_tokens_mask
-        words = [-1 if w is None else w for w in one.word_ids]
-        offsets = one.offsets
+    def _encoded(
+        self, encoding: Any, text: Text, focus: tuple[str, str, str], start: bool
+    ) -> Encoded:
+        ids, special = encoding.ids, encoding.special_tokens_mask
+        words = [-1 if w is None else w for w in encoding.word_ids]
+        offsets = encoding.offsets
         if start and self.start is not None and (not ids or ids[0] != self.start):
             ids, offsets = [self.start, *ids], [(0, 0), *offsets]
             special, words = [1, *special], [-1, *words]
@@ -135,9 +137,9 @@ class TokenizerCodec:
 
     def token(self, word: str) -> int:
         """The id of the token spelt exactly so, or the unknown token's."""
-        found = self.tokenizer.backend_tokenizer.token_to_id(word)
-        found = self.stand_in if found is None else found
-        return int(self.tokenizer.convert_tokens_to_ids(word) if found is None else found)
+        token_id = self.tokenizer.backend_tokenizer.token_to_id(word)
+        token_id = self.stand_in if token_id is None else token_id
+        return int(self.tokenizer.convert_tokens_to_ids(word) if token_id is None else token_id)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids."""
@@ -159,7 +161,7 @@ class TokenizerCodec:
         backend.no_padding()
         texts = [frame.text(m) for m in messages]
         plain = frame.form == "plain"
-        rows = [tuple(one.ids) for one in _encodings(backend, texts, special=plain)]
+        rows = [tuple(encoding.ids) for encoding in _encodings(backend, texts, special=plain)]
         if not plain:
             return rows
         start = self.start
@@ -207,7 +209,7 @@ def _encodings(backend: Any, strings: list[str], special: bool = True) -> list[A
     if len(parts) < 2:
         return list(encode(strings))
     with ThreadPoolExecutor(len(parts)) as threads:
-        return [one for part in threads.map(encode, parts) for one in part]
+        return [encoding for part in threads.map(encode, parts) for encoding in part]
 
 
 def _unknown_token(tokenizer: Any) -> int | None:

@@ -45,14 +45,14 @@ def pooled(
     device = device_of(net)
     wanted = {layer for questions in asked for _, _, layer in questions}
     with running(net), own_precision(net):
-        out = net.base_model(
+        output = net.base_model(
             input_ids=ids.to(device),
             attention_mask=real.to(device),
             **codec.segments(ids.to(device)),
             output_hidden_states=wanted != {-1},
             return_dict=True,  # whatever the config says
         )
-        states = {k: out[0] if k == -1 else out.hidden_states[k] for k in wanted}
+        states = {k: output[0] if k == -1 else output.hidden_states[k] for k in wanted}
     vectors = [
         states[layer][i, list(places)].mean(0)
         for i, questions in enumerate(asked)

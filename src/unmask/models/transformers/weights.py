@@ -180,10 +180,10 @@ def check_complete(name: str, report: Mapping[str, Any]) -> None:
     missing = sorted(k for k in report["missing_keys"] if not _HARMLESS.search(k))
     wrong = sorted(str(k) for k in report.get("mismatched_keys") or [])
     if missing or wrong:
-        some = ", ".join([*missing, *wrong][:3])
+        names = ", ".join([*missing, *wrong][:3])
         others = len(missing) + len(wrong) - 3
         raise ModelError(
-            f"the files of {name!r} lack weights that would be filled at random: {some}"
+            f"the files of {name!r} lack weights that would be filled at random: {names}"
             + (f" and {others} more" if others > 0 else "")
             + "; give a checkpoint of the whole model with its language-modelling head."
         )

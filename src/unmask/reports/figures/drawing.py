@@ -140,8 +140,8 @@ def palette(count: int) -> list[str]:
 def colours(field_: str, title: str, names: Sequence[str]) -> Spec:
     """A colour for each name, with its legend."""
     scale = {"domain": list(names), "range": palette(len(names))}
-    own = {} if len(names) > 1 else {"legend": None}  # one name is in the title
-    return {"field": field_, "type": "nominal", "title": title, "scale": scale, **own}
+    legend = {} if len(names) > 1 else {"legend": None}  # one name is in the title
+    return {"field": field_, "type": "nominal", "title": title, "scale": scale, **legend}
 
 
 DASHED: Spec = {"color": INK, "strokeDash": [4, 3], "aria": False}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.answer.items import Items
-from unmask.answer.scales import SCALES
+from unmask.answer.scales import SCALES, scale_of
 from unmask.reports.columns import table
 from unmask.reports.figures.drawing import (
     INK,
@@ -40,12 +40,12 @@ WIDTH = 620  # of a plot, so that with its labels a figure fills the page's colu
 
 def scores(results: Sequence[Result]) -> list[Figure]:
     """Scores with their intervals, by measure and data, against the value without bias."""
-    out = []
+    figures = []
     frame = table(results)
     heads = frame.compared.map(lambda c: SCALES[c].head)
     # Each index has a scale of its own.
     for head, part in frame.groupby(
-        heads.where(frame.compared != "index", frame.measure), sort=False
+        heads.where(~frame.compared.map(lambda c: SCALES[c].is_index), frame.measure), sort=False
     ):
         unit = SCALES[part.compared.iloc[0]]
         name, what, title = DRAWN.get(unit.head) or (
@@ -56,19 +56,19 @@ def scores(results: Sequence[Result]) -> list[Figure]:
         part = part.assign(what=part.measure + " on " + part.data)
         part = part.assign(**{k: part[k].map(unit.show) for k in ("score", "low", "high")})
         ideal = float(part.ideal.iloc[0]) if math.isnan(unit.neutral) else unit.neutral
-        out.append(intervals(part, name, title, what, ideal, unit.digits))
-    return out
+        figures.append(intervals(part, name, title, what, ideal, unit.digits))
+    return figures
 
 
 def categories(results: Sequence[Result]) -> list[Figure]:
     """Scores of each category, one figure for each data set that has several."""
-    out = []
+    figures = []
     frame = table([r for r in results if len(r.by_category) > 1], by_category=True)
     if frame.empty:
         return []
     for (data, compared), part in frame.groupby(["data", "compared"], sort=False):
         unit = SCALES[compared]
-        if compared == "index":  # of several scales, and often of very many groups
+        if unit.is_index:  # of several scales, and often of very many groups
             continue
         part = part[part.category != ""].assign(what=lambda f: f.category)
         shown = {k: part[k].map(unit.show) for k in ("score", "low", "high")}
@@ -76,14 +76,14 @@ def categories(results: Sequence[Result]) -> list[Figure]:
         what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
         name, title = f"categories-{data}", f"By category: {data}"
         if part.model.nunique() == 1:
-            out.append(
+            figures.append(
                 intervals(part, name, title, what, unit.neutral, unit.digits, "measure", "measure")
             )
             continue
-        for measure, mine in part.groupby("measure", sort=False):
+        for measure, rows in part.groupby("measure", sort=False):
             named = f"{name}-{measure}", f"{title}, {measure}"
-            out.append(intervals(mine, *named, what, unit.neutral, unit.digits))
-    return out
+            figures.append(intervals(rows, *named, what, unit.neutral, unit.digits))
+    return figures
 
 
 def intervals(
@@ -149,10 +149,10 @@ def _none(value: Any) -> bool:
 
 def differences(frame: pd.DataFrame) -> list[Figure]:
     """Paired differences between models, from the frame of a comparison."""
-    out = []
+    figures = []
     for unit, part in frame.groupby(frame.compared.map(lambda c: SCALES[c].unit), sort=False):
         pairs = part.assign(
-            model=part.second + " less " + part["first"],
+            model=part.second + " minus " + part["first"],
             what=part.measure + " on " + part.data,
             category="",
             score=part.difference,
@@ -160,8 +160,8 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
         named = list(dict.fromkeys(pairs.model))
         title = f"Paired differences, {unit}" + (f": {named[0]}" if len(named) == 1 else "")
         what, name = f"difference, {unit}", f"differences-{unit}"
-        out.append(intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
-    return out
+        figures.append(intervals(pairs, name, title, what, 0.0, 2, at="no difference"))
+    return figures
 
 
 # ---------------------------------------------------------------- between measures
@@ -169,25 +169,25 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
 
 def correlations(results: Sequence[Result]) -> list[Figure]:
     """Do measures pull the same items? Spearman's correlation of the items' margins."""
-    out = []
-    chosen = [r for r in results if r.compared == "preference"]
+    figures = []
+    chosen = [r for r in results if scale_of(r).share]
     for (model, data), part in _grouped(chosen).items():
         pulls = pd.DataFrame({r.measure: Items(r).margins() for r in part})
         if pulls.shape[1] < 2:
             continue
         matrix = pulls.corr(method="spearman").round(3)
-        title = f"Do the measures pull the same items? {model} on {data}"
-        note = "Rank correlation of the items' margins, stereotype less antistereotype."
+        title = f"Do the measures agree on items? {model} on {data}"
+        note = "Rank correlation of the items' margins (stereotype minus antistereotype)."
         name = f"agree-{model}-{data}"
-        out.append(heat_map(name, title, matrix, "Spearman's correlation", note))
-    return out
+        figures.append(heat_map(name, title, matrix, "Spearman's correlation", note))
+    return figures
 
 
 def _grouped(results: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
-    out: dict[tuple[str, str], list[Result]] = {}
+    groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        out.setdefault((result.model, result.data), []).append(result)
-    return out
+        groups.setdefault((result.model, result.data), []).append(result)
+    return groups
 
 
 # ---------------------------------------------------------------- words
@@ -196,13 +196,13 @@ def _grouped(results: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
 def words(result: Result) -> Figure | None:
     """The target words of a test laid out by their association s(w, A, B)."""
     items = result.items
-    kept = items[items.label.isin(["X", "Y"]) & items.score.notna()]
-    if result.compared != "association" or kept.empty:
+    targets = items[items.label.isin(["X", "Y"]) & items.score.notna()]
+    if not scale_of(result).words or targets.empty:
         return None
-    shown = kept[["item", "category", "score", "without"]].round(4)
+    shown = targets[["item", "category", "score", "without"]].round(4)
     shown.columns = ["word", "set", "association", "d without it"]
     shown = shown.sort_values("association", ascending=False).head(120)
-    sets = list(dict.fromkeys(kept.category))
+    sets = list(dict.fromkeys(targets.category))
     descriptions = [f"{w} ({s}): {a:+.4f}" for w, s, a in shown.iloc[:, :3].to_numpy()]
     names = result.settings.get("sets", ["X", "Y", "A", "B"])
     encoding = {
@@ -225,7 +225,7 @@ def words(result: Result) -> Figure | None:
     spec = specified(
         shown.assign(said=descriptions), width=WIDTH, height=13 * len(shown), layer=layers
     )
-    title = f"Which words carry it? {result.measure} on {result.data}, {result.model}"
+    title = f"Which words drive the effect? {result.measure} on {result.data}, {result.model}"
     return Figure(f"words-{_name(result)}", title, spec, shown, legend=tuple(sets))
 
 
@@ -318,7 +318,7 @@ def _name(result: Result) -> str:
     return f"{result.model}-{result.measure}-{result.data}"
 
 
-def every(results: Sequence[Result]) -> list[Figure]:
+def all_figures(results: Sequence[Result]) -> list[Figure]:
     """All figures that some results allow, in the order in which a reader wants them."""
     words_ = [f(r) for r in results for f in (words, associations, effects)]
     shown = [*scores(results), *categories(results), *correlations(results)]

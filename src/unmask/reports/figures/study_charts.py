@@ -87,7 +87,7 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     shown = frame[["run", "bias_type", "measure", "data", "score", "low", "high", "n", "changed"]]
     data = shown.assign(said=_said(shown))
     across = {"field": "run", "type": "ordinal", "title": None, "sort": runs}
-    what = "of 100 pairs" if unit.head == "score" else unit.head
+    what = "% of pairs" if unit.head == "score" else unit.head
     up = _axis("score", what, scale=ZERO)
     common = {"x": across, **_about(shown)}
     edges = {"y": _axis("low", what, scale=ZERO), "y2": {"field": "high"}}
@@ -116,9 +116,9 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     ]
     wide = min(600, max(220, 26 * len(runs)))
     spec = specified(
-        data, **_panels(layers, shown, "bias_type", (wide, 150), max(1, 700 // wide), one=True)
+        data, **_panels(layers, shown, "bias_type", (wide, 150), max(1, 700 // wide), shared_y=True)
     )
-    note = f"Dashed: fair ({unit.neutral:g}). A diamond: from this run on the score differs."
+    note = f"Dashed line: neutral ({unit.neutral:g}). Diamond: the score changes from this run on."
     return Figure(name, title, spec, shown, note)
 
 
@@ -129,9 +129,9 @@ def _panels(
     size: tuple[int, int],
     columns: int,
     *,
-    one: bool = False,
+    shared_y: bool = False,
 ) -> Spec:
-    """A plot for each value of `panel`; with `one` they have the same vertical axis."""
+    """A plot for each value of `panel`; with `shared_y` they have the same vertical axis."""
     inner = {"width": size[0], "height": size[1], "layer": list(layers)}
     if panel is None:
         return inner
@@ -139,7 +139,7 @@ def _panels(
         "facet": _facet(panel, frame[panel]),
         "columns": columns,
         "spec": inner,
-        "resolve": {"scale": {"x": "independent", "y": "shared" if one else "independent"}},
+        "resolve": {"scale": {"x": "independent", "y": "shared" if shared_y else "independent"}},
     }
 
 

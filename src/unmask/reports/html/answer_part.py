@@ -84,26 +84,26 @@ class Opening:
     steps: Sequence[tuple[str, str]]
 
 
-def openings(every: Sequence[Answer]) -> list[Opening]:
+def openings(answers: Sequence[Answer]) -> list[Opening]:
     """The answer for each model that has one; of several models only findings are shown."""
-    models = dict.fromkeys(a.model for a in every)
-    return [_opening([a for a in every if a.model == m], len(models) == 1) for m in models]
+    models = dict.fromkeys(a.model for a in answers)
+    return [_opening([a for a in answers if a.model == m], len(models) == 1) for m in models]
 
 
-def _opening(mine: Sequence[Answer], alone: bool) -> Opening:
-    types = [a for a in mine if a.bias_type != OVERALL]
-    overall = next((a for a in mine if a.bias_type == OVERALL), None)
-    first = overall or next((a for a in types if a.found), None)
+def _opening(answers: Sequence[Answer], alone: bool) -> Opening:
+    types = [a for a in answers if a.bias_type != OVERALL]
+    overall = next((a for a in answers if a.bias_type == OVERALL), None)
+    first = overall or next((a for a in types if a.shows_bias), None)
     return Opening(
-        mine[0].model,
-        answer_words.sentence(mine),
-        answer_words.headline(mine),
+        answers[0].model,
+        answer_words.sentence(answers),
+        answer_words.headline(answers),
         STATES[first.verdict][0] if first else "open",
         answer_words.counts(types),
-        answer_words.beside(mine),
+        answer_words.beside(answers),
         charts(types) if alone else (),
-        [_tile(a) for a in types if a.found],
-        pd.DataFrame([_rest_row(a) for a in types if not a.found] if alone else []),
+        [_tile(a) for a in types if a.shows_bias],
+        pd.DataFrame([_rest_row(a) for a in types if not a.shows_bias] if alone else []),
         _steps(types) if alone else (),
     )
 
@@ -131,15 +131,15 @@ def _tile(answer: Answer) -> Tile:
 
 def marked(line: str, reversed_: bool = False) -> Marked:
     """An example with the likelier words marked: of {one | other} the first, or the second."""
-    out = []
+    pieces = []
     for part in re.split(r"(\{[^{}]*\})", line):
         if not (part.startswith("{") and " | " in part):
-            out.append((part, ""))
+            pieces.append((part, ""))
             continue
-        one, _, other = part[1:-1].partition(" | ")
-        more, less = (other, one) if reversed_ else (one, other)
-        out += [(word, kind) for word, kind in ((more, "more"), (less, "less")) if word]
-    return [(text, kind) for text, kind in out if text]
+        first, _, second = part[1:-1].partition(" | ")
+        more, less = (second, first) if reversed_ else (first, second)
+        pieces += [(word, kind) for word, kind in ((more, "more"), (less, "less")) if word]
+    return [(text, kind) for text, kind in pieces if text]
 
 
 SIGNS = {"negligible": "\u2713", "inconclusive": "\u25c7"}
@@ -160,18 +160,18 @@ REST: Sequence[Column] = (
     Column("bias type", lambda r: r["bias_type"], words, left=True),
     Column("verdict", lambda r: r["verdict"], words, left=True),
     Column("measured", lambda r: r["measured"], words, left=True),
-    Column("what would decide", lambda r: r["needed"], words, left=True),
+    Column("needed to decide", lambda r: r["needed"], words, left=True),
 )
 
 
 def _steps(types: Sequence[Answer]) -> list[tuple[str, str]]:
     """What to do next: about findings, about open bias types, and before a release."""
-    found = [a.bias_type for a in types if a.found]
-    steps = [(f"See the sentences behind {found[0]}", "#items-behind")] if found else []
+    findings = [a.bias_type for a in types if a.shows_bias]
+    steps = [(f"See the sentences behind {findings[0]}", "#items-behind")] if findings else []
     if any(a.verdict == "inconclusive" for a in types):
-        steps.append(("See what would decide the open bias types", "unmask plan RESULTS"))
-    steps.append(("See whether a change made it worse", "unmask compare BEFORE AFTER"))
-    steps.append(("Stop a release that is worse", "unmask gate AFTER --baseline BEFORE"))
+        steps.append(("See how much data would settle the rest", "unmask plan RESULTS"))
+    steps.append(("Check whether a change increased the bias", "unmask compare BEFORE AFTER"))
+    steps.append(("Block a more biased release", "unmask gate AFTER --baseline BEFORE"))
     return steps
 
 
@@ -191,12 +191,12 @@ def charts(types: Sequence[Answer]) -> list[Chart]:
         head = answer.main.scale.head
         if head in TICKS and not math.isnan(answer.main.estimate.low):
             by_head.setdefault(head, []).append(answer)
-    return [_chart(head, some) for head, some in by_head.items()]
+    return [_chart(head, answers) for head, answers in by_head.items()]
 
 
-def _chart(head: str, some: Sequence[Answer]) -> Chart:
-    scale, neutral = some[0].main.scale, some[0].main.estimate.ideal or 0.0
-    estimates = [a.main.estimate for a in some]
+def _chart(head: str, answers: Sequence[Answer]) -> Chart:
+    scale, neutral = answers[0].main.scale, answers[0].main.estimate.ideal or 0.0
+    estimates = [a.main.estimate for a in answers]
     low = min(neutral, *(e.low for e in estimates))
     high = max(neutral, *(e.high for e in estimates))
     low, high = low - 0.06 * (high - low), high + 0.06 * (high - low)
@@ -204,8 +204,8 @@ def _chart(head: str, some: Sequence[Answer]) -> Chart:
     def place(value: float) -> float:
         return round(100 * (value - low) / (high - low), 2)
 
-    some = sorted(some, key=lambda a: (not a.found, -a.main.bias))
-    estimates = [a.main.estimate for a in some]
+    answers = sorted(answers, key=lambda a: (not a.shows_bias, -a.main.bias))
+    estimates = [a.main.estimate for a in answers]
     lanes = [
         Lane(
             a.bias_type[:1].upper() + a.bias_type[1:],
@@ -215,7 +215,7 @@ def _chart(head: str, some: Sequence[Answer]) -> Chart:
             round(place(e.high) - place(e.low), 2),
             place(e.value),
         )
-        for a, e in zip(some, estimates, strict=True)
+        for a, e in zip(answers, estimates, strict=True)
     ]
     inside = [t for t in TICKS[head] if low < t < high]
     ticks: list[tuple[float, str]] = []
@@ -225,7 +225,7 @@ def _chart(head: str, some: Sequence[Answer]) -> Chart:
     return Chart(DRAWN[head][1], lanes, sorted(ticks), place(neutral))
 
 
-def figures(every: Sequence[Answer]) -> list[Figure]:
+def figures(answers: Sequence[Answer]) -> list[Figure]:
     """Bias types with the intervals of their main evidence, one figure for each scale."""
     rows = [
         {
@@ -237,17 +237,17 @@ def figures(every: Sequence[Answer]) -> list[Figure]:
             "compared": a.main.result.compared,
             **{k: getattr(a.main.estimate, k) for k in ("value", "low", "high", "n")},
         }
-        for a in every
+        for a in answers
     ]
-    out = []
+    plots = []
     frame = pd.DataFrame(rows).rename(columns={"value": "score"})
     for head, part in frame.groupby(frame.compared.map(lambda c: SCALES[c].head)) if rows else ():
         unit = SCALES[part.compared.iloc[0]]
         part = part.assign(**{k: part[k].map(unit.show) for k in ("score", "low", "high")})
         what = DRAWN[str(head)][1]
         name, title = f"bias-types-{head}", "Bias types with their intervals"
-        out.append(intervals(part, name, title, what, unit.neutral, unit.digits))
-    return out
+        plots.append(intervals(part, name, title, what, unit.neutral, unit.digits))
+    return plots
 
 
 COUNTS = {VALIDATED: "yes", UNCLEAR: "none is validated", UNFIT: "no"}
@@ -269,7 +269,7 @@ def _evidence_row(answer: Answer, evidence: Evidence, counts: bool) -> dict[str,
 
 EVIDENCE: Sequence[Column] = (
     Column("bias type", lambda r: r["bias_type"], words, left=True),
-    Column("what is read", lambda r: r["what"], words, left=True),
+    Column("quantity", lambda r: r["what"], words, left=True),
     Column("measured", lambda r: r["measured"], words, left=True),
     Column("counts", lambda r: r["counts"], words, left=True),
     Column("agrees", lambda r: r["same"], words, left=True),
@@ -277,10 +277,10 @@ EVIDENCE: Sequence[Column] = (
 )
 
 
-def evidence(every: Sequence[Answer]) -> pd.DataFrame:
+def evidence(answers: Sequence[Answer]) -> pd.DataFrame:
     """All evidence by bias type: what it reads, its lab status, and whether it counts."""
     rows = []
-    for answer in every:
+    for answer in answers:
         rows += [_evidence_row(answer, r, True) for r in answer.evidence]
         rows += [_evidence_row(answer, r, False) for r in answer.others]
     return pd.DataFrame(rows)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.answer.items import Items
+from unmask.answer.scales import scale_of
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result
 
 LABELS = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED)
@@ -20,38 +21,41 @@ HUNDREDTHS = 100  # log-probabilities are kept as whole hundredths
 
 
 def explored(
-    results: Sequence[Result], found: Sequence[tuple[str, str]] = ()
+    results: Sequence[Result], findings: Sequence[tuple[str, str]] = ()
 ) -> list[dict[str, Any]]:
     """For each data set its items, and for each model and measure what they say of them.
 
-    `found` are the data set and the category of each finding, the first of which is shown first. Of
-    a questionnaire of thousands of items the page has those of the findings alone.
+    `findings` are the data set and the category of each finding, the first of which is shown first.
+    Of a questionnaire of thousands of items the page has only those of the findings.
     """
-    out: dict[tuple[str, int], dict[str, Any]] = {}
+    datasets: dict[tuple[str, int], dict[str, Any]] = {}
     for given in results:
-        result = given
-        if result.compared == "factor":
-            categories = [category for data, category in found if data == result.data]
+        result, scale = given, scale_of(given)
+        if scale.paired and scale.is_factor:
+            categories = [category for data, category in findings if data == result.data]
             if not categories:
                 continue
             items = result.items[result.items.category.isin(categories)]
-            result = replace(result, items=items.reset_index(drop=True), kept={})
-        elif result.compared != "preference":
+            result = replace(result, items=items.reset_index(drop=True), artifacts={})
+        elif not scale.share:
             continue
         # One name may belong to two files: what counts is the sentences.
         sentences = result.items[["item", "label", "sentence"]].astype(object)
         key = (result.data, hash(tuple(map(tuple, sentences.to_numpy().tolist()))))
-        if key not in out:
-            twice = any(name == result.data for name, _ in out)
+        if key not in datasets:
+            twice = any(name == result.data for name, _ in datasets)
             title = f"{result.data} ({result.model})" if twice else result.data
-            out[key] = {"data": title, **_sentences(result)}
-        out[key]["views"].append(_view(result, out[key]))
-    place = {data: n for n, (data, _) in reversed([*enumerate(found)])}
-    for (data, _), known in out.items():
-        del known["index"]
+            datasets[key] = {"data": title, **_sentences(result)}
+        datasets[key]["views"].append(_view(result, datasets[key]))
+    place = {data: n for n, (data, _) in reversed([*enumerate(findings)])}
+    for (data, _), dataset in datasets.items():
+        del dataset["index"]
         if data in place:
-            known["category"] = found[place[data]][1]
-    return [known for _, known in sorted(out.items(), key=lambda o: place.get(o[0][0], len(place)))]
+            dataset["category"] = findings[place[data]][1]
+    return [
+        dataset
+        for _, dataset in sorted(datasets.items(), key=lambda o: place.get(o[0][0], len(place)))
+    ]
 
 
 def _sentences(result: Result) -> dict[str, Any]:
@@ -73,22 +77,24 @@ def _sentences(result: Result) -> dict[str, Any]:
     return {"items": items, "index": index, "views": []}
 
 
-def _view(result: Result, known: dict[str, Any]) -> dict[str, Any]:
-    pulls: list[float | None] = [None] * len(known["items"])
+def _view(result: Result, dataset: dict[str, Any]) -> dict[str, Any]:
+    pulls: list[float | None] = [None] * len(dataset["items"])
     for item, pull in Items(result).margins().items():
-        pulls[known["index"][str(item)]] = None if np.isnan(pull) else round(float(pull), 4)
+        pulls[dataset["index"][str(item)]] = None if np.isnan(pull) else round(float(pull), 4)
     view: dict[str, Any] = {"model": result.model, "measure": result.measure, "pulls": pulls}
-    if "tokens" in result.kept:
-        view["tokens"] = _tokens(result.kept["tokens"], known["index"], len(known["items"]))
+    if "tokens" in result.artifacts:
+        view["tokens"] = _tokens(
+            result.artifacts["tokens"], dataset["index"], len(dataset["items"])
+        )
     return view
 
 
 def _tokens(frame: pd.DataFrame, index: dict[str, int], count: int) -> list[Any]:
     """By item and label: starts, ends, log-probabilities in hundredths, attention in 1/1000."""
-    out: list[Any] = [[None] * len(LABELS) for _ in range(count)]
+    grid: list[Any] = [[None] * len(LABELS) for _ in range(count)]
     whole = frame[(frame.start >= 0) & frame.label.isin(LABELS)]
     if whole.empty:
-        return out
+        return grid
     names, labels = whole["item"].astype(str).to_numpy(object), whole["label"].to_numpy(object)
     columns = [whole.start.tolist(), whole.end.tolist()]
     columns.append(np.round(whole.logp.to_numpy() * HUNDREDTHS).astype(int).tolist())
@@ -100,5 +106,5 @@ def _tokens(frame: pd.DataFrame, index: dict[str, int], count: int) -> list[Any]
     bounds = [0, *starts.tolist(), len(whole)]
     for start, end in pairwise(bounds):
         cells = [column[start:end] for column in columns]
-        out[index[names[start]]][LABELS.index(labels[start])] = cells
-    return out
+        grid[index[names[start]]][LABELS.index(labels[start])] = cells
+    return grid

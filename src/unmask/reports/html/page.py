@@ -21,7 +21,7 @@ from unmask.reports.files import make_folder, put
 from unmask.reports.html import answer_part
 from unmask.reports.html.answer_part import Opening
 from unmask.reports.html.explorer import explored
-from unmask.reports.results import gather, made
+from unmask.reports.results import about_run, gather
 from unmask.reports.templating import rendered
 from unmask.support.printable import visible
 from unmask.types import Result
@@ -65,7 +65,7 @@ class Page:
     contents: Sequence[tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        every = (
+        sections = (
             ("answer", "Answer", self.openings or self.differences or self.claims),
             ("evidence", "Evidence", self.evidence),
             ("items-behind", "Items", self.explorer),
@@ -74,7 +74,7 @@ class Page:
             ("found", "Measure by measure", self.cards),
             ("read", "How to read this", True),
         )
-        object.__setattr__(self, "parts", [(i, name) for i, name, there in every if there])
+        object.__setattr__(self, "parts", [(i, name) for i, name, there in sections if there])
         listed = (
             *((f"table-{k}", t.title.partition(". ")[0]) for k, t in enumerate(self.tables)),
             *((f"figure-{k}", str(f["title"])) for k, f in enumerate(self.figures)),
@@ -139,9 +139,9 @@ def page(
     `differences` says in sentences how several models differ: it then comes first. `answer` is
     that of the results, where it is known already.
     """
-    every = answers(results) if answer is None else answer
-    certain = [a for a in every if a.found]
-    opened = answer_part.openings(every)
+    all_answers = answers(results) if answer is None else answer
+    certain = [a for a in all_answers if a.shows_bias]
+    opened = answer_part.openings(all_answers)
     alone = len(opened) == 1
     frame = table(results, by_category=True, scale=scale)
     heads = frame.compared.map(lambda c: TABLES[SCALES[c].head])
@@ -155,16 +155,18 @@ def page(
             numbers(o.rest, answer_part.REST, "Negligible or inconclusive") if len(o.rest) else None
             for o in opened
         ],
-        bias_types=[shown(f) for f in (*extra, *(() if alone else answer_part.figures(every)))],
-        evidence=_evidence(certain or every),
-        further=_evidence([a for a in every if a not in certain]) if certain else (),
+        bias_types=[
+            shown(f) for f in (*extra, *(() if alone else answer_part.figures(all_answers)))
+        ],
+        evidence=_evidence(certain or all_answers),
+        further=_evidence([a for a in all_answers if a not in certain]) if certain else (),
         cards=[_card(r, title) for r, title in zip(results, headings(results), strict=True)],
         notes=getattr(results, "notes", ()),
         tables=[
             numbers(part, RUN, f"{model}: {head}")
             for (model, head), part in frame.groupby(["model", heads], sort=False)
         ],
-        figures=[shown(f) for f in result_figures.every(results)],
+        figures=[shown(f) for f in result_figures.all_figures(results)],
         explorer=script(explored(results, _places(certain))),
         measures=[(name, facts) for name in names if (facts := _facts(name, results))],
         origins=_origins(results),
@@ -182,18 +184,18 @@ def _about(results: Sequence[Result]) -> str:
     names = list(dict.fromkeys(r.data for r in results))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
     parts.append(", ".join(names[:NAMED] if more else names) + more)
-    here = made()
+    here = about_run()
     return "; ".join([*parts, f"page of {str(here['date'])[:10]}", f"unmask {here['unmask']}"])
 
 
-def _places(found: Sequence[Answer]) -> list[tuple[str, str]]:
+def _places(findings: Sequence[Answer]) -> list[tuple[str, str]]:
     """The data set and category of each finding about a bias type."""
-    return [(a.main.result.data, a.main.category) for a in found if a.main.category]
+    return [(a.main.result.data, a.main.category) for a in findings if a.main.category]
 
 
-def _evidence(every: Sequence[Answer]) -> list[Numbers]:
+def _evidence(selection: Sequence[Answer]) -> list[Numbers]:
     """The evidence of each model."""
-    frame = answer_part.evidence(every)
+    frame = answer_part.evidence(selection)
     if frame.empty:
         return []
     several = frame.model.nunique() > 1
@@ -219,26 +221,26 @@ def headings(results: Sequence[Result]) -> list[str]:
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for r in results:
         groups.setdefault((r.title, r.model), []).append(_chosen(r))
-    out = []
+    captions = []
     for r in results:
-        alike, own = groups[r.title, r.model], _chosen(r)
-        choices = [v for k, v in own.items() if any(o.get(k) != v for o in alike)]
-        out.append(", ".join([r.title, *([r.model] if several else []), *choices]))
-    return out
+        alike, options = groups[r.title, r.model], _chosen(r)
+        choices = [v for k, v in options.items() if any(o.get(k) != v for o in alike)]
+        captions.append(", ".join([r.title, *([r.model] if several else []), *choices]))
+    return captions
 
 
 def _chosen(result: Result) -> dict[str, str]:
     """What was chosen for a result, in words."""
-    spec, known = result.spec, ("model", "measure", "data")
-    tags = {k: str(v) for k, v in spec.tags.items() if k not in known}
+    spec, fields = result.spec, ("model", "measure", "data")
+    tags = {k: str(v) for k, v in spec.tags.items() if k not in fields}
     named = {k: getattr(spec, k) for k in ("pool", "layer", "contexts", "samples")}
     return tags | {k: f"{k} {v}" for k, v in named.items() if v is not None}
 
 
 def _card(result: Result, title: str) -> dict[str, Any]:
     unit, estimate = SCALES[result.compared], result.overall
-    known = not math.isnan(estimate.low)
-    span = f"[{unit.text(estimate.low)}, {unit.text(estimate.high)}]" if known else ""
+    finite = not math.isnan(estimate.low)
+    span = f"[{unit.text(estimate.low)}, {unit.text(estimate.high)}]" if finite else ""
     return {
         "title": title,
         "value": unit.text(estimate.value),
@@ -259,14 +261,16 @@ def script(value: Any) -> str:
 
 def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Models, data and settings, flat: what a reader needs to do it again."""
-    out: dict[str, list[tuple[str, str]]] = {}
+    origins: dict[str, list[tuple[str, str]]] = {}
     for result in results:
         for kind, name in (("model", result.model), ("data", result.data)):
             facts = result.provenance.get(kind) or {}
-            out.setdefault(f"{kind} {name}", [(str(k), visible(str(v))) for k, v in facts.items()])
+            origins.setdefault(
+                f"{kind} {name}", [(str(k), visible(str(v))) for k, v in facts.items()]
+            )
         settings = [(str(k), visible(str(v))) for k, v in result.settings.items() if k != "effects"]
-        out.setdefault(f"settings of {result.title}, {result.model}", settings)
-    return list(out.items())
+        origins.setdefault(f"settings of {result.title}, {result.model}", settings)
+    return list(origins.items())
 
 
 def report(results: Any, path: Path | str, title: str = "") -> Path:

@@ -74,20 +74,20 @@ def _short(figure: Figure) -> Figure:
     if count <= MOST_NUMBERS:
         return figure
     more = f"All {count:,} numbers are in {safe(figure.name)}-numbers.csv."
-    kept = figure.numbers.iloc[:0]
-    return replace(figure, numbers=kept, note=f"{figure.note} {more}".strip())
+    numbers = figure.numbers.iloc[:0]
+    return replace(figure, numbers=numbers, note=f"{figure.note} {more}".strip())
 
 
 def webpage_of(study: Study) -> page.Page:
     """The page of a study: its tables and figures first, then what its results say."""
-    own = page.page(study.results, study.title) if study.results else None
+    base = page.page(study.results, study.title) if study.results else None
     shown = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
-    claims = [made for table, made in shown if table.first]
-    tables = [made for table, made in shown if not table.first]
+    claims = [numbers for table, numbers in shown if table.first]
+    tables = [numbers for table, numbers in shown if not table.first]
     drawn_ = [page.shown(_short(figure)) for figure in study.figures]
     left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *left]
-    if own is None:
+    if base is None:
         first, later = (drawn_, []) if study.answer else ([], drawn_)
         return page.Page(
             study.title,
@@ -100,7 +100,7 @@ def webpage_of(study: Study) -> page.Page:
             claims=claims,
         )
     return replace(
-        own,
+        base,
         notes=notes,
         claims=claims,
         differences=study.answer,

@@ -153,7 +153,7 @@
   };
   const detail = (i) => {
     const table = make("table"), head = make("tr");
-    table.append(make("caption", "Each token, and what stands for it in the other sentence"));
+    table.append(make("caption", "Each token and its counterpart in the other sentence"));
     for (const name of ["sentence", "token", "log p", "in the other", "difference", "attention"]) {
       const cell = make("th", name, "left");
       cell.scope = "col";
@@ -177,14 +177,14 @@
   };
   const named = (some, id) => "item-" + sets.indexOf(some) + "-" + id;
   const reason = (value) => value === null ? "" : value === 0
-    ? "Both sentences score alike: a tie."
+    ? "Both sentences have the same score (tie)."
     : "Counts " + (value > 0 ? "for" : "against") + " the stereotype: its sentence scores " +
       (value > 0 ? "higher" : "lower") + " than the other, by " + Math.abs(value).toFixed(2) + ".";
   const drawn = (i) => {
     const [id, category, side, flags, texts] = set.items[i], row = make("li"), value = view.pulls[i];
     row.dataset.item = id;
     const to = value > 0 ? " to the stereotype" : value < 0 ? " to the antistereotype" : "";
-    const said = value === null ? "not scored" : "pull " + (value > 0 ? "+" : "") + value.toFixed(3) + to;
+    const said = value === null ? "not scored" : "influence " + (value > 0 ? "+" : "") + value.toFixed(3) + to;
     row.id = named(set, id);
     const link = make("a", id);
     link.href = "#" + encodeURIComponent(row.id);

@@ -67,17 +67,19 @@ def gate(
     if former is not None:
         files = _names_files(chosen.baseline if baseline is None else baseline)
         former = _at_the_gates_level(former, from_files=files)
-    every = answers(measured)
-    _check_names(chosen.rules, measured, {a.bias_type for a in every}, former)
+    all_answers = answers(measured)
+    _check_names(chosen.rules, measured, {a.bias_type for a in all_answers}, former)
     decided: list[Outcome] = []
     for model in measured.models:
-        mine = AnsweredRun(measured.select(models=[model]), [a for a in every if a.model == model])
-        other = None if former is None else AnsweredRun.baseline(former, model)
-        decided += outcomes(chosen.rules, model, mine, other, resampling)
+        run = AnsweredRun(
+            measured.select(models=[model]), [a for a in all_answers if a.model == model]
+        )
+        former_run = None if former is None else AnsweredRun.baseline(former, model)
+        decided += outcomes(chosen.rules, model, run, former_run, resampling)
     sentences = {
-        m: answer_words.sentence(some)
+        m: answer_words.sentence(subset)
         for m in measured.models
-        if (some := [a for a in every if a.model == m])
+        if (subset := [a for a in all_answers if a.model == m])
     }
     return Gate(tuple(decided), sentences, tuple(left_out(measured)))
 
@@ -132,14 +134,14 @@ def _check_names(
     rules: Sequence[Rule], results: Results, types: set[str], former: Results | None
 ) -> None:
     """Refuse names that nothing has, and models without a counterpart in the baseline."""
-    known: dict[str, set[str]] = {
+    valid_names: dict[str, set[str]] = {
         "bias_type": {t.name for t in BIAS_TYPES} | types,
         "measure": set(MEASURES) | {r.measure for r in results},
         "data": {r.data for r in results},
         "category": {c for r in results for c in r.by_category},
     }
     for rule in rules:
-        for what, names in known.items():
+        for what, names in valid_names.items():
             for name in getattr(rule, what):
                 if name not in names:
                     raise DataError(f"rule {rule.name!r}: {unknown(what, name, sorted(names))}")

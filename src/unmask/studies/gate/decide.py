@@ -69,7 +69,7 @@ class _Tested:
     bias_type: str
     evidence: Evidence
     p_broken: float
-    kept: bool
+    holds: bool
     about: str
 
 
@@ -90,8 +90,8 @@ class AnsweredRun:
                 "give a folder with one model."
             )
         name = model if model in former.models else former.models[0]
-        some = former.select(models=[name])
-        return cls(some, answers(some), name)
+        results = former.select(models=[name])
+        return cls(results, answers(results), name)
 
     def evidence(self, rule: Rule) -> Iterator[tuple[str, Evidence]]:
         """The evidence that a rule is about, with its bias type.
@@ -100,14 +100,14 @@ class AnsweredRun:
         people (flowers and insects) are none.
         """
         if rule.by == "score":
-            every = (
+            candidates = (
                 ("", Evidence(r, "", judged_estimate(r), lab_status.of_result(r)))
                 for r in self.results
                 if r.verdicts and _has_people(r)
             )
         else:
             named = rule.measure or rule.data or rule.category
-            every = (
+            candidates = (
                 (a.bias_type, r)
                 for a in self.answers
                 if a.bias_type != OVERALL
@@ -116,7 +116,7 @@ class AnsweredRun:
                     *(a.others if _lenient(rule) else ()),
                 )
             )
-        return ((bias_type, r) for bias_type, r in every if _matches(rule, bias_type, r))
+        return ((bias_type, r) for bias_type, r in candidates if _matches(rule, bias_type, r))
 
     def relevant(self, rule: Rule) -> list[Result]:
         """The results that a rule is about, whether or not they are fit for a verdict."""
@@ -124,8 +124,8 @@ class AnsweredRun:
             evidence = [r for _, r in self.evidence(rule)]
         else:
             types = (a for a in self.answers if a.bias_type != OVERALL)
-            every = ((a.bias_type, r) for a in types for r in (*a.evidence, *a.others))
-            evidence = [r for bias_type, r in every if _matches(rule, bias_type, r)]
+            candidates = ((a.bias_type, r) for a in types for r in (*a.evidence, *a.others))
+            evidence = [r for bias_type, r in candidates if _matches(rule, bias_type, r)]
         trusted = [r.result for r in evidence if r.lab_trust == VALIDATED or _lenient(rule)]
         return list({id(r): r for r in trusted}.values())
 
@@ -141,7 +141,7 @@ def _matches(rule: Rule, bias_type: str, evidence: Evidence) -> bool:
         "data": evidence.result.data,
         "category": evidence.category,
     }
-    return all(not (some := getattr(rule, k)) or v in some for k, v in values.items())
+    return all(not (names := getattr(rule, k)) or v in names for k, v in values.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,28 +160,28 @@ class _Prepared:
 def outcomes(
     rules: Sequence[Rule],
     model: str,
-    mine: AnsweredRun,
+    run: AnsweredRun,
     baseline: AnsweredRun | None,
     resampling: Resampling,
 ) -> list[Outcome]:
     """Whether a model keeps some rules, against its baseline where a rule needs one."""
-    prepared = [_prepared(rule, mine, baseline, resampling) for rule in rules]
+    prepared = [_prepared(rule, run, baseline, resampling) for rule in rules]
     kinds = len({p.rule.check == "nothing_found" for p in prepared})
     p_values = corrected([t.p_broken for p in prepared for t in p.tests])
     by_test = dict(zip((id(t) for p in prepared for t in p.tests), kinds * p_values, strict=True))
-    return [_outcome(p, model, mine, baseline, by_test, kinds) for p in prepared]
+    return [_outcome(p, model, run, baseline, by_test, kinds) for p in prepared]
 
 
 def _prepared(
-    rule: Rule, mine: AnsweredRun, baseline: AnsweredRun | None, resampling: Resampling
+    rule: Rule, run: AnsweredRun, baseline: AnsweredRun | None, resampling: Resampling
 ) -> _Prepared:
-    every = list(mine.evidence(rule))
+    evidence = list(run.evidence(rule))
     fit = [
-        (c, r) for c, r in every if r.trust == VALIDATED or (r.trust != UNFIT and _lenient(rule))
+        (c, r) for c, r in evidence if r.trust == VALIDATED or (r.trust != UNFIT and _lenient(rule))
     ]
-    results = mine.relevant(rule)
+    results = run.relevant(rule)
     obstacles = _unfit(results) + _unscored(rule, results)
-    obstacles += [why] if (why := unproven(mine.results)) else []
+    obstacles += [why] if (why := unproven(run.results)) else []
     if rule.check == "no_worse_by" and baseline is not None:
         former = _unfit(baseline.relevant(rule)) or [unproven(baseline.results)]
         obstacles += [f"the baseline: {why}" for why in former if why]
@@ -193,14 +193,14 @@ def _prepared(
         tests = _at_most(rule, fit)
     elif rule.check == "no_worse_by" and baseline is not None:
         tests = _no_worse(rule, fit, baseline, resampling)
-    nothing = "" if fit else _nothing(every, mine.results)
+    nothing = "" if fit else _nothing(evidence, run.results)
     return _Prepared(rule, fit, tests, _items(results), obstacles, blocked, nothing)
 
 
 def _outcome(
     prepared: _Prepared,
     model: str,
-    mine: AnsweredRun,
+    run: AnsweredRun,
     baseline: AnsweredRun | None,
     p_values: Mapping[int, float],
     kinds: int,
@@ -209,7 +209,7 @@ def _outcome(
     if not fit:
         return Outcome(model, rule, "inconclusive", prepared.nothing, 0, items, prepared.blocked)
     if rule.check == "nothing_found":
-        decided = _found(rule, model, fit, mine.answers, kinds)
+        decided = _found(rule, model, fit, run.answers, kinds)
     else:
         decided = _decided(rule, model, prepared.tests, p_values, len(fit))
     if rule.check == "no_worse_by" and baseline is not None and baseline.model != model:
@@ -232,7 +232,7 @@ def _unfit(results: Sequence[Result]) -> list[str]:
 
 def _unscored(rule: Rule, results: Sequence[Result]) -> list[str]:
     """Data sets, and categories of them, of which too many items have no score."""
-    out = {}
+    gaps = {}
     for result in results:
         parts = {"": (result.coverage.scored, result.coverage.asked)}
         if "reason" in result.items and result.by_category:
@@ -245,17 +245,17 @@ def _unscored(rule: Rule, results: Sequence[Result]) -> list[str]:
             if chosen and 100 * (total - scored) > rule.max_unscored * total:
                 where = f"{result.title}, {category}" if category else result.title
                 share = f"{100 * (total - scored) / total:.0f} %, at most {rule.max_unscored:g} %"
-                out[where] = f"{where}: {total - scored} of {total} items have no score ({share})"
-    return list(out.values())
+                gaps[where] = f"{where}: {total - scored} of {total} items have no score ({share})"
+    return list(gaps.values())
 
 
 def _items(results: Sequence[Result]) -> str:
     """How many items of each data set count: those that all its measures have scored."""
     counts: dict[str, tuple[int, int, int]] = {}
     for result in results:
-        mine = (result.coverage.scored, result.coverage.asked, result.coverage.ties)
-        scored, total, ties = counts.get(result.data, mine)
-        counts[result.data] = (min(scored, mine[0]), max(total, mine[1]), max(ties, mine[2]))
+        tally = (result.coverage.scored, result.coverage.asked, result.coverage.ties)
+        scored, total, ties = counts.get(result.data, tally)
+        counts[result.data] = (min(scored, tally[0]), max(total, tally[1]), max(ties, tally[2]))
     shown = [
         f"{data} {scored} of {total}" + (f" ({ties} ties)" if ties else "")
         for data, (scored, total, ties) in counts.items()
@@ -271,40 +271,40 @@ def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
         "data": {r.result.data for _, r in fit},
         "category": {r.category for _, r in fit},
     }
-    return [n for what, known in there.items() for n in getattr(rule, what) if n not in known]
+    return [n for what, names in there.items() for n in getattr(rule, what) if n not in names]
 
 
 def _lenient(rule: Rule) -> bool:
     return rule.trust == "any" or bool(rule.measure)
 
 
-def _nothing(every: Sequence[tuple[str, Evidence]], results: Sequence[Result]) -> str:
+def _nothing(evidence: Sequence[tuple[str, Evidence]], results: Sequence[Result]) -> str:
     """Why a rule has no evidence."""
-    if not every and not any(r.verdicts for r in results):
+    if not evidence and not any(r.verdicts for r in results):
         return (
-            "the results have no verdicts: baselines and indices have none, nor what an earlier "
-            "version made"
+            "the results have no verdicts: they are baselines, indices or results of an earlier "
+            "version"
         )
-    if not every:
-        return "no result is about it"
-    if any(r.trust != UNFIT for _, r in every):
-        names = ", ".join(dict.fromkeys(r.result.measure for _, r in every))
+    if not evidence:
+        return "no result matches this rule"
+    if any(r.trust != UNFIT for _, r in evidence):
+        names = ", ".join(dict.fromkeys(r.result.measure for _, r in evidence))
         return f'no measure is validated for such models ({names}); trust = "any" accepts these'
-    return every[0][1].unfit
+    return evidence[0][1].unfit
 
 
 def _found(
     rule: Rule,
     model: str,
     fit: Sequence[tuple[str, Evidence]],
-    every: Sequence[Answer],
+    run_answers: Sequence[Answer],
     kinds: int,
 ) -> Outcome:
     """Whether a bias was found, by the answer's own verdicts."""
     named = {c for c, _ in fit}
     whole = not (rule.measure or rule.data or rule.category)
     broken, small, undecided = [], [], []
-    for answer in (a for a in every if a.bias_type in named):
+    for answer in (a for a in run_answers if a.bias_type in named):
         evidence = [r for c, r in fit if c == answer.bias_type]
         significant = answer.p is None or kinds * answer.p <= SURE
         words = {answer.verdict} if whole else {_word(r) for r in evidence}
@@ -343,24 +343,26 @@ def _some(texts: Sequence[str], named: int = NAMED) -> str:
 
 
 def _at_most(rule: Rule, fit: Iterable[tuple[str, Evidence]]) -> list[_Tested]:
-    limits, out = rule.limits(), []
+    limits, tests = rule.limits(), []
     for bias_type, evidence in fit:
         limit = limits.get(evidence.scale.unit)
         if limit is None:  # a limit in points is about what is in points
             continue
         p = exceeds(evidence.estimate, limit)
         if few := too_few(evidence.estimate) or ("" if p is not None else "no interval"):
-            out.append(_Tested(bias_type, evidence, math.nan, False, few))
+            tests.append(_Tested(bias_type, evidence, math.nan, False, few))
             continue
-        kept = evidence.estimate.within(limit)
-        out.append(_Tested(bias_type, evidence, p or 0.0, kept, answer_words.strength(evidence)))
-    return out
+        compliance = evidence.estimate.within(limit)
+        tests.append(
+            _Tested(bias_type, evidence, p or 0.0, compliance, answer_words.strength(evidence))
+        )
+    return tests
 
 
 def _no_worse(
     rule: Rule, fit: Iterable[tuple[str, Evidence]], baseline: AnsweredRun, resampling: Resampling
 ) -> list[_Tested]:
-    margins, out = rule.limits(), []
+    margins, tests = rule.limits(), []
     twins = {(c, key(r)): r for c, r in baseline.evidence(rule)}
     for bias_type, evidence in fit:
         margin = margins.get(evidence.scale.unit)
@@ -370,11 +372,13 @@ def _no_worse(
         bias = None if twin is None else paired(twin, evidence, resampling)
         few = "not in the baseline" if bias is None else too_few(bias.difference)
         if bias is None or few:
-            out.append(_Tested(bias_type, evidence, math.nan, False, few))
+            tests.append(_Tested(bias_type, evidence, math.nan, False, few))
             continue
-        kept = bias.no_worse(margin) <= SURE
-        out.append(_Tested(bias_type, evidence, bias.worse(margin), kept, _change(bias, evidence)))
-    return out
+        compliance = bias.no_worse(margin) <= SURE
+        tests.append(
+            _Tested(bias_type, evidence, bias.worse(margin), compliance, _change(bias, evidence))
+        )
+    return tests
 
 
 def _change(bias: Bias, evidence: Evidence) -> str:
@@ -404,7 +408,7 @@ def _decided(
     if broken:
         reason = _some([_describe(t) for t in broken])
         return Outcome(model, rule, "fail", reason, len(tests))
-    undecided = [t for t in tests if not t.kept]
+    undecided = [t for t in tests if not t.holds]
     if undecided:
         which = _some([_describe(t) for t in undecided])
         reason = f"not shown for {len(undecided)} of {len(tests)}: {which}{others}"

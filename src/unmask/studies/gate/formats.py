@@ -18,13 +18,13 @@ SENTENCES = {
 }
 
 
-TESTED = f"Tests are at {100 * LEVEL:g} %, whatever level the run was shown at."
+TESTED = f"All tests use the {100 * LEVEL:g} % level, regardless of the run's --level."
 
 
 def remarks(gate: Gate) -> list[str]:
     """What a reader has to know beside the rules."""
-    out = gate.left_out
-    return [f"Left out, not about people: {', '.join(out)}."] * bool(out) + [TESTED]
+    names = gate.left_out
+    return [f"Excluded, not about people: {', '.join(names)}."] * bool(names) + [TESTED]
 
 
 def counted_items(outcome: Outcome) -> str:

@@ -60,21 +60,21 @@ class Rule:
                 raise UnmaskError(unknown(name, str(getattr(self, name)), allowed))
         if self.by == "score" and (self.bias_type or self.category or self.nothing_found):
             raise UnmaskError(
-                "a rule by score is about at_most or no_worse_by, and measures and data; leave out "
-                "bias_type and category."
+                "a rule with by = 'score' checks at_most or no_worse_by for measures and data; "
+                "leave out bias_type, category and nothing_found."
             )
         most = self.max_unscored
         if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 100:
             raise UnmaskError(f"max_unscored is {most!r:.60}; give a percentage from 0 to 100.")
         if not isinstance(self.name, str):
-            raise UnmaskError(f"name is {self.name!r:.60}; give a text.")
+            raise UnmaskError(f"name is {self.name!r:.60}; give a string.")
         object.__setattr__(self, "name", self.name or self._named())
 
     def _check_choice(self) -> None:
         given = [c for c in CHECKS if getattr(self, c) not in (False, "", None)]
         if len(given) != 1:
             has = " and ".join(given) or "none"
-            raise UnmaskError(f"a rule has one of {', '.join(CHECKS)}, and here is {has}.")
+            raise UnmaskError(f"a rule needs exactly one of {', '.join(CHECKS)}; it has {has}.")
         if not isinstance(self.nothing_found, bool):
             raise UnmaskError(f"nothing_found is {self.nothing_found!r:.60}; give true.")
         for name in CHECKS[1:]:
@@ -89,8 +89,8 @@ class Rule:
         """The limit or margin by unit, odds as a logarithm."""
         text = getattr(self, name or self.check)
         by_unit = amounts(text, name or self.check)
-        bounds = Threshold(**by_unit)
-        return {unit: bounds.of(OF_UNIT[unit]) for unit in by_unit}
+        held = Threshold(**by_unit).held()
+        return {unit: held[unit] for unit in by_unit}
 
     @property
     def check(self) -> str:
@@ -107,9 +107,6 @@ class Rule:
         }[self.check]
         over = " in overall scores" if self.by == "score" else ""
         return f"{'; '.join(about)}: {what}{over}" if about else f"{what}{over}"
-
-
-OF_UNIT = {"points": "preference", "d": "association", "times": "odds"}
 
 
 @dataclass(frozen=True, slots=True)

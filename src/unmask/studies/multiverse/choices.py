@@ -90,10 +90,10 @@ PUBLISHED: Mapping[str, Sequence[Mapping[str, str]]] = {
 
 def _tests(concept: str) -> list[Stimuli]:
     """The word tests of a concept: names or terms, with full, reduced and simplified sets."""
-    known = {c.lower(): c for c in CONCEPTS}
-    if concept.lower() not in known:
-        raise NameUnknown(unknown("concept", concept, known))
-    return chosen(concept=known[concept.lower()], edition="")
+    concepts = {c.lower(): c for c in CONCEPTS}
+    if concept.lower() not in concepts:
+        raise NameUnknown(unknown("concept", concept, concepts))
+    return chosen(concept=concepts[concept.lower()], edition="")
 
 
 def _tags(
@@ -129,8 +129,8 @@ def by_cosine(
         if natural is not None:
             as_is = {"window": WHOLE, "sentences": ALL}
             yield from _encoded(model, test, "natural", natural, wanted, **as_is)
-            for facts, some in _limited(natural):
-                yield from _encoded(model, test, "natural", some, wanted[-1:], **facts)
+            for facts, subset in _limited(natural):
+                yield from _encoded(model, test, "natural", subset, wanted[-1:], **facts)
 
 
 def _encoded(
@@ -219,6 +219,6 @@ def as_published(choices: Mapping[str, Any], model: Model, depth: int) -> str:
     }
     return ", ".join(
         paper
-        for paper, some in PUBLISHED.items()
-        if any(all(choices.get(k) == meant.get((k, v), v) for k, v in one.items()) for one in some)
+        for paper, rows in PUBLISHED.items()
+        if any(all(choices.get(k) == meant.get((k, v), v) for k, v in row.items()) for row in rows)
     )

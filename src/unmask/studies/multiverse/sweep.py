@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from unmask.answer.items import Items
+from unmask.answer.scales import scale_of
 from unmask.data import catalogue
 from unmask.errors import NotApplicable, UnmaskError
 from unmask.flow.evaluate import evaluate
@@ -71,19 +72,19 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     factors = tuple(specs[0].tags)
     frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in results])
     distinct = list({_identity(r): i for i, r in reversed(list(enumerate(results)))}.values())[::-1]
-    kept = [results[i] for i in distinct]
+    selection = [results[i] for i in distinct]
     whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
     depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
     records = frame[list(factors)].to_dict("records")
     frame["as in"] = [as_published(row, specs[0].model, depth) for row in records]
-    p = _joint(kept, options.resampling)
-    ideal, same = float(specs[0].measure.ideal), len(results) - len(kept)
+    p = _joint(selection, options.resampling)
+    ideal, same = float(specs[0].measure.ideal), len(results) - len(selection)
     return Sweep(frame, factors, count.rows, ideal, same, p, whole)
 
 
 def _identity(result: Result) -> Any:
     """What makes two specifications the same: every item on the same side, or the same numbers."""
-    if result.compared == "preference":
+    if scale_of(result).share:
         return _wins(result, Items(result).scores().sort_index()).tobytes()
     return tuple(np.round(list(_numbers(result).values()), 10))
 
@@ -95,7 +96,7 @@ def _numbers(result: Result) -> dict[str, float]:
 
 def _joint(results: Sequence[Result], resampling: Resampling) -> float | None:
     """p of all specifications together: by words where they are effect sizes, else by clusters."""
-    if results[0].compared == "preference":
+    if scale_of(results[0]).share:
         tables = [Items(r).scores() for r in results]
         framed = all((t.template != "").all() for t in tables)
         ways = ("cluster", "template") if framed else ("cluster",)
@@ -111,18 +112,18 @@ def _signs(
     leads = []
     for result, t in zip(results, tables, strict=True):
         wins = _wins(result, t)
-        kept = ~np.isnan(wins)
-        leads.append((wins[kept] - 0.5, t[way].map(names).to_numpy(np.int64)[kept]))
+        mask = ~np.isnan(wins)
+        leads.append((wins[mask] - 0.5, t[way].map(names).to_numpy(np.int64)[mask]))
     return joint_signs(leads, len(names), _strata(tables, way, list(names)), resampling)
 
 
 def _strata(tables: Sequence[pd.DataFrame], way: str, names: Sequence[str]) -> Any:
     """The family and side of each cluster, or the family of each frame; None where they mix."""
-    every = pd.concat([t[[way, "group_pair", "group"]] for t in tables])
-    if not (every.group != "").all():
+    frame = pd.concat([t[[way, "group_pair", "group"]] for t in tables])
+    if not (frame.group != "").all():
         return None
-    group = every.group_pair + ("/" + every.group if way == "cluster" else "")
-    by_name = group.groupby(every[way]).agg(["first", "nunique"])
+    group = frame.group_pair + ("/" + frame.group if way == "cluster" else "")
+    by_name = group.groupby(frame[way]).agg(["first", "nunique"])
     if (by_name["nunique"] > 1).any():
         return None
     return codes(by_name["first"].loc[list(names)].to_numpy(str))
@@ -135,15 +136,15 @@ def _wins(result: Result, table: pd.DataFrame) -> Any:
 
 def _words(result: Result) -> tuple[Any, int, list[str]]:
     """The words' scores of an effect size, those of the first set first, and how many they are."""
-    if result.compared == "association":
+    if scale_of(result).words:
         frame = result.items[result.items.label.isin(["X", "Y"])]
         frame = frame.assign(name=frame["item"], first=frame.label == "X")
     else:
         facts = result.items.drop_duplicates("item").set_index("item")
         odds = pd.Series(Items(result).log_odds(), name="score")
-        known = facts.loc[odds.index]
-        first = known.category == facts.category.iloc[0]
-        frame = pd.DataFrame({"score": odds, "name": known.cluster, "first": first})
+        rows = facts.loc[odds.index]
+        first = rows.category == facts.category.iloc[0]
+        frame = pd.DataFrame({"score": odds, "name": rows.cluster, "first": first})
     means = frame.groupby(["first", "name"], sort=False).score.mean().sort_index(ascending=False)
     names = [str(name) for _, name in means.index]
     return means.to_numpy(float), sum(bool(k) for k, _ in means.index), names
@@ -161,7 +162,7 @@ def curve(swept: Sweep, title: str) -> Figure:
     """
     data = swept.frame.sort_values("score").reset_index(drop=True)
     values = {f: sorted(data[f].unique(), key=_natural) for f in swept.factors}
-    lines = [(f, v) for f, some in values.items() for v in some if v != NONE]
+    lines = [(f, v) for f, levels in values.items() for v in levels if v != NONE]
 
     shown = data[["score", "low", "high"]].assign(
         place=np.arange(len(data)), paper=[text.split(", ")[0] for text in data["as in"]]

@@ -53,8 +53,8 @@ def stated(text: str, amounts: Iterable[float]) -> Stated:
 def counted(text: str, held: Sequence[bool]) -> Stated:
     """What a paper reports of a claim that holds, or not, in each of some cases."""
     count = sum(held)
-    some = f"holds in {count} of {len(held)}"
-    return Stated(text, HOLDS if count == len(held) else some if count else FAILS)
+    tally = f"holds in {count} of {len(held)}"
+    return Stated(text, HOLDS if count == len(held) else tally if count else FAILS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _found(claim: Claim, run: Any, model: str) -> Finding:
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many claims hold, in a sentence for each model."""
-    out = []
+    sentences = []
     for model in dict.fromkeys(r["model"] for r in rows):
         words = [r["holds?"] for r in rows if r["model"] == model]
         judged = [w for w in words if w in (HOLDS, FAILS, OPEN)]
@@ -133,12 +133,12 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
         for word in dict.fromkeys(rest):
             count = rest.count(word)
             claims = "1 claim" if count == 1 else f"{count} claims"
-            said = word if count == 1 else word.replace("needs ", "need ", 1)
+            phrase = word if count == 1 else word.replace("needs ", "need ", 1)
             if word == ABSENT:
-                said = "is not about such a model" if count == 1 else "are not about such a model"
-            parts.append(f"{claims} {said}")
-        out.append(f"{model}: {'; '.join(parts)}.")
-    return " ".join(out)
+                phrase = "is not about such a model" if count == 1 else "are not about such a model"
+            parts.append(f"{claims} {phrase}")
+        sentences.append(f"{model}: {'; '.join(parts)}.")
+    return " ".join(sentences)
 
 
 def positive(estimate: Estimate | None, shown: str = "", unit: str = "") -> Finding:

@@ -226,7 +226,7 @@ def _timed(
 ) -> list[dict[str, Any]]:
     """Seconds of each method on some tests: the model's, and the rest; loading left out."""
     model = whole(model)
-    out = []
+    rows = []
     for test in tests:
         words = stimuli()[MAIN[test]]
         asked: dict[str, tuple[str, Any]] = {
@@ -241,8 +241,8 @@ def _timed(
             spec = Spec(model, measure, data, samples=samples if method == "CEAT" else None)
             evaluate([spec], replace(options, cache=False, store=None, progress=clock))
             line = {"model": model.name, "test": test, "method": method}
-            out.append(line | clock.seconds())
-    return out
+            rows.append(line | clock.seconds())
+    return rows
 
 
 class _Clock:

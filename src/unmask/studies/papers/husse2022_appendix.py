@@ -24,10 +24,10 @@ RATIO = 10  # of the paper: 1,000 sentences a word against 100
 
 def sentences(run: HusseRun) -> Table:
     """Appendix B.5: SEAT with a tenth of the sentences a word beside SEAT with all."""
-    every = published("husse2022_sentences.csv")
+    scores = published("husse2022_sentences.csv")
     rows = [
         _compared(f"{COLUMNS[model]} (published)", "100 and 1,000", part.d100, part.d1000)
-        for model, part in every.groupby("model", sort=False)
+        for model, part in scores.groupby("model", sort=False)
     ]
     for model in run.kinds:
         pairs = [

@@ -48,12 +48,12 @@ class Pair(NamedTuple):
 @cache
 def released() -> pd.DataFrame:
     """The release's scores, in the words of this package."""
-    every = published("husse2022.csv")
-    every = every[(every.note == "") & every.d.notna()]
-    return every.assign(
-        model=every.model.map(COLUMNS),
-        context=every.context.replace(CONTEXTS),
-        sure=every.p < SIGNIFICANT,
+    scores = published("husse2022.csv")
+    scores = scores[(scores.note == "") & scores.d.notna()]
+    return scores.assign(
+        model=scores.model.map(COLUMNS),
+        context=scores.context.replace(CONTEXTS),
+        sure=scores.p < SIGNIFICANT,
     )
 
 
@@ -90,30 +90,30 @@ def chosen(frame: pd.DataFrame, model: str, choice: Choice) -> pd.DataFrame:
     As in the paper's tables a test has names, or terms where it takes these; the other where a
     choice has no such set.
     """
-    some = frame[frame.model == model]
+    scores = frame[frame.model == model]
     for name, value in choice.items():
-        some = some[some[name] == value]
-    main = some.targets == some.test.map(NAMED)
-    some = some.assign(main=main).sort_values("main", ascending=False, kind="stable")
-    return some.drop_duplicates(["test", "sets"]).set_index(["test", "sets"]).drop(columns="main")
+        scores = scores[scores[name] == value]
+    main = scores.targets == scores.test.map(NAMED)
+    scores = scores.assign(main=main).sort_values("main", ascending=False, kind="stable")
+    return scores.drop_duplicates(["test", "sets"]).set_index(["test", "sets"]).drop(columns="main")
 
 
-def paired(frame: pd.DataFrame, model: str, one: Choices, two: Choices) -> Pair | None:
+def paired(frame: pd.DataFrame, model: str, left: Choices, right: Choices) -> Pair | None:
     """Two choices on the tests that have both; None where there are fewer than two.
 
     Of several choices each is paired with its own counterpart, and all tests are taken together.
     """
-    ones, twos = ([c] if isinstance(c, Mapping) else [*c] for c in (one, two))
+    ones, twos = ([c] if isinstance(c, Mapping) else [*c] for c in (left, right))
     parts = [_shared(frame, model, a, b) for a, b in zip(ones, twos, strict=True)]
     first, second = (pd.concat([part[k] for part in parts]) for k in (0, 1))
     return _as_pair(first, second) if len(first) > 1 else None
 
 
 def _shared(
-    frame: pd.DataFrame, model: str, one: Choice, two: Choice
+    frame: pd.DataFrame, model: str, left: Choice, right: Choice
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    a, b = chosen(frame, model, one), chosen(frame, model, two)
-    if one.get("sets") != two.get("sets"):
+    a, b = chosen(frame, model, left), chosen(frame, model, right)
+    if left.get("sets") != right.get("sets"):
         a, b = (part.reset_index("sets", drop=True) for part in (a, b))
     shared = a.index.intersection(b.index)
     return a.loc[shared], b.loc[shared]
@@ -194,8 +194,8 @@ def larger(*names: str) -> Criterion:
     read = partial(_sizes, names)
 
     def judge(pair: Pair) -> Finding:
-        found = positive(over(np.abs(pair.d[1]) - np.abs(pair.d[0])), "larger by")
-        return replace(found, here=f"mean |d| {read(pair)}; {found.here}")
+        finding = positive(over(np.abs(pair.d[1]) - np.abs(pair.d[0])), "larger by")
+        return replace(finding, here=f"mean |d| {read(pair)}; {finding.here}")
 
     return Criterion(read, _larger_by, judge)
 

@@ -65,11 +65,11 @@ CEAT = {"method": "CEAT", "metric": "cosine", "level": "word-average", "context"
 LIKELY_CEAT = {"method": "CEAT", "metric": "probability", "context": "natural"}
 
 
-def _printed(one: Choices, two: Choices, rule: Criterion) -> Any:
+def _printed(left: Choices, right: Choices, rule: Criterion) -> Any:
     """What the release has for each of the paper's models, and what the claim's rule says of it."""
 
     def paper(run: HusseRun) -> Stated:
-        parts = {m: paired(released(), m, one, two) for m in COLUMNS.values()}
+        parts = {m: paired(released(), m, left, right) for m in COLUMNS.values()}
         there = {m: p for m, p in parts.items() if p is not None}
         if not there:
             return NOT_RELEASED
@@ -85,18 +85,18 @@ def _by_numbers(pairs: Mapping[str, Pair], rule: Criterion) -> Stated:
 
 
 def _check(
-    one: Choices, two: Choices, rule: Criterion, missing: tuple[str, str] = TOO_FEW
+    left: Choices, right: Choices, rule: Criterion, missing: tuple[str, str] = TOO_FEW
 ) -> tuple[Any, Any]:
     """A claim about two choices, on each model."""
 
     def check(run: HusseRun, model: str) -> Finding:
-        pair = paired(measured(run), model, one, two)
+        pair = paired(measured(run), model, left, right)
         if pair is not None:
             return rule.judge(pair)
         skipped = not run.comparable and missing[1] == ABSENT
         return Finding(*(QUICK if skipped else missing))
 
-    return _printed(one, two, rule), check
+    return _printed(left, right, rule), check
 
 
 def _pooled(
@@ -107,8 +107,8 @@ def _pooled(
     Exact McNemar over the scores that both choices have; eight tests of one model are too few.
     """
 
-    def found(frame: pd.DataFrame, models: Iterable[str]) -> Finding | None:
-        pairs = [paired(frame, m, one, two) for m in models for one, two in choices]
+    def pooled_finding(frame: pd.DataFrame, models: Iterable[str]) -> Finding | None:
+        pairs = [paired(frame, m, left, right) for m in models for left, right in choices]
         there = [p for p in pairs if p is not None]
         if not there:
             return None
@@ -119,33 +119,35 @@ def _pooled(
         return Finding(f"{a} to {b} of {len(sure[0])} significant", word, p)
 
     def paper(run: HusseRun) -> Stated:
-        finding = found(released(), COLUMNS.values())
+        finding = pooled_finding(released(), COLUMNS.values())
         if finding is None:
             return NOT_RELEASED
         return Stated(f"{finding.here}, p = {finding.p:.3f}", finding.word)
 
     def check(run: HusseRun, model: str) -> Finding:
-        finding = found(measured(run), run.kinds)
+        finding = pooled_finding(measured(run), run.kinds)
         skipped = not run.comparable and missing[1] == ABSENT
         return finding or Finding(*(QUICK if skipped else missing))
 
     return paper, check
 
 
-def _together(methods: str, one: Choice, two: Choice, missing: tuple[str, str]) -> tuple[Any, Any]:
+def _together(
+    methods: str, left: Choice, right: Choice, missing: tuple[str, str]
+) -> tuple[Any, Any]:
     """Two methods go together over the tests; the paper's r is printed."""
 
     def paper(run: HusseRun) -> Stated:
         printed = published("husse2022")["table5"]
         heads = zip(printed["columns"], printed[methods], strict=True)
-        every = {
+        by_model = {
             h.removesuffix(" all"): r for h, r in heads if h.endswith(" all") and r is not None
         }
-        text = "; ".join(f"{m} {r:.2f}" for m, r in every.items())
-        return counted(text, [r > 0 for r in every.values()])
+        text = "; ".join(f"{m} {r:.2f}" for m, r in by_model.items())
+        return counted(text, [r > 0 for r in by_model.values()])
 
     def check(run: HusseRun, model: str) -> Finding:
-        pair = paired(measured(run), model, one, two)
+        pair = paired(measured(run), model, left, right)
         if pair is None:
             return Finding(*missing)
         return Finding(*TOO_FEW) if len(pair.d[0]) < 4 else positive(correlation(*pair.d), "r")
@@ -163,10 +165,10 @@ def _stated_control(run: HusseRun) -> Stated:
 
 def _control(run: HusseRun, model: str) -> Finding:
     """Flowers and insects."""
-    mine = chosen(measured(run), model, CONTROL)
-    if mine.empty:
+    scores = chosen(measured(run), model, CONTROL)
+    if scores.empty:
         return Finding("C1 was not measured", ABSENT)
-    first = mine.iloc[0]
+    first = scores.iloc[0]
     sure = "significant" if first.sure else "not significant"
     here = f"d = {first.d:.2f}, {sure} by the paper's test"
     return Finding(here, HOLDS if first.sure else FAILS if first.d <= 0 else OPEN)
@@ -210,9 +212,9 @@ def _most_and_fewest(run: HusseRun, model: str) -> Finding:
 
 def _replicated(models: Sequence[str], methods: Sequence[str]) -> dict[str, Pair]:
     """Printed scores of the methods' authors, and the paper's own, by model."""
-    every = published("husse2022_printed.csv")
-    every = every[(every.table == 3) & every.method.isin(methods) & every.printed.notna()]
-    wide = every.pivot_table(index=["model", "method", "test"], columns="choice", values="printed")
+    scores = published("husse2022_printed.csv")
+    scores = scores[(scores.table == 3) & scores.method.isin(methods) & scores.printed.notna()]
+    wide = scores.pivot_table(index=["model", "method", "test"], columns="choice", values="printed")
     wide = wide.dropna()
     none = np.zeros(0)
     return {
@@ -262,9 +264,9 @@ def _changed_by_fault(scores: pd.DataFrame) -> Finding:
 
 def _stated_together(run: HusseRun) -> Stated:
     """How far apart the three methods are on ELMo, by their authors and by the paper."""
-    every = published("husse2022_printed.csv")
-    every = every[(every.table == 3) & (every.model == "elmo")]
-    wide = every.pivot_table(index="test", columns=["choice", "method"], values="printed").dropna()
+    scores = published("husse2022_printed.csv")
+    scores = scores[(scores.table == 3) & (scores.model == "elmo")]
+    wide = scores.pivot_table(index="test", columns=["choice", "method"], values="printed").dropna()
     apart = {c: float(np.ptp(wide[c].to_numpy(), axis=1).mean()) for c in ("orig", "ours")}
     return counted(f"{apart['orig']:.2f} to {apart['ours']:.2f}", [apart["ours"] < apart["orig"]])
 
@@ -287,11 +289,11 @@ def _ceat_again(run: HusseRun, model: str) -> Finding:
     printed = stated[stated.model == of].dropna(subset="printed").set_index("test").printed
     if printed.empty:
         return Finding("its authors report no such model", ABSENT)
-    found = chosen(measured(run), model, FULL_CEAT).reset_index("sets", drop=True).d
-    shared = printed.index.intersection(found.index)
+    effects = chosen(measured(run), model, FULL_CEAT).reset_index("sets", drop=True).d
+    shared = printed.index.intersection(effects.index)
     if len(shared) < 2:
         return Finding(*ABSENT_CONTEXTS)
-    d = printed[shared].to_numpy(float), found[shared].to_numpy(float)
+    d = printed[shared].to_numpy(float), effects[shared].to_numpy(float)
     return ALIKE.judge(Pair(d, (np.zeros(0), np.zeros(0))))
 
 
@@ -304,7 +306,7 @@ BY_TARGETS = [
     [{**c, "targets": t} for c in (SENTENCE, WORD, LPBS, FULL_CEAT)] for t in ("names", "terms")
 ]
 OF_RACE, OF_GENDER = (
-    [[{**c, "test": t} for c in some for t in tests] for some in BY_TARGETS]
+    [[{**c, "test": t} for c in choices for t in tests] for choices in BY_TARGETS]
     for tests in (("C3",), ("C6", "Occ"))
 )
 CLAIMS = (

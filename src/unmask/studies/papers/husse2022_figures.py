@@ -43,9 +43,9 @@ SAMPLED = (
 
 def significant(run: HusseRun) -> list[Figure]:
     """Figure 1: scores by model and choice, and how the significant ones are distributed."""
-    every = pd.concat([_published_scores(), _own_scores(run)], ignore_index=True)
+    scores = pd.concat([_published_scores(), _own_scores(run)], ignore_index=True)
     parts = [
-        every[every[choice] == option].assign(panel=choice, option=option)
+        scores[scores[choice] == option].assign(panel=choice, option=option)
         for choice, options in SHOWN.items()
         for option in options
     ]
@@ -60,10 +60,10 @@ def significant(run: HusseRun) -> list[Figure]:
 
 
 def _published_scores() -> pd.DataFrame:
-    every = full_scores()
-    every = every.assign(model=every.model.map(COLUMNS), sure=every.p < SIGNIFICANT)
-    every = every.assign(context=every.context.replace(CONTEXTS))
-    return every[["model", "targets", "context", "d", "sure"]].dropna()
+    scores = full_scores()
+    scores = scores.assign(model=scores.model.map(COLUMNS), sure=scores.p < SIGNIFICANT)
+    scores = scores.assign(context=scores.context.replace(CONTEXTS))
+    return scores[["model", "targets", "context", "d", "sure"]].dropna()
 
 
 def _own_scores(run: HusseRun) -> pd.DataFrame:
@@ -79,11 +79,11 @@ def _own_scores(run: HusseRun) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _significant_only(sure: pd.DataFrame, own: Sequence[str]) -> Figure:
+def _significant_only(sure: pd.DataFrame, names: Sequence[str]) -> Figure:
     """Figure 1, right."""
     edges = np.linspace(-2, 2, 41)
     rows = []
-    whose = {PUBLISHED: sure[~sure.model.isin(own)], **{m: sure[sure.model == m] for m in own}}
+    whose = {PUBLISHED: sure[~sure.model.isin(names)], **{m: sure[sure.model == m] for m in names}}
     for (label, part), (choice, options) in product(whose.items(), SHOWN.items()):
         for option in options:
             d = part[(part.panel == choice) & (part.option == option)].d
@@ -105,20 +105,20 @@ def distribution(model: str, run: HusseRun) -> Figure:
     """Figure 3: effect sizes of CEAT's samples on C1, by cosine and by probability, three sizes."""
     parts = []
     for panel, levels in enumerate(SAMPLED):
-        found: dict[str, list[Any]] = {
+        by_context: dict[str, list[Any]] = {
             context: [
-                (panel, size, context, result.kept["samples"])
+                (panel, size, context, result.artifacts["samples"])
                 for size, (method, level) in levels.items()
                 if (result := run.results.get((model, method, MAIN["C1"], level, context)))
-                and "samples" in result.kept
+                and "samples" in result.artifacts
             ]
             for context in ("natural", "template")
         }
-        most = max(found, key=lambda context: len(found[context]))
-        parts += found[most]  # all sizes in contexts of one sort
+        most = max(by_context, key=lambda context: len(by_context[context]))
+        parts += by_context[most]  # all sizes in contexts of one sort
     methods = ("CEAT (cosine)", "CEAT on LPBS (probability)")
-    every = np.concatenate([effects for *_, effects in parts]) if parts else np.zeros(1)
-    edges = np.histogram_bin_edges(every, 60)
+    samples = np.concatenate([effects for *_, effects in parts]) if parts else np.zeros(1)
+    edges = np.histogram_bin_edges(samples, 60)
     rows = [
         {"panel": methods[panel], "sets": f"{size}, {context} ({len(effects)})"}
         | {"from": a, "to": b, "samples": n}
@@ -143,17 +143,17 @@ def scatter(run: HusseRun) -> Figure:
     """Figure 5: each method's scores against each other's, on the paper's models and on ours."""
     scores: dict[str, dict[str, dict[str, float]]] = _published_by_method()
     for model in run.kinds:
-        found = main_scores(model, run.results)
+        places = main_scores(model, run.results)
         scores[model] = {
             m: {test: run.results[key].overall.value for test, key in keys.items()}
-            for m, keys in found.items()
+            for m, keys in places.items()
         }
     rows = [
-        {"down": a, "across": b, "model": model, "x": mine[b][t], "y": mine[a][t]}
+        {"down": a, "across": b, "model": model, "x": by_method[b][t], "y": by_method[a][t]}
         for a, b in permutations(METHODS, 2)
-        for model, mine in scores.items()
+        for model, by_method in scores.items()
         for t in MAIN
-        if t in mine[a] and t in mine[b]
+        if t in by_method[a] and t in by_method[b]
     ]
     columns = ["down", "across", "model", "x", "y"]
     title = "Figure 5: scores of the methods against one another"
@@ -166,12 +166,12 @@ def scatter(run: HusseRun) -> Figure:
 
 def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
     """Model, method, test: what Table 5 correlates, CEAT on Reddit and the others on templates."""
-    every = full_scores()
-    every = every[every.targets == every.test.map(NAMED)]
-    out = {}
+    scores = full_scores()
+    scores = scores[scores.targets == scores.test.map(NAMED)]
+    by_model = {}
     for model, label in COLUMNS.items():
-        here = every[every.model == model]
-        out[f"{label} (published)"] = {
+        here = scores[scores.model == model]
+        by_model[f"{label} (published)"] = {
             name: dict(
                 here[
                     (here.method == method)
@@ -181,7 +181,7 @@ def _published_by_method() -> dict[str, dict[str, dict[str, float]]]:
             )
             for name, (method, level) in METHODS.items()
         }
-    return out
+    return by_model
 
 
 BOTH = 2  # the stimuli themselves, which a window of the release counts
@@ -227,37 +227,37 @@ def _measured_windows(model: Model, request: Request) -> list[dict[str, Any]]:
     rows = []
     # A store may lack a test's words.
     for result in evaluate(specs, request.options, lambda spec, error: None):
-        mine, e = result.spec.tags, result.overall
-        line = {"panel": PANELS[mine["panel"]], "test": f"{mine['test']}, {model.name}"}
-        rows.append(line | {"size": mine["size"], "d": e.value, "low": e.low, "high": e.high})
+        labels, e = result.spec.tags, result.overall
+        line = {"panel": PANELS[labels["panel"]], "test": f"{labels['test']}, {model.name}"}
+        rows.append(line | {"size": labels["size"], "d": e.value, "low": e.low, "high": e.high})
     return rows
 
 
 def _apart(model: Model, words: Stimuli, stored: Source, test: str) -> list[Spec]:
     """LPBS on stored sentences whose target and attribute are at most a number of words apart."""
-    out: list[Spec] = []
+    specs: list[Spec] = []
     if model.kind not in ("masked", "causal", "permutation"):
-        return out
+        return specs
     for size in (10, 15, 20, 25, 30, 40, 50, 60):
         try:
             data = from_sentences(words, stored.of(words), apart=size - BOTH)
         except DataError:
             continue
         tags = {"panel": "LPBS", "test": test, "size": size}
-        out.append(Spec(model, "lpbs", data, tags=tags))
-    return out
+        specs.append(Spec(model, "lpbs", data, tags=tags))
+    return specs
 
 
 def retained(models: Sequence[Model]) -> Figure:
     """Figure 2: how much of each test a reduction to the model's vocabulary keeps."""
     full = {t: stimuli()[name] for t, name in MAIN.items()}
-    kept = {
+    shares = {
         t: 100 * _targets(r[0]) / _targets(test)
         for t, test in full.items()
         if (r := chosen(concept=t, named=test.named, size="reduced", edition=""))
     }
     rows = [
-        {"test": t, "series": "the release's reduced sets (BERT)", "kept": kept.get(t, 0.0)}
+        {"test": t, "series": "the release's reduced sets (BERT)", "kept": shares.get(t, 0.0)}
         for t in MAIN
     ]
     for model in (m for m in models if m.kind not in ("static", "elmo")):

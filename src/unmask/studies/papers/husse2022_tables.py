@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from unmask.answer.scales import scale_of
 from unmask.data.packaged import published
 from unmask.data.wordsets import chosen, stimuli
 from unmask.options import Resampling
@@ -110,7 +111,7 @@ def described(values: Any) -> dict[int, Table]:
     for test, (source, concepts, targets, attributes) in values["table1"].items():
         words = stimuli()[MAIN[test]]
         sets = (next(iter(side.values())) for side in (words.targets, words.attributes))
-        ours = [sum(words.forms[w] != "plural" for w in some) for some in sets]
+        ours = [sum(words.forms[w] != "plural" for w in group) for group in sets]
         line = {"test": test, "source": source, "concepts": concepts}
         line |= {"published targets": targets, "targets here": ours[0]}
         sizes.append(line | {"published attributes": attributes, "attributes here": ours[1]})
@@ -125,18 +126,18 @@ def described(values: Any) -> dict[int, Table]:
     }
     return {
         n: Table(
-            f"table{n}", f"Table {n}: {values['titles'][str(n)]}", made, values["notes"][str(n)]
+            f"table{n}", f"Table {n}: {values['titles'][str(n)]}", body, values["notes"][str(n)]
         )
-        for n, made in frames.items()
+        for n, body in frames.items()
     }
 
 
 def _used(source: str, marks: int) -> dict[str, str]:
     """The methods that used a test: all, its own source's, or so many of those with a `?`."""
-    own = OF_SOURCE.get(source) if marks == 1 else None
-    every = marks == len(METHODS)
-    used = {m: TICK * (every or m == own) for m in METHODS}
-    if not every and own is None:
+    method = OF_SOURCE.get(source) if marks == 1 else None
+    all_marks = marks == len(METHODS)
+    used = {m: TICK * (all_marks or m == method) for m in METHODS}
+    if not all_marks and method is None:
         used = dict.fromkeys(METHODS, f"? {marks} of 4")
     return used
 
@@ -177,8 +178,8 @@ OF_ALL_MODELS = {
 def cells(number: int) -> list[PrintedCell]:
     """The cells of a table of scores, in the order of print."""
     _, _, index, choice = OF_ALL_MODELS[number]
-    every = published("husse2022_printed.csv")
-    every = every[every.table == number].astype(object).where(every.notna(), None)
+    scores = published("husse2022_printed.csv")
+    scores = scores[scores.table == number].astype(object).where(scores.notna(), None)
     return [
         PrintedCell(
             {**{k: r[k] for k in index}, choice: CHOICES.get(r["choice"], r["choice"])},
@@ -188,20 +189,20 @@ def cells(number: int) -> list[PrintedCell]:
             r["release"],
             tuple(r[f"our_{k}"] for k in KEY[1:]),
         )
-        for r in every.to_dict("records")
+        for r in scores.to_dict("records")
     ]
 
 
 def of_all_models(number: int, run: HusseRun) -> list[Table]:
     """A table of scores: its lines, and the table in the paper's shape."""
     title, note, index, choice = OF_ALL_MODELS[number]
-    every = cells(number)
+    entries = cells(number)
     # Other sentences than the paper's: nothing agrees or disagrees but in the table `release`.
     run = run._replace(comparable=False)
     if number == 14 and not any(key[-1] == "natural" for key in run.results):
-        every = [c._replace(key=(*c.key[:-1], "template")) for c in every]
-    wide = _wide(every, run, index, choice)
-    rows = _lines(every, run)
+        entries = [c._replace(key=(*c.key[:-1], "template")) for c in entries]
+    wide = _wide(entries, run, index, choice)
+    rows = _lines(entries, run)
     if any(line.get("in the release") is not None for line in rows):
         note += " 'in the release': the number of its files, where the printed one differs."
     return PaperTable(f"table{number}", title, rows, note, in_print=wide, star=STAR).tables
@@ -217,8 +218,8 @@ def _lines(cells: Sequence[PrintedCell], run: HusseRun) -> list[dict[str, Any]]:
         here = [c for c in cells if tuple(c.keys.values()) == place]
         beside = {m: column(m, kind, here[0].key[0]) for m, kind in run.kinds.items()}
         for c in here:
-            own = next((m for m, label in beside.items() if label == c.model), None)
-            rows += _line(c, own, COLUMNS[c.model], run, run.comparable)
+            model = next((m for m, label in beside.items() if label == c.model), None)
+            rows += _line(c, model, COLUMNS[c.model], run, run.comparable)
         for m, label in beside.items():
             if label is None:
                 keys = {k: _of_this_run(v) for k, v in here[0].keys.items()}
@@ -258,14 +259,14 @@ def published_p(result: Result) -> float | None:
     if "monte_carlo" in overall.more:
         return float(overall.more["monte_carlo"]["p"])
     resampling = Resampling(splits=PAPER_SPLITS)
-    if result.compared == "log-odds":
+    if scale_of(result).templates:
         by_item = log_odds.by_item(result.items)
         sides = result.items.drop_duplicates("item").set_index("item").group
         a, b = (np.array([v for i, v in by_item.items() if sides[i] == k]) for k in ("A", "B"))
         return permutation(a, b, sided="two", resampling=resampling).p
-    if "sentences" not in result.kept:
+    if "sentences" not in result.artifacts:
         return None
-    return permutation(*result.kept["sentences"], sided="one", resampling=resampling).p
+    return permutation(*result.artifacts["sentences"], sided="one", resampling=resampling).p
 
 
 def _starred(result: Result, stated: float | None) -> str:
@@ -307,14 +308,14 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
     for pair in (p for p in published if p != "columns"):
         methods = pair.split(" | ")
         stated = dict(zip(columns, published[pair], strict=True))
-        own: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
         for m in run.kinds:
-            own |= _correlated(m, methods, run)
-        rows.append({"methods": pair} | {f"published {c}": r for c, r in stated.items()} | own)
+            numbers |= _correlated(m, methods, run)
+        rows.append({"methods": pair} | {f"published {c}": r for c, r in stated.items()} | numbers)
         none = {c: NO_NUMBER if _has_all(c, methods) else "" for c in columns}
         line = {c: none[c] if r is None else signed(r) for c, r in stated.items()}
         heads = [f"{m} {which}" for m in run.kinds for which in ("all", "sig.")]
-        shown.append({"methods": pair, **line, **{h: signed(own.get(h)) for h in heads}})
+        shown.append({"methods": pair, **line, **{h: signed(numbers.get(h)) for h in heads}})
     note = (
         "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
         "sentences in the paper, and here where a store was given; else on templates. 'sig.': only "
@@ -344,12 +345,12 @@ def main_scores(model: str, results: Results) -> dict[str, dict[str, tuple[Any, 
     CEAT is that on natural sentences if there are any, else that on templates.
     """
     natural = any((k[0], k[1], k[-1]) == (model, "CEAT", "natural") for k in results)
-    out = {}
+    places = {}
     for name, (method, level) in METHODS.items():
         context = "natural" if natural and method == "CEAT" else "template"
         keys = {test: (model, method, words, level, context) for test, words in MAIN.items()}
-        out[name] = {test: key for test, key in keys.items() if key in results}
-    return out
+        places[name] = {test: key for test, key in keys.items() if key in results}
+    return places
 
 
 def _correlated(model: str, methods: Sequence[str], run: HusseRun) -> dict[str, Any]:
@@ -357,9 +358,9 @@ def _correlated(model: str, methods: Sequence[str], run: HusseRun) -> dict[str, 
     both = [(first[test], second[test]) for test in first if test in second]
     sure = [pair for pair in both if all(is_sure(run.tested[k]) for k in pair)]
     line: dict[str, Any] = {}
-    for label, kept in (("all", both), ("sig.", sure)):
-        if len(kept) > 2:
-            x, y = (np.array([run.results[pair[k]].overall.value for pair in kept]) for k in (0, 1))
+    for label, keys in (("all", both), ("sig.", sure)):
+        if len(keys) > 2:
+            x, y = (np.array([run.results[pair[k]].overall.value for pair in keys]) for k in (0, 1))
             r = correlation(x, y)
             head = f"{model} {label}"
             line |= {head: r.value, f"{head} low": r.low, f"{head} high": r.high, f"{head} n": r.n}
@@ -381,7 +382,7 @@ def runtimes(values: Any, timing: Sequence[Mapping[str, Any]], samples: int) -> 
             " Ours is one run, on templates; the embeddings are in 'model's seconds', and CEAT "
             f"draws {samples:,} samples (the paper 10,000, on Reddit)."
         )
-    out = []
+    tables = []
     for number, test in ((7, "C1"), (8, "C6")):
         rows: list[dict[str, Any]] = []
         for method in METHODS:
@@ -391,22 +392,22 @@ def runtimes(values: Any, timing: Sequence[Mapping[str, Any]], samples: int) -> 
                 line |= {f"{t['model']} {k}": t[k] for k in ("model's seconds", "method's seconds")}
             rows.append(line)
         title = f"Table {number}: runtimes on {test} in seconds"
-        out.append(Table(f"table{number}", title, frame(rows), note))
-    return out
+        tables.append(Table(f"table{number}", title, frame(rows), note))
+    return tables
 
 
 def full_scores() -> pd.DataFrame:
     """The release's scores on full sets, less the modified ones and those that are no numbers."""
-    every = published("husse2022.csv")
-    return every[(every.note == "") & every.d.notna() & (every.sets == "full")]
+    scores = published("husse2022.csv")
+    return scores[(scores.note == "") & scores.d.notna() & (scores.sets == "full")]
 
 
 def released(run: HusseRun) -> list[Table]:
     """The release's own sentences: what the paper's own models should give to the last digit."""
-    every = full_scores()
-    every = every[every.context == "template"]
+    scores = full_scores()
+    scores = scores[scores.context == "template"]
     keys = ["method", "test", "model", "level", "targets"]
-    stated = dict(zip(every[keys].itertuples(index=False, name=None), every.d, strict=True))
+    stated = dict(zip(scores[keys].itertuples(index=False, name=None), scores.d, strict=True))
     rows = []
     for (model, method, _, level, context), result in run.results.items():
         if context != "release":
@@ -417,10 +418,10 @@ def released(run: HusseRun) -> list[Table]:
         value = None if value is None else float(value)
         line = {"test": tags["concept"], "method": method, "level": level, "model": model}
         same = run.comparable and label is not None
-        other = f"bert ({LPBS_MODEL})" if method == "LPBS" else "bert"
+        fallback = f"bert ({LPBS_MODEL})" if method == "LPBS" else "bert"
         rows.append(
             row(line, value, result.overall, same=same, digits=4)
-            | {"published for": label or other}
+            | {"published for": label or fallback}
         )
     note = (
         "The release's words in the release's sentences, read as its code reads them; published "

@@ -61,10 +61,10 @@ def _some(data: Dataset, quick: bool) -> Dataset:
 def _pairs(data: Dataset) -> Dataset:
     """Stereotype and anti-stereotype only: the tables count no token of the unrelated sentence."""
 
-    def kept(item: Contrast) -> Contrast:
+    def pair(item: Contrast) -> Contrast:
         return replace(item, texts={k: t for k, t in item.texts.items() if k != UNRELATED})
 
-    return replace(data, shape="pairs", items=tuple(map(kept, data.items)))
+    return replace(data, shape="pairs", items=tuple(map(pair, data.items)))
 
 
 def _unrelated(data: Dataset) -> Dataset:
@@ -164,11 +164,11 @@ def _explain(models: Sequence[str], results: Found) -> list[Table]:
 
 def _margins(results: Found, model: str) -> pd.DataFrame:
     """The margins of a model by measure, over the items that all its measures score."""
-    found = {}
+    margins = {}
     for m in ("cps", "sss", "aul", "aula", "ll"):
         if (model, m, "crows-pairs") in results:
-            found[m] = Items(results[model, m, "crows-pairs"]).margins()
-    return pd.DataFrame(found).dropna()
+            margins[m] = Items(results[model, m, "crows-pairs"]).margins()
+    return pd.DataFrame(margins).dropna()
 
 
 def _graded(models: Sequence[str], results: Found, data: Dataset) -> Table:
@@ -179,15 +179,15 @@ def _graded(models: Sequence[str], results: Found, data: Dataset) -> Table:
         margins = _margins(results, model)
         ratings = np.array([float(items[i].meta["agreement"]) for i in margins.index])
         writers = [items[i].cluster for i in margins.index]
-        own = partial(rank_agreement, ratings, clusters=writers)
+        agreement = partial(rank_agreement, ratings, clusters=writers)
         columns = {m: margins[m].to_numpy(float) for m in margins}
-        found = {m: own(scores=v) for m, v in columns.items()}
+        estimates = {m: agreement(scores=v) for m, v in columns.items()}
         if {"aul", "aula"} <= {*columns}:
-            found["aula less aul"] = own(scores=columns["aula"], beside=columns["aul"])
+            estimates["aula less aul"] = agreement(scores=columns["aula"], beside=columns["aul"])
         rows += [
             {"model": model, "measure": m, "rank r": e.value, "low": e.low, "high": e.high}
             | {"p": e.p, "n": e.n}
-            for m, e in found.items()
+            for m, e in estimates.items()
         ]
     note = (
         "Spearman's correlation of a measure's margin with the number of annotators, of five, who "

@@ -71,9 +71,9 @@ def _more(first: Result | None, second: Result | None, read: Any) -> Estimate | 
     """How much higher the share of the second is, clusters left out in turn."""
     if first is None or second is None:
         return None
-    one, two = read(first), read(second)
-    shared = one.index.intersection(two.index)
-    return jackknifed(_sums([one.loc[shared], two.loc[shared]]), _shares)
+    left, right = read(first), read(second)
+    shared = left.index.intersection(right.index)
+    return jackknifed(_sums([left.loc[shared], right.loc[shared]]), _shares)
 
 
 def _rise(table: str, first: int, second: int) -> Any:
@@ -135,8 +135,8 @@ def _sides(run: KanekoRun, model: str, measures: Sequence[str]) -> Floats:
         part = _wins(result)[["won", "n", "cluster"]]
         sides = result.items.drop_duplicates("item").set_index("item").category
         for side in frequency.SIDES:
-            mine = (sides.loc[part.index] == side).astype(float)
-            columns.append(part.assign(won=part.won * mine, n=part.n * mine))
+            weight = (sides.loc[part.index] == side).astype(float)
+            columns.append(part.assign(won=part.won * weight, n=part.n * weight))
     return _sums(columns)
 
 
@@ -146,8 +146,8 @@ def _gap(measure: str) -> Any:
             return Finding(MASKS, ABSENT)
         sums = _sides(run, model, ("all-masked", measure))
         gaps = _gaps(sums.sum(0))
-        found = positive(jackknifed(sums, _smaller), "smaller by", "points")
-        return replace(found, here=f"{gaps[0]:.1f} to {gaps[1]:.1f}, {found.here}")
+        finding = positive(jackknifed(sums, _smaller), "smaller by", "points")
+        return replace(finding, here=f"{gaps[0]:.1f} to {gaps[1]:.1f}, {finding.here}")
 
     return check
 
@@ -192,8 +192,8 @@ def _smaller(sums: Floats) -> Floats:
 
 def _farther(sums: Floats) -> Floats:
     """How much farther from 50 the second share is than the first, in points."""
-    one, two = (100 * sums[..., 2 * k] / sums[..., 2 * k + 1] for k in (0, 1))
-    return np.asarray(np.abs(two - 50) - np.abs(one - 50))
+    first, second = (100 * sums[..., 2 * k] / sums[..., 2 * k + 1] for k in (0, 1))
+    return np.asarray(np.abs(second - 50) - np.abs(first - 50))
 
 
 def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
@@ -210,9 +210,9 @@ def _overestimates(old: str, new: str, data: str) -> tuple[Any, Any]:
     def check(run: KanekoRun, model: str) -> Finding:
         if run.causal(model):
             return Finding(MASKS, ABSENT)
-        one, two = (_wins(run.results[model, m, data]) for m in (new, old))
-        shared = one.index.intersection(two.index)
-        estimate = jackknifed(_sums([one.loc[shared], two.loc[shared]]), _farther)
+        left, right = (_wins(run.results[model, m, data]) for m in (new, old))
+        shared = left.index.intersection(right.index)
+        estimate = jackknifed(_sums([left.loc[shared], right.loc[shared]]), _farther)
         return positive(estimate, "farther from 50 by", "points")
 
     return paper, check
@@ -226,7 +226,7 @@ def _stated_scores(run: KanekoRun) -> Stated:
 
 def _all_biased(run: KanekoRun, model: str) -> Finding:
     asked = {d: ["ll"] for d in TABLE5} if run.causal(model) else TABLE5
-    scores = [run.results[model, m, d].overall for d, some in asked.items() for m in some]
+    scores = [run.results[model, m, d].overall for d, measures in asked.items() for m in measures]
     above, below = sum(e.low > 50 for e in scores), sum(e.high < 50 for e in scores)
     word = HOLDS if above == len(scores) else FAILS if below else OPEN
     here = f"{above} of {len(scores)} intervals lie above 50"
@@ -239,12 +239,14 @@ def _pictured(run: KanekoRun) -> Stated:
 
 def _area_gap(run: KanekoRun, model: str, old: str, new: str) -> Estimate:
     """How much greater the second measure's area is."""
-    one, two = (Items(run.results[model, m, "crows-pairs"]).margins().dropna() for m in (old, new))
-    shared = sorted(set(one.index) & set(two.index))
+    left, right = (
+        Items(run.results[model, m, "crows-pairs"]).margins().dropna() for m in (old, new)
+    )
+    shared = sorted(set(left.index) & set(right.index))
     items = run.results[model, new, "crows-pairs"].items
     clusters = items.drop_duplicates("item").set_index("item").cluster.loc[shared]
     labels = np.array([float(run.agreement[i] >= MAJORITY) for i in shared])
-    scores = (one.loc[shared].to_numpy(), two.loc[shared].to_numpy())
+    scores = (left.loc[shared].to_numpy(), right.loc[shared].to_numpy())
     return auc_difference(labels, *scores, clusters.to_numpy(str))
 
 

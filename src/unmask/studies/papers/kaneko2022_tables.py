@@ -48,8 +48,8 @@ class KanekoRun(NamedTuple):
     @property
     def labels(self) -> dict[str, str]:
         """Rows to show: the paper's models, and any other that was measured."""
-        known = self.values["models"]
-        return {**known, **{m: m for m in self.models if m not in known.values()}}
+        names = self.values["models"]
+        return {**names, **{m: m for m in self.models if m not in names.values()}}
 
     def causal(self, model: str) -> bool:
         """Whether `ll` replaces every measure."""
@@ -68,7 +68,7 @@ class KanekoRun(NamedTuple):
 
 
 def _flat(columns: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    return [(m, d) for d, some in columns.items() for m in some]
+    return [(m, d) for d, measures in columns.items() for m in measures]
 
 
 def _marked(line: Mapping[str, Any], which: str) -> str:
@@ -134,7 +134,7 @@ def table1_candidates(run: KanekoRun) -> list[Table]:
 
 def _either(result: Result) -> dict[str, Any]:
     """The share of items with one candidate wholly right, and its interval."""
-    whole = result.kept["tokens"].groupby(["item", "label"]).hit.all()
+    whole = result.artifacts["tokens"].groupby(["item", "label"]).hit.all()
     right = whole.groupby("item").any()
     clusters = result.items.drop_duplicates("item").set_index("item").cluster
     estimate = share(right.to_numpy(float), clusters[right.index].to_numpy(object))
@@ -150,14 +150,14 @@ def _equal_lengths(result: Result) -> int:
 def token_mcnemar(first: Result, second: Result) -> float:
     """Exact McNemar on the tokens that two measures both asked for in the same sentence."""
     where = ["item", "label", "place"]
-    hits = [r.kept["tokens"].drop_duplicates(where, keep="last") for r in (first, second)]
+    hits = [r.artifacts["tokens"].drop_duplicates(where, keep="last") for r in (first, second)]
     both = hits[0].merge(hits[1], on=where)
     return exact_mcnemar(both.hit_x.to_numpy(), both.hit_y.to_numpy())[0]
 
 
 def _shuffled_mcnemar(plain: Result, moved: Result) -> float:
     """Exact McNemar between a token in its own place and the same token in another."""
-    hits = [r.kept["tokens"].hit.to_numpy() for r in (plain, moved)]
+    hits = [r.artifacts["tokens"].hit.to_numpy() for r in (plain, moved)]
     return exact_mcnemar(hits[0], hits[1])[0]
 
 
@@ -169,7 +169,7 @@ def counted(corpus: Sequence[str]) -> Mapping[str, int] | None:
     if not corpus:
         return None
     groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
-    words = [w for sides in groups.values() for some in sides.values() for w in some]
+    words = [w for sides in groups.values() for group in sides.values() for w in group]
     return count(harvest.expand(corpus), [*frequency.group_words(), *words])
 
 
@@ -182,9 +182,9 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
         line = {"category": category, "published adv": adv, "published dis": dis}
         line["p of that order"] = rank_sum([printed[category]])
         if measured is not None:
-            mine = measured.loc[category]
-            line |= {"measured adv": mine.advantaged, "measured dis": mine.disadvantaged}
-            line |= {"words": mine.words, "p": mine.p}
+            ranks = measured.loc[category]
+            line |= {"measured adv": ranks.advantaged, "measured dis": ranks.disadvantaged}
+            line |= {"words": ranks.words, "p": ranks.p}
         rows.append(line)
     yield from PaperTable(
         "table2",
@@ -194,11 +194,11 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
         in_print=_ranked(counts, values),
         star="The words by frequency. *: a word of the advantaged group, underlined in the paper.",
     ).tables
-    own: frequency.Groups = {}
+    top_words: frequency.Groups = {}
     if counts:
         groups = frequency.groups_of(catalogue.sentences("crows-pairs"))
-        own = frequency.most_frequent(groups, counts)
-    if counts and own:
+        top_words = frequency.most_frequent(groups, counts)
+    if counts and top_words:
         note = (
             "The same for the words that your corpus has most often: four of each group, of those "
             "by which the two sentences of a pair in CrowS-Pairs differ. A word names the group on "
@@ -206,7 +206,7 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
             f"{frequency.MIN_PAIRS}."
         )
         title = "Table 2 with your corpus's own top words"
-        yield Table("table2-own", title, frequency.ranks(counts, own), note)
+        yield Table("table2-own", title, frequency.ranks(counts, top_words), note)
 
 
 def _ranked(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> pd.DataFrame:

@@ -92,17 +92,17 @@ def row(
     `agrees`: `exact` to the `digits` printed, `inside` our interval, or `outside`. Two models, or
     two sets of items, that are not the `same` neither agree nor disagree, whatever their numbers.
     """
-    out = {**keys, "published": value}
+    line = {**keys, "published": value}
     if estimate is None:
-        return out
-    out |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high}
-    out |= {"n": estimate.n}
+        return line
+    line |= {"measured": estimate.value, "low": estimate.low, "high": estimate.high}
+    line |= {"n": estimate.n}
     if value is None or not same or math.isnan(estimate.low):
-        return out
+        return line
     exact = round(estimate.value, digits) == round(value, digits)
     inside = estimate.low <= value <= estimate.high
     agrees = "exact" if exact else "inside" if inside else "outside"
-    return out | {"difference": estimate.value - value, "agrees": agrees}
+    return line | {"difference": estimate.value - value, "agrees": agrees}
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -52,13 +52,15 @@ def reproduce(paper: str, models: Sequence[str | Model], folder: Path, request: 
 
 def _doubts(results: Sequence[Result]) -> list[str]:
     """What speaks against the networks themselves: their numbers may mean nothing."""
-    out = [f"{model}: {why}." for model, why in unproven_models(results, words=True).items()]
+    doubts = [f"{model}: {why}." for model, why in unproven_models(results, words=True).items()]
     for model in dict.fromkeys(r.model for r in results if not r.fitness.fit):
-        some = [r for r in results if r.model == model]
-        unfit = [r for r in some if not r.fitness.fit]
+        group = [r for r in results if r.model == model]
+        unfit = [r for r in group if not r.fitness.fit]
         why = "; ".join(dict.fromkeys(reason for r in unfit for reason in r.fitness.reasons))
-        out.append(f"{model}: {len(unfit)} of {len(some)} results are unfit for a verdict: {why}.")
-    return out
+        doubts.append(
+            f"{model}: {len(unfit)} of {len(group)} results are unfit for a verdict: {why}."
+        )
+    return doubts
 
 
 def _loaded(

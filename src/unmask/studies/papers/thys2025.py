@@ -78,14 +78,14 @@ def specs(models: Sequence[Model], words: Sequence[Any], quick: bool) -> list[Sp
         (("cat", "cat@nadeem2021", "aul", "aul@thys2025"), [triplets]),
     ]
     causal: list[Any] = [(("ll",), [pairs]), (("cat", "ll"), [triplets])]
-    out = []
+    plan = []
     for model in models:
-        own = masked if model.kind in ("masked", "permutation") else causal
-        for measures, sets in [(ENCODED, words), (("lpbs",), templates), *own]:
+        battery = masked if model.kind in ("masked", "permutation") else causal
+        for measures, sets in [(ENCODED, words), (("lpbs",), templates), *battery]:
             for data in sets:
                 tags = {"model": model.name, "data": data.name}
-                out += [Spec(model, m, data, tags={**tags, "measure": m}) for m in measures]
-    return out
+                plan += [Spec(model, m, data, tags={**tags, "measure": m}) for m in measures]
+    return plan
 
 
 def run(models: Sequence[Model], request: Request) -> Study:
@@ -100,9 +100,9 @@ def run(models: Sequence[Model], request: Request) -> Study:
     asked = specs(models, words, request.quick) if models else []
     skipped, failed = reported("model", "measure", "data")
     evaluated = evaluate(asked, request.options, failed)
-    every = by_tags(evaluated, "model", "measure", "data")
+    results = by_tags(evaluated, "model", "measure", "data")
     by_model = {
-        m.name: {key[1:]: r for key, r in every.items() if key[0] == m.name} for m in models
+        m.name: {key[1:]: r for key, r in results.items() if key[0] == m.name} for m in models
     }
     scores = {name: _scores(r) for name, r in by_model.items()}
     left_to_right = {m.name for m in models if m.kind == "causal"}
@@ -113,7 +113,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
             "CrowS-Pairs and AUL have 'll', its likelihood of the sentence, and it does not enter "
             "the correlations between measures."
         )
-    own, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
+    matrices, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
     causal = frozenset(left_to_right)
     claimed = Claimed(values, scores, {m.name: size_of(m) for m in models}, causal)
     tables = [
@@ -124,7 +124,7 @@ def run(models: Sequence[Model], request: Request) -> Study:
         *_table4(values, scores, released, comparable, left_to_right),
         _figure3(values),
         *(_variants(by_model) if models else []),
-        *own,
+        *matrices,
     ]
     title = "Model size and gender bias (thys2025)"
     shown = [*figures.sizes(values, scores, models), figures.correlations(values), *drawn]
@@ -166,23 +166,23 @@ def _scores(results: Found, variants: Mapping[str, str] = MappingProxyType({})) 
     """
 
     def named(measure: str) -> str:
-        other = variants.get(measure, measure)
-        return other if any(m == other for m, _ in results) else measure
+        variant = variants.get(measure, measure)
+        return variant if any(m == variant for m, _ in results) else measure
 
-    def some(measure: str) -> list[Result]:
+    def tests_of(measure: str) -> list[Result]:
         return [r for (m, _), r in results.items() if m == named(measure)]
 
-    def one(measure: str, data: str) -> Result | None:
-        return results.get((named(measure), data) if some(measure) else ("ll", data))
+    def result_of(measure: str, data: str) -> Result | None:
+        return results.get((named(measure), data) if tests_of(measure) else ("ll", data))
 
-    cat = one("cat", TRIPLETS)
+    cat = result_of("cat", TRIPLETS)
     shares = {
         "CAT": cat,
-        "CrowS-Pairs": one("cps", PAIRS),
-        "AUL-cp": one("aul", PAIRS),
-        "AUL-ss": one("aul", TRIPLETS),
+        "CrowS-Pairs": result_of("cps", PAIRS),
+        "AUL-cp": result_of("aul", PAIRS),
+        "AUL-ss": result_of("aul", TRIPLETS),
     }
-    effects = {"SEAT": some("s-seat"), "LPBS": some("lpbs")}
+    effects = {"SEAT": tests_of("s-seat"), "LPBS": tests_of("lpbs")}
     return {
         **{name: _mean(tests) for name, tests in effects.items() if tests},
         **{name: _shift(r.overall) for name, r in shares.items() if r is not None},
@@ -191,10 +191,10 @@ def _scores(results: Found, variants: Mapping[str, str] = MappingProxyType({})) 
 
 
 def _table1(values: Any, models: Sequence[Model]) -> Table:
-    mine = {m.name: size_of(m) for m in models}
+    sizes = {m.name: size_of(m) for m in models}
     rows = [
-        {"model": m, "published": values["sizes"].get(m), "measured": mine.get(m)}
-        for m in dict.fromkeys([*values["sizes"], *mine])
+        {"model": m, "published": values["sizes"].get(m), "measured": sizes.get(m)}
+        for m in dict.fromkeys([*values["sizes"], *sizes])
     ]
     note = "In millions of parameters."
     return Table("table1", "Table 1: sizes of the models", frame(rows), note)
@@ -249,8 +249,8 @@ def _table4(
             stated = values["table4"].get(model, [None] * 7)[i]
             by = "ll" if model in left_to_right and _in_place(column) else None
             keys = {"model": model, "measure": column, "by": by}
-            mine, code = (s.get(model, {}).get(column) for s in (scores, released))
-            line = row(keys, stated, mine, same=comparable, digits=DIGITS)
+            estimate, code = (s.get(model, {}).get(column) for s in (scores, released))
+            line = row(keys, stated, estimate, same=comparable, digits=DIGITS)
             if code is not None:
                 beside = row({}, stated, code, same=comparable, digits=DIGITS)
                 line |= {CODE: code.value, f"{CODE} agrees": beside.get("agrees")}
@@ -329,10 +329,10 @@ def _figure3(values: Any) -> Table:
     printed = dict(zip(names, np.array(list(values["table4"].values()), float).T, strict=True))
     columns = {"size": np.array([values["sizes"][m] for m in values["table4"]], float), **printed}
     rows = []
-    for one, below in zip(stated["order"], stated["below"], strict=True):
-        for two, r in zip(stated["order"], below, strict=False):
-            estimate = correlation(columns[one], columns[two])
-            line = {"of": one, "with": two, "published": r}
+    for first, below in zip(stated["order"], stated["below"], strict=True):
+        for second, r in zip(stated["order"], below, strict=False):
+            estimate = correlation(columns[first], columns[second])
+            line = {"of": first, "with": second, "published": r}
             line |= {"from Table 4": estimate.value, "low": estimate.low, "high": estimate.high}
             rows.append(line | {"n": estimate.n})
     note = (

@@ -46,19 +46,19 @@ class ThysRun(NamedTuple):
     def columns(self, names: Sequence[str]) -> dict[str, Floats]:
         """Columns of this run over the models that hide words [models]."""
         models = [m for m in self.scores if m not in self.causal]
-        out = {n: np.array([self.scores[m][n].value for m in models]) for n in names if n != SIZE}
-        return out | ({SIZE: np.array([self.sizes[m] for m in models])} if SIZE in names else {})
+        cols = {n: np.array([self.scores[m][n].value for m in models]) for n in names if n != SIZE}
+        return cols | ({SIZE: np.array([self.sizes[m] for m in models])} if SIZE in names else {})
 
     def printed(self, names: Sequence[str]) -> dict[str, Floats]:
         """Columns of the paper's Table 4, and its sizes [models]."""
         table = self.values["table4"]
-        out = {
+        cols = {
             n: np.array([row[self.values["columns"].index(n)] for row in table.values()], float)
             for n in names
             if n != SIZE
         }
         sizes = np.array([self.values["sizes"][m] for m in table], float)
-        return out | ({SIZE: sizes} if SIZE in names else {})
+        return cols | ({SIZE: sizes} if SIZE in names else {})
 
     def families(self) -> dict[str, list[str]]:
         """The models of each family from the smallest to the largest, where it has two sizes."""
@@ -175,8 +175,8 @@ def _majority(run: ThysRun, model: str) -> Finding:
 
 
 def _correlated(columns: Mapping[str, Floats]) -> Estimate:
-    one, two = columns.values()
-    return correlation(one, two)
+    first, second = columns.values()
+    return correlation(first, second)
 
 
 FEW = f"at least {FEWEST} models that hide words are needed"
@@ -211,8 +211,8 @@ def _agreement(columns: Mapping[str, Floats]) -> Estimate:
     table = np.stack(list(columns.values()))
     upper = np.triu_indices(len(table), 1)
 
-    def mean(some: Floats) -> float:
-        return float(np.asarray(np.corrcoef(some))[upper].mean())
+    def mean(matrix: Floats) -> float:
+        return float(np.asarray(np.corrcoef(matrix))[upper].mean())
 
     count = table.shape[1]
     left = np.array([mean(np.delete(table, k, 1)) for k in range(count)])

@@ -56,8 +56,8 @@ class Planner:
     def of(self, parts: Sequence[Part]) -> Sliced:
         """The plans of some parts."""
         key = self._key(parts)
-        if key is not None and (known := self._known(key, parts)) is not None:
-            return Sliced(known.plans, known.rows)
+        if key is not None and (slice_plan := self._known(key, parts)) is not None:
+            return Sliced(slice_plan.plans, slice_plan.rows)
         cache: Cache = {}
         return Sliced(tuple(self._plan(p, cache) for p in parts), key=key)
 
@@ -70,29 +70,29 @@ class Planner:
             for go_on in self.tend:
                 go_on()
 
-    def keep(self, made: Sliced, rows: Mapping[str, Any]) -> None:
+    def keep(self, batch: Sliced, rows: Mapping[str, Any]) -> None:
         """Keep plans that were made now, with the rows that were found."""
-        plans = [p for p in made.plans if isinstance(p, Planned)]
-        if made.key is None or len(plans) < len(made.plans):
+        plans = [p for p in batch.plans if isinstance(p, Planned)]
+        if batch.key is None or len(plans) < len(batch.plans):
             return
-        known = SlicePlan(tuple(plans), rows)
+        slice_plan = SlicePlan(tuple(plans), rows)
         if self.options.plans is not None:
-            self.options.plans[made.key] = known
+            self.options.plans[batch.key] = slice_plan
         if self.options.cache:
-            plan_store.keep(made.key, known, "tokens" in self.options.keep)
+            plan_store.save(batch.key, slice_plan, "tokens" in self.options.keep)
 
     def _known(self, key: str, parts: Sequence[Part]) -> SlicePlan | None:
-        found: SlicePlan | None = (self.options.plans or {}).get(key)
-        if found is None and self.options.cache:
+        slice_plan: SlicePlan | None = (self.options.plans or {}).get(key)
+        if slice_plan is None and self.options.cache:
             sets, measures = [p.part for p in parts], [p.measure for p in parts]
-            found = plan_store.kept(key, sets, measures)
-            if found is not None and self.options.plans is not None:
-                self.options.plans[key] = found
-        if found is None:
+            slice_plan = plan_store.load(key, sets, measures)
+            if slice_plan is not None and self.options.plans is not None:
+                self.options.plans[key] = slice_plan
+        if slice_plan is None:
             return None
-        mine = zip(found.plans, parts, strict=True)
-        plans = tuple(replace(p, data=part.part, measure=part.measure) for p, part in mine)
-        return SlicePlan(plans, found.rows)
+        pairs = zip(slice_plan.plans, parts, strict=True)
+        plans = tuple(replace(p, data=part.part, measure=part.measure) for p, part in pairs)
+        return SlicePlan(plans, slice_plan.rows)
 
     def _key(self, parts: Sequence[Part]) -> str | None:
         """What decides the plans; None where they are not to be kept."""

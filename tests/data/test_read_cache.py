@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unmask.data import catalogue, kept
+from unmask.data import catalogue, read_cache
 from unmask.data.packaged import bundled_pairs
 from unmask.support import sealed_files
 from unmask.types import Contrast, Dataset, Text
@@ -35,7 +35,7 @@ class Reader:
 
 def test_a_data_set_is_read_once(source):
     make = Reader(bundled_pairs())
-    first, again = (kept.kept("pairs", [source], make) for _ in range(2))
+    first, again = (read_cache.cached("pairs", [source], make) for _ in range(2))
     assert make.times == 1
     assert first == again
     assert [repr(i) for i in first.items] == [repr(i) for i in again.items]
@@ -43,24 +43,24 @@ def test_a_data_set_is_read_once(source):
 
 def test_another_file_name_or_code_is_another_data_set(source, monkeypatch):
     make = Reader(bundled_pairs())
-    kept.kept("pairs", [source], make)
-    kept.kept("others", [source], make)
+    read_cache.cached("pairs", [source], make)
+    read_cache.cached("others", [source], make)
     source.write_text("same")
-    kept.kept("pairs", [source], make)
+    read_cache.cached("pairs", [source], make)
     monkeypatch.setattr(sealed_files, "code_digest", lambda: "another")
-    kept.kept("pairs", [source], make)
+    read_cache.cached("pairs", [source], make)
     assert make.times == 4
 
 
 def test_a_damaged_file_is_read_anew(source):
     make = Reader(bundled_pairs())
-    kept.kept("pairs", [source], make)
+    read_cache.cached("pairs", [source], make)
     (path,) = (source.parent / "cache" / sealed_files.DATA).iterdir()
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    kept.kept("pairs", [source], make)
-    kept.kept("pairs", [source], make)
+    read_cache.cached("pairs", [source], make)
+    read_cache.cached("pairs", [source], make)
     assert make.times == 2
 
 
@@ -68,7 +68,7 @@ def test_what_is_no_plain_value_is_not_kept(source):
     item = Contrast("1", {"stereotype": Text("a"), "antistereotype": Text("b")}, "", "1")
     odd = Contrast("2", item.texts, "", "2", meta={"path": Path("x")})
     make = Reader(Dataset("odd", "pairs", (item, odd)))
-    assert kept.kept("odd", [source], make) == kept.kept("odd", [source], make)
+    assert read_cache.cached("odd", [source], make) == read_cache.cached("odd", [source], make)
     assert make.times == 2
 
 

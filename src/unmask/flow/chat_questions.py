@@ -31,13 +31,13 @@ def encode_questions(
     """Each text of an item with the requests that ask for it, and the tokens of its letter."""
     codec = _chat_codec(model)
     prompts = [_prompts(question, item) for item in items]
-    rows = iter(codec.chat_prompts([p.text for some in prompts for p in some]))
+    rows = iter(codec.chat_prompts([p.text for requests in prompts for p in requests]))
     ids = codec.label_ids(LETTERS[: max(len(item.texts) for item in items)])
-    out = []
-    for item, some in zip(items, prompts, strict=True):
-        asked = [(next(rows), prompt.labels) for prompt in some]
+    encodings = []
+    for item, requests in zip(items, prompts, strict=True):
+        asked = [(next(rows), prompt.labels) for prompt in requests]
         longest = max((row for row, _ in asked), key=len)
-        out.append(
+        encodings.append(
             {
                 label: Encoded(
                     longest,
@@ -48,7 +48,7 @@ def encode_questions(
                 for label, text in item.texts.items()
             }
         )
-    return out
+    return encodings
 
 
 def _prompts(question: Question, item: Contrast) -> list[Any]:
@@ -71,21 +71,21 @@ def as_replies(
     return [{k: _behind(prompt, e) for k, e in by_label.items()} for by_label in encoded]
 
 
-def _behind(prompt: tuple[int, ...], one: Encoded) -> Encoded:
+def _behind(prompt: tuple[int, ...], sentence: Encoded) -> Encoded:
     """A sentence behind a prompt, without the special tokens at its own ends."""
-    first = one.content[0] if one.content else 0
-    last = one.content[-1] + 1 if one.content else 0
+    first = sentence.content[0] if sentence.content else 0
+    last = sentence.content[-1] + 1 if sentence.content else 0
     shift = len(prompt) - first
-    roles = {k: tuple(i + shift for i in places) for k, places in one.roles.items()}
-    inner = frozenset(i + shift for i in one.specials if first <= i < last)
+    roles = {k: tuple(i + shift for i in places) for k, places in sentence.roles.items()}
+    inner = frozenset(i + shift for i in sentence.specials if first <= i < last)
     return Encoded(
-        (*prompt, *one.ids[first:last]),
+        (*prompt, *sentence.ids[first:last]),
         frozenset(range(len(prompt))) | inner,
         roles,
-        (*(-1,) * len(prompt), *one.words[first:last]),
-        one.focus,
-        one.text,
-        (*((0, 0),) * len(prompt), *one.offsets[first:last]),
+        (*(-1,) * len(prompt), *sentence.words[first:last]),
+        sentence.focus,
+        sentence.text,
+        (*((0, 0),) * len(prompt), *sentence.offsets[first:last]),
     )
 
 

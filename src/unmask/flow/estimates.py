@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from unmask.answer.scales import SCALES
 from unmask.answer.verdict import contradiction, undecided
 from unmask.data.questionnaire import is_control
 from unmask.errors import DataError
@@ -40,13 +41,14 @@ from unmask.types import (
     Floats,
     Kind,
     Result,
+    ScaleName,
 )
 
 LOW_ACCURACY = 10.0  # per cent of the tokens asked for
 MANY_UNKNOWN = 5.0  # per cent of the tokens
 
 
-class Compared(NamedTuple):
+class Estimates(NamedTuple):
     """What comes of comparing sentence scores: estimates, ties, and the drawn effects if any."""
 
     overall: Estimate
@@ -73,19 +75,23 @@ def result(
         raise DataError(f"no item of {data.name!r} has a finite score by {measure.name!r}.")
     accuracy = accuracy_of(frame, resampling, about, scored.gold) if measure.accuracy else None
     rounded = frame.assign(score=measure.rounded(frame.score.to_numpy(float), model.kind))
-    said: tuple[str, ...] = ()  # about the replies of a chat model
+    notes: tuple[str, ...] = ()  # about the replies of a chat model
     if measure.compare in VALUED:
-        kept = (sentence_vectors(model, data, measure, options),) if measure.pool else scored.kept
-        valued = VALUED[measure.compare](rounded, measure, model.kind, resampling, kept)
-        comparison, frame = _as_compared(valued, rounded), valued_columns(frame, valued)
+        frames = (
+            (sentence_vectors(model, data, measure, options),)
+            if measure.pool
+            else scored.token_frames
+        )
+        valued = VALUED[measure.compare](rounded, measure, model.kind, resampling, frames)
+        comparison, frame = _as_estimates(valued, rounded), valued_columns(frame, valued)
     elif measure.question is not None:
         valued = None
         samples = int(getattr(model, "samples", 0))
-        comparison, frame, said = _choices(rounded, scored, measure, data, resampling, samples)
+        comparison, frame, notes = _choices(rounded, scored, measure, data, resampling, samples)
     else:
         valued = None
         prefer = partial(_preferences, about=about)
-        compared: dict[str, Callable[..., Compared]]
+        compared: dict[str, Callable[..., Estimates]]
         compared = {"odds": _odds, "log-odds": _log_odds, "preference": prefer, "factor": prefer}
         comparison = compared[measure.compare](rounded, data, measure, model.kind, resampling)
     lost = frame.reason.notna().to_numpy()
@@ -110,7 +116,7 @@ def result(
         | (_sets(data) if valued is None else valued_settings(valued)),
         provenance=provenance(model, measure, data),
         items=frame,
-        notes=said
+        notes=notes
         + model.abilities.remarks
         + _chat_notes(model, measure)
         + tuple(data.about.get("notes", ()))
@@ -121,7 +127,7 @@ def result(
         + (() if measure.baseline else low_accuracy(accuracy, measure)),
         shown=_shown(measure, comparison),
         verdicts={} if is_control(data.name) else _verdicts(measure, comparison, valued, options),
-        kept=_kept(scored, comparison.drawn, options),
+        artifacts=_kept(scored, comparison.drawn, options),
     )
 
 
@@ -132,12 +138,12 @@ def _choices(
     data: Dataset,
     resampling: Resampling,
     samples: int,
-) -> tuple[Compared, pd.DataFrame, tuple[str, ...]]:
+) -> tuple[Estimates, pd.DataFrame, tuple[str, ...]]:
     """What a chat model chooses, the frame with its replies, and what a reader must know."""
-    found = replied(frame, scored.kept, measure, data, samples)
-    extras, notes = extras_of(found, measure, resampling)
-    compared = preferences(found.frame, ties=measure.ties, macro=False, resampling=resampling)
-    return settled(compared, extras), found.frame, notes
+    replies = replied(frame, scored.token_frames, measure, data, samples)
+    extras, notes = extras_of(replies, measure, resampling)
+    compared = preferences(replies.frame, ties=measure.ties, macro=False, resampling=resampling)
+    return settled(compared, extras), replies.frame, notes
 
 
 def _chat(model: Model, measure: Likelihood) -> dict[str, Any]:
@@ -167,21 +173,21 @@ def sentence_vectors(
     return pd.DataFrame(engine.embed(wanted))
 
 
-def _as_compared(valued: Valued, frame: pd.DataFrame) -> Compared:
+def _as_estimates(valued: Valued, frame: pd.DataFrame) -> Estimates:
     extras = dict(valued.extras)
-    return Compared(valued.overall, dict(valued.by_category), extras, equal_pairs(frame))
+    return Estimates(valued.overall, dict(valued.by_category), extras, equal_pairs(frame))
 
 
 def equal_pairs(frame: pd.DataFrame) -> int:
     """How many items have the same score for their stereotype and their antistereotype."""
-    one, two = (
+    first, second = (
         frame[frame.label == name].drop_duplicates("item").set_index("item").score
         for name in (STEREOTYPE, ANTISTEREOTYPE)
     )
-    if not len(one) or not len(two):
+    if not len(first) or not len(second):
         return 0
-    one, two = one.align(two, join="inner")
-    return int((one == two).sum())
+    first, second = first.align(second, join="inner")
+    return int((first == second).sum())
 
 
 def valued_settings(valued: Valued) -> dict[str, Any]:
@@ -191,7 +197,7 @@ def valued_settings(valued: Valued) -> dict[str, Any]:
 
 
 def _verdicts(
-    measure: Likelihood, comparison: Compared, valued: Valued | None, options: Options
+    measure: Likelihood, comparison: Estimates, valued: Valued | None, options: Options
 ) -> dict[str, Any]:
     """Verdicts by category; none of a baseline, of a value without an ideal, or not scattered."""
     if measure.baseline or (valued is not None and not valued.judged):
@@ -200,18 +206,18 @@ def _verdicts(
     return undecided(categories, measure.compared, options.least)
 
 
-def _shown(measure: Likelihood, comparison: Compared) -> tuple[str, ...]:
+def _shown(measure: Likelihood, comparison: Estimates) -> tuple[str, ...]:
     """The extras that belong beside the score."""
     return tuple(name for name in measure.shows if name in comparison.extras)
 
 
 def _kept(scored: Scored, drawn: Floats | None, options: Options) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+    artifacts: dict[str, Any] = {}
     if "tokens" in options.keep:  # a row may need them too
-        kept["tokens"] = joined_frames(scored.kept)
+        artifacts["tokens"] = joined_frames(scored.token_frames)
     if "samples" in options.keep and drawn is not None:
-        kept["samples"] = drawn
-    return kept
+        artifacts["samples"] = drawn
+    return artifacts
 
 
 def _settings(
@@ -250,8 +256,8 @@ def _sets(data: Dataset) -> dict[str, Any]:
 
 def _words(data: Dataset, side: str) -> list[str]:
     """The target words of a side, as they first stand."""
-    every = (label for item in data.items for label in item.texts)
-    return [label[2:] for label in every if label.startswith(f"{side}:")]
+    labels = (label for item in data.items for label in item.texts)
+    return [label[2:] for label in labels if label.startswith(f"{side}:")]
 
 
 def _unknown(scored: Scored) -> tuple[str, ...]:
@@ -273,8 +279,8 @@ def low_accuracy(accuracy: Estimate | None, measure: Likelihood) -> tuple[str, .
     if accuracy is None or accuracy.value >= LOW_ACCURACY or not preference:
         return ()
     return (
-        f"the model predicts only {accuracy.value:.1f} % of the tokens asked for: where it does "
-        "not know the words, preferring one sentence over the other means little.",
+        f"the model predicts only {accuracy.value:.1f} % of the queried tokens, so its preference "
+        "for one sentence over the other means little.",
     )
 
 
@@ -321,8 +327,8 @@ def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
     if any(t.empty or t.isna().to_numpy().any() for t in halves):
         return None
     paired = list(halves[0].columns) == list(halves[1].columns)
-    one, two = (t.to_numpy(float) for t in halves)
-    return template_variance(one, two, paired=paired)
+    first, second = (t.to_numpy(float) for t in halves)
+    return template_variance(first, second, paired=paired)
 
 
 def accuracy_of(
@@ -340,10 +346,10 @@ def accuracy_of(
     related = items.label.to_numpy(object) != UNRELATED
     counts = (related * np.nan_to_num(items[k].to_numpy(float)) for k in ("tokens", "hits"))
     tries, hits = (np.bincount(which, weights=count).astype(float) for count in counts)
-    some = tries > 0
-    if not some.any():
+    positives = tries > 0
+    if not positives.any():
         return None
-    estimate = ratio(hits[some], tries[some], design.chosen(some), resampling)
+    estimate = ratio(hits[positives], tries[positives], design.chosen(positives), resampling)
     if gold is None or not len(gold):
         return estimate
     times = np.bincount(gold)
@@ -359,7 +365,7 @@ def _preferences(
     kind: Kind,
     resampling: Resampling,
     about: About | None = None,
-) -> Compared:
+) -> Estimates:
     compared = preferences(
         frame,
         ties=measure.ties,
@@ -376,9 +382,10 @@ def _preferences(
     return compared
 
 
-def compared_again(result: Result, items: pd.DataFrame, resampling: Resampling) -> Compared:
-    """What comes of comparing an items table as the measure of a result of pairs does."""
-    settings = result.settings
+def estimates_of(
+    items: pd.DataFrame, scale: ScaleName, settings: Mapping[str, Any], resampling: Resampling
+) -> Estimates:
+    """The estimates of an items table of pairs, by the settings of a result."""
     decimals = settings.get("decimals")
     if decimals is not None:
         items = items.assign(score=items.score.round(int(decimals)))
@@ -389,10 +396,10 @@ def compared_again(result: Result, items: pd.DataFrame, resampling: Resampling) 
         probabilities=bool(settings.get("probabilities")),
         resampling=resampling,
     )
-    return as_factors(compared) if result.compared == "factor" else compared
+    return compared if SCALES[scale].share else as_factors(compared)
 
 
-def as_factors(compared: Compared) -> Compared:
+def as_factors(compared: Estimates) -> Estimates:
     """Preferences whose number is the mean margin, with the share of pairs beside it."""
     extras = dict(compared.extras)
     if "margin" not in extras:
@@ -403,7 +410,7 @@ def as_factors(compared: Compared) -> Compared:
             categories[name] = _in_nats(margin)
             extras[f"score:{name}"] = share
     overall = _in_nats(extras.pop("margin"))
-    return Compared(overall, categories, {**extras, "score": compared.overall}, compared.ties)
+    return Estimates(overall, categories, {**extras, "score": compared.overall}, compared.ties)
 
 
 def _in_nats(margin: Estimate) -> Estimate:
@@ -422,16 +429,16 @@ def preferences(
     resampling: Resampling,
     probabilities: bool = False,
     about: About | None = None,
-) -> Compared:
+) -> Estimates:
     """Share of items whose stereotypical sentence scores higher, over all and by category.
 
     Scores are log-probabilities, or `probabilities`; `about` is what is known of these rows.
 
     For triplets lms and icat come with it, by category as `lms:CATEGORY`.
     """
-    kept = frame.reason.isna().to_numpy()
-    layout = Layout.of(frame, kept) if about is None else about.layout(kept)
-    table = layout.table(frame["score"].to_numpy()[kept])
+    rows = frame.reason.isna().to_numpy()
+    layout = Layout.of(frame, rows) if about is None else about.layout(rows)
+    table = layout.table(frame["score"].to_numpy()[rows])
     model = Preferences(
         table,
         layout.design,
@@ -444,13 +451,13 @@ def preferences(
     overall = extras.pop("score")
     categories = {}
     for name, chosen in layout.categories.items():
-        if not (chosen & model.kept).any():  # all are dropped ties
+        if not (chosen & model.mask).any():  # all are dropped ties
             continue
         in_category = model.estimates(chosen)
         categories[name] = in_category.pop("score")
         extras |= {f"{key}:{name}": value for key, value in in_category.items()}
     count = int((table[STEREOTYPE] == table[ANTISTEREOTYPE]).sum())
-    return Compared(overall, categories, extras, count)
+    return Estimates(overall, categories, extras, count)
 
 
 def _halves(data: Dataset, values: Mapping[str, float]) -> dict[str, log_odds.Half]:
@@ -458,16 +465,16 @@ def _halves(data: Dataset, values: Mapping[str, float]) -> dict[str, log_odds.Ha
     halves: dict[str, log_odds.Half] = {}
     for side in ("A", "B"):
         items = [i for i in data.items if i.group == side]
-        kept = [i for i in items if i.id in values]
-        of = lexemes(i.cluster for i in kept)
-        scores = np.array([values[i.id] for i in kept])
-        halves[items[-1].category] = (scores, [of[i.cluster] for i in kept])
+        subset = [i for i in items if i.id in values]
+        of = lexemes(i.cluster for i in subset)
+        scores = np.array([values[i.id] for i in subset])
+        halves[items[-1].category] = (scores, [of[i.cluster] for i in subset])
     return halves
 
 
 def _log_odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
-) -> Compared:
+) -> Estimates:
     """Effect size between the two attribute sets of the log-odds of the two target sides."""
     alike = _pieces_decide(measure, kind)
     values = (log_odds.by_pieces if alike else log_odds.by_item)(frame)
@@ -480,12 +487,12 @@ def _log_odds(
     )
     extras = {f"log_odds:{name}": mean for name, mean in means.items()}
     ratio = _ratio(frame, data, measure, kind, resampling)
-    return Compared(overall, {}, extras | {"odds": ratio}, 0, drawn)
+    return Estimates(overall, {}, extras | {"odds": ratio}, 0, drawn)
 
 
 def _odds(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
-) -> Compared:
+) -> Estimates:
     """The odds ratio between two attribute sets, in its logarithm; the effect size beside it."""
     compared = _log_odds(frame, data, measure, kind, resampling)
     extras = {**compared.extras, "effect_size": compared.overall}

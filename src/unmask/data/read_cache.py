@@ -22,7 +22,7 @@ FACTS = ("id", "category", "cluster", "meta", "group_pair", "group", "template")
 ITEM = tuple(getattr(Contrast, k).__set__ for k in (*FACTS, "texts"))
 
 
-def kept(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
+def cached(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
     """The data set that some files hold, as it was read under this name before, or is now."""
     digest = hashlib.sha256(f"{sealed_files.code_digest()} {sys.version} {name}".encode())
     for path in files:

@@ -14,7 +14,7 @@ from unmask.measures.reduce import delobelle2022, mean, perplexity, reciprocal_r
 
 LMB = Likelihood(
     name="lmb",
-    about="Is the sentence about the one group likelier than the same about the other?",
+    about="Is a sentence about one group likelier than the same sentence about the other?",
     formula="d_z: mean over standard deviation of the difference of mean log p(w | tokens before "
     "w), the logarithm of the perplexity, without a start token; t and share of pairs beside it",
     plans={"causal": plans.without_start},
@@ -42,7 +42,7 @@ LMB_BARIKERI2021 = variant(
 )
 CBS = Likelihood(
     name="cbs",
-    about="How unequally does an attribute speak for each of many groups?",
+    about="How unequally does an attribute raise the probability of each of many groups?",
     formula="mean over templates and attributes a of the variance (ddof 1) over groups n of "
     "ln p(n | a) / p(n), the pieces of n each at its own mask, all hidden together",
     plans={
@@ -63,8 +63,8 @@ CBS = Likelihood(
     "no prior",
     accuracy=False,
     cite=("ahn2021",),
-    criticism="A variance is never 0, so that a fair model has no value to be tested against: "
-    "compare models, or attributes, with each other. Names of several pieces spread more.",
+    criticism="A variance is never 0, so there is no value for a fair model to test against: only "
+    "compare models or attributes. Names with several pieces vary more.",
 )
 CBS_AHN2021 = variant(
     CBS,
@@ -78,7 +78,7 @@ CBS_AHN2021 = variant(
 )
 GEST = Likelihood(
     name="gest",
-    about="Is a man the likelier speaker of what men are said to say, against what women are?",
+    about="Is a man the likelier speaker of men's stereotypical sentences than of women's?",
     formula="g_s: mean over men's stereotypes of the mean of ln p(he) - ln p(she), less that over "
     "women's, as a factor; hidden words at once, causal: given all before them",
     plans={
@@ -92,8 +92,8 @@ GEST = Likelihood(
     nothing_causal="the speaker stands before the sentence, where a causal model has read nothing",
     accuracy=False,
     cite=("pikuliak2024",),
-    criticism="English sentences do not show the speaker's gender: all rests on one word of a "
-    "short template, and the templates disagree.",
+    criticism="English sentences do not show the speaker's gender, so the result depends on one "
+    "word in a short template, and the templates disagree.",
 )
 GEST_PIKULIAK2024 = variant(
     GEST,
@@ -107,7 +107,7 @@ GEST_PIKULIAK2024 = variant(
 )
 CO_OCCURRENCE = Likelihood(
     name="co-occurrence",
-    about="Behind a neutral prompt, how many times as likely are the one group's words?",
+    about="After a neutral prompt, how many times as likely are one group's words as the other's?",
     formula="odds: exp of the mean over prompts of ln of the sum of p over the words of x less "
     "that over the words of y; first_likeliest: share of prompts whose likeliest word is of x",
     plans={"masked": plans.target, "permutation": plans.target, "causal": plans.causal_joint},
@@ -118,20 +118,20 @@ CO_OCCURRENCE = Likelihood(
     accuracy=False,
     shows=("first_likeliest",),
     cite=("brown2020",),
-    criticism="Without a prior: a word that is rarer everywhere loses everywhere, so that even "
-    "odds are not what a fair model must show, and no verdict is given.",
+    criticism="There is no prior: a word that is rare everywhere is unlikely everywhere. A fair "
+    "model therefore need not have even odds, and there is no verdict.",
 )
 CRR = Likelihood(
     name="crr",
-    about="Are the tokens of the one sentence ranked higher by the model than those of the other?",
+    about="Does the model rank the tokens of one sentence higher than those of the other?",
     formula="mean over tokens w of 1 - 1 / rank(w), each hidden alone; lower is better predicted",
     plans={"masked": plans.each_content, "permutation": plans.each_content},
     reduce=reciprocal_rank,
     stream="rank",
     cite=("zalkikar2024",),
-    criticism="Ranks below the first few hardly count. The package of the authors (mlm-bias on the "
-    "index) builds its networks with random weights, so that its numbers are noise: this follows "
-    "the paper.",
+    criticism="Ranks below the first few hardly count. The authors' package (mlm-bias on PyPI) "
+    "builds its networks with random weights, so its numbers are noise; this row follows the "
+    "paper.",
 )
 DELTA_P = replace(
     CRR,
@@ -141,9 +141,8 @@ DELTA_P = replace(
     "predicted",
     reduce=mean,
     stream="gap",
-    criticism="Close to pll by its length-free mean. The package of the authors (mlm-bias on the "
-    "index) builds its networks with random weights, so that its numbers are noise: this follows "
-    "the paper.",
+    criticism="Close to a pll averaged over tokens. The authors' package (mlm-bias on PyPI) builds "
+    "its networks with random weights, so its numbers are noise; this row follows the paper.",
 )
 
 DISCO = Likelihood(
@@ -160,8 +159,8 @@ DISCO = Likelihood(
     needs=("fill",),
     accuracy=False,
     cite=("webster2020",),
-    criticism="A count that grows with the number of persons, since more of them show more: "
-    "compare models on the same list alone. The paper does not say over what it corrects.",
+    criticism="The count grows with the number of persons, which increases power: only compare "
+    "models on the same list. The paper does not specify its correction.",
 )
 DISCO_DELOBELLE2022 = variant(
     DISCO,
@@ -177,7 +176,7 @@ DISCO_DELOBELLE2022 = variant(
 )
 LIKELIHOOD_BIAS = Likelihood(
     name="likelihood-bias",
-    about="Of how many pairs of groups does the model find sentences unequally likely?",
+    about="For how many pairs of groups are the sentences unequally likely?",
     formula="per cent of pairs of descriptors on an axis, in a template, whose perplexities over "
     "nouns differ by Mann and Whitney's test at 5 %, uncorrected; after Holm beside it",
     plans={
@@ -191,12 +190,12 @@ LIKELIHOOD_BIAS = Likelihood(
     accuracy=False,
     shows=("after_holm",),
     cite=("smith2022",),
-    criticism="Without a correction 5 % of the pairs differ in a fair model; and descriptors "
-    "differ in length and frequency, which no test over nouns takes out.",
+    criticism="Without correction, 5 % of the pairs differ in a fair model. Descriptors differ in "
+    "length and frequency, which a test over nouns cannot correct for.",
 )
 UNQOVER = Likelihood(
     name="unqover",
-    about="Whom does the model name where nothing in the text says which of two it was?",
+    about="Which of two people does the model name when the text does not say who it was?",
     formula="mu: mean over subjects of max over attributes of |gamma|, the mean over partners and "
     "templates of C = (B(x1) - B(x2)) / 2; B(x): p(x) over both orders less that under negation",
     plans={"masked": plans.target_at_once, "permutation": plans.target_at_once},
@@ -214,7 +213,7 @@ UNQOVER = Likelihood(
 
 MBE = Likelihood(
     name="mbe",
-    about="How often are men's sentences likelier than women's, where they mean much the same?",
+    about="How often are men's sentences likelier than women's sentences of similar meaning?",
     formula="100 sum c_ij [S(m_j) > S(f_i)] / sum c_ij over sentences f of the first list and m of "
     "the second; S by aul, c the cosine of mean states",
     plans={"masked": plans.nothing, "permutation": plans.nothing},
@@ -224,8 +223,8 @@ MBE = Likelihood(
     pool="mean",
     accuracy=False,
     cite=("kaneko2022multi",),
-    criticism="Cosines of mean states are all near 1 in most models, so that they hardly weigh, "
-    "and the two lists may be about other things altogether.",
+    criticism="Cosines of mean states are near 1 in most models, so the weights hardly matter, "
+    "and the two lists may be about entirely different topics.",
 )
 MBE_KANEKO2022 = variant(
     MBE,

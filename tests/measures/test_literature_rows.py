@@ -1,4 +1,4 @@
-"""Tests of measures/survey_rows: each against a slow plain loop that shares nothing with it."""
+"""Tests of measures/literature_rows: each against a slow plain loop that shares nothing with it."""
 
 import math
 from dataclasses import replace
