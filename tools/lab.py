@@ -35,6 +35,7 @@ PRINTED = (
     "shift",
     "shift, 90 %",
     "kept",
+    "control",
 )
 
 
@@ -282,6 +283,12 @@ def further(kept: pd.DataFrame) -> list[str]:
         "world's text ([how](lab.md)). What the words mean in English does not count: their",
         f"sides are drawn at random. {seeds} seeds and no further null worlds: readings, not",
         "verdicts. Every reading is in [lab-bundled.parquet](data/lab-bundled.parquet).",
+        "",
+        "`odds` misses the control here because of the training, not the measure: these networks",
+        "saw one hidden token at a time, and most names of flowers and insects have two. A network",
+        "of this size trained on the control's sentences reads -0.25 [-0.46, -0.03] of a planted 2",
+        "that way, and 2.48 [2.28, 2.69] if half of the rows hide a whole word, which is now how",
+        "the tier is trained.",
         "",
         _markdown(table[columns]),
         "",

@@ -805,6 +805,23 @@ def test_a_model_trained_further_is_scored_with_the_head_that_was_trained(monkey
     assert torch.allclose(trained, found, atol=1e-4)
 
 
+def test_half_of_the_rows_hide_a_whole_word():
+    """Otherwise no network learns which word of several pieces is hidden."""
+    follows = torch.tensor([False, False, True, True, False, False])
+    batch = torch.tensor([[4, 1, 2, 3, 5]]).repeat(
+        4000, 1
+    )  # a word of three pieces, and one of one
+    often = torch.tensor([1.0, 1000.0, 1.0, 1.0, 1.0, 1.0])
+    shown, hidden = finetune._hidden(batch, often, follows, 0, np.random.default_rng(0))
+    assert torch.equal(shown[~hidden], batch[~hidden])
+    chosen = hidden[hidden[:, 1]]  # the first piece is drawn nearly always
+    whole = chosen[:, 1:4].all(1)
+    assert whole.double().mean() == pytest.approx(0.5, abs=0.05)
+    assert (chosen[~whole].sum(1) == 1).all()
+    assert not hidden[:, 0].any()
+    assert (shown[hidden] == 0).double().mean() == pytest.approx(0.8, abs=0.05)
+
+
 def test_only_seeds_with_several_thetas_carry_a_slope():
     """60 worlds without a bias tell the noise; the slope has the interval of the 8 others."""
     rng = np.random.default_rng(0)

@@ -77,7 +77,7 @@ def study(
     if grid.tier == "tiny":
         remarks.append("rows: what a measure sends through a model, alone, on its items.")
     return Study(
-        f"MeasureUnderTest report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
+        f"Lab report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
         tables,
         figures(frame),
         remarks,
