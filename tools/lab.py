@@ -3,8 +3,8 @@
     unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED [DEEP]]]
     unmask validate -x NEW -o FOLDER && python tools/lab.py --add FOLDER...
 
-Without a FOLDER what was kept is read anew. With --add the readings of measures that were not kept
-before are added, of models trained anew on the same worlds. BUNDLED is a folder of the tier of that
+Without a FOLDER the stored readings are read again. With --add the readings of measures that were not kept
+before are added, of models retrained on the same worlds. BUNDLED is a folder of the tier of that
 name, DEEP one of deeper causal models; without them what was kept of them stays. Writes
 docs/data/lab*.parquet, docs/images/lab-*.svg, docs/lab-results.md and the package's
 data/published/lab.json, which `unmask list measures NAME` shows.
@@ -91,7 +91,7 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
         "settings of `unmask validate`, in 21 minutes on one H200 with 16 CPU cores. Every reading",
         "of every model is in [lab.parquet](data/lab.parquet); `python tools/lab.py FOLDER` makes",
         "it and this page. [How to read it](lab.md), with the rules of the verdict. `crr`,",
-        "`delta-p`, `lmb`, `ripa`, `gweat` and `weat@wefe` were read later, on models trained anew",
+        "`delta-p`, `lmb`, `ripa`, `gweat` and `weat@wefe` were read later, on retrained models",
         "from the same seeds.",
         "",
         *(
