@@ -2,7 +2,7 @@
 
     python tools/same_numbers.py BASE [NEW] [--data FOLDER] [--only run,vary]
 
-Compares every estimate of `run`, `score` (of the run's AUL) and `compare`, every item's score, and
+Compares every estimate of `run`, `score` (of the run's CPS) and `compare`, every item's score, and
 every cell of the tables of `vary` and of the three papers (quick, bundled model). Prints each
 number that differs.
 `results.json` may be of any version. Takes about ten minutes a commit on two cores.
@@ -55,7 +55,7 @@ def run_jobs(commit: str, folder: Path, data: str, jobs: list[str]) -> None:
 def write_scores(run: Path) -> None:
     """The sentence scores of a run's AUL as a file that `score` reads."""
     items = pd.read_parquet(run / "items.parquet")
-    mine = items[(items.measure == "aul") & (items.data == "bundled-pairs")]
+    mine = items[(items.measure == "cps") & (items.data == "bundled-pairs")]
     names = mine["item"] + "/" + mine["label"]
     pd.DataFrame({"id": names, "score": mine.score}).to_csv(run / "scores.csv", index=False)
 
