@@ -76,6 +76,16 @@ def test_comparison_of_two_runs(tmp_path):
     assert (frame.difference == 0).all()
 
 
+def test_what_a_forward_pass_cannot_resolve_is_no_difference():
+    """Batches of another shape change margins by less than 1e-4 nats."""
+    (first,) = unmask.run(measures=["trait"], data=["bundled-2"], limit=300)
+    noise = np.random.default_rng(0).normal(3e-6, 1e-6, len(first.items))
+    second = replace(first, items=first.items.assign(score=first.items.score + noise))
+    for pair in ([first, second], [first, first]):
+        difference = paired_runs(pair).difference([0], [1])
+        assert (difference.value, difference.p) == (0.0, 1.0)
+
+
 def test_items_that_are_not_shared_are_said(tmp_path):
     a = run([tiny("bert")], ["aul"], ["bundled-pairs"])[0]
     fewer = replace(

@@ -462,8 +462,9 @@ def _answer(
     """The verdict on one bias type, and what goes with it."""
     ordered = sorted(counting, key=_precedence)
     significant = [t for t in tests if t.p <= _error(t) + ROUNDING]
-    main = _main([e for t in significant for e in t.evidence] or ordered)
     first = min(tests, key=lambda t: t.p, default=None)
+    decisive = [e for t in significant for e in t.evidence]
+    main = _main(decisive or ordered, first.sign if first and significant else 0.0)
     verdict = _verdict(main, first, count)
     chosen = {id(e.result) for e in counting}
     word, sign = verdict.word, first.sign if first else main.bias
@@ -490,12 +491,15 @@ def _answer(
     )
 
 
-def _main(evidence: Sequence[Evidence]) -> Evidence:
+def _main(evidence: Sequence[Evidence], sign: float) -> Evidence:
     """The evidence whose strength is shown, the first in order.
 
-    One that is shown to be more than what matters goes before one that is shown to be less.
+    One whose own interval excludes the ideal in the direction of a significant test, its `sign`,
+    goes before others, and one that is shown to be more than what matters before one that is shown
+    to be less.
     """
-    first = min(evidence, key=_precedence)
+    clear = [e for e in evidence if e.bias * sign > 0 and e.estimate.excludes_ideal]
+    first = min(clear or evidence, key=_precedence)
     if not first.estimate.within(_matters(first)):
         return first
     large = [e for e in evidence if _is_large(e)]

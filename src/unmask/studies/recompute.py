@@ -19,7 +19,7 @@ from unmask.data.questionnaire import is_control
 from unmask.errors import DataError
 from unmask.flow.estimates import accuracy_of, estimates_of
 from unmask.flow.item_comparisons import design_of
-from unmask.measures import MEASURES
+from unmask.measures import MEASURES, Likelihood
 from unmask.options import Resampling
 from unmask.stats import log_odds
 from unmask.stats.effects import Words, by_words, effect_estimate, effect_size
@@ -110,6 +110,9 @@ def _check_verdicts(result: Result) -> None:
 
 def _check_accuracy(result: Result) -> Result:
     """The token accuracy, where the items have their tokens; one without its constant is none."""
+    row = MEASURES.get(result.measure)
+    if isinstance(row, Likelihood) and not row.accuracy:
+        return result
     if not scale_of(result).paired or not {"tokens", "hits"} <= {*result.items.columns}:
         return result
     accuracy, stated = accuracy_of(result.items, Resampling()), result.accuracy

@@ -95,6 +95,15 @@ def test_estimates_are_those_of_the_items(folder):
     assert at_level(moved, 0.95).low == pytest.approx(odds.low)
 
 
+def test_a_measure_without_token_accuracy_stays_without(tmp_path):
+    """Hardly any trait is the likeliest word of its place: that makes no model unfit."""
+    results = unmask.run("bundled", ["trait"], ["bundled-2"], limit=400)
+    again = recomputed(results, 0.95)
+    assert [r.accuracy for r in again] == [None]
+    assert [r.fitness for r in again] == [r.fitness for r in results]
+    assert again[0].fitness.fit
+
+
 @pytest.mark.parametrize("measure", ["cps", "odds", "lpbs", "w-seat"])
 def test_numbers_that_contradict_their_items_are_refused(folder, tmp_path, measure):
     edited = tmp_path / "edited"
