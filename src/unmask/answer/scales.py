@@ -106,6 +106,9 @@ class Scale:
         self, value: float, low: float, high: float, *, digits: int | None = None, unit: str = ""
     ) -> str:
         """A difference with its interval; one of logarithms is a factor, which needs no unit."""
+        if math.isnan(low):
+            number = f"times {self.show(value):.2f}" if self.is_factor else f"{value:+.2f} {unit}"
+            return f"{number.strip()}, without an interval"
         if self.is_factor:
             value, low, high = map(self.show, (value, low, high))
             return f"times {value:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"

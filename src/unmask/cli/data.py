@@ -159,8 +159,10 @@ def template(
 @app.command("path")
 def data_path(name: Annotated[str, typer.Argument(help="A data set.")]) -> None:
     """Print the path of a data set's file."""
-
-    path, _ = fetch.locate(catalogue.card(name))
+    card = catalogue.card(name)
+    if card.packaged:
+        raise UnmaskError(f"{name!r} is part of unmask and has no file; use it by its name.")
+    path, _ = fetch.locate(card)
     console.print(str(path), soft_wrap=True, highlight=False)
 
 

@@ -208,7 +208,9 @@ def print_comparison(
         if not missing(row.get("lms")):
             span = f"[{row['lms_low']:.2f}, {row['lms_high']:.2f}]"
             line = f"{row['measure']} on {row['data']}: lms {row['lms']:+.2f} {span}"
-            console.print(escape(f"{line}, icat {row.get('icat', math.nan):+.2f}"), style="dim")
+            if not row["only_first"] + row["only_second"]:  # icat is of all items of a run
+                line += f", icat {row.get('icat', math.nan):+.2f}"
+            console.print(escape(line), style="dim")
         if row["borderline"]:
             line = (
                 f"{row['measure']} on {row['data']}: p and the interval disagree about significance"

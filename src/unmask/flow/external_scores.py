@@ -147,7 +147,7 @@ def _result(
             "measure": {"cite": list(row.cite) if row else []},
         },
         items=frame,
-        shown=tuple(k for k in extras if k.split(":")[0] in ("lms", "deviation", "icat")),
+        shown=tuple(k for k in extras if k in ("lms", "deviation", "icat")),
         verdicts=undecided(categories, compared, least),
     )
 
@@ -323,7 +323,10 @@ def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
     for number, row in enumerate(rows, 1):
         name = str(row["id"])
         if name in scores:
-            raise DataError(f"{path} has the id {name!r} twice; keep one row of each.")
+            raise DataError(
+                f"{path} has the id {name!r} twice; keep one row of each sentence, with ids "
+                f"such as {next(iter(_ids(data.items[0]).values()))!r}."
+            )
         try:
             scores[name] = float(row["score"])
         except (TypeError, ValueError, OverflowError) as error:

@@ -73,7 +73,7 @@ def categories(results: Sequence[Result]) -> list[Figure]:
         part = part[part.category != ""].assign(what=lambda f: f.category)
         shown = {k: part[k].map(unit.show) for k in ("score", "low", "high")}
         part = part.assign(**shown)
-        what = "items that prefer the stereotype, %" if unit.head == "score" else "effect size d"
+        what = DRAWN[unit.head][1]
         name, title = f"categories-{data}", f"By category: {data}"
         if part.model.nunique() == 1:
             figures.append(
