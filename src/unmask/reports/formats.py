@@ -43,13 +43,23 @@ def as_markdown(results: Sequence[Result]) -> str:
     )
 
 
+SLIM = ("measure", "data", "category", "n", "verdict")  # and the score with its interval
+
+
 def as_latex(results: Sequence[Result]) -> str:
-    """Tables for a LaTeX document with booktabs."""
+    """A table for each kind of number, for a LaTeX document with booktabs."""
     tables = []
-    several = len({r.model for r in results}) > 1
+    columns = [c for c in RUN if callable(c.head) or c.head in SLIM]
     for number, frame in enumerate(_parts(results)):
-        shown, model = numbers(frame, RUN), frame.model.iloc[0] if several else ""
-        tables.append(rendered("run.tex.jinja", table=shown, number=number, model=model))
+        scale, levels = SCALES[frame.compared.iloc[0]], frame.level.dropna().unique()
+        about = {
+            "model": frame.model.iloc[0],
+            "reads": scale.reads or "scores, each with an ideal of its own",
+            "level": f"{100 * levels[0]:g}",
+        }
+        tables.append(
+            rendered("run.tex.jinja", table=numbers(frame, columns), number=number, **about)
+        )
     return "\n".join(tables)
 
 
