@@ -3,9 +3,9 @@
     unmask validate -o FOLDER && python tools/lab.py [FOLDER [BUNDLED [DEEP]]]
     unmask validate -x NEW -o FOLDER && python tools/lab.py --add FOLDER...
 
-Without a FOLDER the stored readings are read again. With --add the readings of measures that were not kept
-before are added, of models retrained on the same worlds. BUNDLED is a folder of the tier of that
-name, DEEP one of deeper causal models; without them what was kept of them stays. Writes
+Without a FOLDER the stored readings are read again. --add adds the readings of measures that were
+not stored before, from models retrained on the same worlds. BUNDLED is a folder of the tier of that
+name, DEEP one of deeper causal models; without them their stored readings stay. Writes
 docs/data/lab*.parquet, docs/images/lab-*.svg, docs/lab-results.md and the package's
 data/published/lab.json, which `unmask list measures NAME` shows.
 """
