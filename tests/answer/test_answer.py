@@ -11,7 +11,7 @@ import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.answer import words as answer_words
-from unmask.answer.answer import OVERALL, _needed, answers, judged
+from unmask.answer.answer import OVERALL, _main, _needed, answers, judged
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
 from unmask.data.packaged import bundled_pairs
 from unmask.types import VERDICTS, Results
@@ -53,6 +53,16 @@ def test_error_rates_over_two_hundred_models(tmp_path):
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     return simulated(bundled_pairs(), tmp_path_factory.mktemp("planted"), 3, {"gender": 1.5})
+
+
+def test_the_number_beside_a_verdict_is_one_that_shows_it(planted):
+    """A joint test can be significant where the first measure alone shows nothing."""
+    gender = next(a for a in answers(planted) if a.bias_type == "gender")
+    one = gender.main
+    several = [replace(one, estimate=replace(one.estimate, low=40.0)), one]
+    assert _main(several, 1.0) is several[1]
+    assert _main(several, -1.0) is several[0]  # none shows the opposite: the first in order
+    assert _main(several, 0.0) is several[0]
 
 
 def test_the_overall_verdict_comes_first(planted):

@@ -324,3 +324,5 @@ def test_a_word_test_has_no_file_and_is_not_suggested_for_itself():
     status, _, err = invoke("data", "path", "weat-6")
     assert (status, "has no file of its own" in err) == (2, True)
     assert "did you mean" not in err
+    status, _, err = invoke("data", "path", "bundled-pairs")
+    assert (status, "has no file" in err) == (2, True)

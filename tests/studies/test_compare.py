@@ -82,8 +82,9 @@ def test_what_a_forward_pass_cannot_resolve_is_no_difference():
     noise = np.random.default_rng(0).normal(3e-6, 1e-6, len(first.items))
     second = replace(first, items=first.items.assign(score=first.items.score + noise))
     for pair in ([first, second], [first, first]):
-        difference = paired_runs(pair).difference([0], [1])
-        assert (difference.value, difference.p) == (0.0, 1.0)
+        runs = paired_runs(pair)
+        for difference in (runs.difference([0], [1]), runs.bias().difference):
+            assert (difference.value, difference.p) == (0.0, 1.0)
 
 
 def test_items_that_are_not_shared_are_said(tmp_path):

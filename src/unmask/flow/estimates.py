@@ -366,16 +366,12 @@ def _preferences(
     resampling: Resampling,
     about: About | None = None,
 ) -> Estimates:
-    compared = preferences(
-        frame,
-        ties=measure.ties,
-        macro=measure.average == "macro",
-        probabilities=measure.reduce_for(kind) in PROBABILITIES,
-        resampling=resampling,
-        about=about,
-    )
-    if measure.compare == "factor":
-        compared = as_factors(compared)
+    settings = {
+        "ties": measure.ties,
+        "average": measure.average,
+        "probabilities": measure.reduce_for(kind) in PROBABILITIES,
+    }
+    compared = estimates_of(frame, measure.compared, settings, resampling, about)
     if "likelihood_diff" in measure.shows:
         mean = mean_difference(frame, resampling)
         return compared._replace(extras={**compared.extras, "likelihood_diff": mean})
@@ -383,9 +379,16 @@ def _preferences(
 
 
 def estimates_of(
-    items: pd.DataFrame, scale: ScaleName, settings: Mapping[str, Any], resampling: Resampling
+    items: pd.DataFrame,
+    scale: ScaleName,
+    settings: Mapping[str, Any],
+    resampling: Resampling,
+    about: About | None = None,
 ) -> Estimates:
-    """The estimates of an items table of pairs, by the settings of a result."""
+    """The estimates of an items table of pairs, by the settings of a result.
+
+    Scores are rounded only if the settings have `decimals`.
+    """
     decimals = settings.get("decimals")
     if decimals is not None:
         items = items.assign(score=items.score.round(int(decimals)))
@@ -395,6 +398,7 @@ def estimates_of(
         macro=settings.get("average") == "macro",
         probabilities=bool(settings.get("probabilities")),
         resampling=resampling,
+        about=about,
     )
     return compared if SCALES[scale].share else as_factors(compared)
 

@@ -100,19 +100,13 @@ def _result(
     """
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
     compared: ScaleName = "preference" if row is None else row.compared
-    decimals = None if row is None else row.decimals
     average = "macro" if dataset.shape == "triplets" else "micro"
-    average = average if row is None else row.average
-    settings = {
-        "ties": rule,
-        "decimals": decimals,
-        "average": average,
-        "cluster": dataset.cluster,
-    }
+    settings: dict[str, Any] = {"ties": rule, "decimals": None, "average": average}
     if row is not None:
         kind = next(iter(row.kinds))
         _check_range(frame, row, kind, path)
         frame = frame.assign(measure=row.name)
+        settings |= {"decimals": row.decimals, "average": row.average}
         settings["probabilities"] = row.reduce_for(kind) in PROBABILITIES
     overall, categories, extras, ties, _ = estimates_of(frame, compared, settings, resampling)
     if ties == len(dataset.items) - missing:
@@ -134,7 +128,7 @@ def _result(
             reasons=_reasons(frame),
             unused=given,
         ),
-        settings={"seed": resampling.seed, **settings},
+        settings={"seed": resampling.seed, "cluster": dataset.cluster, **settings},
         notes=(
             *dataset.about.get("notes", ()),
             *_foreign(given, dataset.name),

@@ -43,7 +43,7 @@ def as_markdown(results: Sequence[Result]) -> str:
     )
 
 
-SLIM = ("measure", "data", "category", "n", "verdict")  # and the score with its interval
+SLIM = ("measure", "data", "n", "verdict")  # and the score with its interval
 
 
 def as_latex(results: Sequence[Result]) -> str:

@@ -178,18 +178,18 @@ class _PairedFactors:
     def __init__(self, results: Sequence[Result], category: str, resampling: Resampling) -> None:
         self.pairs, self.resampling = _SharedPairs(results, category), resampling
         self.names, self.unpaired = self.pairs.names, self.pairs.unpaired
-        self.values = np.array(self.pairs.margins())
+        self.values = _resolved(np.array(self.pairs.margins()))
         self.scores = [self._mean(v).value for v in self.values]
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
         """In the logarithm of the factor."""
         first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
-        return self._mean(_gap(first, second))
+        return self._mean(second - first)
 
     def bias(self) -> Bias:
         """In the logarithm of the factor."""
         first, second = self.values[:2]
-        return Bias(self._mean(_gap(first, second)), self._mean(second + first))
+        return Bias(self._mean(second - first), self._mean(second + first))
 
     def _mean(self, values: Floats) -> Estimate:
         margins = Margins(values, self.pairs.design)
@@ -200,10 +200,12 @@ class _PairedFactors:
         return replace(estimate, low=0.0, high=0.0, p=1.0)  # the same in both runs
 
 
-def _gap(first: Floats, second: Floats) -> Floats:
-    """Differences of margins; those below the precision of a forward pass are none."""
-    gap = second - first
-    return np.where(np.abs(gap) < PRECISION, 0.0, gap)
+def _resolved(values: Floats) -> Floats:
+    """Values of runs [runs, n], in which what a forward pass cannot resolve is no difference.
+
+    Those that differ from the first run's by less than PRECISION are set to them.
+    """
+    return np.where(np.abs(values - values[0]) < PRECISION, values[0], values)
 
 
 def _adjusted_name(category: str) -> str:
@@ -276,13 +278,15 @@ class _Effects:
     def __init__(self, results: Sequence[Result], resampling: Resampling) -> None:
         self.resampling, self.unpaired = resampling, tuple(0 for _ in results)
         pairs = [_over_words(results[0], r) for r in results]
-        self.scores = [values[1] for values, _, _ in pairs]
+        scores = np.array([values[1] for values, _, _ in pairs])
+        self.scores: list[float] = _resolved(scores).tolist()
         base = pairs[0][1]
         self.names = [word for words in base.values() for word in words]
-        self.without = [
-            [np.array([twin[k][w] for w in words]) for k, words in base.items()]
-            for _, _, twin in pairs
+        by_set = [
+            _resolved(np.array([[twin[k][w] for w in words] for _, _, twin in pairs]))
+            for k, words in base.items()
         ]
+        self.without = [[words[run] for words in by_set] for run in range(len(pairs))]
         self.values = np.array(
             [
                 score - np.concatenate(without)
@@ -296,10 +300,6 @@ class _Effects:
         first, second = (
             [self._mean(runs, s) for s in range(len(self.without[0]))] for runs in (before, after)
         )
-        if all(
-            np.allclose(a, b, rtol=0, atol=PRECISION) for a, b in zip(first, second, strict=True)
-        ):
-            values, second = [values[0]] * 2, first
         return effect_difference((values[0], values[1]), first, second, self.resampling)
 
     def bias(self) -> Bias:
