@@ -67,7 +67,7 @@ def read(path):
 
 
 def newest(rows):
-    """Rows without those of which the same thing was measured anew on the same machine."""
+    """The latest row of each measurement on each machine."""
     kept = {}
     for row in rows:
         words = subject(row["facts"]) or (row["command"],)
@@ -82,7 +82,7 @@ def newest(rows):
 def subject(facts):
     """What was measured: facts in words; those with a unit, and numbers, are what came of it.
 
-    A size within words is not what it is: `200 sentences` are measured anew by `600 sentences`.
+    A size within words is not what it is: `200 sentences` are replaced by `600 sentences`.
     """
     words = ((k, v) for k, v in facts.items() if isinstance(v, str) and ", " not in k)
     return tuple((k, SIZE.sub("", v)) for k, v in words if not v[:1].isdigit())

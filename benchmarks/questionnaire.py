@@ -27,7 +27,7 @@ from unmask.lab.finetune import HOW, further
 from unmask.models.transformers.model import load
 from unmask.options import Spec
 
-TEMPLATES = (  # and which of the questionnaire's nouns stands behind an adjective
+TEMPLATES = (  # and which of the questionnaire's nouns follows an adjective
     ("My neighbour is a {who} and is {trait}.", 0),
     ("This {who} is {trait} most of the time.", 0),
     ("Yesterday I saw a {who} who was {trait}.", 0),

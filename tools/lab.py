@@ -126,7 +126,7 @@ def page(kept: pd.DataFrame, found, verdicts_of) -> str:
     lines += [
         "## Ranks",
         "",
-        "By the smallest learned theta that is told from none, ranked anew in every resample of",
+        "By the smallest learned theta that differs significantly from 0, in every resample of",
         "the seeds. Without a number: none that the grid has; the tables above leave it out too",
         "where one resample in twenty has none.",
         "",
@@ -284,15 +284,20 @@ def further(kept: pd.DataFrame) -> list[str]:
         f"sides are drawn at random. {seeds} seeds and no further null worlds: readings, not",
         "verdicts. Every reading is in [lab-bundled.parquet](data/lab-bundled.parquet).",
         "",
-        "`odds` misses the control here because of the training, not the measure: these networks",
-        "saw one hidden token at a time, and most names of flowers and insects have two. A network",
-        "of this size trained on the control's sentences reads -0.25 [-0.46, -0.03] of a planted 2",
-        "that way, and 2.48 [2.28, 2.69] if half of the rows hide a whole word, which is now how",
-        "the tier is trained.",
+        "In half of the rows a whole word was hidden. When single tokens were, `odds` missed the",
+        "control: networks that never saw two hidden places next to each other read -0.69 of a",
+        "planted 2 on average (32 models), because most names of flowers and insects have two",
+        f"pieces. The present models read {_control(kept):.2f}.",
         "",
         _markdown(table[columns]),
         "",
     ]
+
+
+def _control(kept: pd.DataFrame) -> float:
+    """What `odds` reads of the control, a log odds ratio of 2, on average."""
+    own = (kept.measure == "odds") & (kept.data == "templates-control")
+    return float(kept.score[own].mean())
 
 
 def section(title: str, text: str, frame: pd.DataFrame) -> list[str]:

@@ -3,7 +3,7 @@
     python tools/mutants.py [stats measures flow] [--sample 60] [--seed 0]
 
 Each mutant changes one operator, comparison, number or condition of a file and runs the tests that
-stand where the file stands (`tests/stats` for `stats`, and so on). A mutant that no test notices is
+are where the file is (`tests/stats` for `stats`, and so on). A mutant that no test notices is
 printed with its line. Mutants are drawn at random, the same with the same seed; 60 of a room take
 about 20 minutes on two cores. Nothing is changed in the working tree: a copy is.
 """

@@ -61,7 +61,7 @@ def write_scores(run: Path) -> None:
 
 
 def leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """Every number of a nested record, with its path; `se` stands beside the value."""
+    """Every number of a nested record, with its path; `se` follows the value."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, f"{where}/{key}".replace("/more/se", "/se"))
@@ -73,7 +73,7 @@ def leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def numbers(folder: Path) -> dict[str, Any]:
-    """Every number that a job wrote, by where it stands."""
+    """Every number that a job wrote, by its place."""
     found: dict[str, Any] = {}
     if (folder / "results.json").is_file():
         for record in json.loads((folder / "results.json").read_text())["results"]:

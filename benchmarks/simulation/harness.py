@@ -46,7 +46,7 @@ def p_only(p: float, null: bool = True) -> Draw:
 def repeated(
     what: str, scenario: str, enough: bool, times: int, draw: Callable[[Random, int], Draw]
 ) -> Row:
-    """A scenario drawn so many times, seeded by its name."""
+    """A scenario drawn `times` times, seeded by its name."""
     rng = np.random.default_rng([len(what), *scenario.encode()])
     some = [Draw(*draw(rng, seed)) for seed in range(times)]
     known = [d for d in some if d.low == d.low]

@@ -73,7 +73,7 @@ def measure_names() -> list[str]:
 
 
 def data_names() -> list[str]:
-    """All data sets, word tests and groups of them, and files at hand."""
+    """All data sets, word tests and groups of them, and files."""
     files = (str(p) for p in Path().glob("*") if p.suffix in (".csv", ".tsv", ".jsonl", ".parquet"))
     return [*catalogue.names(), *sorted(files)]
 

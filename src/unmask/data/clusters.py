@@ -69,7 +69,7 @@ def _words(sentence: str) -> list[str]:
 
 
 def _swapped(pairs: list[str], sides: list[str]) -> bool:
-    """Whether most items are of a pair of words that stands both ways round."""
+    """Whether most items are of a pair of words that occurs in both orders."""
     ways = Counter(pair for pair, _ in set(zip(pairs, sides, strict=True)))
     return sum(ways[pair] > 1 for pair in pairs) * 2 >= len(pairs)
 

@@ -18,7 +18,7 @@ AGREED = 3  # of five annotators
 FLAGS = {
     "identical": "the two sentences are the same",
     "empty difference": "one sentence only adds words to the other",
-    "blank": "BLANK is missing, stands twice, or is glued to a word",
+    "blank": "BLANK is missing, occurs twice, or is glued to a word",
     "contradictory": "another item has the same sentences with the two labels exchanged",
     "duplicate": "another item has the same sentences",
     "several changes": "the sentences differ in more than one place",

@@ -124,7 +124,7 @@ def _items(
 def _text(template: str, word: str, nouns: str, number: int, trait: str) -> Text:
     """A template with a group and a trait, whose place is marked."""
     singular, _, plural = word.partition("/")
-    if nouns != "noun":  # an adjective stands before the noun of the template
+    if nouns != "noun":  # an adjective precedes the noun of the template
         noun = content()["nouns"][nouns][number]
         singular = plural = f"{singular} {noun}"
     before, after = template.format(who=singular, plural=plural, trait="\0").split("\0")

@@ -159,7 +159,7 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
             asked.append((value, before))
         candidates += new
         if not reason and model.kind == "causal" and any(0 in a.at for a in new):
-            reason = "nothing stands before its first token, which so has no probability"
+            reason = "its first token has no probability, because nothing precedes it"
         if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
             reason = measure.nothing_for(model.kind)
         if reason:

@@ -210,8 +210,8 @@ def _there(
 
 
 class _OnRay(Executor):
-    """Stands for a pool where the work is done by a Ray cluster; a task of a node that dies is
-    done again by another.
+    """Replaces a pool where a Ray cluster does the work; the task of a node that dies is
+    repeated by another.
     """
 
     def __init__(self, ray: Any) -> None:
@@ -235,7 +235,7 @@ def _alone(fn: Any, args: Any, options: Any) -> Any:
 
 
 class _Here(Executor):
-    """Stands for a pool where the work is done in this process, at once."""
+    """Replaces a pool where this process does the work at once."""
 
     def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
         """Do it now."""

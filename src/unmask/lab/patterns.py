@@ -115,7 +115,7 @@ def _weights(
 def _tokens(
     frame: Frame, form: str, sizes: tuple[int, int], words: Any, pieces: Pieces
 ) -> tuple[list[int], tuple[Filling | None, Filling | None]]:
-    """The tokens of a frame, open where a slot stands, and what may fill the slots."""
+    """The tokens of a frame, open at its slots, and what may fill them."""
     marks = ("{g}", "{a}")
     row: list[int] = []
     fillings: list[Filling | None] = [None, None]

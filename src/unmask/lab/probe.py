@@ -50,7 +50,7 @@ def theta(words: pd.DataFrame, column: str = "learned") -> float:
 def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
     """Probe frames by what is asked for there: the `group`, the `attribute`.
 
-    A causal model is asked for the slot that stands last, a masked one for the group.
+    A causal model is asked for the last slot, a masked one for the group.
     """
     frames: dict[str, list[Frame]] = {"group": [], "attribute": []}
     taken: dict[str, int] = {}

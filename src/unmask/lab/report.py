@@ -69,7 +69,7 @@ def study(
         Table(
             "verdicts", "Which measures can be trusted", verdicts(by_measure, assessments), digits=2
         ),
-        Table("ranks", "Ranks by the smallest bias that is told from none", ranks(frame, seed)),
+        Table("ranks", "Ranks by the smallest detectable bias", ranks(frame, seed)),
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
         Table("readings", "All readings with their intervals", long(by_measure)),
     ]

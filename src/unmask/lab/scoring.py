@@ -135,7 +135,7 @@ def _refusal(model: Model, measure: Measure) -> str:
 
 
 def _unjudged(measure: Measure) -> str:
-    """Why a planted bias could not be told from none by a measure, or nothing."""
+    """Why a measure could not distinguish a planted bias from none, or nothing."""
     if isinstance(measure, Association):
         if measure.turned:
             return "its sign is turned: nearer is lower"

@@ -107,7 +107,7 @@ def every_place(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def shuffled(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Content tokens in random order, nothing hidden; each token asked for where it now stands.
+    """Content tokens in random order, nothing hidden; each token asked for at its new place.
 
     Special tokens stay, and are asked for too. The same order on every call; queries are in the
     order of the sentence as it was, as those of `every_place`.
@@ -132,7 +132,7 @@ def trait_at_once(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def trait_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """The trait's tokens, each given all that stands before it; nothing if the group is behind."""
+    """The trait's tokens, each given all that precedes it; nothing if the group is behind."""
     trait, changed = sentence.roles["trait"], sentence.roles["changed"]
     return [] if changed and trait[-1] < changed[0] else _from(sentence, trait)
 
@@ -168,7 +168,7 @@ def inner_aligned(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Each content token given those before it (the first only if something stands before it)."""
+    """Each content token given those before it (the first only if something precedes it)."""
     return _from(sentence, (i for i in sentence.content if i > 0))
 
 

@@ -53,7 +53,7 @@ def leaderboard(results: Any) -> pd.DataFrame:
     `distance` is the root mean square over measures of the distance from the ideal, in units of
     what matters (5 points, or 0.2 d, unless the run says otherwise), with the part taken off that a
     fair model would have by noise alone. `rank` counts the models that are surely nearer, plus one,
-    so that models which cannot be told apart share it; `rank_high` is the last that it may have
+    so that models which cannot be distinguished share it; `rank_high` is the last that it may have
     (simultaneous 95 % intervals). `biased` counts the verdicts. `lms` and `accuracy` are what each
     model can do. Only measures and data that every model has count: others would compare unlike
     things. A model that is unfit for a verdict, or

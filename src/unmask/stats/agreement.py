@@ -45,7 +45,7 @@ def auc(
 
     `labels` are 0 or 1 (people find the item biased), `scores` a measure's. The interval is
     DeLong's on the logit scale, over `clusters` where items come in some (Obuchowski 1997); where
-    all items are told apart it is Newcombe's (2006), which knows that this may be luck. p is
+    all items are distinguished it is Newcombe's (2006), which knows that this may be luck. p is
     Mann and Whitney's, or over clusters that of the t test.
     """
     labels, scores = np.asarray(labels, float), np.asarray(scores, float)

@@ -57,7 +57,7 @@ NONE = "-"  # a choice that does not arise
 
 
 def _fixed_by(frame: pd.DataFrame, factor: str, target: str) -> bool:
-    """Whether the option of `factor` fixes that of `target`: then they cannot be told apart."""
+    """Whether the option of `factor` fixes that of `target`: then they cannot be separated."""
     arises = frame[frame[factor] != NONE]
     return bool((arises.groupby(factor)[target].nunique() <= 1).all())
 

@@ -60,7 +60,7 @@ def gap_of_sides(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """The mean of one side's stereotypes less that of the other's; stereotypes weigh alike.
 
     The first side in the order of their names counts as the one: `A` before `B`, `men` before
-    `women`. The stereotype is what stands before a stroke in the name of the cluster.
+    `women`. The stereotype is the part of the cluster's name before a stroke.
     """
     sides, category = facts.group.to_numpy(str), codes(stereotypes(facts))
     names = sorted(set(sides))

@@ -55,7 +55,7 @@ def joint_words(
     """p of the median d: words are dealt to the two sets again, in all specifications at once.
 
     Each is the score of every word [n + m], the number n of those in the first set, and the words:
-    the same word goes the same way wherever it stands.
+    the same word goes the same way wherever it occurs.
     """
     rng = np.random.default_rng(resampling.seed)
     names = list(dict.fromkeys(w for _, _, words in specifications for w in words))

@@ -37,7 +37,7 @@ class ModelRun:
 
 
 def runs_of(given: Any) -> list[ModelRun]:
-    """One run for each model of some folders or results in memory, which are told apart."""
+    """One run for each model of some folders or results in memory, with distinct names."""
     if isinstance(given, str | Path | Result):
         raise UnmaskError("a comparison needs a list of runs; give folders or results in a list.")
     if not isinstance(given, Iterable):
@@ -68,7 +68,7 @@ def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
 def matched(a: ModelRun, b: ModelRun) -> list[tuple[Result, Result, str]]:
     """Results of two runs that belong together, and what tells them from others of the same name.
 
-    Where a measure on a data set stands once in each run, the two are compared whatever their
+    Where each run has one result of a measure on a data set, the two are compared whatever their
     choices were; else those with the same choices.
     """
     groups: dict[tuple[str, ...], list[list[tuple[str, ...]]]] = {}
@@ -125,8 +125,8 @@ def compare(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 
-    Runs are folders of results, or `Results` in memory (one, or several); models are told apart.
-    p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
+    Runs are folders of results or `Results` in memory (one, or several), each model with
+    its own name. p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
     in points (a number, `3`), in d (`0.2d`), in times the odds (`1.1x`) or several (`3,0.2d`): rows
     in its unit are tested for equivalence.
     """

@@ -23,7 +23,7 @@ Groups: TypeAlias = Mapping[str, Mapping[str, list[str]]]  # bias type, side: wo
 Strata: TypeAlias = Mapping[str, list[Floats]]  # bias type: the ranks of either side's words
 SIDES = ("advantaged", "disadvantaged")
 MIN_PAIRS = 3
-MIN_SHARE = 0.75  # of a word's pairs, in which it stands on the same side
+MIN_SHARE = 0.75  # of a word's pairs, in which it is on the same side
 # The paper leaves out words with a second sense, and names the colours; the rest names no group.
 NO_GROUP = {"black", "white", "a", "an", "no", "not", "with", "without", "could", "couldn't",
             "weren't"}  # fmt: skip
@@ -85,7 +85,7 @@ def groups_of(data: Dataset) -> Groups:
     """The words that name either group in a set of pairs, by bias type.
 
     A group's words are those that only its sentence of a pair has. A word counts for the side on
-    which it stands more often; one that stands on both nearly alike, or in fewer than `MIN_PAIRS`
+    which it is more often; one that is on both nearly alike, or in fewer than `MIN_PAIRS`
     pairs, names neither, nor do colours and function words.
     """
     seen: dict[str, dict[str, Counter[str]]] = {}

@@ -17,7 +17,7 @@ KEPT = {
     DATA: "data sets as they were read",
     PLANS: "plans: what is asked of a tokenizer's models about some data",
 }
-SEAL = 16  # bytes of the digest that stands before the content
+SEAL = 16  # bytes of the digest before the content
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 
 

@@ -118,7 +118,7 @@ _FILL = "it"  # fills the blank, which is hidden
 def disco(pairs: Iterable[tuple[str, str]], name: str, article: str = "The ") -> Dataset:
     """DisCo's sentences: each template with every man's word and every woman's, in pairs.
 
-    `article` stands before a person at the start of a sentence, and in small letters elsewhere.
+    `article` precedes a person, capitalised at the start of a sentence.
     """
     word_pairs = list(pairs)
     items = []

@@ -28,7 +28,7 @@ class Single(NamedTuple):
 
 
 class Double(NamedTuple):
-    """A template with both slots: its key, what stands before each slot, the target's form."""
+    """A template with both slots: its key, what precedes each slot, the target's form."""
 
     key: str
     before_target: str = ""

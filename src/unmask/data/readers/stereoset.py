@@ -78,7 +78,7 @@ def _fill_spans(context: str, sentence: str) -> dict[str, tuple[Span, ...]]:
 
 
 def _between(context: str, sentence: str) -> Span | None:
-    """The part of the sentence that stands where the context has BLANK, if the rest agrees."""
+    """The part of the sentence in the place of the context's BLANK, if the rest agrees."""
     before, _, after = context.partition(BLANK)
     end, lowered = len(sentence) - len(after), sentence.lower()
     same = lowered.startswith(before.lower()) and lowered.endswith(after.lower())

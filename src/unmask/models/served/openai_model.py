@@ -25,7 +25,7 @@ def is_served(name: str) -> bool:
 
 
 def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
-    """The server, its record of the model, and the text that stands before every sentence."""
+    """The server, its record of the model, and the text before every sentence."""
     base, _, rest = name.partition("#")
     model, _, start = rest.partition(CHAT_MARK)[0].partition(START_MARK)
     there = server(base)
@@ -195,7 +195,7 @@ class ServedCodec:
 
     def _encoded(self, text: Text, focus: tuple[str, str, str]) -> Encoded:
         echo = self.echoes[text.string]
-        # A part of a character has no spelling: it is told apart by its sentence and its place.
+        # A part of a character has no spelling: it is identified by its sentence and its place.
         names = [t if _spelt(t) else f"{t}\0{text.string}\0{k}" for k, t in enumerate(echo.tokens)]
         ids = tuple([self.numbers.setdefault(t, len(self.numbers)) for t in names])
         self.answers[ids] = echo
@@ -362,7 +362,7 @@ class Served:
     codec: ServedCodec
     limit: int
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    started: bool = False  # whether something stands before a sentence's first token
+    started: bool = False  # whether something precedes a sentence's first token
     kind: Kind = "causal"
     family: str = "served"
 

@@ -21,7 +21,7 @@ THINKS = (("<think>", "</think>"), ("<|thinking|>", "<|/thinking|>"))
 
 @dataclass(frozen=True, slots=True)
 class ChatFrame:
-    """What stands `before` and `after` a user's message, up to where the reply begins.
+    """The text `before` and `after` a user's message, up to where the reply begins.
 
     `form` is `chat` where a template gives it, else `plain`; `notes` are what a reader must know.
     """

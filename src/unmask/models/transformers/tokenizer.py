@@ -151,7 +151,7 @@ class TokenizerCodec:
 
     @cached_property
     def chat(self) -> ChatFrame:
-        """What stands before and behind a message to a chat model."""
+        """The text before and after a message to a chat model."""
         return frame_of(self.tokenizer, self.name)
 
     def chat_prompts(self, messages: Sequence[str]) -> list[tuple[int, ...]]:
@@ -223,7 +223,7 @@ def _unknown_token(tokenizer: Any) -> int | None:
 
 
 def _start_token(tokenizer: Any) -> int | None:
-    """What stands before a causal model's first word: its start token, or GPT-2's end token."""
+    """What precedes a causal model's first word: its start token, or GPT-2's end token."""
     for name in ("bos_token_id", "eos_token_id"):
         if (token := getattr(tokenizer, name, None)) is not None:
             return int(token)

@@ -1,6 +1,6 @@
 """Figures: one Vega-Lite spec each, drawn for the screen and for print by the same library.
 
-vl-convert draws SVG, PNG and PDF without a browser. On a page the SVG stands inline: every mark
+vl-convert draws SVG, PNG and PDF without a browser. On a page the SVG is inline: every mark
 says what it is in its `aria-label`, which a screen reader reads and the page shows on hover.
 """
 

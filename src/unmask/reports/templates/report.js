@@ -92,8 +92,8 @@
     const strength = Math.min(Math.abs(difference) / 3, 1) * 0.6;
     return "rgba(var(--" + (difference > 0 ? "pro" : "anti") + ")," + strength.toFixed(2) + ")";
   };
-  // Each token of a sentence beside the one that stands for it in the other sentence; words that
-  // differ are held against the mean of those that stand for them.
+  // Each token of a sentence with its counterpart in the other sentence; words that
+  // differ are compared with the mean of their counterparts.
   const compared = (i, k) => {
     const other = 1 - k, mine = tokens(i, k), theirs = tokens(i, other), texts = set.items[i][4];
     if (!mine || !theirs) return null;

@@ -73,7 +73,7 @@ def record(gate: Gate) -> dict[str, Any]:
 def junit(gate: Gate) -> str:
     """As JUnit's XML, which build servers show: a test case for each model and rule.
 
-    What cannot be told is an error where it stops the gate, and skipped where it passes.
+    What cannot be decided is an error where it stops the gate, and skipped where it passes.
     """
     counted = [_element_of(o) for o in gate.outcomes]
     counts = {name: str(counted.count(element)) for name, element in _ELEMENTS.items()}

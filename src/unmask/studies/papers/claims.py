@@ -1,4 +1,4 @@
-"""A paper's claims, held against a model: what it says, what this run shows, whether it holds."""
+"""A paper's claims, tested on a model: what it says, what this run shows, whether it holds."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -76,7 +76,7 @@ def as_characters(models: Sequence[Model], names: Sequence[str]) -> Iterator[Spe
 
 
 def implementation_error(run: HusseRun) -> list[Table]:
-    """Appendix D: the published scores with and without the bug, and those of an ELMo at hand."""
+    """Appendix D: the published scores with and without the bug, and those of an available ELMo."""
     printed = published("husse2022_printed.csv")
     printed = printed[(printed.table == 3) & (printed.model == "elmo")]
     stated = {(line.method, line.test, line.choice): line.printed for line in printed.itertuples()}

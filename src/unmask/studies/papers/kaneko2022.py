@@ -149,7 +149,7 @@ def _causal_remark(models: Sequence[Model]) -> list[str]:
 
 
 def _explain(models: Sequence[str], results: Found) -> list[Table]:
-    """What each deviation of the released code does to the score, on the model at hand."""
+    """What each deviation of the released code does to the score, on this model."""
     rows = []
     pairs = (("cps", "cps@kaneko2022", "crows-pairs"), ("sss", "sss@kaneko2022", "stereoset"))
     for model in models:

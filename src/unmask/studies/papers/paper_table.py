@@ -21,7 +21,7 @@ class PaperTable:
     """A table of a paper.
 
     `rows` are its lines, made by `row`: published, measured, interval, agreement. In print its rows
-    are told apart by `index` and its columns by `columns`, with the paper's `heads`: then it is
+    are distinguished by `index` and its columns by `columns`, with the paper's `heads`: then it is
     also shown in that shape, a row for each of `sources` (a column of the lines, and whose numbers
     it has), the paper's first, each cell as `cell` writes it from a line and such a column; or as
     `in_print`, where the paper's own form is another. `star` says which test makes a star.
