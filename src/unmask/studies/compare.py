@@ -125,10 +125,10 @@ def compare(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All pairs of runs on all measures and data they share: differences, and items that changed.
 
-    Runs are folders of results or `Results` in memory (one, or several), each model with
-    its own name. p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table. `margin` is
-    in points (a number, `3`), in d (`0.2d`), in times the odds (`1.1x`) or several (`3,0.2d`): rows
-    in its unit are tested for equivalence.
+    Runs are folders of results or `Results` in memory (one, or several), each model with its own
+    name. p is that of the paired test; `p_holm` and `p_bh` correct it over the whole table.
+    `margin` is in points (a number, `3`), in d (`0.2d`), in times the odds (`1.1x`) or several
+    (`3,0.2d`): rows in its unit are tested for equivalence.
     """
     if not isinstance(resampling, Resampling):
         raise DataError(f"resampling is {resampling!r:.40}; give an unmask.Resampling.")
