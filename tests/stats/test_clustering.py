@@ -6,7 +6,7 @@ from scipy.stats import t
 from statsmodels.regression.linear_model import OLS
 
 from unmask.stats import clustering, intervals
-from unmask.stats.clustering import Design, codes
+from unmask.stats.clustering import Design, Variance, added, codes
 
 
 def test_clustered_variance_is_that_of_statsmodels(rng):
@@ -206,3 +206,24 @@ def test_a_choice_of_items_is_made_once_and_is_that_of_a_new_design():
         assert one is design.chosen(kept.copy())
         for name in ("clusters", "strata", "templates", "pairs"):
             assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_variances_are_added_with_satterthwaites_degrees_of_freedom():
+    total = added([Variance(0.2, 5.0), Variance(0.1, 3.0)])
+    assert total == (pytest.approx(0.3), pytest.approx(0.3**2 / (0.2**2 / 5 + 0.1**2 / 3)), 0.0)
+    assert added([Variance(0.2, 5.0)]).df == pytest.approx(5)
+    assert added([Variance(0.0, 5.0)], 7.0) == (0.0, 7.0, 0.0)
+
+
+def test_what_was_subtracted_from_a_variance_leaves_its_error():
+    words, scale = Variance(0.2, 40.0), 4.0
+    plain = added([words, Variance(0.0, 2.0)])
+    seen = added([words, Variance(0.0, 2.0, noise=0.1)])
+    assert seen.value == plain.value
+    assert seen.df == pytest.approx(0.2**2 / (0.2**2 / 40 + 0.5 * 0.1**2 / 2))
+    assert added([v.scaled(scale) for v in (words, Variance(0.0, 2.0, 0.1))]) == (
+        pytest.approx(scale * 0.2),
+        pytest.approx(seen.df),
+        0.0,
+    )
+    assert added([Variance(0.01, 40.0), Variance(0.0, 1.0, noise=1.0)]).df == 1.0

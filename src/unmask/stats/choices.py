@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmask.options import Resampling
-from unmask.stats.clustering import Design, Variance
+from unmask.stats.clustering import Design, Variance, added
 from unmask.stats.intervals import bounded, mean_estimate, student
 from unmask.types import ABSTAIN, ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats
 
@@ -241,14 +241,12 @@ def refusal_gap(
         if len(sizes) < 2:
             return None
         means.append(100 * np.bincount(which, weights=declined[chosen]) / sizes)
-    parts = [Variance(float(m.var(ddof=1)) / len(m), len(m) - 1.0) for m in means]
+    variance = added(Variance(float(m.var(ddof=1)) / len(m), len(m) - 1.0) for m in means)
     gap, how = float(means[0].mean() - means[1].mean()), "Welch over clusters"
-    value = sum(v.value for v in parts)
-    if value == 0:  # all of a group alike: what differs is no chance
+    if variance.value == 0:  # all of a group alike: what differs is no chance
         return Estimate(gap, gap, gap, resampling.level, how, len(declined), 0.0, float(gap == 0))
-    df = value**2 / sum(v.value**2 / v.df for v in parts)
     count = sum(map(len, means))
     estimate = student(
-        gap, Variance(value, df), len(declined), count, ideal=0.0, resampling=resampling, method=how
+        gap, variance, len(declined), count, ideal=0.0, resampling=resampling, method=how
     )
     return bounded(estimate, (-100.0, 100.0))

@@ -20,6 +20,7 @@ Codes = NDArray[np.int64]
 Value = TypeVar("Value")
 SMALL_TABLE = 1_000  # numbers of which a table is small
 COLUMNS = ("cluster", "category", "group_pair", "group", "template")  # of an items table
+CUT = 0.5**0.5  # the error of a difference of mean squares around 0, if it is cut there
 MOST_CACHED = 1_000_000  # numbers that are cached for a design, times a few
 
 
@@ -38,10 +39,30 @@ def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
 
 
 class Variance(NamedTuple):
-    """A variance and the degrees of freedom that it was estimated with."""
+    """A variance and the degrees of freedom that it was estimated with.
+
+    `noise` was subtracted from a mean square to get the value, which is cut at 0: even a value of 0
+    is uncertain.
+    """
 
     value: float
     df: float
+    noise: float = 0.0
+
+    def scaled(self, factor: float) -> "Variance":
+        """The variance of a statistic whose square is `factor` times as large."""
+        return Variance(factor * self.value, self.df, factor * self.noise)
+
+
+def added(parts: Iterable[Variance], otherwise: float = 0.0) -> Variance:
+    """The sum of independent variances, with Satterthwaite's (1946) degrees of freedom.
+
+    `otherwise` are those of parts that are all 0.
+    """
+    every = list(parts)
+    value = sum(v.value for v in every)
+    squares = sum((v.value + CUT * v.noise) ** 2 / max(v.df, 1.0) for v in every)
+    return Variance(value, max(1.0, value**2 / squares) if squares > 0 else otherwise)
 
 
 def widest(variances: Iterable[Variance]) -> Variance:

@@ -15,7 +15,8 @@ added up by word before they are squared and corrected for leverage (Bell and Mc
 templates, from the spread of their balanced means within a category, pooled over all categories;
 and what partial pooling leaves of the word preference. The variance of words in one category is
 moderated by those of the others (Smyth 2004), since a category may have few words. Degrees of
-freedom are Satterthwaite's (1946).
+freedom are Satterthwaite's (1946). The part of templates is a difference of two mean squares: even
+where it is 0 it is as uncertain as the first.
 """
 
 import math
@@ -28,7 +29,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import digamma, polygamma
 
-from unmask.stats.clustering import Codes, Design, Variance, codes
+from unmask.stats.clustering import Codes, Design, Variance, added, codes
 from unmask.stats.intervals import DEFAULTS, ShareVariance, share_variance, student, weights_of
 from unmask.types import Estimate, Floats
 
@@ -81,10 +82,7 @@ class CrossedMean(NamedTuple):
     @property
     def variance(self) -> Variance:
         """The sum of all parts."""
-        parts = (self.words, self.templates, self.preference)
-        total = sum(v.value for v in parts)
-        noise = sum(v.value**2 / max(v.df, 1.0) for v in parts)
-        return Variance(total, total**2 / noise if noise > 0 else 0.0)
+        return added((self.words, self.templates, self.preference))
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -340,8 +338,8 @@ class Crossed:
         centre = np.bincount(block[several], weights=mean[several] / count)
         squares = (mean[several] - centre[block[several]]) ** 2
         df = float(np.sum(1 - 1 / count))
-        spread = float(np.sum(squares - noise[several] * (1 - 1 / count)))
-        return Variance(max(0.0, spread / df), df)
+        usual = float(np.sum(noise[several] * (1 - 1 / count))) / df
+        return Variance(max(0.0, float(np.sum(squares)) / df - usual), df, usual)
 
     def balanced(self, preference: WordPreference) -> Floats:
         """The adjusted weight of each item in the mean of its own category."""
@@ -418,7 +416,7 @@ class Fit:
         if crossed.template is not None:
             shares = np.bincount(crossed.template, weights=model)
             size = float(np.sum(shares**2))
-            templates = Variance(size * self._templates.value, self._templates.df)
+            templates = self._templates.scaled(size)
             count = int(np.count_nonzero(np.abs(shares) > 1e-12))
         preference = Variance(self.scale**2 * left, self.preference.between.df)
         value = math.fsum((weight if share else model) * self.values)

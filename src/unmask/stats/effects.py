@@ -17,7 +17,7 @@ from scipy.special import nctdtr
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Variance
+from unmask.stats.clustering import Variance, added
 from unmask.stats.intervals import DEFAULTS
 from unmask.stats.permutation import Permutation, Sided, studentised
 from unmask.stats.student_t import beyond, quantile
@@ -159,8 +159,8 @@ def effect_estimate(
     n, m = len(words.x), len(words.y)
     base = jackknife(words.without())
     samples = {"the words of four sets": attributes, "words and templates": templates}
-    added = _added([v for v in samples.values() if v is not None])
-    extra = Variance(added.value / words.spread**2, added.df)
+    drawn = [v for v in samples.values() if v is not None]
+    extra = [v.scaled(1 / words.spread**2) for v in drawn]
     low, high = _bounds(words, base, extra, resampling.level)
     details: dict[str, Any] = {"words": [n, m], "df": float(n + m - 2), "ratio": words.ratio}
     details["inner"] = (
@@ -171,7 +171,7 @@ def effect_estimate(
     over = " and ".join(k for k, v in samples.items() if v is not None)
     if over and test is None and resampling.splits:
         details |= {"p_method": f"t over {over}", "sided": "two"}
-        p = _both_random(words, added)
+        p = _both_random(words, drawn)
     elif resampling.splits:
         test = test or studentised(*words.means, sided=sided, resampling=resampling)
         p, details = (
@@ -179,22 +179,16 @@ def effect_estimate(
             details | {"p_method": test.method, "splits": test.splits, "sided": sided},
         )
     method = f"noncentral t over {over or 'words'}"
-    se = math.sqrt(base + extra.value)
+    se = math.sqrt(base + sum(v.value for v in extra))
     return Estimate(words.value, low, high, resampling.level, method, n + m, 0.0, p, se, details)
 
 
-def _added(variances: Sequence[Variance]) -> Variance:
-    """The sum of independent variances, with Satterthwaite's degrees of freedom."""
-    value = sum(v.value for v in variances)
-    noise = sum(v.value**2 / v.df for v in variances)
-    return Variance(value, value**2 / noise if noise > 0 else 1.0)
-
-
-def _detectable(words: Words, extra: Variance, level: float, power: float = 0.8) -> float:
+def _detectable(words: Words, extra: Sequence[Variance], level: float, power: float = 0.8) -> float:
     """The smallest effect that is found with this power, were there none."""
+    other = added((v._replace(noise=0.0) for v in extra), 1.0)
     size = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
-    reach = quantile((1 + level) / 2, extra.df) + quantile(power, extra.df)
-    return min(_largest(words), math.hypot(size, reach * math.sqrt(extra.value)))
+    reach = quantile((1 + level) / 2, other.df) + quantile(power, other.df)
+    return min(_largest(words), math.hypot(size, reach * math.sqrt(other.value)))
 
 
 def _largest(words: Words) -> float:
@@ -203,16 +197,17 @@ def _largest(words: Words) -> float:
     return max(abs(words.value), (n + m) / math.sqrt(n * m))
 
 
-def _bounds(words: Words, base: float, extra: Variance, level: float) -> list[float]:
+def _bounds(words: Words, base: float, extra: Sequence[Variance], level: float) -> list[float]:
     """The interval: over target words, and as far again as attribute words and templates reach."""
     tail, free = (1 + level) / 2, float(len(words.x) + len(words.y) - 2)
     usual = quantile(tail, free)
     low, high = _rescaled(words, level)
     reach = quantile(tail, _welch_df(words)) * math.sqrt(base)
     low, high = min(low, words.value - reach), max(high, words.value + reach)
-    # With a second variance the quantile is that of the degrees of freedom of both together.
-    wider = quantile(tail, _added([Variance(base, free), extra]).df) if extra.value else usual
-    further = math.hypot(wider * math.sqrt(extra.value), wider * words.tails)
+    # With more variances the quantile is that of the degrees of freedom of all together.
+    together = added([Variance(base, free), *extra])
+    wider = quantile(tail, together.df) if together.value else usual
+    further = wider * math.sqrt(sum(v.value for v in extra) + words.tails**2)
     value, most = words.value, _largest(words)
     below, above = ((wider / usual) * v for v in (value - low, high - value))
     return [
@@ -223,20 +218,19 @@ def _bounds(words: Words, base: float, extra: Variance, level: float) -> list[fl
 
 def _welch_df(words: Words) -> float:
     """Degrees of freedom of the jackknife's variance, whose two sets may spread unequally."""
-    parts = [(jackknife([v]), len(v) - 1) for v in words.without()]
-    noise = sum(p**2 / df for p, df in parts)
-    return float(sum(p for p, _ in parts) ** 2 / noise) if noise > 0 else sum(f for _, f in parts)
+    parts = [Variance(jackknife([v]), len(v) - 1) for v in words.without()]
+    return added(parts, sum(v.df for v in parts)).df
 
 
-def _both_random(words: Words, extra: Variance) -> float:
+def _both_random(words: Words, extra: Sequence[Variance]) -> float:
     """p of the t test in which target and attribute words are both a sample; words weigh alike."""
     x, y = words.means
     base = float(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
+    variance = added([Variance(base, len(x) + len(y) - 2), *extra])
     gap = abs(float(x.mean() - y.mean()))
-    if base + extra.value < ROUNDING**2:
+    if variance.value < ROUNDING**2:
         return 1.0 if gap < ROUNDING else 0.0
-    df = (base + extra.value) ** 2 / (base**2 / (len(x) + len(y) - 2) + extra.value**2 / extra.df)
-    return 2 * beyond(gap / math.sqrt(base + extra.value), df)
+    return 2 * beyond(gap / math.sqrt(variance.value), variance.df)
 
 
 def jackknife(without: Sequence[Floats]) -> float:
@@ -318,7 +312,8 @@ def attribute_variance(cells: Floats, sizes: tuple[int, int, int, int]) -> Varia
     `cells` [words of X and Y, words of A and B] are mean cosines of two words; the difference of
     means is bilinear in the two kinds of words, so its variance is that of the target words (the
     attributes fixed), plus that of the attribute words (the targets fixed), less what both count:
-    their interplay.
+    their interplay. Its noise is not counted: intervals hold without it, and with it CEAT would
+    lose half of its power.
     """
     n, m, p, q = sizes
     halves = [slice(0, n), slice(n, n + m)], [slice(0, p), slice(p, p + q)]
@@ -341,8 +336,8 @@ def template_variance(x: Floats, y: Floats, *, paired: bool) -> Variance | None:
         return None
     means = (x.mean(0) - y.mean(0),) if paired else (x.mean(0), y.mean(0))
     over = sum(float(v.var(ddof=1)) / len(v) for v in means)
-    value = over - (_interplay(x) + _interplay(y))
-    return Variance(max(value, 0.0), float(sum(len(v) - 1 for v in means)))
+    both = _interplay(x) + _interplay(y)
+    return Variance(max(over - both, 0.0), float(sum(len(v) - 1 for v in means)), both)
 
 
 def _interplay(block: Floats) -> float:

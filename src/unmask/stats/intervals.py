@@ -147,9 +147,9 @@ class ShareVariance(NamedTuple):
 
     def mde(self, null: float, level: float, power: float = 0.8) -> float:
         """The smallest difference from `null` found with this power, were the share `null`."""
-        value, df = self.widest
-        se = math.sqrt(value * null * (1 - null) / (self.smooth * (1 - self.smooth)))
-        return (quantile(1 - (1 - level) / 2, df) + quantile(power, df)) * se
+        over = self.widest
+        se = math.sqrt(over.value * null * (1 - null) / (self.smooth * (1 - self.smooth)))
+        return (quantile(1 - (1 - level) / 2, over.df) + quantile(power, over.df)) * se
 
 
 def share_variance(

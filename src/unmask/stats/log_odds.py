@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unmask.options import Resampling
 from unmask.stats.ceat import Samples, combined, sampled
-from unmask.stats.clustering import Variance
+from unmask.stats.clustering import Variance, added
 from unmask.stats.effects import Words, by_words, check_words, effect_estimate
 from unmask.stats.intervals import DEFAULTS, mean_estimate, student
 from unmask.stats.permutation import permutation
@@ -159,9 +159,7 @@ def odds_ratio(
     x, y = words.means
     parts = [Variance(float(v.var(ddof=1)) / len(v), len(v) - 1) for v in (x, y)]
     parts += [templates] if templates is not None else []
-    value = sum(v.value for v in parts)
-    noise = sum(v.value**2 / v.df for v in parts)
-    variance = Variance(value, value**2 / noise if noise > 0 else float(len(x) + len(y) - 2))
+    variance = added(parts, float(len(x) + len(y) - 2))
     over = "words" if templates is None else "words and templates"
     gap = float(x.mean() - y.mean())
     estimate = student(
@@ -175,7 +173,7 @@ def odds_ratio(
     )
     reach = quantile(1 - resampling.tail, variance.df) + quantile(0.8, variance.df)
     more = {k: v for k, v in estimate.more.items() if k != "clusters"}
-    more |= {"words": [len(x), len(y)], "mde": reach * math.sqrt(value)}
+    more |= {"words": [len(x), len(y)], "mde": reach * math.sqrt(variance.value)}
     return replace(estimate, more=more | {"p_method": f"t over {over}", "sided": "two"})
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from unmask.errors import DataError
 from unmask.options import Resampling
-from unmask.stats.clustering import Variance
+from unmask.stats.clustering import Variance, added
 from unmask.stats.effects import jackknife
 from unmask.stats.intervals import ANYTHING, DEFAULTS, bounded, student
 from unmask.stats.word_statistics import Sets, Statistic
@@ -62,10 +62,7 @@ def over_words(
     if not math.isfinite(value):
         raise DataError("the sets are alike, so that the statistic is 0 / 0; give other words.")
     once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
-    parts = [(jackknife([w]), len(w) - 1) for w in once if len(w) > 1]
-    noise = sum(v**2 / df for v, df in parts)
-    total = sum(v for v, _ in parts)
-    variance = Variance(total, total**2 / noise if noise > 0 else 0.0)
+    variance = added(Variance(jackknife([w]), len(w) - 1) for w in once if len(w) > 1)
     n = sum(map(len, without))
     estimate = student(
         value, variance, n, n, ideal=ideal, resampling=resampling, method="jackknife over words"
