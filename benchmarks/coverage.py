@@ -97,8 +97,8 @@ over the scenarios, in per cent. *Coverage* is how often a 95 % interval contain
 how often a test rejected a true null hypothesis at .05, *power* how often it rejected a false one.
 *Width* is the mean width of the interval over that of an oracle that knows the variance.
 *Enough* means at least 10 clusters, or 8 words per set. With fewer than 10 clusters, or 5 words per
-set, the verdict is "inconclusive". With {times} repetitions, a true 95 % is between {low:.1f} and
-{high:.1f} by chance.
+set, the verdict is "inconclusive". With {times} repetitions, a true coverage of 95 % is estimated
+between {low:.1f} and {high:.1f} by chance.
 
 {summary}
 
@@ -117,8 +117,9 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
   called biased in 3 to 5 % of runs, and in 8 to 10 % if the two templates of a bias type differ by
   .3 nats.
 - On CrowS-Pairs, most bias types have few items about the other group, so word preference and bias
-  are hard to separate. Without word preference its error is overestimated: race and colour at 65 %
-  is detected in 23 % of runs, although the raw share detects it nearly always.
+  are hard to separate. If the model has no word preference, the error of its estimate is
+  overestimated: a bias of 65 % on race and colour is detected in 23 % of runs, although the raw
+  share detects it nearly always.
 - *adjusted share* has the lowest coverage (90.5 %) for one bias type with few templates.
 - If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is
   assumed instead of estimated. These intervals are wider than necessary.
