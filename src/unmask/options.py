@@ -29,6 +29,89 @@ DECIDED = "decided"
 ENGINES = ("local", "ray")
 LOADS = ("8bit", "4bit")
 AUTO = "auto"
+MOST_SAMPLES = 10_000_000  # of CEAT; each is a row of scores of all words
+INDEPENDENT = "none"  # of a user's items that do not hang together
+
+
+Check = Callable[[str, Any], Any]  # refuses what an option cannot be, or returns what it means
+
+
+def one_of(allowed: Iterable[str]) -> Check:
+    """The check that a value is one of those allowed."""
+    return lambda what, value: _one_of(what, value, allowed)
+
+
+def whole(least: float) -> Check:
+    """The check that a value is a whole number that is not smaller than `least`."""
+    return lambda what, value: _whole(what, value, least)
+
+
+def _one_of(what: str, value: Any, allowed: Any) -> Any:
+    if value not in allowed:
+        raise UnmaskError(unknown(what, str(value), allowed))
+    return value
+
+
+def _whole(what: str, value: Any, least: float) -> Any:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        bound = "" if least == -math.inf else f" of at least {least:g}"
+        raise UnmaskError(f"{what} is {value!r}; give a whole number{bound}.")
+    return value
+
+
+def _samples(what: str, value: Any) -> Any:
+    if _whole(what, value, 2) > MOST_SAMPLES:
+        raise UnmaskError(f"{what} is too large; at most {MOST_SAMPLES:,} are drawn.")
+    return value
+
+
+def _yes_or_no(what: str, value: Any) -> Any:
+    if not isinstance(value, bool):
+        raise UnmaskError(f"{what} is {value!r}; give True or False.")
+    return value
+
+
+def _function(call: str) -> Check:
+    def check(what: str, value: Any) -> Any:
+        if not callable(value):
+            raise UnmaskError(f"{what} is not a function; give {call}.")
+        return value
+
+    return check
+
+
+def _tokens(what: str, value: Any) -> Any:
+    return value if value == AUTO else _whole(what, value, 1)
+
+
+def _cluster(what: str, value: Any) -> Any:
+    if value != INDEPENDENT:
+        raise UnmaskError(
+            f"{what} is {value!r}; give {INDEPENDENT!r}, or leave it out and put a column "
+            "'cluster' into your file."
+        )
+    return value
+
+
+def _kept(what: str, value: Any) -> Any:
+    if isinstance(value, str) or not isinstance(value, tuple | list):
+        raise UnmaskError(f"{what} is {value!r}; give a tuple of {', '.join(KEEP)}.")
+    return [_one_of(what, name, KEEP) for name in value] and value
+
+
+def _until(what: str, given: Any) -> str | float:
+    """`decided`, or the half-width in points at which a run may stop."""
+    if given == DECIDED:
+        return DECIDED
+    try:
+        points = float(given)
+    except (TypeError, ValueError):
+        points = math.nan
+    if isinstance(given, bool) or not 0 < points < 50:
+        raise UnmaskError(
+            f"{what} is {given!r}; give {DECIDED!r}, or a number of points between 0 and 50."
+        )
+    return points
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +235,8 @@ class Spec:
     tags: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _association_choices(self.pool, self.layer, self.samples)
+        for name in ("pool", "layer", "samples"):
+            _checked(name, getattr(self, name))
 
     @property
     def title(self) -> str:
@@ -188,21 +272,28 @@ def named(thing: Any) -> str:
     return str(getattr(thing, "name", thing))
 
 
-MOST_SAMPLES = 10_000_000  # of CEAT; each is a row of scores of all words
-INDEPENDENT = "none"  # of a user's items that do not hang together
 MODEL, ITEMS, NUMBERS = "How the model runs", "Items and words", "Statistics"
 WORDS = "Choices of association measures"
 
 
-def option(default: Any, about: str, panel: str = "", **command: Any) -> Any:
-    """A field of `Options`: its default, its help, and the part of a command's help it is in.
+def option(
+    default: Any, about: str, panel: str = "", check: Check | None = None, **command: Any
+) -> Any:
+    """A field of `Options`: its default, its help, the panel of the help it is in, and its check.
 
     This is the only definition of an option: command-line flags, keyword arguments and the
     reference pages are generated from it. An option without a `panel` is not on the command line.
-    `command` has the `type` and the `usual` value that it has there, where they are others.
+    The `check` is of any value but None. `command` has the `type` and the `usual` value on the
+    command line, where they differ.
     """
     defaults = {"default_factory": default} if isinstance(default, type) else {"default": default}
-    return field(**defaults, metadata={"about": about, "panel": panel, **command})
+    return field(**defaults, metadata={"about": about, "panel": panel, "check": check, **command})
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value of an option after its check."""
+    check = CHECKS[name]
+    return value if value is None or check is None else check(name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,37 +304,52 @@ class Options:
         0, "Seed for resampling, permutation and shuffling; makes runs reproducible.", NUMBERS
     )
     level: float = option(0.95, "Confidence level of the intervals, such as 0.95.", NUMBERS)
-    dtype: str = option("float32", f"Precision of the model: {', '.join(DTYPES)}.", MODEL)
+    dtype: str = option(
+        "float32", f"Precision of the model: {', '.join(DTYPES)}.", MODEL, one_of(DTYPES)
+    )
     device: str | None = option(
         None, "Where the model runs: cpu, cuda, cuda:1, or auto (all GPUs and the CPU).", MODEL
     )
-    load: str | None = option(None, "Load a large model in 8bit or 4bit (bitsandbytes).", MODEL)
+    load: str | None = option(
+        None, "Load a large model in 8bit or 4bit (bitsandbytes).", MODEL, one_of(LOADS)
+    )
     engine: str = option(
-        "local", "Where batches run: local, or ray (the workers of a Ray cluster).", MODEL
+        "local",
+        "Where batches run: local, or ray (the workers of a Ray cluster).",
+        MODEL,
+        one_of(ENGINES),
     )
     address: str | None = option(None, "Ray address; default: start one locally.", MODEL)
     workers: int | None = option(
-        None, "Ray workers per model; default: one for each GPU, or for every two CPUs.", MODEL
+        None,
+        "Ray workers per model; default: one for each GPU, or for every two CPUs.",
+        MODEL,
+        whole(1),
     )
     tokens: int | str = option(
         AUTO,
         "Tokens in one forward pass: a number, or auto (chosen for the device).",
         MODEL,
+        _tokens,
         type=str,
     )
     pool: str | None = option(
         None,
         f"Vector of an association measure: {', '.join(POOLS)}; default: the measure's own.",
         WORDS,
+        one_of(POOLS),
     )
     layer: int | None = option(
-        None, "Layer of the word vectors: 0 is the embeddings, -1 the last layer.", WORDS
+        None,
+        "Layer of the word vectors: 0 is the embeddings, -1 the last layer.",
+        WORDS,
+        whole(-math.inf),
     )
     contexts: str | None = option(
         None, "Contexts of words: bare, templates, or a file or folder of sentences.", WORDS
     )
     samples: int | None = option(
-        None, "Samples that CEAT draws; default: the measure's own number.", WORDS
+        None, "Samples that CEAT draws; default: the measure's own number.", WORDS, _samples
     )
     splits: int = option(100_000, "Random splits of a permutation test; 0 for no test.")
     random: str = option(
@@ -255,11 +361,12 @@ class Options:
         Threshold,
         "Smallest bias that matters: in points, d or as a factor, such as 5,0.2d,1.2x.",
         NUMBERS,
+        lambda what, value: matters(value),
         type=str,
         usual="5,0.2d,1.2x",
     )
     exclude_flagged: bool = option(
-        False, "Also run each set without the items that have visible defects.", ITEMS
+        False, "Also run each set without the items that have visible defects.", ITEMS, _yes_or_no
     )
     exclude: Path | str | None = option(
         None, "Table with a column 'item': the ids of items to leave out.", ITEMS, type=Path | None
@@ -269,6 +376,7 @@ class Options:
         "Query items in random order and stop early: decided (when the verdict is clear), or a "
         "number (when the interval is at most that many points to each side).",
         ITEMS,
+        _until,
         type=str | None,
     )
     limit: int | None = option(
@@ -276,6 +384,7 @@ class Options:
         "Use at most N items of each sentence set, evenly spread and drawn by the seed; the set's "
         "name shows the limit.",
         ITEMS,
+        whole(1),
     )
     encoding: str | None = option(
         None, "Encoding of your own file, if it is not UTF-8 or UTF-16 with a BOM.", ITEMS
@@ -285,42 +394,44 @@ class Options:
         "none: treat items of your own file as independent; default: its column 'cluster', or "
         "else items that change the same words form a cluster.",
         ITEMS,
+        _cluster,
     )
     keep: tuple[str, ...] = option(
-        (), f"What results keep besides items, in `Result.artifacts`: {', '.join(KEEP)}."
+        (),
+        f"What results keep besides items, in `Result.artifacts`: {', '.join(KEEP)}.",
+        check=_kept,
     )
-    recheck: bool = option(True, "With a reduced dtype, recompute close items in float32.", MODEL)
+    recheck: bool = option(
+        True, "With a reduced dtype, recompute close items in float32.", MODEL, _yes_or_no
+    )
     fast: bool = option(
-        True, "Use the fast paths; without them, each pass is a plain call of the network.", MODEL
+        True,
+        "Use the fast paths; without them, each pass is a plain call of the network.",
+        MODEL,
+        _yes_or_no,
     )
-    cache: bool = option(False, "Cache model outputs and reuse cached ones.", MODEL, usual=True)
+    cache: bool = option(
+        False, "Cache model outputs and reuse cached ones.", MODEL, _yes_or_no, usual=True
+    )
     store: Any = option(None, "An open answer cache to use, for programs that hold one.")
     plans: Any = option(None, "Plans that models with one tokenizer share, for programs.")
     progress: Callable[[str, int, int], None] = option(
-        lambda what, done, total: None, "True for a bar, or a function progress(what, done, total)."
+        lambda what, done, total: None,
+        "True for a bar, or a function progress(what, done, total).",
+        check=_function("progress(model, done, total)"),
     )
     decided: Callable[[Any], None] = option(
         lambda result: None,
         "A function of each result as it comes; its verdict follows at the end.",
+        check=_function("decided(result)"),
     )
 
     def __post_init__(self) -> None:
         _ = self.resampling
-        object.__setattr__(self, "matters", matters(self.matters))
-        if self.tokens != AUTO:
-            _whole("tokens", self.tokens, 1)
-        if self.until is not None:
-            object.__setattr__(self, "until", _until(self.until))
-        _one_of("engine", self.engine, ENGINES)
-        if self.load is not None:
-            _one_of("load", self.load, LOADS)
-        if self.workers is not None:
-            _whole("workers", self.workers, 1)
+        for f in fields(self):
+            object.__setattr__(self, f.name, _checked(f.name, getattr(self, f.name)))
         if self.engine == "local" and (self.address is not None or self.workers is not None):
             raise UnmaskError("address and workers need a Ray cluster; also give engine ray.")
-        for name in ("fast", "cache", "recheck", "exclude_flagged"):
-            if not isinstance(getattr(self, name), bool):
-                raise UnmaskError(f"{name} is {getattr(self, name)!r}; give True or False.")
         if self.engine == "ray" and not self.fast:
             raise UnmaskError(
                 "Ray workers always use the fast paths; leave out --no-fast, or --engine ray."
@@ -330,23 +441,6 @@ class Options:
                 "a Ray worker holds a whole, unquantised model; leave out load and device auto, or "
                 "engine ray."
             )
-        if self.limit is not None:
-            _whole("limit", self.limit, 1)
-        if self.cluster not in (None, INDEPENDENT):
-            raise UnmaskError(
-                f"cluster is {self.cluster!r}; give {INDEPENDENT!r}, or leave it out and put a "
-                "column 'cluster' into your file."
-            )
-        _association_choices(self.pool, self.layer, self.samples)
-        _one_of("dtype", self.dtype, DTYPES)
-        if isinstance(self.keep, str) or not isinstance(self.keep, tuple | list):
-            raise UnmaskError(f"keep is {self.keep!r}; give a tuple of {', '.join(KEEP)}.")
-        for name in self.keep:
-            _one_of("keep", name, KEEP)
-        if not callable(self.progress):
-            raise UnmaskError("progress is not a function; give progress(model, done, total).")
-        if not callable(self.decided):
-            raise UnmaskError("decided is not a function; give decided(result).")
 
     @property
     def least(self) -> Threshold:
@@ -360,6 +454,7 @@ class Options:
 
 
 ABOUT: Mapping[str, str] = {f.name: f.metadata["about"] for f in fields(Options)}
+CHECKS: Mapping[str, Check | None] = {f.name: f.metadata["check"] for f in fields(Options)}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -382,40 +477,3 @@ def checked_names(given: Iterable[str]) -> None:
     for name in given:
         if name not in ABOUT:
             raise UnmaskError(unknown("option", name, ["models", "measures", "data", *ABOUT]))
-
-
-def _association_choices(pool: Any, layer: Any, samples: Any) -> None:
-    if pool is not None:
-        _one_of("pool", pool, POOLS)
-    if layer is not None:
-        _whole("layer", layer, -math.inf)
-    if samples is not None:
-        _whole("samples", samples, 2)
-        if samples > MOST_SAMPLES:
-            raise UnmaskError(f"samples is too large; at most {MOST_SAMPLES:,} are drawn.")
-
-
-def _until(given: Any) -> str | float:
-    """`decided`, or the half-width in points at which a run may stop."""
-    if given == DECIDED:
-        return DECIDED
-    try:
-        points = float(given)
-    except (TypeError, ValueError):
-        points = math.nan
-    if isinstance(given, bool) or not 0 < points < 50:
-        raise UnmaskError(
-            f"until is {given!r}; give {DECIDED!r}, or a number of points between 0 and 50."
-        )
-    return points
-
-
-def _one_of(what: str, value: Any, allowed: Any) -> None:
-    if value not in allowed:
-        raise UnmaskError(unknown(what, str(value), allowed))
-
-
-def _whole(what: str, value: Any, least: float) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        bound = "" if least == -math.inf else f" of at least {least:g}"
-        raise UnmaskError(f"{what} is {value!r}; give a whole number{bound}.")
