@@ -9,13 +9,13 @@ from contextlib import suppress
 
 from unmask.cli.main import main
 
-# Python looks for garbage after this many new objects: the import of torch and transformers makes
-# a million that stay, and takes a fifth longer where it is looked for after every 700.
+# Threshold of garbage collection: importing torch and transformers creates a million objects that
+# stay, and takes a fifth longer with Python's default of 700.
 NEW_OBJECTS = 100_000
 
 
 def entry() -> None:
-    """Run a command and leave: to take torch apart again would take a second."""
+    """Run a command and exit without unloading torch, which would take a second."""
     gc.set_threshold(NEW_OBJECTS, 20, 20)
     try:
         main()

@@ -1,4 +1,4 @@
-"""The Python door: models, measures and data by name or as objects; results out."""
+"""The Python API: models, measures and data by name or as objects; results out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,13 +35,13 @@ NOTABLE_GAP = 10.0  # percentage points between the groups of a pair
 
 @takes_options
 def evaluate(model: ModelLike, measure: Any, data: Any, **options: Any) -> Result:
-    """One measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
+    """Run one measure on one data set: `evaluate("bert-base-cased", "aul", "crows-pairs")`.
 
     `model` is a name, a loaded model, or a network of transformers with its tokenizer,
     `(net, tokenizer)`, as in a training loop; `measure` a name or a row; `data` a name, a path, a
-    `Dataset`, `Stimuli`, or a frame of pairs (pandas, `datasets`). What cannot be scored is an
-    error, and so is a name that covers several sets: use `run` for those. With
-    `exclude_flagged` the result is that of the items without visible defects.
+    `Dataset`, `Stimuli`, or a frame of pairs (pandas, `datasets`). An error is raised if nothing
+    can be scored, or if a name covers several sets: use `run` for those. With `exclude_flagged`
+    the result is for the items without visible defects.
     """
     results = run([model], [measure], [data], **options)
     chosen = [r for r in results if r.provenance["data"].get("unflagged")] or list(results)
@@ -58,12 +58,12 @@ def run(
     data: Any = None,
     **options: Any,
 ) -> Results:
-    """All measures on all data that they fit, for all models.
+    """Run all measures on all data that they fit, for all models.
 
-    Rows and sentences are shared between the measures of a model. Without measures the standard
-    suite, without data the package's own sets. Keyword arguments are those of `Options`;
-    `progress=True` shows a bar. What was
-    asked for and could not be done is in `notes`; nothing done at all is an error.
+    Rows and sentences are shared between the measures of a model. Without measures, the standard
+    suite is run; without data, the package's sets are used. Keyword arguments are those of
+    `Options`; `progress=True` shows a bar. `notes` says what was requested but could not be run; if
+    nothing could be run, an error is raised.
     """
     with _shown(options) as chosen, _resting(models):
         return _run(models, measures, data, chosen)
@@ -211,7 +211,7 @@ def spec(model: str | Path | Model, measure: Measure, data: Data, options: Optio
 
 
 def _several(given: Any) -> list[Any]:
-    """One thing or many, each once: a name, a path or an object is itself."""
+    """Return a list without duplicates; a single name, path or object becomes a list of one."""
     if given is None:
         return []
     whole = isinstance(given, str | Path) or hasattr(given, "to_dict") or _is_pair(given)
@@ -255,9 +255,9 @@ def _loaded(model: ModelLike, options: Options) -> str | Path | Model:
 
 @contextmanager
 def _resting(models: Models) -> Iterator[None]:
-    """Networks in memory are measured as they are used, without dropout, and then trained on.
+    """Restore the training mode of networks in memory, and their tokenizers' settings.
 
-    Afterwards each part of a network, and its tokenizer, is in the mode in which it was.
+    They are measured in evaluation mode, without dropout, and may be trained on afterwards.
     """
     pairs = [m for m in _several(models) if _is_pair(m)]
     modes = [(part, part.training) for net, _ in pairs for part in net.modules()]
@@ -330,9 +330,9 @@ def _unmatched(
     asked: bool,
     given: bool,
 ) -> list[str]:
-    """A note for each measure and data set that found no partner; none at all is an error.
+    """A note for each measure and data set without a match; an error if there is no match at all.
 
-    Of the standard suite only what fits is run, and the rest needs no note.
+    Measures of the standard suite that do not fit need no note.
     """
     shapes = ", ".join(f"{d.name!r} ({catalogue.shape(d)})" for d in sets)
     if not pairs:

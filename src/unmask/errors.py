@@ -19,7 +19,7 @@ class NameUnknown(UnmaskError):
 
 
 class DataError(UnmaskError):
-    """Data that cannot be read as what it should be."""
+    """Data that are missing, empty or not of the expected form."""
 
 
 class ModelError(UnmaskError):

@@ -30,7 +30,7 @@ ENGINES = ("local", "ray")
 LOADS = ("8bit", "4bit")
 AUTO = "auto"
 MOST_SAMPLES = 10_000_000  # of CEAT; each is a row of scores of all words
-INDEPENDENT = "none"  # of a user's items that do not hang together
+INDEPENDENT = "none"  # value of `cluster` that treats a user's items as independent
 
 
 Check = Callable[[str, Any], Any]  # refuses what an option cannot be, or returns what it means
@@ -171,7 +171,7 @@ class Threshold:
                 )
 
     def held(self) -> dict[str, float]:
-        """Its parts by unit, as estimates are held: factors as a logarithm."""
+        """The thresholds by unit, as estimates store them: factors as logarithms."""
         return {"points": self.points, "d": self.d, "times": math.log(self.times)}
 
 

@@ -14,7 +14,7 @@ from unmask.types import Floats, Span, Text
 Hidden: TypeAlias = frozenset[int] | range
 Ints: TypeAlias = NDArray[np.int64]
 NOTHING: frozenset[int] = frozenset()
-# What a question does not see, where one word says it: its own place, or that and all behind it.
+# Shorthands for what a question does not see: its own place, or that and all later places.
 EACH: Literal["each"] = "each"
 LATER: Literal["later"] = "later"
 HiddenSets: TypeAlias = tuple[Hidden, ...] | Literal["each", "later"]
@@ -133,7 +133,7 @@ def ranges(starts: Ints, counts: Ints) -> Ints:
 
 
 def sums(values: NDArray[Any], counts: Ints) -> Any:
-    """The sums of neighbouring values, as many as each count says; 0 for none."""
+    """Sum consecutive groups of values, of the sizes in `counts`; 0 for an empty group."""
     totals = np.zeros(len(counts), np.asarray(values).dtype)
     positives = counts > 0
     if positives.any():
@@ -150,9 +150,9 @@ class Readings:
     may read something else than log p: `rank` gives - ln of the gold token's rank, `gap` its log p
     less the likeliest token's, `top` the log p of the token that `gold` many are likelier than, and
     its id in place of the attention; `reply` has 1 there where log p is an upper bound. `rows`
-    counts the distinct rows that went through the model. They are of one sentence, or of many: then
-    `counts` says how many answers each has, and `sum` and `mean` give a number for each. `gold` are
-    the tokens that were asked for; the run adds them, an engine need not.
+    counts the distinct rows that went through the model. The answers are about one sentence, or
+    about many: then `counts` says how many each has, and `sum` and `mean` give a number for each.
+    `gold` are the tokens that were asked for; the run adds them, an engine need not.
     """
 
     logp: Floats
@@ -222,13 +222,13 @@ class PipelinedLogProbs(LogProbs, Protocol):
 
     @property
     def products(self) -> str:
-        """How its layers multiply, where that is not plain."""
+        """How its layers multiply, if not in the standard way."""
         ...
 
     def begin(
         self, asks: Sequence[RowQueries], attention: Sequence[bool]
     ) -> Callable[[], Readings]:
-        """Send all questions off; what is returned waits for the answers."""
+        """Submit all questions; return a function that waits for the answers."""
         ...
 
     def tend(self) -> None:
@@ -242,14 +242,14 @@ class PipelinedLogProbs(LogProbs, Protocol):
 
 @runtime_checkable
 class RowLogProbs(LogProbs, Protocol):
-    """An engine that is shown distinct rows, which may have been found before.
+    """An engine that takes distinct rows, which may come from a cache.
 
-    `shows` tells engines apart that find other rows of the same questions.
+    `shows` distinguishes engines that derive other rows from the same questions.
     """
 
     @property
     def shows(self) -> str:
-        """What decides its rows, beside the questions."""
+        """What determines its rows, apart from the questions."""
         ...
 
     def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> Any:
@@ -257,7 +257,7 @@ class RowLogProbs(LogProbs, Protocol):
         ...
 
     def begin_rows(self, rows: Any) -> Callable[[], Readings]:
-        """Send the questions about some rows off; what is returned waits for the answers."""
+        """Submit the questions about some rows; return a function that waits for the answers."""
         ...
 
 

@@ -19,10 +19,10 @@ Kind: TypeAlias = Literal["masked", "causal", "permutation", "encoder", "static"
 Floats: TypeAlias = NDArray[np.float64]
 
 STEREOTYPE, ANTISTEREOTYPE, UNRELATED = "stereotype", "antistereotype", "unrelated"
-# Of an answer that takes no side, and of an option that a question adds.
+# Labels of an answer that takes no side, and of an option to abstain that a question adds.
 UNKNOWN, ABSTAIN = "unknown", "abstain"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-NOT_ASKED = "not asked"  # how the reason of an item begins that an early stop spared
+NOT_ASKED = "not asked"  # prefix of the reason for an item that an early stop left out
 
 
 def half_character(text: str) -> bool:
@@ -283,8 +283,8 @@ class Verdict:
     """What an estimate says, against the smallest bias that `matters`, and why.
 
     `biased` and `reversed` (against the stereotype) are beyond chance, `negligible` is shown to be
-    smaller than what matters, and all else is `inconclusive`. One of a measure that does not count,
-    since better ones are there, is not shown.
+    smaller than what matters, and all else is `inconclusive`. The verdict of a measure that does
+    not count, because validated ones exist, is not shown.
     """
 
     word: str
@@ -331,7 +331,7 @@ class Coverage:
 
     @property
     def asked(self) -> int:
-        """The items without those that an early stop spared."""
+        """The number of items, without those that an early stop left out."""
         return self.items - sum(n for r, n in self.reasons.items() if r.startswith(NOT_ASKED))
 
 
@@ -361,7 +361,7 @@ ScaleName: TypeAlias = Literal[
 
 
 def _views() -> Any:
-    """How results show themselves: tables, figures and formats, loaded when one is asked for."""
+    """The views of results (tables, figures and formats), loaded on first use."""
     return result_views.load()
 
 
@@ -374,7 +374,7 @@ class Result:
     associations, one of paired differences, or an index with an ideal of its own. `shown` names
     the extras that belong beside the score. `verdicts` are by category, that of the whole under "".
     `items` has one row for each sentence (or each word of an
-    association test). `kept` holds what `Options.keep` asked for, and is not saved. An unfit
+    association test). `artifacts` holds what `Options.keep` requested, and is not saved. An unfit
     result (`fitness`) has no verdict other than "inconclusive".
     """
 
@@ -423,11 +423,11 @@ class Result:
         return str(_views().table_html([self]))
 
     def plot(self, what: str | None = None) -> Any:
-        """A figure of it: the scores, or one named by `what`; it can `save` itself."""
+        """A figure of the scores, or the one named by `what`; it has a `save` method."""
         return _views().plot([self], what)
 
     def frame(self, by_category: bool = False) -> Any:
-        """It as a pandas frame: score, interval, ideal, n, verdict."""
+        """The result as a pandas frame: score, interval, ideal, n, verdict."""
         return _views().table([self], by_category)
 
     def to_markdown(self) -> str:
@@ -497,11 +497,11 @@ class Results(Sequence[Result]):
         return str(_views().table_html(self))
 
     def plot(self, what: str | None = None) -> Any:
-        """A figure of them: the scores, or one named by `what`; it can `save` itself."""
+        """A figure of the scores, or the one named by `what`; it has a `save` method."""
         return _views().plot(self, what)
 
     def frame(self, by_category: bool = False) -> Any:
-        """All as a pandas frame: score, interval, ideal, n, verdict."""
+        """All results as a pandas frame: score, interval, ideal, n, verdict."""
         return _views().table(self, by_category)
 
     def answer(self) -> Any:

@@ -69,7 +69,7 @@ class Evidence:
 
     @property
     def trust(self) -> str:
-        """Whether it counts first, where there is no better one, or not at all."""
+        """How far the evidence counts: validated, unclear or unfit."""
         return self.lab_trust if self.result.fitness.fit else UNFIT
 
     @property
@@ -79,7 +79,7 @@ class Evidence:
 
     @property
     def unfit(self) -> str:
-        """Why nothing is concluded from it, where it cannot be trusted."""
+        """The reason why this evidence supports no conclusion."""
         if not self.result.fitness.fit:
             return f"{self.name} is unfit: {'; '.join(self.result.fitness.reasons)}"
         return f"{self.result.measure}: {self.status.clause}"
@@ -180,7 +180,7 @@ class Answer:
 
     @property
     def agree(self) -> int:
-        """How much of the evidence has the direction of the main one; 0 if that is neutral."""
+        """Count the evidence with the same direction as the main evidence; 0 if that is neutral."""
         return sum(e.bias * self.main.bias > 0 for e in self.evidence)
 
 
@@ -310,9 +310,9 @@ def failed_controls(results: Sequence[Result]) -> dict[tuple[str, str], str]:
 
 
 def _unless_shown(answer: Answer, why: str, needed: str = "") -> Answer:
-    """An answer that is not negligible where the model shows too little of what it can do, `why`.
+    """Turn a negligible answer into an inconclusive one if the model has not shown ability.
 
-    A network that knows nothing prefers nothing.
+    `why` is the reason, empty if there is none. A network that knows nothing prefers nothing.
     """
     if answer.verdict != "negligible" or not why:
         return answer
@@ -382,7 +382,8 @@ def _pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:
 def _at_its_look(p: float, evidence: Sequence[Evidence], bias_type: str) -> float:
     """The p of a test at one of several looks, or at an earlier one that was more significant.
 
-    A test that has crossed a bound stays significant. That of a single result is of its look.
+    A test that has crossed a bound stays significant. The p of a single result already accounts for
+    its looks.
     """
     given = [(e, e.result.settings["looks"]) for e in evidence if e.result.settings.get("looks")]
     if not given:
@@ -444,7 +445,7 @@ def bias_type_of_test(result: Result) -> str | None:
 
 
 def _most_trusted(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The evidence of the best trust that a bias type has."""
+    """The evidence with the highest level of trust."""
     for trust in (VALIDATED, UNCLEAR, UNFIT):
         if chosen := [e for e in evidence if e.trust == trust]:
             return chosen
@@ -494,9 +495,9 @@ def _answer(
 def _main(evidence: Sequence[Evidence], sign: float) -> Evidence:
     """The evidence whose strength is shown, the first in order.
 
-    One whose own interval excludes the ideal in the direction of a significant test, its `sign`,
-    goes before others, and one that is shown to be more than what matters before one that is shown
-    to be less.
+    Evidence whose interval excludes the ideal in the direction `sign` of a significant test comes
+    first. If the first one is shown to be negligible, evidence shown to exceed the smallest bias
+    that matters is preferred.
     """
     clear = [e for e in evidence if e.bias * sign > 0 and e.estimate.excludes_ideal]
     first = min(clear or evidence, key=_precedence)
@@ -567,9 +568,9 @@ def _opposed(significant: Sequence[Test]) -> str:
 
 
 def _needed(main: Evidence, tests: int) -> str:
-    """What would detect the next smaller size with a power of 80 %, after the correction.
+    """Describe what would detect the next smaller size with 80 % power, after correction.
 
-    The correction is taken as Bonferroni's, which asks for a little more than is needed.
+    The correction is taken as Bonferroni's, which slightly overestimates the need.
     """
     if main.scale.paired:
         return _more_items(main, tests)
@@ -619,7 +620,7 @@ def _more_items(main: Evidence, tests: int) -> str:
 
 
 def _to_decide(main: Evidence, words: int) -> str:
-    """How many more words would decide a bias near the smallest that matters, if it stays so."""
+    """Describe how many more words would decide a bias near the smallest one that matters."""
     estimate, matters, bias = main.estimate, _matters(main), abs(main.bias)
     low, high = estimate.more.get("inner") or (estimate.low, estimate.high)
     ways = [(estimate.high - estimate.low) / 2 / bias] if bias else []

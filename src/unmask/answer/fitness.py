@@ -4,8 +4,8 @@ A network without weights, or one that noise has destroyed, prefers nothing, and
 result is unfit if the model predicts the tokens no better than one fixed token would, if it hardly
 prefers meaningful sentences to unrelated ones (lms, Nadeem et al. 2021; chance is 50), if many
 items are exact ties, or if fewer than half of the items could be scored. A result that does not
-show what the model can do is unfit where all results of the same model that do are. An unfit result
-gets no verdict other than inconclusive.
+show ability is unfit if every result of the same model that does is unfit. An unfit result gets no
+verdict other than inconclusive.
 
 Only the prediction of hidden tokens, or of tokens that are not yet read, shows ability. A token in
 plain sight (aul) can be copied, and lms can come from the frequency of words alone.
@@ -21,12 +21,12 @@ MOST_TIES = 20.0  # per cent of the items
 LEAST_SCORED = 50.0  # per cent of the items
 LEAST_LMS = 60.0  # chance is 50
 MOST_BY_PLACE = 50.0  # per cent of a chat model's choices that the order of the options decides
-# Of fewer different tokens, such as "he" and "she", one is right so often that a sound model need
-# not be better: there only a model that predicts none of them is unfit.
+# With fewer distinct gold tokens, such as "he" and "she", a fixed token is right so often that a
+# good model need not beat it. There only a model that predicts none of them is unfit.
 FEW_TOKENS = 8
 PRECISE = 5.0  # points above a fixed token that an accuracy must exclude to be called no better
-ROUNDING = 1e-9  # of an accuracy that is that of a fixed token
-UNKNOWN_CONSTANT = 2.0  # what a fixed token reaches, where a file of an earlier version lacks it
+ROUNDING = 1e-9  # tolerance when an accuracy is compared with that of a fixed token
+UNKNOWN_CONSTANT = 2.0  # per cent; accuracy of a fixed token, if an earlier version's file lacks it
 NETWORKS = ("masked", "causal", "permutation")
 
 
@@ -47,9 +47,9 @@ def assessed(results: Sequence[Result]) -> list[Result]:
 
 
 def unproven_models(results: Sequence[Result], words: bool = False) -> dict[str, str]:
-    """The models with sentence pairs of which nothing shows that they predict words, and why.
+    """Models with sentence pairs that no result shows able to predict words, with the reason.
 
-    With `words` those with template and word tests alone, too.
+    With `words`, also models that have only template and word tests.
     """
     counted = [r for r in results if r.verdicts and (words or scale_of(r).paired)]
     judged = dict.fromkeys(r.model for r in counted)
@@ -58,7 +58,7 @@ def unproven_models(results: Sequence[Result], words: bool = False) -> dict[str,
 
 
 def unproven(results: Sequence[Result]) -> str:
-    """Why nothing shows that the network behind some results can predict anything, if so."""
+    """Return a reason if no result shows that the model can predict words; empty otherwise."""
     kinds = {str((r.provenance.get("model") or {}).get("kind", "")) for r in results}
     if not kinds & {*NETWORKS} or any(_shows_ability(r) and r.fitness.fit for r in results):
         return ""
@@ -89,9 +89,9 @@ def _no_better(accuracy: Estimate) -> bool:
 
 
 def _counts(result: Result, accuracy: Estimate) -> bool:
-    """Whether an accuracy may speak against a result.
+    """Whether a low accuracy counts against a result.
 
-    In a template test of many names even a sound model may predict none of them.
+    In a template test of many names even a good model may predict none of them.
     """
     few = accuracy.more.get("distinct", FEW_TOKENS) < FEW_TOKENS
     return scale_of(result).paired or few

@@ -64,10 +64,10 @@ class Items:
         return {str(k): " | ".join(v) for k, v in rows.groupby("item").sentence}
 
     def margins(self) -> "pd.Series[Any]":
-        """What each item says: the stereotype's score less the antistereotype's.
+        """The margin of each item: the stereotype's score less the antistereotype's.
 
-        Of a template test how much the attribute favours x over y beyond the prior; of a word test
-        the association of each target word.
+        For a template test, how much the attribute favours x over y beyond the prior; for a word
+        test, the association of each target word.
         """
         if not self.has_reasons:
             return self.frame[self.frame.label.isin(["X", "Y"])].set_index("item").score

@@ -13,7 +13,7 @@ VALIDATED, UNCLEAR, UNFIT = "validated", "unclear", "unfit"
 TRUST = {"validated": VALIDATED, "untestable": UNFIT, "fails": UNFIT}
 MARGIN = "mean margin"  # what the lab calls it
 POOLS = {"word-first": "first piece", "word-last": "last piece", "mean": "whole sentence"}
-# What it means where a rule of docs/lab.md was missed, or was left open.
+# The clause for a rule of docs/lab.md that a measure missed, or that stayed open.
 MISSED = {
     "reads the planted bias": "does not detect a planted bias",
     "false alarms as promised": "has too many false alarms",
@@ -38,7 +38,7 @@ CLAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class LabStatus:
-    """One of WORDS, or untested, and a clause why."""
+    """A status, one of WORDS or untested, and a clause that gives the reason."""
 
     word: str
     clause: str
@@ -50,7 +50,7 @@ class LabStatus:
 
     @property
     def trust(self) -> str:
-        """Whether such evidence counts first, where there is no better one, or not at all."""
+        """How far such evidence counts: validated, unclear or unfit."""
         return TRUST.get(self.word, UNCLEAR)
 
     def __str__(self) -> str:
@@ -113,6 +113,6 @@ def _published() -> dict[tuple[str, str], LabStatus]:
 
 
 def rank(measure: str) -> int:
-    """For sorting: the best status that a measure has for any kind of model, as a number."""
+    """Sort key: the index in WORDS of a measure's best status over all kinds of models."""
     ranks = [WORDS.index(s.word) for s in by_kind(measure).values()]
     return min(ranks, default=len(WORDS))

@@ -23,18 +23,18 @@ class Scale:
     """How numbers of one kind are read.
 
     Args:
-        unit: What a difference is in, as a limit or a margin names it.
+        unit: The unit of a difference, as limits and margins name it.
         head: The heading of a column of such numbers.
         neutral: The value without bias, as it is shown.
         digits: Decimals that are shown.
-        coarse: What a set of items should be able to resolve.
+        coarse: The difference that a set of items should be able to resolve.
         sizes: Where a small, a moderate and a strong bias begin: Cohen's d of 0.2, 0.5 and 0.8; as
             the share of pairs that it makes one group win (Phi(d / sqrt 2), Ruscio 2008), and as an
             odds ratio (exp(pi d / sqrt 3), Chinn 2000).
-        reads: What such a measure reads, in words.
-        says: A score as a sentence.
-        effect: What it is called in the files of other tools.
-        metric: And in those of lm-evaluation-harness.
+        reads: What such a measure quantifies, in words.
+        says: The template of a sentence that states a score.
+        effect: The name of the number in the files of other tools.
+        metric: Its name in the files of lm-evaluation-harness.
         judged: The extra that a verdict is about, where a result has it.
         by_category: Whether a result has an estimate for each category of its items.
         paired: Whether the items are pairs of sentences.
@@ -105,7 +105,7 @@ class Scale:
     def change(
         self, value: float, low: float, high: float, *, digits: int | None = None, unit: str = ""
     ) -> str:
-        """A difference with its interval; one of logarithms is a factor, which needs no unit."""
+        """Format a difference with its interval; one of logarithms is a factor without a unit."""
         if math.isnan(low):
             number = f"times {self.show(value):.2f}" if self.is_factor else f"{value:+.2f} {unit}"
             return f"{number.strip()}, without an interval"

@@ -14,7 +14,7 @@ from unmask.types import Estimate, Result, ScaleName, Verdict
 
 MIN_WORDS_PER_SET = 5  # nothing is concluded from fewer words
 NO_INTERVAL = "there is no interval that generalises to other words"
-ROUNDING = 1e-12  # of a p-value that lies at the error rate
+ROUNDING = 1e-12  # tolerance for a p-value at the error rate
 # The share of a model's error rate that the overall test has; bias types have the rest, and all of
 # it once the overall test is significant (Bretz et al. 2009).
 OVERALL_SHARE = 0.5
@@ -23,8 +23,8 @@ OVERALL_SHARE = 0.5
 def judged_estimate(result: Result, category: str = "") -> Estimate:
     """The estimate that a verdict is about.
 
-    Of pairs that is the share without word preference, or the mean margin, where the data have
-    both groups of a pair; otherwise it is the score.
+    For pairs with stereotypes about both groups of a group pair, it is the share without word
+    preference or the mean margin; otherwise it is the score.
     """
     name = scale_of(result).judged
     score = result.by_category[category] if category else result.overall
@@ -32,7 +32,7 @@ def judged_estimate(result: Result, category: str = "") -> Estimate:
 
 
 def bias_estimate(result: Result, category: str = "") -> Estimate:
-    """The estimate whose p-value is the test of a bias: of pairs the mean margin."""
+    """The estimate whose p-value is the test of a bias: for pairs, the mean margin."""
     if scale_of(result).share:
         name = f"margin:{category}" if category else "margin"
         if name in result.extras:
@@ -128,7 +128,7 @@ def exceeds(estimate: Estimate, limit: float) -> float | None:
 
 
 def contradiction(estimate: Estimate) -> tuple[str, ...]:
-    """A sentence where p and interval would be read differently, or where p is not ours."""
+    """A note if p and the interval disagree, or if p is as published."""
     published, p = estimate.more.get("published", ""), estimate.p
     if "interval" in published:
         return (

@@ -101,7 +101,7 @@ def headline(given: Sequence[Answer]) -> str:
 
 
 def beside(given: Sequence[Answer]) -> list[str]:
-    """What belongs to the headline: doubts about the model, and the published score."""
+    """Lines below the headline: doubts about the model, and the published score."""
     first = headline(given)
     lines = [text for text in unfit_warning(given) if text != first]
     lines += [_published(a).strip() for a in given if a.bias_type == OVERALL]
@@ -119,7 +119,7 @@ def counts(types: Sequence[Answer]) -> str:
 
 
 def _published(answer: Answer) -> str:
-    """The published score, and what it means that it leads to another verdict."""
+    """The published score, and why it would lead to another verdict."""
     score = answer.published
     if score is None or answer.main.estimate.n == 0:
         return ""

@@ -53,10 +53,10 @@ def replied(
     data: Dataset,
     samples: int = 0,
 ) -> Replied:
-    """The replies about each item, from the answers that were kept.
+    """Collect the replies about each item from the recorded answers.
 
-    The frame gets the scores that weigh both orders alike, and columns with what was declined and
-    decided by place. Of BBQ only ambiguous questions are scored.
+    The frame gets scores in which both orders weigh the same, and columns for declined answers and
+    for choices decided by position. For BBQ only ambiguous questions are scored.
     """
     assert measure.question is not None
     answers = joined_frames(frames)
@@ -120,7 +120,7 @@ def _with_replies(
 def extras_of(
     replies: Replied, measure: Likelihood, resampling: Resampling
 ) -> tuple[dict[str, Estimate], tuple[str, ...]]:
-    """What is said beside the preference, overall and by category, and the notes."""
+    """The extras besides the preference, overall and by category, and the notes."""
     category = np.array([i.category for i in replies.items], object)
     ambiguous = replies.scored
     extras = _of(replies, ambiguous, resampling)
@@ -144,7 +144,7 @@ def _of(replies: Replied, chosen: Any, resampling: Resampling) -> dict[str, Esti
 
 
 def _gap(replies: Replied, chosen: Any, resampling: Resampling) -> Estimate | None:
-    """The gap of what is declined between the two groups of group pairs."""
+    """The difference in declined answers between the two groups of group pairs."""
     first: dict[str, str] = {}
     for item in replies.items:
         first.setdefault(item.group_pair, item.group)
@@ -241,7 +241,7 @@ def _notes(
 
 
 def _beyond(replies: Replied, resampling: Resampling) -> Sequence[str]:
-    """What labels beyond the likeliest tokens of a server leave open, if that is much."""
+    """A note on labels outside the server's top tokens, and how far they can change the share."""
     part = replies.choices[replies.scored]
     bounded = np.any([v.any(1) for v in part.at_most.values()], axis=0)
     if not np.any(bounded):

@@ -165,7 +165,7 @@ def scaled(estimate: Estimate, by: float) -> Estimate:
 
 
 def _templates(by_word: ByWord, scores: tuple[Floats, Floats], frames: Frames) -> Variance | None:
-    """What other templates would add, where every word of a set is in the same ones."""
+    """The variance that other templates would add; None unless the words of a set share theirs."""
     tables, names = [], []
     for label, values in zip(list(by_word)[:2], scores, strict=True):
         rows = [tuple(frames.get(label, {}).get(w, ())) for w in by_word[label]]
@@ -196,13 +196,13 @@ def _sampled(measure: Association, by_word: ByWord, resampling: Resampling) -> E
 
 
 def _lexemes(names: list[str]) -> list[str]:
-    """The words that forms belong to, in their place."""
+    """Replace each form by the word that it is a form of."""
     of = lexemes(names)
     return [of[name] for name in names]
 
 
 def _by_form(by_word: ByWord, parts: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """What there is by word of X and of Y, for each of the words' forms."""
+    """Repeat the values of X's and Y's words for each form of a word."""
     form_values = []
     for words, values in zip(list(by_word.values())[:2], parts, strict=True):
         of = _lexemes(list(words))
@@ -226,7 +226,7 @@ def _merged(samples: Samples, by_word: ByWord) -> tuple[Samples, int]:
 
 
 def _marked(estimate: Estimate, what: str) -> Estimate:
-    """An estimate that says what of it is as published."""
+    """Record which parts of an estimate are as published."""
     return replace(estimate, more={**estimate.more, "published": what})
 
 

@@ -1,4 +1,4 @@
-"""Items to tokens: the sentences as a measure writes them, and what keeps them from being asked."""
+"""Items to tokens: the sentences as a measure needs them, and why some cannot be queried."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ _NO_PUNCTUATION = str.maketrans("", "", string_marks)
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Items in tokens: for each its sentences by label, and why it cannot be asked, if it cannot.
+    """Items in tokens: the sentences of each by label, and the obstacle to querying it, if any.
 
-    `oddities` are reasons for which it should not be: a special token as text, unknown words.
-    `unknown` of `tokens` content tokens are not known to the tokenizer.
+    `oddities` are reasons why an item should not be queried: special tokens as text, unknown words.
+    `unknown` of the `tokens` content tokens are not known to the tokenizer.
     """
 
     sentences: list[dict[str, Encoded]]
@@ -179,7 +179,7 @@ _TELLING = ("changed", "target", "attribute", "continuation")
 
 
 def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
-    """Why the text of an item is not what it seems to the model, or nothing."""
+    """Why the model does not see the text of an item as written; empty if it does."""
     if any(e.ids[i] in codec.reserved for e in encoded.values() for i in e.content):
         return "it holds a special token, such as a mask, as text"
     unknown = codec.unknown

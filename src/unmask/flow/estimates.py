@@ -191,7 +191,7 @@ def equal_pairs(frame: pd.DataFrame) -> int:
 
 
 def valued_settings(valued: Valued) -> dict[str, Any]:
-    """What is computed of the items' values, and the names of what is compared."""
+    """The settings of a comparison by item values: its statistic, and the names of the sets."""
     how = {"statistic": valued.statistic} if valued.statistic else {"random": "attributes"}
     return how | ({"sets": list(valued.sets)} if valued.sets else {})
 
@@ -199,7 +199,7 @@ def valued_settings(valued: Valued) -> dict[str, Any]:
 def _verdicts(
     measure: Likelihood, comparison: Estimates, valued: Valued | None, options: Options
 ) -> dict[str, Any]:
-    """Verdicts by category; none of a baseline, of a value without an ideal, or not scattered."""
+    """Undecided verdicts by category; none for a baseline or for a value that is not judged."""
     if measure.baseline or (valued is not None and not valued.judged):
         return {}
     categories = [k for k, v in comparison.by_category.items() if v.ideal is not None]
@@ -317,7 +317,7 @@ def _reasons(data: Dataset, reasons: Mapping[str, str]) -> list[str | None]:
 
 
 def _templates(data: Dataset, values: Mapping[str, float]) -> Variance | None:
-    """What other templates would add to an effect size, where every word is in all of them."""
+    """The variance that other templates would add; None unless every word is in all of them."""
     halves = []
     for side in ("A", "B"):
         items = [i for i in data.items if i.group == side and i.id in values and i.template]
@@ -418,7 +418,7 @@ def as_factors(compared: Estimates) -> Estimates:
 
 
 def _in_nats(margin: Estimate) -> Estimate:
-    """A mean margin whose smallest detectable bias is in its own unit, not in points."""
+    """Convert the minimum detectable effect of a mean margin from points to nats."""
     if "mde" not in margin.more:
         return margin
     nats = margin.more["spread"] * float(ndtri(0.5 + margin.more["mde"] / 100))
@@ -506,7 +506,7 @@ def _odds(
 def _ratio(
     frame: pd.DataFrame, data: Dataset, measure: Likelihood, kind: Kind, resampling: Resampling
 ) -> Estimate:
-    """The odds ratio, of the log-odds as they are: a prior would be much alike for both sets."""
+    """The odds ratio from log-odds without a prior, which would be similar for both sets."""
     plain = frame.assign(prior=np.nan)
     values = (log_odds.by_pieces if _by_pieces(measure, kind) else log_odds.by_item)(plain)
     (a, a_words), (b, b_words) = _halves(data, values).values()
@@ -519,5 +519,5 @@ def _pieces_decide(measure: Likelihood, kind: Kind) -> bool:
 
 
 def _by_pieces(measure: Likelihood, kind: Kind) -> bool:
-    """Whether words of as many pieces are compared: where a model sees how many are hidden."""
+    """Whether only words with equally many tokens are compared, as for masked models."""
     return kind != "causal" and not measure.variant_of

@@ -95,9 +95,9 @@ def _with_cache(options: Options) -> Iterator[Options]:
 
 
 def resolved(spec: Spec) -> Spec:
-    """Names to objects; a name of several things gives the one that the measure fits.
+    """Replace the names in a spec by objects; of several data sets, take the one that fits.
 
-    The model stays as it is: it is loaded when its turn comes.
+    The model is not loaded here, but when its turn comes.
     """
     measure_ = find(spec.measure)
     sets = fitting(measure_, catalogue.resolve(spec.data))

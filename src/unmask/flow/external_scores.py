@@ -94,9 +94,9 @@ def _result(
     resampling: Resampling,
     least: Threshold,
 ) -> Result:
-    """The estimates of the scores in a frame, as `row` has them or as shares of pairs.
+    """Build a result from the scores in a frame, compared as by `row` or as shares of pairs.
 
-    `given` of the file's are not of the data.
+    `given` scores of the file do not belong to the data.
     """
     missing = frame.loc[frame.reason.notna(), "item"].nunique()
     compared: ScaleName = "preference" if row is None else row.compared
@@ -204,7 +204,7 @@ def _valued(
 
 
 def _check_range(frame: pd.DataFrame, row: Likelihood, kind: Kind, path: Path) -> None:
-    """Refuse scores that the measure cannot have: with them its number would be of nothing."""
+    """Raise if a score is outside the range that the measure can have."""
     scores = frame.loc[frame.reason.isna(), "score"]
     reduce = row.reduce_for(kind)
     if reduce in LOWER_IS_LIKELIER:
@@ -241,7 +241,7 @@ def _check_found(
 
 
 def _losses(frame: pd.DataFrame) -> tuple[str, ...]:
-    """A note on scores that look like losses: with them everything is the other way round."""
+    """A note on scores that look like losses, which would reverse every preference."""
     scores = frame.loc[frame.reason.isna(), "score"]
     if not (scores >= 0).all() or not (scores > 1).any():
         return ()
@@ -252,7 +252,7 @@ def _losses(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _foreign(count: int, name: str) -> tuple[str, ...]:
-    """A note on scores of the file that belong to nothing."""
+    """A note on scores in the file that match no item."""
     return (f"{count} scores in the file are not of {name}, and are not used.",) if count else ()
 
 
@@ -263,7 +263,7 @@ def _reasons(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def _without_filler(data: Dataset) -> Dataset:
-    """Pairs of triplets: of a choice the unrelated sentence has no score of its own."""
+    """Turn triplets into pairs: a choice gives no score to the unrelated sentence."""
     labels = (STEREOTYPE, ANTISTEREOTYPE)
     items = (
         replace(i, texts={k: i.texts[k] for k in labels if k in i.texts}, meta=_two(i.meta))
@@ -309,7 +309,7 @@ def _by_sentences(
 
 
 def read_scores(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
-    """Sentence scores by id, and how many are not of the data; a harness' by its sentences."""
+    """Read sentence scores by id (a harness' by sentence), and count those outside the data."""
     rows = _rows(path)
     if harness.has_sentences(rows):
         return _by_sentences(path, rows, data)

@@ -18,8 +18,8 @@ def takes(measure: Measure, data: Data) -> bool:
 def meant_for(measure: Measure, data: Data) -> bool:
     """Whether a measure is run on some data unless both are named.
 
-    Sentences whose traits are marked are for the measures that ask for the trait, and these for no
-    others: any other would ask thousands of sentences one by one.
+    Sentences with marked traits are only for measures that query the trait, and these measures are
+    for no other data. Any other measure would run thousands of sentences one by one.
     """
     asks = isinstance(measure, Likelihood) and "trait" in measure.needs
     marked = isinstance(data, Dataset) and any(

@@ -109,10 +109,10 @@ def _named(fills_: Mapping[int, float]) -> Fills:
 def groups(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept
 ) -> Valued:
-    """HolisticBias' likelihood bias: per cent of pairs of groups whose sentences are not alike.
+    """HolisticBias' likelihood bias: per cent of pairs of groups whose scores differ.
 
-    An item is an axis in a template; the test is of ranks over the group's nouns, uncorrected as
-    the release has it, and after Holm's correction beside it. Templates are the sample.
+    An item is an axis in a template. The scores of a group's nouns are compared by rank tests,
+    uncorrected as in the release; `after_holm` has the corrected share. Templates are the sample.
     """
     scored = frame[frame.reason.isna()].copy()
     scored["group"] = scored.label.str.rpartition("|")[0]
@@ -261,7 +261,7 @@ def _two_lists(
     return Valued(overall, "", nothing, nothing, judged=False, without=pd.concat(left))
 
 
-# By the way that a row compares: what makes one value an item of the scores.
+# For each way to `compare`, the function that turns scores into one value per item.
 VALUED: Mapping[str, Compare] = {
     "difference": difference,
     "sides": sides,

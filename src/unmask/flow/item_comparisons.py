@@ -32,11 +32,11 @@ Kept: TypeAlias = Sequence[pd.DataFrame]  # the answers themselves, where a row 
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """What comes of comparing items: estimates, and the `value` and `pull` of each item.
+    """Estimates from comparing items, with the value and influence of each item.
 
-    `statistic` names what the estimates are of the values; where it is no statistic of single
-    items, it is empty and `without` has the number without each of them. `judged` says whether a
-    verdict can be given, `notes` what a reader must know.
+    `statistic` names the statistic of the values. It is empty if the number is not a statistic of
+    single items; `without` then has the number without each item. `judged` says whether a verdict
+    can be given, `notes` what a reader must know.
     """
 
     overall: Estimate
@@ -52,7 +52,7 @@ class Valued:
 
 
 def item_facts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Category, cluster, family, side and frame of each scored item, by its id."""
+    """Category, cluster, group pair, group and template of each scored item, by its id."""
     columns = ["category", "cluster", "group_pair", "group", "template"]
     first = frame[frame.reason.isna()].drop_duplicates("item").set_index("item")
     return first[columns].fillna("").astype(str)
@@ -132,9 +132,10 @@ def _shares(
 
 
 def _unpaired(wide: pd.DataFrame, resampling: Resampling) -> dict[str, Estimate]:
-    """Barikeri et al.'s further tests: Welch's t, and that without outliers.
+    """Barikeri et al.'s further tests: Welch's t, with and without outliers.
 
-    Pairs of a perplexity beyond 3 standard deviations go, by its value, so that its ties go too.
+    Perplexities beyond 3 standard deviations are dropped with their pairs, and so are pairs with
+    an equal perplexity.
     """
     sides = [wide[k].to_numpy(float) for k in (STEREOTYPE, ANTISTEREOTYPE)]
     gone = np.zeros(len(wide), bool)
@@ -171,8 +172,8 @@ def spread(
 ) -> Valued:
     """The mean over items of the variance (ddof 1) over groups of score less prior.
 
-    By category (group) its part of the variance, as if all groups were like it; `lean:GROUP` is how
-    much likelier than the other groups it is made on average.
+    By category (group), it is the variance if all groups deviated as much as this one. `lean:GROUP`
+    is the mean difference of the group from the average group.
     """
     scored = frame[frame.reason.isna()]
     value = scored.score - scored.prior.fillna(0.0)
@@ -215,10 +216,10 @@ def spread(
 def sides(
     frame: pd.DataFrame, measure: Likelihood, kind: Kind, resampling: Resampling, frames: Kept = ()
 ) -> Valued:
-    """The log-odds of the one group's sentence, of stereotypes of its side less the other's.
+    """Log-odds of one group's sentence: its mean over that group's stereotypes less the other's.
 
-    Items are pairs whose `side` is the group that the stereotype is of. Stereotypes weigh alike,
-    and are taken as they are; sentences are a sample within them.
+    Items are pairs whose `group` is the one that the stereotype is about. Stereotypes weigh the
+    same and are fixed; sentences are a sample within them.
     """
     wide, facts = _pairs(frame), item_facts(frame)
     wide = wide.loc[facts.index]
@@ -335,7 +336,7 @@ def _within_categories(facts: pd.DataFrame) -> Design:
 
 
 def design_of(facts: pd.DataFrame, statistic: str) -> Design:
-    """How the items of a statistic hang together."""
+    """The design of the items of a statistic."""
     if statistic == "gap":
         return _within_categories(facts)
     if statistic == "rise":
@@ -346,7 +347,7 @@ def design_of(facts: pd.DataFrame, statistic: str) -> Design:
 
 
 def valued_columns(frame: pd.DataFrame, valued: Valued) -> pd.DataFrame:
-    """An items table with each item's value and pull."""
+    """An items table with each item's value and influence."""
     if valued.without is not None:
         return frame.assign(without=frame["item"].map(valued.without))
     return frame.assign(

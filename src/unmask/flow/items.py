@@ -34,10 +34,10 @@ def facts(model: str, measure: str, data: str, item: Any, category: Any, cluster
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How some rows of an items table make items: all that comparing their scores needs but those.
+    """How rows of an items table form items: all that a comparison needs besides the scores.
 
-    `which` [rows] is the item of each row, by the order of their names, and `label` its sort, of
-    `labels`; the others are of items [n], or say which of them are of a category.
+    `which` [rows] is the item of each row, numbered in the order of the items' names, and `label`
+    [rows] an index into `labels`. `design` is over items [n], and so are the masks in `categories`.
     """
 
     which: Ints
@@ -48,7 +48,7 @@ class Layout:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, rows: NDArray[np.bool_], memo: Memo | None = None) -> "Layout":
-        """The layout of the rows that are kept; values derived from it are cached in `memo`."""
+        """The layout of the selected rows; values derived from it are cached in `memo`."""
         names = np.array([str(item) for item in frame["item"].to_numpy(object)[rows]], object)
         which, items = pd.factorize(names)
         order = np.argsort(items.astype(str), kind="stable")  # in the order of their names
@@ -79,7 +79,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is known of each sentence of a data set, and what was made of it for an earlier result.
+    """Facts about each sentence of a data set, and cached values derived from them.
 
     All measures of a data set, and all models, share it.
     """
@@ -150,7 +150,7 @@ def provenance(model: Model, measure: Any, data: Any) -> dict[str, Any]:
 
 
 def data_facts(data: Any) -> dict[str, Any]:
-    """Where the data of a result come from, and what tells them from others of the same name."""
+    """The provenance of a result's data, with a digest that identifies its content."""
     return {k: v for k, v in data.about.items() if k != "notes"} | {"digest": _known_digest(data)}
 
 

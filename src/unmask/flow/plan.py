@@ -27,8 +27,7 @@ class Planned:
     Sentences are in the order of the items and of their labels. `values[s]` and `priors[s]` say
     how many questions of the value, and then of the prior, are sentence s's; an item that cannot
     be asked has none, and a reason. `unknown` of `content` tokens are not known to the tokenizer.
-    `found` gives the questions as arrays, where they are wanted; a plan that was made before has no
-    `asks`.
+    `read` returns the questions as arrays, on demand. A plan from the cache has no `asks`.
     """
 
     measure: Likelihood
@@ -102,11 +101,11 @@ GROWTH = 8  # a slice may be so much larger than the one before
 def slices(
     sets: Iterable[Dataset], size: int, first: int | None = None, alone: int | None = None
 ) -> Iterator[list[tuple[Dataset, Dataset, int]]]:
-    """Parts of some data sets, about `size` sentences at a time: the whole, the part, its place.
+    """Split data sets into slices of about `size` sentences: the whole set, the part, its start.
 
-    Sets that follow each other stay together, so that the rows they share are run once, until a
-    slice is full: memory does not grow with the data. With a smaller `first` they grow to it. A set
-    of more than `alone` sentences has slices to itself: it is answered before the next is.
+    Consecutive sets share a slice until it is full, so that the rows they share are run once and
+    memory does not grow with the data. With a smaller `first`, slices grow from it to `size`. A set
+    of more than `alone` sentences has its own slices, so it is answered before the next one.
     """
     part: list[tuple[Dataset, Dataset, int]] = []
     full = room = size if first is None else first
@@ -177,7 +176,7 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
 def _put(
     measure: Likelihood, plan: Plan, sentence: Encoded, codec: Codec, into: list[RowQueries]
 ) -> int:
-    """Put what a plan asks `into` a list; the number of its questions."""
+    """Append the queries of a plan to `into`; return the number of questions."""
     try:
         count = 0
         for asked in plan(sentence, codec):
@@ -209,7 +208,7 @@ def _broken(measure: Likelihood, error: Exception) -> DataError:
 
 
 def _unmarked(sentences: Iterable[Encoded], needs: tuple[str, ...]) -> str:
-    """Which role that a measure needs is not marked in a sentence, or is so in several places."""
+    """Describe the needed role that is unmarked or in several places; empty if there is none."""
     for role in needs:
         places_of = [e.roles.get(role, ()) for e in sentences]
         if not all(places_of):

@@ -1,7 +1,7 @@
-"""Plans that were made before: what is asked about some data, and the distinct rows of it.
+"""Cached plans: the queries about some data, and their distinct rows.
 
-A plan hangs on the tokenizer, on the sentences, on the measures and on our code: all of them are in
-its key, so that no plan is older than what it was made from. It is kept as arrays in a sealed file.
+A plan depends on the tokenizer, the sentences, the measures and our code. All of these are in its
+key, so a cached plan is never out of date. It is stored as arrays in a sealed file.
 """
 
 import hashlib
@@ -55,9 +55,9 @@ def content_digest(data: Dataset) -> bytes:
 
 
 def key_of(model: Model, measures: Sequence[Likelihood]) -> str | None:
-    """What decides the plans of a model's measures, beside the data; None where that is not known.
+    """The key of a model's plans, apart from the data; None if they cannot be cached.
 
-    A user's own row may do anything, and a tokenizer without a hash be any.
+    A custom measure may do anything, and a tokenizer without a hash cannot be identified.
     """
     tokenizer = (model.provenance.get("tokenizer") or {}).get("hash")
     if not tokenizer or any(MEASURES.get(m.name) != m for m in measures):
@@ -86,7 +86,7 @@ def load(key: str, data: Sequence[Dataset], measures: Sequence[Likelihood]) -> S
 
 
 def save(key: str, slice_plan: SlicePlan, tokens: bool) -> None:
-    """Keep a plan; with what belongs to each token, where `tokens` are kept of a run."""
+    """Store a plan; with `tokens`, also the place, gold token and characters of each question."""
     if sum(len(p.values) for p in slice_plan.plans) < FEWEST:
         return
     arrays: Arrays = {}

@@ -30,16 +30,17 @@ def checked(
     options: Options,
     answered: Callable[..., dict[int, Scored]],
 ) -> dict[int, Scored]:
-    """The scores, those of undecided items in float32; `Scored.checked` says what was found.
+    """Return the scores, with undecided items rerun in finer precision up to float32.
 
-    Only measures that count preferences are looked at: others have no side to get wrong.
+    `Scored.checked` has a summary. Only measures that count preferences are checked: others have
+    no direction to get wrong.
     """
     counted = [g for g in groups if g.measure.compare == "preference"]
     counted = [g for g in counted if g.places.keys() <= scored.keys()]
     if not counted:
         return dict(scored)
     rungs = model.finer()
-    if not rungs:  # there is no finer one to hold it against
+    if not rungs:  # there is no finer one to compare it with
         return dict(scored)
     quiet = replace(options, dtype="float32", plans=None, cache=False)
     drawn = [_drawn(g.data, options.seed) for g in counted]
@@ -69,7 +70,7 @@ def _errors(
     now: Mapping[int, Scored],
     exact: Mapping[int, Scored],
 ) -> dict[int, float]:
-    """By place, how far a precision moves a margin of the sample at most."""
+    """The largest change of a sampled margin under a precision, by place of the spec."""
     pairs = [(g, d, p) for g, d in _each(groups, drawn) for p in g.places]
     return {p: _error(g.data, now[p], exact[p], d) for g, d, p in pairs}
 
@@ -129,7 +130,7 @@ def _error(data: Dataset, reduced: Scored, full: Scored, drawn: NDArray[np.bool_
 def _unsure(
     group: Any, scored: Mapping[int, Scored], errors: Mapping[int, float]
 ) -> NDArray[np.bool_]:
-    """Items with a margin that the error might turn, under one of the group's measures."""
+    """Items whose margin the error could reverse, under any of the group's measures."""
     doubts = np.zeros(len(group.data.items), bool)
     for p in group.places:
         scores = scored[p]

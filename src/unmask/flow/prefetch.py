@@ -17,8 +17,8 @@ from unmask.options import Options
 
 ROOM = 6  # models of this size that have to fit into what is free
 FULL = ("float32", "tf32")
-TURN = 1e-4  # seconds after which Python lets the other thread go on, which launches
-MOST_PATIENCE = 1.0  # seconds until a model is loaded though this one seems not to be at work
+TURN = 1e-4  # switch interval in seconds, so that the thread that launches kernels soon continues
+MOST_PATIENCE = 1.0  # longest wait in seconds for a busy GPU before the next model loads
 
 
 @dataclass(slots=True)
@@ -49,9 +49,9 @@ class ModelPrefetch:
 
     @contextmanager
     def _beside(self) -> Iterator[None]:
-        """Weights travel to a GPU beside its work, and not in line with it.
+        """Copy weights to the GPU on a separate stream, in parallel with its work.
 
-        On one stream for all: memory is given out again on the stream that it was taken on.
+        All loads use the same stream, because memory is reused only on the stream it came from.
         """
         import torch
 

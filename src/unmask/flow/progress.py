@@ -11,7 +11,7 @@ Failed: TypeAlias = Callable[[Spec, UnmaskError], None]
 
 
 def bar(model: Model, options: Options) -> Callable[[int, int], None]:
-    """Rows just done and rows in all, to the caller's `progress(model, done, total)`."""
+    """Return a callback that reports rows to the caller's `progress(model, done, total)`."""
     done = 0
 
     def progress(rows: int, total: int) -> None:
@@ -23,9 +23,9 @@ def bar(model: Model, options: Options) -> Callable[[int, int], None]:
 
 
 class Meter:
-    """Rows done, and how many there will be: what is planned so far tells of the rest.
+    """Rows done, and the expected total, extrapolated from the sentences planned so far.
 
-    An engine calls it with no rows when it takes on `total` in all, and then with the rows done.
+    An engine calls it with no rows to announce `total` more, and then with the rows done.
     """
 
     def __init__(self, model: Model, options: Options, sentences: int) -> None:
@@ -49,5 +49,5 @@ class Meter:
 
 
 def refuse(spec: Spec, error: UnmaskError) -> None:
-    """The strict way: what cannot be scored ends the run."""
+    """Raise the error: a spec that cannot be scored ends the run."""
     raise error

@@ -20,13 +20,14 @@ from unmask.types import Dataset, Floats
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What came of a measure's questions on some items.
+    """The scores of a measure on some items.
 
     Arrays over the sentences, in the order of items and labels: `score`, `prior`, `tokens` asked
-    for and `hits` among them. `reasons` by item where it could not be asked. `rows` went through
-    the model, `unknown` of `content` tokens are not known to it. `kept` has the answers themselves.
-    `checked` tells what a second look in full precision found, `products` how layers multiplied
-    where that is not plain. `gold` are the tokens that `hits` were counted over, in any order.
+    for and `hits` among them. `reasons` says by item why it could not be queried. `rows` counts the
+    rows that went through the model; `unknown` of the `content` tokens are not known to it.
+    `token_frames` hold the answers themselves. `checked` is the summary of a second look in full
+    precision, `products` says how layers multiplied if not as usual. `gold` are the tokens that
+    `hits` were counted over, in any order.
     """
 
     score: Floats
@@ -153,7 +154,7 @@ def _scores(measure: Likelihood, readings: Readings, model: Model) -> Any:
 
 
 def joined_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Frames one behind the other; empty ones have no types to give."""
+    """Concatenate frames; empty ones are skipped, because they have no column types."""
     return pd.concat([f for f in frames if len(f)] or frames, ignore_index=True)
 
 

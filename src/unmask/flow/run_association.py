@@ -39,7 +39,7 @@ ByValue = Mapping[str, Mapping[str, float]]  # set, word: a number
 
 @dataclass(frozen=True, slots=True)
 class AskedWords:
-    """One measure on one test: the words it keeps, where they are met, and those that had to go."""
+    """One measure on one test: the words used, their contexts, and the words left out."""
 
     measure: Association
     test: WordTest
@@ -74,9 +74,9 @@ class AskedWords:
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
 ) -> Iterator[Callable[[], Mapping[int, Callable[[], Result]]]]:
-    """What gives the results of association measures, by the index of their spec.
+    """Yield functions that give the results of association measures, by the index of their spec.
 
-    What cannot be prepared or scored is reported to `failed`, and the rest goes on.
+    A spec that cannot be prepared or scored is reported to `failed`, and the rest continues.
     """
     engine: Vectors = model.vectors(
         budget=model.budget(options.tokens), store=options.store, progress=bar(model, options)
@@ -152,7 +152,7 @@ def _whole_pairs(
 
 
 def _check(model: Model, spec: Spec) -> None:
-    """Refuse a pooling or a layer that the model does not have, with those that it has."""
+    """Raise if the model lacks the pooling or layer, and name those that it has."""
     choices: dict[str, tuple[Any, ...]]
     choices = {"pool": model.abilities.pools, "layer": model.abilities.layers}
     for option, allowed in choices.items():
@@ -262,7 +262,7 @@ def _around(mention: Mention) -> str:
 
 
 def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
-    """What an effect size is made of: the four mean associations, and CEAT's effects in bins."""
+    """Details of an effect size: the four mean associations, and CEAT's effects in bins."""
     if len(by_word) != 4:
         return {"sets": list(by_word)}
     cosines, (n, _, p, _) = cells(by_word)

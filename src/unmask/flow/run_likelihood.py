@@ -35,7 +35,7 @@ Ready: TypeAlias = Callable[[], Mapping[int, Callable[[], Result]]]  # by the in
 
 
 class Pace(NamedTuple):
-    """Sentences that are planned at a time, and at first; slices that may wait for answers.
+    """Sentences planned at a time, and in the first slice; slices that may wait for answers.
 
     A data set of more than `alone` sentences has slices to itself.
     """
@@ -47,8 +47,8 @@ class Pace(NamedTuple):
 
 
 CPU_PACE = Pace(16_384, 16_384, 0)
-# Fewer, and very few at first: while a GPU works on some, the next are made ready, and statistics
-# of one data set are made while it works on the next.
+# Smaller slices, and a very small first one: while the GPU works on one, the next is prepared, and
+# so are the statistics of earlier data sets.
 GPU_PACE = Pace(8_192, 384, 2, 1_024)
 
 
@@ -76,10 +76,10 @@ class Group:
 def run(
     model: Model, specs: Mapping[int, Spec], options: Options, failed: Failed
 ) -> Iterator[Ready]:
-    """What gives the results of likelihood measures, by the index of their spec.
+    """Yield functions that give the results of likelihood measures, by the index of their spec.
 
-    Measures that ask the same of the same data share one plan, and all share their rows. What
-    cannot be planned or scored is reported to `failed`, and the rest goes on.
+    Measures that ask the same of the same data share one plan, and all share their rows. A spec
+    that cannot be planned or scored is reported to `failed`, and the rest continues.
     """
     errors: dict[int, UnmaskError] = {}
     groups = _grouped(model, specs)
@@ -142,10 +142,10 @@ def answered(
 def _by_data(
     model: Model, groups: Sequence[Group], options: Options, wrong: dict[int, UnmaskError]
 ) -> Iterator[Scores]:
-    """Scores a data set at a time; the last of a GPU wait until they are called for.
+    """Yield scores one data set at a time; on a GPU the last ones wait until they are called for.
 
-    Slice after slice is planned and asked; on a GPU some are planned while others are on their
-    way, long items first: rows of one length are then in one slice, and need no padding.
+    Slices are planned and queried in turn. On a GPU some are planned while others run. Long items
+    come first, so that rows of one length share a slice and need no padding.
     """
     if not groups:
         return
@@ -167,7 +167,7 @@ def _by_data(
 def _about(data: Dataset, cache: dict[Any, Any]) -> About:
     """What is known of its sentences; measures and models that share plans share this too."""
     if (key := ("about", id(data))) not in cache:
-        cache[key] = (about_sentences(data), data)  # which so keeps its id
+        cache[key] = (about_sentences(data), data)  # keeps the data alive, and its id unique
     about: About = cache[key][0]
     return about
 
@@ -176,7 +176,7 @@ def _arranged(data: Dataset, cache: dict[Any, Any] | None) -> tuple[Dataset, Int
     """Long items first; models that share plans share this too."""
     cache = {} if cache is None else cache
     if (key := ("arranged", id(data))) not in cache:
-        cache[key] = (*arranged(data), data)  # which so keeps its id
+        cache[key] = (*arranged(data), data)  # keeps the data alive, and its id unique
     return cache[key][:2]
 
 
@@ -285,9 +285,9 @@ def engines(
     progress: Any,
     wrong: dict[int, UnmaskError],
 ) -> dict[str, LogProbs]:
-    """The model's engine for each stream; with a store, a killed run goes on where it was.
+    """The model's engine for each stream; with a store, a killed run resumes where it stopped.
 
-    A stream that the model does not have is reported to `wrong`, and costs no other measure.
+    A stream that the model lacks is reported to `wrong` and does not affect other measures.
     """
     settings = {"budget": model.budget(options.tokens), "store": options.store}
     backends: dict[str, LogProbs] = {}
@@ -307,9 +307,10 @@ def begin(
     attention: Sequence[bool],
     row_cache: Mapping[str, Any] | None = None,
 ) -> tuple[Finish, dict[str, Any]]:
-    """Send the questions of all measures off together, so that each distinct row is run once.
+    """Submit the questions of all measures together, so that each distinct row is run once.
 
-    Returns what waits for the answers, and the rows by stream; those in `row_cache` are left out.
+    Return a function that waits for the answers, and the rows by stream. Rows of a stream in
+    `row_cache` are not derived again.
     """
     sent, rows = [], dict(row_cache or {})
     for stream in sorted({p.measure.stream for p in planned}):
@@ -343,7 +344,7 @@ def begin(
 def _sent(
     engine: LogProbs, asks: Sequence[RowQueries], wanted: Sequence[bool]
 ) -> Callable[[], Readings]:
-    """Questions on their way, where the engine can do other work meanwhile."""
+    """Submit questions, in the background if the engine can; return a function that waits."""
     if isinstance(engine, PipelinedLogProbs):
         return engine.begin(asks, wanted)
     answers = engine.ask(asks, wanted)

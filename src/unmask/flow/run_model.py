@@ -1,4 +1,4 @@
-"""The results of one model: loaded, asked part by part, and its statistics in a worker thread."""
+"""Run one model: load it, query it part by part, and compute statistics in a worker thread."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -171,10 +171,10 @@ def fitting_specs(specs: Mapping[int, Spec], failed: Failed) -> dict[int, Spec]:
 
 
 def _parts(specs: Mapping[int, Spec]) -> list[dict[int, Spec]]:
-    """Specs that are asked together, those of few sentences first, so that some results come soon.
+    """Group specs that are queried together, the smallest groups first, for early results.
 
-    On a CPU likelihood measures by the shape of their data, whose sets share rows; a GPU is given
-    all of them at once. Association measures by themselves.
+    On a CPU, likelihood measures are grouped by the shape of their data, because such sets share
+    rows; a GPU is given all of them at once. Association measures form their own group.
     """
     parts: dict[object, dict[int, Spec]] = {}
     for index, spec in specs.items():

@@ -96,7 +96,7 @@ class _Looks:
         self.unread: dict[int, int] = dict.fromkeys(specs, 0)
         self.errors: dict[int, UnmaskError] = {}
         self.last: dict[tuple[str, str], int] = {}  # the last look of a category of a data set
-        # Of bias types: the p of its best look so far; and estimates of those that are decided.
+        # By bias type: the smallest p of any look so far, and the estimates of those decided.
         self.best: dict[str, float] = {}
         self.frozen: dict[int, dict[str, dict[str, Estimate]]] = {i: {} for i in specs}
         self.looks = {i: looks_of(s.data, options.seed) for i, s in specs.items()}
@@ -240,7 +240,7 @@ class _Looks:
         )
 
     def _coverage(self, index: int, items: pd.DataFrame, ties: int) -> Coverage:
-        """What was scored, what could not be, and what was not asked."""
+        """Count the items that were scored, could not be scored, and were not queried."""
         data, unread = self.specs[index].data, self.unread[index]
         seen = items.drop_duplicates("item")
         reasons = {str(k): int(v) for k, v in seen.reason.value_counts().items()}

@@ -14,7 +14,7 @@ from unmask.options import Options
 from unmask.queries import LogProbs, RowLogProbs
 from unmask.types import Dataset
 
-MOST_SENTENCES = 65_536  # of a data set whose plans are kept: memory and disk do not grow with it
+MOST_SENTENCES = 65_536  # plans of larger data sets are not cached, to limit memory and disk
 
 
 class Part(NamedTuple):
@@ -95,7 +95,7 @@ class Planner:
         return SlicePlan(plans, slice_plan.rows)
 
     def _key(self, parts: Sequence[Part]) -> str | None:
-        """What decides the plans; None where they are not to be kept."""
+        """The cache key of the plans; None if they are not to be cached."""
         wanted = self.options.cache or self.options.plans is not None
         engines = [self.engines.get(p.measure.stream) for p in parts]
         if not wanted or not all(isinstance(e, RowLogProbs) for e in engines):

@@ -43,10 +43,10 @@ def auc(
 ) -> Estimate:
     """Area under the ROC curve; 0.5 is chance.
 
-    `labels` are 0 or 1 (people find the item biased), `scores` a measure's. The interval is
-    DeLong's on the logit scale, over `clusters` where items come in some (Obuchowski 1997); where
-    all items are distinguished it is Newcombe's (2006), which knows that this may be luck. p is
-    Mann and Whitney's, or over clusters that of the t test.
+    `labels` are 1 where people find the item biased, else 0; `scores` are those of a measure. The
+    interval is DeLong's on the logit scale, with `clusters` as in Obuchowski (1997). If the scores
+    separate both classes perfectly, it is Newcombe's (2006), or NaN for clustered items. p is from
+    the Mann-Whitney test, or from a t test over clusters.
     """
     labels, scores = np.asarray(labels, float), np.asarray(scores, float)
     finite = np.isfinite(scores)
@@ -103,7 +103,7 @@ def _logit(value: float, variance: float, df: float, resampling: Resampling) -> 
 
 
 def _newcombe(value: float, m: int, n: int, resampling: Resampling) -> tuple[float, float]:
-    """Where |value - area| is the normal quantile of the variance that the area would have."""
+    """Newcombe's interval: the areas from which `value` is just z standard errors away."""
     z2, half = norm.ppf(1 - resampling.tail) ** 2, (m + n) / 2
 
     def beyond(area: float) -> float:
@@ -159,17 +159,17 @@ def roc(labels: Floats, scores: Floats) -> pd.DataFrame:
     )
 
 
-MIN_POINTS = {"pearson": 6, "spearman": 10}  # points below which no interval covers as it says
-ALL_ORDERS_UP_TO = 7  # points of which all orders are tried
+MIN_POINTS = {"pearson": 6, "spearman": 10}  # with fewer points intervals undercover
+ALL_ORDERS_UP_TO = 7  # most points for which p is exact
 
 
 def correlation(
     x: Floats, y: Floats, kind: str = "pearson", resampling: Resampling = DEFAULTS
 ) -> Estimate:
-    """Correlation with Fisher's interval (Bonett and Wright's for ranks); n says how little.
+    """Correlation with Fisher's interval, or Bonett and Wright's for ranks.
 
-    Below 6 points (10 for ranks), and where all lie on a line, there is no interval. p of up to 7
-    points is that of all orders.
+    There is no interval below 6 points (10 for ranks), or if all points lie on a line. For up to 7
+    points p is exact: it counts all orders of `y`.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     finite = np.isfinite(x) & np.isfinite(y)
@@ -227,7 +227,7 @@ def rank_agreement(
 
 
 def _all_orders(x: Floats, y: Floats) -> float:
-    """p of a correlation among those of all orders of y."""
+    """Return the exact p of a correlation, from all orders of `y`."""
     orders = np.array(list(itertools.permutations(range(len(y)))))
     centred = x - x.mean()
     sums = np.abs((y - y.mean())[orders] @ centred)
@@ -249,9 +249,10 @@ def correlations(columns: Mapping[str, Floats], kind: str = "pearson") -> pd.Dat
 def split_half(scores: Floats, splits: int = 200, resampling: Resampling = DEFAULTS) -> Estimate:
     """Split-half reliability with Spearman-Brown: items [n, k] scored under k conditions.
 
-    Items are split at random; the k means of the halves are correlated, and the correlations'
-    mean is stepped up to the whole length. It lies between -1 and 1: a negative one is stepped up
-    as its absolute value is. No interval is given: that of the splits says nothing of other items.
+    Items are split at random, the k condition means of both halves are correlated, and the mean
+    correlation is stepped up to the full length. A negative mean is stepped up by its absolute
+    value, so the result lies between -1 and 1. There is no interval, because the spread over splits
+    says nothing about other items.
     """
     scores = np.asarray(scores, float)
     if scores.ndim != 2 or scores.shape[1] < 3:

@@ -39,7 +39,7 @@ class Samples:
 
 
 def sampled(scores: Floats, n: int) -> Samples:
-    """Samples from the score of each word in each of them [N, words]; the first n are X's."""
+    """Compute `Samples` from word scores [samples, words]; the first n words are X's."""
     spread = scores.std(axis=1, ddof=1)
     effects = (scores[:, :n].mean(1) - scores[:, n:].mean(1)) / spread
     ones = np.ones(scores.shape[1])
@@ -49,10 +49,10 @@ def sampled(scores: Floats, n: int) -> Samples:
 def draw_indices(
     sizes: Sequence[int], samples: int, rng: np.random.Generator, reuse: bool
 ) -> NDArray[np.int64]:
-    """For each sample and word the number of the context drawn: [samples, words].
+    """Draw the index of a context for each sample and word [samples, words].
 
-    With `reuse` each draw is independent; without, a word that has at least `samples` contexts
-    shows none of them twice.
+    With `reuse` all draws are independent. Without it, a word with at least `samples` contexts
+    uses none of them twice.
     """
     columns = [
         rng.integers(size, size=samples)
@@ -146,10 +146,10 @@ def random_effects(
 def combined(
     samples: Samples, n: int, attributes: Variance | None = None, resampling: Resampling = DEFAULTS
 ) -> Estimate:
-    """The combined effect size with its interval and p over words; the first n are X's.
+    """CEAT's combined effect size with its interval and p over words; the first n words are X's.
 
-    With `attributes` (the variance that other attribute words add) over those of all four sets.
-    Of a set of one word, which cannot vary, there is neither interval nor p over words.
+    With `attributes`, the variance that other attribute words add, both are over all four sets. If
+    a target set has a single word, there is no interval or p over words.
     """
     pooled = random_effects(samples, resampling=resampling)
     if min(n, len(samples.words) - n) < 2:
@@ -160,7 +160,7 @@ def combined(
 
 
 def _published(pooled: Estimate) -> dict[str, Any]:
-    """What belongs to the samples, with the interval and p of the papers."""
+    """Details of the samples, with the interval and p as published."""
     interval = {"se": pooled.se, "p": pooled.p, "interval": [pooled.low, pooled.high]}
     return {**pooled.more, "samples": pooled.n, "monte_carlo": interval}
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from unmask.options import Resampling
 from unmask.types import Floats
 
-LEAST_RUNS = 8  # with fewer no order is rare enough
+LEAST_RUNS = 8  # fewer runs have too few orders for a small p
 MOST_ORDERS = 10_000
 
 
 def change_points(
     series: Mapping[str, Floats], resampling: Resampling
 ) -> dict[str, tuple[int, float]]:
-    """For each series the place after which it changes most, and the corrected p of that change.
+    """Return for each series the place after which it changes most, and its corrected p.
 
     Series that do not vary have no change.
     """

@@ -15,14 +15,13 @@ from unmask.errors import DataError
 
 
 def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
-    """How much of the spread of `score` each factor makes, whatever the order of the factors.
+    """How much of the variance of `score` each factor explains, whatever their order.
 
-    `alone`: per cent of the variance between the means of its options. `total`: what is left when
-    everything else is held: the mean variance among specifications that differ in nothing else,
-    in per cent of the whole. `moves by`: the typical (root mean square) difference between two of
-    them. `twins` counts the specifications that have such a partner. Where the options of one
-    factor fix those of another (a pooling its measure), the first one's total has both, and the
-    second has no twins: only `alone` is given.
+    `alone`: per cent of the variance that is between the means of its options. `total`: the mean
+    variance among specifications that differ in this factor alone, in per cent of the whole.
+    `moves by`: the root mean square difference between two of these. `twins`: the number of
+    specifications with such a partner. If the options of one factor determine those of another (the
+    pooling its measure), `total` of the first covers both, and the second has only `alone`.
     """
     whole = float(frame.score.var(ddof=0))
     if not whole > 0:
@@ -43,7 +42,7 @@ def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFr
 
 
 def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5) -> pd.DataFrame:
-    """The largest interplays of two factors: per cent of the variance that neither makes alone."""
+    """The largest interactions of two factors, in per cent of the variance."""
     whole = float(frame.score.var(ddof=0))
     rows = []
     for a, b in itertools.combinations(_varied(frame, factors), 2):
@@ -53,7 +52,7 @@ def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5)
     return table.sort_values("share", ascending=False).head(most)
 
 
-NONE = "-"  # a choice that does not arise
+NONE = "-"  # a choice that does not apply
 
 
 def _fixed_by(frame: pd.DataFrame, factor: str, target: str) -> bool:

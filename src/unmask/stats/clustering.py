@@ -18,21 +18,21 @@ from unmask.types import Floats
 
 Codes = NDArray[np.int64]
 Value = TypeVar("Value")
-SMALL_TABLE = 1_000  # numbers of which a table is small
+SMALL_TABLE = 1_000  # below this many codes, counting is always faster
 COLUMNS = ("cluster", "category", "group_pair", "group", "template")  # of an items table
 CUT = 0.5**0.5  # the error of a difference of mean squares around 0, if it is cut there
 MOST_CACHED = 1_000_000  # numbers that are cached for a design, times a few
 
 
 def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
-    """Names as numbers from 0, in the order of the names."""
+    """Integer codes from 0 for names, in the order of the sorted names."""
     given = np.asarray(names)
     whole = given.dtype == np.int64 and given.ndim == 1 and given.size
     if whole and given.min() >= 0 and given.max() < max(SMALL_TABLE, 8 * given.size):
-        there = np.bincount(given) > 0  # a fifth of the time of sorting them
+        there = np.bincount(given) > 0  # five times as fast as sorting them
         return (np.cumsum(there) - 1)[given]
     if given.dtype == object and given.ndim == 1:
-        numbers = pd.factorize(given, sort=True)[0]  # which sorts the different ones alone
+        numbers = pd.factorize(given, sort=True)[0]  # sorts only the distinct values
         if not (numbers < 0).any():  # none is missing
             return numbers.astype(np.int64)
     return np.unique(given, return_inverse=True)[1].astype(np.int64)
@@ -57,7 +57,7 @@ class Variance(NamedTuple):
 def added(parts: Iterable[Variance], otherwise: float = 0.0) -> Variance:
     """The sum of independent variances, with Satterthwaite's (1946) degrees of freedom.
 
-    `otherwise` are those of parts that are all 0.
+    `otherwise` is the degrees of freedom if all parts are 0.
     """
     every = list(parts)
     value = sum(v.value for v in every)
@@ -73,13 +73,13 @@ def widest(variances: Iterable[Variance]) -> Variance:
 class Memo:
     """Values computed once and reused: many results rest on the same items.
 
-    Values derived from a cached one share its room, so that one bound holds for all.
+    A memo `within` another one counts towards the same limit.
     """
 
     def __init__(self, within: "Memo | None" = None) -> None:
         self.root: Memo = self if within is None else within.root
         self.values: dict[Hashable, Any] = {}
-        self.used = 0  # numbers that all sharing the room have cached; counted in the root
+        self.used = 0  # values cached by all memos of this root; counted in the root alone
 
     def get(self, key: Hashable, size: int, compute: Callable[[], Value]) -> Value:
         """Return the cached value of a key, or compute it; `size` is its number of items."""
@@ -165,8 +165,8 @@ class Design:
     def variance(self, influence: Floats, weight: Floats | None = None) -> Variance:
         """The variance of a statistic from the influence [n] of its items, which have weights [n].
 
-        A large cluster draws the mean to itself and seems nearer to it than it is: its influence is
-        scaled up (CR2), and clusters of unequal weight count as fewer degrees of freedom.
+        A large cluster pulls the mean towards itself, so its residual is too small: its influence
+        is scaled up (CR2). Clusters of unequal weight count as fewer degrees of freedom.
         """
         weight = np.ones(len(influence)) if weight is None else weight
         by_cluster = _between(influence, weight, self.clusters, self.strata)
@@ -188,8 +188,8 @@ class Design:
 def _signs(pair: Codes, group: NDArray[Any]) -> Codes:
     """+1 for the first group of each pair by name, -1 for the second; 0 where that is unknown.
 
-    A pair of which the items name one group alone has the order of the whole set, where that has
-    two groups. Of three groups no two are each other's opposite.
+    If the items of a pair name only one group, the order of the whole set is used, provided that
+    it has two groups. Pairs of three or more groups have no sign.
     """
     order = sorted({*group.tolist()} - {""})
     present: dict[int, set[str]] = {}
@@ -206,7 +206,7 @@ def _signs(pair: Codes, group: NDArray[Any]) -> Codes:
 
 
 def as_design(clusters: Design | Sequence[Any] | NDArray[Any]) -> Design:
-    """Clusters by name as a design; a design is taken as it is."""
+    """Turn cluster names into a design; return a design unchanged."""
     return clusters if isinstance(clusters, Design) else Design(codes(clusters))
 
 
@@ -225,9 +225,9 @@ def _between(influence: Floats, weight: Floats, units: Codes, strata: Codes | No
 
 
 def stratum_of(units: Codes, strata: Codes | None) -> Codes:
-    """The stratum of each unit [units]; units alone in theirs are put together.
+    """Return the stratum of each unit [units]; strata with a single unit are merged.
 
-    All lie in one where there are no strata, or where a unit lies in several.
+    All units share one stratum if there are no strata, or if a unit is in several.
     """
     count = int(units.max()) + 1
     everywhere = np.zeros(count, dtype=np.int64)
@@ -240,7 +240,7 @@ def stratum_of(units: Codes, strata: Codes | None) -> Codes:
     sizes = np.bincount(stratum)
     alone = sizes[stratum] == 1
     if alone.any():
-        # One unit has no spread of its own: those alone share one, with the largest if need be.
+        # A single unit has no spread: single units share a stratum, or join the largest one.
         stratum = np.where(alone, -1, stratum)
         if alone.sum() == 1:
             stratum[alone] = int(np.argmax(sizes)) if sizes.max() > 1 else -1

@@ -37,10 +37,9 @@ def paired_difference(
 ) -> Estimate:
     """The mean of `second - first` over the same items, with Student's interval over clusters.
 
-    `weight` [n] adds up to 1; without it items weigh alike, or clusters (`macro`). p is two-sided
-    from the same clusters: their differences' signs are flipped at random, which is exact under the
-    null that neither run is ahead in any cluster; where frames are crossed with clusters it is that
-    of the t test.
+    `weight` [n] adds up to 1; without it all items weigh the same, or all clusters (`macro`). The
+    two-sided p flips the signs of the clusters' differences at random, which is exact if neither
+    run is ahead in any cluster. If templates are crossed with clusters, p is from the t test.
     """
     first, second = np.asarray(first, float), np.asarray(second, float)
     if len(first) != len(second):
@@ -102,11 +101,11 @@ def _yes_or_no(first: Floats, second: Floats) -> bool:
 
 
 def _least(difference: Floats, weight: Floats, design: Design) -> float:
-    """The variance of a difference of shares that two more changed items would leave.
+    """The least variance of a difference of shares, with two changed items added.
 
-    One is added to each kind of change (Bonett and Price 2012), so that two runs that agree in
-    all items do not pass for two that would agree in all others. Half of it where enough clusters
-    hold a change for their own spread to be seen.
+    One is added to each kind of change (Bonett and Price 2012), because two runs that agree on
+    these items may differ on others. It is halved if at least MIN_CLUSTERS clusters have a change,
+    since their own spread can then be estimated.
     """
     n = len(difference)
     lost, won = (np.count_nonzero(difference < 0) + 1, np.count_nonzero(difference > 0) + 1)
@@ -123,8 +122,8 @@ def sign_flip(
 ) -> float:
     """Paired permutation test: signs flipped by cluster.
 
-    Exact when there are few clusters; else flips are sampled and ties count a half (mid-p), since
-    counts of changed items tie often and would make the test timid.
+    Exact when there are few clusters. Otherwise flips are sampled and ties count a half (mid-p),
+    because counts of changed items often tie, which would make the test conservative.
     """
     number, draws = as_design(clusters).clusters, resampling.draws
     sums = np.bincount(number, weights=difference)
@@ -173,7 +172,7 @@ def rank_sum(strata: Sequence[Sequence[Sequence[float] | Floats]]) -> float:
 
 
 def _ways(ranks: Sequence[int], chosen: int) -> Floats:
-    """In how many ways `chosen` of the ranks have each sum."""
+    """Count the ways in which `chosen` of the ranks give each sum."""
     ways = np.zeros((chosen + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
@@ -189,9 +188,9 @@ def equivalence(difference: Estimate, margin: float) -> float:
 def reaches(difference: Estimate, margin: float) -> float:
     """The one-sided p that the true difference is at least `margin`.
 
-    t with the degrees of freedom of the difference; without an error there is no test. Of yes-no
-    answers at least `margin` must have changed for the difference to be that large, and the error
-    is the one that they would then have. Runs that agree in every word do not differ.
+    From t with the degrees of freedom of the difference; NaN without a standard error. For yes-no
+    answers, a difference of `margin` needs at least that many changed answers, so the standard
+    error is the one with these changes. For identical runs p is 0.
     """
     if not difference.se > 0:
         return 0.0 if difference.value == 0 < margin and difference.p == 1 else math.nan
@@ -205,12 +204,12 @@ def reaches(difference: Estimate, margin: float) -> float:
 
 
 def negated(difference: Estimate) -> Estimate:
-    """The difference the other way round."""
+    """The difference with its sign reversed."""
     value, low, high = -difference.value, -difference.high, -difference.low
     return replace(difference, value=value, low=low, high=high)
 
 
-CLEARLY = 3.0  # standard errors from which a side of fair is beyond doubt
+CLEARLY = 3.0  # standard errors from fair beyond which the direction is certain
 
 
 class Bias(NamedTuple):
@@ -236,8 +235,9 @@ class Bias(NamedTuple):
     def no_worse(self, margin: float) -> float:
         """p that |b| is larger than |a| by at least `margin`: a test of non-inferiority.
 
-        On each side either of two tests is enough, which Bonferroni's factor pays for: where the
-        first run is fair both are at their margin. Where it is clearly not, only one can be.
+        In each direction one of two tests has to be significant, with Bonferroni's correction: if
+        the first run is fair, both can be at their margin. If it is clearly biased, only one can,
+        and there is no correction.
         """
         apart = abs(self.first) > CLEARLY * (self.difference.se + self.total.se) / 2
         factor = 1 if apart else 2
@@ -259,8 +259,8 @@ class Bias(NamedTuple):
 class PairedAnswers:
     """Yes-no answers of two runs to the same items [n], under one model of words and templates.
 
-    Where the word preference of each run was subtracted from its margins (`adjusted`), what is
-    uncertain about it counts.
+    With `adjusted`, the word preference of each run was subtracted from its margins, and its
+    uncertainty is part of the variance.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class PairedAnswers:
         self.fits = [Crossed.of(design).fit(v) for v in self.values]
 
     def bias(self, weight: Floats, resampling: Resampling = DEFAULTS) -> Bias:
-        """Difference and total in points, of the items that have a weight [n]; these add to 1."""
+        """Difference and total in percentage points; `weight` [n] adds up to 1."""
         difference, total = (self._estimate(k, weight, resampling) for k in range(2))
         return Bias(difference, total)
 
@@ -306,9 +306,9 @@ def effect_difference(
 ) -> Estimate:
     """The second run's effect size less the first's, both by the measure's own statistic.
 
-    `first` and `second` have for each set of words that is a sample the effect size without each
-    of its words, in the same order: the jackknife of the difference gives its error, and t with
-    words less sets its interval and p.
+    `first` and `second` hold, for each sampled set of words, the effect size without each word, in
+    the same order. The jackknife of the difference gives its standard error. Interval and p are
+    from t, with the number of words less the number of sets as degrees of freedom.
     """
     changes = [b - a for a, b in zip(first, second, strict=True)]
     df, words = sum(len(c) - 1 for c in changes), sum(map(len, changes))

@@ -36,10 +36,10 @@ from unmask.types import Estimate, Floats
 POOLED_UNITS = 3  # fewer units of both groups are not pooled
 GRID = 200  # standard deviations between units that the posterior is summed over
 FEW_VALUES = 5  # different margins, such as those of yes and no
-INNER = 0.7  # of the distances from their cell's location are within the bound of scores
+INNER = 0.7  # share of the distances from a cell's location that lie within the bound
 NORMAL_BOUND = 1.0364  # that quantile of normal distances, in standard deviations
-LEAST_CATEGORIES = 4  # variances from which a usual one is estimated
-MOST_PRIOR = 30.0  # degrees of freedom that it counts as, at most
+LEAST_CATEGORIES = 4  # fewest variances that give a common one
+MOST_PRIOR = 30.0  # most degrees of freedom of the common variance
 STEPS = 40  # of the iteration that finds the locations
 
 
@@ -59,7 +59,7 @@ class WordPreference(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The root mean square over units that have both groups, without its noise."""
+        """Root mean square of the preference over the units that have both groups."""
         finite = np.isfinite(self.noise)
         if not finite.any():
             return 0.0
@@ -86,7 +86,7 @@ class CrossedMean(NamedTuple):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What planning needs: how the variance would change with more words or templates."""
+        """The parts of the variance from which a larger study is planned."""
         words, templates = self.counts
         return {
             "words": {"count": words, "variance": self.words.value, "df": self.words.df},
@@ -232,7 +232,7 @@ class Crossed:
         return WordPreference(values, shares, pooled, Variance(between, df), noise)
 
     def _noise(self, scores: Floats) -> Floats:
-        """The sampling variance of each unit's own word preference; infinite without both."""
+        """Sampling variance of each unit's own word preference; infinite without both groups."""
         residuals = scores - self._means(scores)[self.cell]
         squares = float(np.sum(residuals**2))
         free = max(1, len(scores) - len(self.cell_size))
@@ -246,10 +246,10 @@ class Crossed:
         return np.bincount(self.cell, weights=values) / self.cell_size
 
     def adjusted(self, weight: Floats, preference: WordPreference) -> tuple[Floats, float]:
-        """Weights [n] of the mean without word preference, and the variance that is left of it.
+        """Weights [n] of the mean without word preference, and the variance that pooling leaves.
 
-        The mean of values less sign times word preference is a sum over all items, since the word
-        preferences are. `left` is that variance: what pooling gets wrong, for values in the unit of
+        The mean of `value - sign * word preference` is a weighted sum over all items, because each
+        word preference is one. The variance is that of the error of pooling, in the squared unit of
         the preference.
         """
         imbalance = np.bincount(self.unit, weights=weight * self.sign)
@@ -284,7 +284,7 @@ class Crossed:
         return Variance(float(np.sum(sums**2)), max(1.0, effective - lost)), alone
 
     def _within_words(self, residuals: Floats) -> Floats:
-        """Residuals less their mean over the templates of a word; those of single items as is."""
+        """Residuals less the mean of their word; unchanged for words with a single item."""
         cluster = self.design.clusters
         word = codes(self.stratum * (int(cluster.max()) + 1) + cluster)
         size = np.bincount(word)[word]
@@ -308,7 +308,7 @@ class Crossed:
 
     @cached_property
     def _block(self) -> Codes:
-        """The block of each template [templates]: those that occur with the same group pairs."""
+        """The block of each template [templates]: templates that shared group pairs link."""
         assert self.template is not None
         count = int(self.template.max()) + 1
         links = np.unique(np.column_stack([self.template, count + self.pair]), axis=0)
@@ -377,7 +377,7 @@ class Fit:
 
     @cached_property
     def _usual(self) -> Variance:
-        """The usual variance of words, in units of their squared weights, over the categories."""
+        """The common variance of words over the categories, per unit of squared weight."""
         crossed, weight = self.crossed, self.crossed.balanced(self.preference)
         ratios, df = [], []
         for category in range(int(crossed.category.max()) + 1):
@@ -389,7 +389,7 @@ class Fit:
         return usual_variance(np.array(ratios), np.array(df))
 
     def _moderated(self, words: Variance, weight: Floats) -> Variance:
-        """The variance of the words of one category, drawn to what is usual."""
+        """Shrink the variance of one category's words towards the common variance."""
         chosen = np.abs(weight) > 1e-12
         usual = self._usual
         if usual.df <= 0 or len(np.unique(self.crossed.category[chosen])) > 1:
@@ -400,11 +400,10 @@ class Fit:
         return Variance(value, together)
 
     def mean(self, weight: Floats, *, adjust: bool = True, share: bool = False) -> CrossedMean:
-        """The weighted mean, without word preference or with it; weights [n] add up to 1.
+        """The weighted mean, less word preference if `adjust`; weights [n] add up to 1.
 
-        The values of a `share` are answers, from which the preference was subtracted already, so
-        they keep their plain mean; and their variance depends on the share, so that the variance of
-        other categories says nothing about it.
+        With `share` the values are answers, already adjusted for word preference, so their plain
+        mean is taken. Their variance depends on the share, so it is not moderated by others.
         """
         crossed, model = self.crossed, weight
         left = 0.0
@@ -442,7 +441,7 @@ class Fit:
         )
 
     def share(self, weight: Floats, *, adjust: bool = False) -> tuple[ShareVariance, CrossedMean]:
-        """A share of values in 0 to 1 (wins) with what its error may come from."""
+        """The share of values (0 to 1) with its possible variances, and the mean behind it."""
         mean = self.mean(weight, adjust=adjust, share=True)
         clusters, cells = self.crossed.design.clusters, self.crossed.cell
         trials = np.ones(len(weight))
@@ -450,9 +449,10 @@ class Fit:
 
 
 def usual_variance(values: Floats, df: Floats) -> Variance:
-    """What several variances have in common: a value, and as how many degrees of freedom it counts.
+    """The common variance of several variances, with the degrees of freedom that it counts for.
 
-    The moments of their logarithms (Smyth 2004); 0 degrees where there are too few to tell.
+    Estimated from the moments of their logarithms (Smyth 2004); 0 degrees of freedom if there are
+    fewer than LEAST_CATEGORIES.
     """
     if len(values) < LEAST_CATEGORIES:
         return Variance(0.0, 0.0)

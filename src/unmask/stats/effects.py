@@ -79,10 +79,10 @@ class Words:
 
     @property
     def tails(self) -> float:
-        """The standard error that heavy tails add to d, by way of its denominator.
+        """The standard error that heavy tails add to d through its denominator.
 
         The spread of a sample has the relative variance (k - 1) / 4N with the kurtosis k; the
-        noncentral t knows of k = 3. Samples understate a large k, so that the excess counts twice.
+        noncentral t assumes k = 3. Samples underestimate a large k, so the excess counts twice.
         """
         apart = np.concatenate([w - w.mean() for w in self.means])
         squares = float((apart**2).sum())
@@ -150,11 +150,10 @@ def effect_estimate(
 ) -> Estimate:
     """d with its interval over words, and p by a studentised permutation of words.
 
-    The interval is the noncentral t's, or the jackknife's where that is wider: skewed scores. With
-    `attributes` and `templates` (the variances of the difference of means that the choice of
-    attribute words, and of templates, adds) it is for others of those too, and p is that of the t
-    test with all variances. `test` is a published test that replaces ours. No test is made
-    where `resampling.splits` is 0.
+    The interval is the noncentral t's, or the jackknife's if that is wider (skewed scores). With
+    `attributes` and `templates`, the variances that other attribute words and templates would add
+    to the difference of means, it covers these too, and p is from a t test with all variances.
+    `test` is a published test that replaces ours. If `resampling.splits` is 0, there is no test.
     """
     n, m = len(words.x), len(words.y)
     base = jackknife(words.without())
@@ -184,7 +183,7 @@ def effect_estimate(
 
 
 def _detectable(words: Words, extra: Sequence[Variance], level: float, power: float = 0.8) -> float:
-    """The smallest effect that is found with this power, were there none."""
+    """The minimum detectable effect at this power."""
     other = added((v._replace(noise=0.0) for v in extra), 1.0)
     size = mixture(words.ratio * smallest_effect(len(words.x), len(words.y), level), *words.sizes)
     reach = quantile((1 + level) / 2, other.df) + quantile(power, other.df)
@@ -192,13 +191,13 @@ def _detectable(words: Words, extra: Sequence[Variance], level: float, power: fl
 
 
 def _largest(words: Words) -> float:
-    """No d is larger in a population with these shares of X and Y."""
+    """The largest d that is possible with these sizes of X and Y."""
     n, m = words.sizes
     return max(abs(words.value), (n + m) / math.sqrt(n * m))
 
 
 def _bounds(words: Words, base: float, extra: Sequence[Variance], level: float) -> list[float]:
-    """The interval: over target words, and as far again as attribute words and templates reach."""
+    """The interval over target words, widened for attribute words and templates."""
     tail, free = (1 + level) / 2, float(len(words.x) + len(words.y) - 2)
     usual = quantile(tail, free)
     low, high = _rescaled(words, level)
@@ -248,7 +247,7 @@ def _rescaled(words: Words, level: float) -> tuple[float, float]:
 
 
 def within(effect: float, n: int, m: int) -> float:
-    """An effect in units of the spread of both sets together, in those of the spread within sets.
+    """Convert an effect in standard deviations of both sets to standard deviations within sets.
 
     r = d sqrt(nm / (N (N - 1))) is a correlation, and t = r sqrt((N - 2) / (1 - r^2)).
     """
@@ -277,13 +276,13 @@ def _noncentrality(seen: float, df: float, tail: float) -> float:
 
 
 def _below(bound: float, df: float, centre: float) -> float:
-    """The noncentral t's distribution function; far from its centre the library gives up."""
+    """The noncentral t's distribution function, also far from its centre, where scipy gives NaN."""
     probability = float(nctdtr(df, centre, bound))
     return float(bound > centre) if math.isnan(probability) else probability
 
 
 def mixture(within: float, n: float, m: float) -> float:
-    """An effect in units of the spread within sets, in those of both sets together."""
+    """Convert an effect in standard deviations within sets to standard deviations of both sets."""
     share = n * m / (n + m) ** 2
     return within / math.sqrt(1 + share * within**2)
 
@@ -298,7 +297,7 @@ def smallest_effect(n: int, m: int, level: float = DEFAULTS.level, power: float 
         return _below(bound, df, value) - _below(-bound, df, value) - (1 - power)
 
     if missed(0) <= 0:
-        return 0.0  # a level at which even nothing is found
+        return 0.0  # at this level even no effect is detected
     needed = brentq(missed, 0, 10 + 4 * bound)
     return float(needed) * math.sqrt((n + m) / (n * m))
 
@@ -323,7 +322,7 @@ def attribute_variance(cells: Floats, sizes: tuple[int, int, int, int]) -> Varia
     return Variance(max(over - both, 0.0), float(p + q - 2))
 
 
-MIN_TEMPLATES = 3  # below this they are taken as they are
+MIN_TEMPLATES = 3  # fewer templates are treated as fixed
 
 
 def template_variance(x: Floats, y: Floats, *, paired: bool) -> Variance | None:
@@ -341,7 +340,7 @@ def template_variance(x: Floats, y: Floats, *, paired: bool) -> Variance | None:
 
 
 def _interplay(block: Floats) -> float:
-    """The part of the variance of a block's mean that is neither its rows' nor its columns'."""
+    """The variance of a block's mean that is due to the interaction of rows and columns."""
     rows, columns = block.shape
     apart = block - block.mean(0) - block.mean(1)[:, None] + block.mean()
     return float((apart**2).sum()) / ((rows - 1) * (columns - 1)) / (rows * columns)

@@ -17,7 +17,7 @@ from unmask.stats.student_t import beyond
 from unmask.types import Floats
 
 ERROR = 0.05
-EXACT_UP_TO = 8  # values a group below which the rank test is exact, as the library has it
+EXACT_UP_TO = 8  # most values per group for which the rank test is exact, as in scipy
 
 
 def rank_tests(values: Sequence[Floats]) -> Floats:
@@ -49,10 +49,10 @@ Fills = Mapping[str, float]  # the likeliest fills of a sentence, with their pro
 
 
 def gendered_fills(men: Sequence[Fills], women: Sequence[Fills]) -> int:
-    """How many fills go with one of two groups (Webster et al. 2020).
+    """Count the fills that are associated with one of two groups (Webster et al. 2020).
 
-    For each word that is among the likeliest of any person: does it stand more often with the one
-    group's persons? A chi-squared test of two by two, corrected by Bonferroni over the words.
+    Each word among any person's likeliest fills is tested for being more frequent in one group, by
+    a 2 x 2 chi-squared test with Bonferroni's correction over the words.
     """
     words = sorted({w for fills in (*men, *women) for w in fills})
     counts = np.array([[sum(w in f for f in side) for w in words] for side in (men, women)], float)
@@ -70,9 +70,9 @@ def gendered_fills(men: Sequence[Fills], women: Sequence[Fills]) -> int:
 def differing_fills(man: Fills, woman: Fills, pairs: int) -> bool:
     """Whether two persons' fills differ, by the release of Delobelle et al. (2022).
 
-    A chi-squared test of the one's probabilities against the other's as expected, each scaled to
-    sum 1, over the words of both; p at most 5 % over the number of pairs. Where a word stands on
-    the one side alone the statistic is infinite.
+    A chi-squared test of the first person's probabilities, with the second's as expected values and
+    both scaled to sum to 1, at 5 % over the number of pairs. The statistic is infinite if the
+    second person lacks a word of the first.
     """
     words = sorted({*man, *woman})
     first, second = (np.array([f.get(w, 0.0) for w in words]) for f in (man, woman))

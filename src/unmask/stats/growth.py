@@ -34,7 +34,7 @@ def slope(
 ) -> Estimate:
     """The slope of scores on x [models] within families, its interval, and p.
 
-    Families of one model say nothing; without any other the slope is NaN.
+    Families with a single model are ignored; if no family has two, the slope is NaN.
     """
     x, y, family = _within(np.asarray(x, float), np.asarray(scores, float), families)
     n, nan = len(x), float("nan")
@@ -66,7 +66,7 @@ def _within(
 
 
 def _orders(x: Floats, y: Floats, family: "np.ndarray", resampling: Resampling) -> float:
-    """The share of all orders within families whose slope is as steep, in whichever direction."""
+    """Two-sided permutation p: the share of orders within families with as steep a slope."""
     groups = [np.flatnonzero(family == f) for f in np.unique(family)]
     observed = abs(float(x @ y)) - 1e-9
     if math.prod(math.factorial(len(g)) for g in groups) <= MOST_ORDERS:

@@ -35,7 +35,7 @@ def weights(clusters: Design, macro: bool = False) -> Floats:
 
 
 def weights_of(design: Design, mask: NDArray[np.bool_], macro: bool = False) -> tuple[Floats, int]:
-    """The weights [n] of some of the items, the others' 0, and how many clusters those are of."""
+    """Return the weights [n] of the selected items, 0 for others, and their number of clusters."""
 
     def compute() -> tuple[Floats, int]:
         part = design if mask.all() else design.chosen(mask)
@@ -87,13 +87,13 @@ def student(
     )
 
 
-ANYTHING = (-math.inf, math.inf)  # what most statistics can be
+ANYTHING = (-math.inf, math.inf)  # no limit: most statistics can have any value
 
 
 def bounded(estimate: Estimate, within: tuple[float, float], tested: bool = True) -> Estimate:
-    """An estimate none of whose bounds lies beyond what is possible.
+    """Clip the interval of an estimate to its possible values.
 
-    It keeps its p only where its ideal is `tested`: a value that a fair model scatters around.
+    p is kept only if the ideal is `tested`: a value that unbiased models scatter around.
     """
     low, high = (min(max(v, within[0]), within[1]) for v in (estimate.low, estimate.high))
     return replace(estimate, low=low, high=high, p=estimate.p if tested else None)
@@ -118,10 +118,10 @@ def wilson(share: float, z2: float) -> tuple[float, float]:
 
 
 class ShareVariance(NamedTuple):
-    """A share and what its error may come from: variances, each with its degrees of freedom.
+    """A share with its possible variances, each with its degrees of freedom.
 
-    An interval reaches as far as the largest of them asks for. `smooth` is the share with a half
-    added to each side, so that its own variance is never 0.
+    The interval uses the largest of them. `smooth` is the share with half an answer added to each
+    side, so that its binomial variance is never 0.
     """
 
     share: float
@@ -129,7 +129,7 @@ class ShareVariance(NamedTuple):
     parts: tuple[Variance, ...]
 
     def wilson(self, level: float) -> tuple[float, float]:
-        """Wilson's interval with as many items as these variances leave."""
+        """Wilson's interval with the effective sample size that the variances imply."""
         tail = (1 - level) / 2
         squares = [quantile(1 - tail, v.df) ** 2 * v.value for v in self.parts]
         return wilson(self.share, max(squares) / (self.smooth * (1 - self.smooth)))
@@ -142,11 +142,11 @@ class ShareVariance(NamedTuple):
 
     @property
     def widest(self) -> Variance:
-        """The part that decides at the usual level."""
+        """The variance that gives the widest 95 % interval."""
         return widest(self.parts)
 
     def mde(self, null: float, level: float, power: float = 0.8) -> float:
-        """The smallest difference from `null` found with this power, were the share `null`."""
+        """The minimum detectable difference from `null` at this power."""
         over = self.widest
         se = math.sqrt(over.value * null * (1 - null) / (self.smooth * (1 - self.smooth)))
         return (quantile(1 - (1 - level) / 2, over.df) + quantile(power, over.df)) * se
@@ -225,7 +225,7 @@ def share(
 def ratio(
     hits: Floats, tries: Floats, clusters: Any, resampling: Resampling = DEFAULTS
 ) -> Estimate:
-    """The percentage of all tries that hit; items have several each."""
+    """The percentage of tries that are hits; an item can have several tries."""
     design = as_design(clusters)
     uncertainty = over_clusters(hits / tries, tries / tries.sum(), design, tries)
     return as_percentage(uncertainty, len(hits), design.count, resampling=resampling)

@@ -1,4 +1,4 @@
-"""Statistics of the values of items: each with how far every item influence it.
+"""Statistics of item values, each with the influence of every item.
 
 An item has one value, such as the difference of its two sentences' scores, or the variance over its
 groups. The influence of the items sums to 0; it gives the interval over clusters, the comparison of
@@ -18,7 +18,7 @@ from unmask.stats.clustering import Design, codes
 from unmask.stats.intervals import ANYTHING, DEFAULTS, bounded, student
 from unmask.types import Estimate, Floats
 
-POSITIVE, PER_CENT = (0.0, np.inf), (0.0, 100.0)  # what some statistics can be
+POSITIVE, PER_CENT = (0.0, np.inf), (0.0, 100.0)  # ranges of some statistics
 
 
 class ItemStatistic(NamedTuple):
@@ -30,7 +30,7 @@ class ItemStatistic(NamedTuple):
 
     @property
     def negated(self) -> "ItemStatistic":
-        """The same with the other sign."""
+        """The statistic with its sign reversed."""
         return ItemStatistic(-self.value, -self.influence, self.weight)
 
 
@@ -57,10 +57,10 @@ def standardised(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
 
 
 def gap_of_sides(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
-    """The mean of one side's stereotypes less that of the other's; stereotypes weigh alike.
+    """The mean over one group's stereotypes less that over the other's; all weigh the same.
 
-    The first side in the order of their names counts as the one: `A` before `B`, `men` before
-    `women`. The stereotype is the part of the cluster's name before a stroke.
+    The groups are in alphabetical order: `A` before `B`, `men` before `women`. The stereotype is
+    the part of the cluster's name before the slash.
     """
     sides, category = facts.group.to_numpy(str), codes(stereotypes(facts))
     names = sorted(set(sides))
@@ -80,8 +80,8 @@ def strongest_lean(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """UnQover's mu: the mean over subjects of the largest |gamma| over attributes.
 
     gamma(x, a) is the mean over partners and templates of the comparative score, which counts for
-    the first subject of the `family` (`ONE/OTHER`) and against the second; the `cluster` is the
-    attribute, the `frame` the template. The influence are those of a jackknife over templates.
+    the first subject of the `group_pair` (`ONE/OTHER`) and against the second; `cluster` is the
+    attribute. The influence is that of a jackknife over templates.
     """
     return _over_frames(values, facts, lambda table: float(table.abs().max(axis=1).mean()))
 
@@ -92,7 +92,7 @@ def lean_count(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
 
 
 def stereotypes(facts: pd.DataFrame) -> NDArray[Any]:
-    """The stereotype of each item: the part of its cluster's name before a stroke."""
+    """The stereotype of each item: the part of its cluster's name before the slash."""
     return np.array([c.partition("/")[0] for c in facts.cluster], object)
 
 
@@ -128,7 +128,7 @@ def _even(count: int) -> Floats:
 
 
 def rise(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
-    """The mean of side B less that of side A; clusters are a sample within their side."""
+    """The mean of group B less that of group A; clusters are a sample within their group."""
     first = facts.group.to_numpy(str) == "A"
     if not 0 < first.sum() < len(first):
         raise DataError("items of the sides A and B are needed.")

@@ -1,8 +1,8 @@
-"""Log-odds of two sides of targets; between two attribute sets their odds ratio and effect size.
+"""Log-odds of two target groups; their odds ratio and effect size between two attribute sets.
 
-A sentence's log-odds are those of the words of one side against those of the other, less the prior
-where a measure has one (Kurita et al. 2019). Two attribute sets are compared by the odds ratio,
-with Welch's interval over words, or by the effect size d.
+A sentence's log-odds compare the words of one group with those of the other, less the prior where a
+measure has one (Kurita et al. 2019). Two attribute sets are compared by the odds ratio, with
+Welch's interval over words, or by the effect size d.
 """
 
 import math
@@ -35,12 +35,12 @@ def by_item(frame: pd.DataFrame) -> dict[str, float]:
 
 
 def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
-    """The log-odds of each scored item, between words of as many tokens, without a prior.
+    """The log-odds of each scored item, from words with equally many tokens, without a prior.
 
-    A masked model sees how many places are hidden. If the one side alone has a word of two pieces,
-    two places give it away whatever the attribute: such a word would speak for its side in every
-    item. The words of that number of tokens count which most words of both sides have (the fewest
-    where several have as many); in an item without it all words are taken together.
+    A masked model sees how many places are hidden. If only one group has a two-token word, two
+    hidden places reveal that word whatever the attribute, and it would favour its group in every
+    item. So only words with the number of tokens that is most common in both groups count (the
+    smaller one if tied). An item without such words uses all of its words.
     """
     scored = frame[frame.reason.isna()]
     items, names = pd.factorize(scored["item"])
@@ -53,7 +53,7 @@ def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
 
 
 def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
-    """A note on the words that `by_pieces` does not compare, or on sides that have none alike."""
+    """A note on words that `by_pieces` ignores, or on groups without equally long words."""
     scored = frame[frame.reason.isna()]
     items, _ = pd.factorize(scored["item"])
     first = scored.label.str.startswith("x:").to_numpy()
@@ -74,7 +74,7 @@ def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
 def _usual(
     items: NDArray[np.intp], first: NDArray[np.bool_], tokens: NDArray[np.int64]
 ) -> tuple[int, NDArray[np.int64]]:
-    """The number of tokens that most words of both sides have, and how many do in each item."""
+    """The most common number of tokens in both groups, and by item how many words each has."""
     both = {n: _pairs(items, first, tokens == n) for n in np.unique(tokens).tolist()}
     usual = max(both, key=lambda n: (both[n].sum(), -n))
     return usual, both[usual]
@@ -83,14 +83,14 @@ def _usual(
 def _pairs(
     items: NDArray[np.intp], first: NDArray[np.bool_], mask: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """For each item how many of some words its smaller side has."""
+    """Count for each item the selected words of the group that has fewer of them."""
     count = int(items.max()) + 1
     sides = (np.bincount(items[mask & side], minlength=count) for side in (first, ~first))
     return np.asarray(np.minimum(*sides))
 
 
 def _sides(items: NDArray[np.intp], first: NDArray[np.bool_], values: Floats) -> Floats:
-    """log of summed probabilities of side x less side y, of each item."""
+    """The log of the summed probabilities of group x less that of group y, for each item."""
     count = int(items.max()) + 1 if len(items) else 0
     log_sums = []
     for side in (first, ~first):
@@ -116,9 +116,9 @@ def summarise(
 ) -> tuple[Estimate, dict[str, Estimate], Floats | None]:
     """The effect size between the two attribute sets, each set's mean, and the drawn effects.
 
-    `halves` are the sets by name, A first. With `samples` one of each word's scores is drawn as
-    often, and the effect sizes are combined by random effects; else there are no drawn effects.
-    p permutes words, or all scores as if they were independent where it is `published`;
+    `halves` are the sets by name, A first. With `samples`, one score of each word is drawn that
+    many times, and the effect sizes are combined by random effects; otherwise there are no drawn
+    effects. p permutes words, or with `published` all scores as if they were independent.
     `templates` is the variance that other templates would add.
     """
     (a, a_words), (b, b_words) = halves.values()

@@ -24,8 +24,8 @@ def without_each(
 ) -> list[Floats]:
     """The statistic without each word, by set, targets first.
 
-    `paired` says which sets are pairs by their order (`targets` or `attributes`): a word then goes
-    with its partner. A set of one word has no value without it.
+    `paired` (`targets` or `attributes`) names the sets whose words form pairs by position. Such a
+    word is left out with its partner. The value without the only word of a set is NaN.
     """
     sets, split = [*targets, *attributes], len(targets)
     pairs = {"targets": range(split), "attributes": range(split, len(sets))}.get(paired, range(0))
@@ -53,11 +53,11 @@ def over_words(
     paired: range = range(0),
     resampling: Resampling = DEFAULTS,
 ) -> Estimate:
-    """A statistic with its interval over words, from its values without each of them, by set.
+    """Estimate a statistic with its interval over words, from its leave-one-out values by set.
 
-    `paired` are the places of sets whose words are pairs, which count once. The p is against the
-    ideal, where that is `tested`: a value that a fair model would scatter around, not a limit. No
-    bound lies beyond `within`.
+    `paired` are the indices of sets whose words form pairs; these count once. p tests the ideal if
+    it is `tested`: a value that unbiased models scatter around, not a limit. The interval is
+    clipped to `within`.
     """
     if not math.isfinite(value):
         raise DataError("the sets are alike, so that the statistic is 0 / 0; give other words.")

@@ -19,7 +19,7 @@ from unmask.types import Floats
 
 Sided = Literal["one", "two"]
 WEFE_DRAWS = 10_000  # as its usual number of iterations
-DISTINCT_BELOW = 8  # words, of which there are fewer orders than draws
+DISTINCT_BELOW = 8  # with fewer words all draws differ, as in WEFE
 TINY = 1e-26  # of the mean square of the scores: a smaller variance of a split is rounding
 
 
@@ -40,10 +40,10 @@ class Splits(NamedTuple):
     exact: bool
 
     def test(self, drawn: Floats, seen: float, slack: float, sided: Sided) -> Permutation:
-        """How many splits are as far as the one that was seen; equal counts as far."""
+        """Compute p: the share of splits at least as extreme as the observed one."""
         far = drawn >= seen - slack if sided == "one" else np.abs(drawn) >= abs(seen) - slack
         hits, count = int(np.count_nonzero(far)), len(drawn)
-        if self.exact:  # the one that was seen is among them
+        if self.exact:  # the observed split is among them
             return Permutation(hits / count, "exact", count)
         return Permutation((hits + 1) / (count + 1), "sampled", count)
 
@@ -84,10 +84,11 @@ def studentised(
 def with_replacement(
     x: Floats, y: Floats, *, sided: Sided = "one", resampling: Resampling = DEFAULTS
 ) -> Permutation:
-    """WEFE's test: draws of as many scores with replacement, whose sums of X less Y are larger.
+    """WEFE's test: how often draws with replacement have a larger sum of X less Y.
 
-    Not a permutation, and published: "two-sided" compares the draws' size with what was seen, sign
-    and all. (hits + 1) / (draws + 1), ties no hits.
+    It is as published, although it is not a permutation: the two-sided test compares the absolute
+    value of each draw with the signed observed value. p = (hits + 1) / (draws + 1); ties do not
+    count as hits.
     """
     scores, n = np.concatenate([x, y]).astype(float), len(x)
     draws, rng = min(resampling.splits, WEFE_DRAWS), np.random.default_rng(resampling.seed)
@@ -103,7 +104,7 @@ def with_replacement(
 
 
 def _distinct(rng: np.random.Generator, size: int, count: int) -> Iterable[tuple[int, ...]]:
-    """So many different draws with replacement, as they come."""
+    """Return `count` distinct random draws with replacement."""
     seen: dict[tuple[int, ...], None] = {}
     while len(seen) < count:
         seen.setdefault(tuple(rng.integers(size, size=size).tolist()))

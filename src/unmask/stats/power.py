@@ -44,16 +44,16 @@ def clusters_needed(
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What a run shows of the error of a mean margin, in units of the margins' standard deviation.
+    """Parts of the variance of a mean margin, in squared standard deviations of the margins.
 
     Args:
-        n_words: Words, or other clusters, and
-        n_templates: templates of the items; 1 where they are no sample.
-        words: The variance that words add to the mean,
-        items: that single items add,
-        templates: that templates add,
-        fixed: and the part that more items do not change.
-        df: Degrees of freedom of the words' part, and of the templates'.
+        n_words: Number of words, or of other clusters.
+        n_templates: Number of templates; 1 if they are not a sample.
+        words: Variance that words add to the mean.
+        items: Variance that single items add.
+        templates: Variance that templates add.
+        fixed: Variance that more items do not reduce.
+        df: Degrees of freedom of the words' variance and of the templates'.
     """
 
     n_words: int
@@ -78,7 +78,7 @@ class Pilot:
     def reaches(
         self, points: float, n_words: int, n_templates: int, *, power: float, level: float
     ) -> bool:
-        """Whether so many words and templates find a bias of `points` from 50 with this power."""
+        """Whether these numbers of words and templates detect a bias of `points` at this power."""
         value, df = self.variance(n_words, n_templates)
         needed = quantile((1 + level) / 2, df) + quantile(power, df)
         return bool(needed * math.sqrt(value) <= float(ndtri(0.5 + points / 100)))
@@ -86,9 +86,9 @@ class Pilot:
     def needed(
         self, points: float, *, power: float = 0.8, level: float = 0.95
     ) -> tuple[int | None, int | None, tuple[int, int] | None]:
-        """Words with these templates, templates with these words, and the fewest items with both.
+        """Words needed with these templates, templates with these words, and the fewest of both.
 
-        None where no number is enough: other words do not make templates more.
+        None if no number is enough: more words do not make up for missing templates.
         """
         check(power)
 
@@ -109,7 +109,7 @@ class Pilot:
 
 
 def pilot_of(margin: Estimate) -> Pilot | None:
-    """What a mean margin shows of its error; None for one without its parts."""
+    """The parts of a mean margin's variance; None if the estimate does not have them."""
     parts, unit = margin.more.get("parts"), float(margin.more.get("unit", 1.0))
     if parts is None or "spread" not in margin.more or not margin.se > 0:
         return None
@@ -133,7 +133,7 @@ USUAL_SPREAD = 0.6  # nats: the standard deviation of a trait's margins about th
 
 
 def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
-    """The error of the mean margin of some items before any model was asked, with usual parts."""
+    """The expected variance of some items' mean margin before any run, from usual values."""
     crossed = Crossed.of(design)
     weight, _ = weights_of(design, chosen)
     shares = crossed.both.astype(float)
@@ -156,12 +156,12 @@ def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
 
 
 def as_factor(points: float, spread: float) -> float:
-    """The factor that moves so many percentage points of margins with this spread, in nats."""
+    """Convert a bias in percentage points to a factor, for margins with this spread in nats."""
     return math.exp(spread * float(ndtri(0.5 + points / 100)))
 
 
 def detects(pilot: Pilot, power: float = 0.8, level: float = 0.95) -> float:
-    """The smallest bias in points from 50 that is found with this power."""
+    """The minimum detectable bias, in percentage points from 50."""
     value, df = pilot.variance(pilot.n_words, pilot.n_templates)
     needed = quantile((1 + level) / 2, df) + quantile(power, df)
     return 100 * float(ndtr(needed * math.sqrt(value))) - 50
@@ -187,7 +187,7 @@ def _smallest(enough: Callable[[int], bool], least: int, what: str) -> int:
 
 
 def words_needed(d: float, ratio: float = 1.0, *, power: float = 0.8, level: float = 0.95) -> int:
-    """Words a side that show an effect of `d` with this power; `ratio` as in `Words`."""
+    """Words per set that detect an effect of `d` with this power; `ratio` as in `Words`."""
     check(power)
 
     def enough(words: int) -> bool:
@@ -197,6 +197,6 @@ def words_needed(d: float, ratio: float = 1.0, *, power: float = 0.8, level: flo
 
 
 def check(power: float) -> None:
-    """Power is a probability, and more than a coin's."""
+    """Raise unless power is a probability from 0.5 to below 1."""
     if not 0.5 <= power < 1:
         raise UnmaskError(f"power is {power!r}; give a probability from 0.5 to below 1.")

@@ -1,11 +1,11 @@
 """From sentence scores to preferences: the share of pairs, its adjusted form, the mean margin, lms.
 
 The margin of a pair is the score of the stereotypical sentence less that of the other, in nats. The
-`score` is the share of positive margins, as papers have it. A model that likes one group's word
-prefers it in every sentence; where items have stereotypes about both groups of a pair that word
+`score` is the share of positive margins, as papers have it. A model that prefers one group's word
+does so in every sentence. If items have stereotypes about both groups of a pair, this word
 preference is estimated from the margins and subtracted (`stats/crossed.py`). The `adjusted` share
-and the `margin` are of what is left; the test of a bias is that of the margin, which is robust: one
-of a few standard deviations counts as much as one of NEAR.
+and the `margin` are computed from the rest. The margin is robust to outliers, and a bias is tested
+by it.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def preferred(pro: Floats, anti: Floats, ties: Ties = "strict") -> Floats:
 
 
 def in_nats(pro: Floats, anti: Floats, probabilities: bool = False) -> Floats:
-    """By how much `pro` scores higher than `anti`; scores are logarithms, or `probabilities`."""
+    """The margin of `pro` over `anti` in nats; scores are logarithms, or `probabilities`."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.log(pro) - np.log(anti) if probabilities else pro - anti)
 
@@ -53,10 +53,10 @@ def icat(ss: Floats, lms: Floats) -> Floats:
 
 
 class Margins:
-    """The margins of items [n]: bounded scores, their word preference, and what is left of them.
+    """The margins of items [n]: bounded scores, their word preference, and the rest without it.
 
-    A pair without a finite margin (a score of minus infinity) is drawn in like any other far one;
-    one without a margin has none.
+    An infinite margin (a score of minus infinity) is clipped like an outlier. Pairs without a score
+    are left out.
     """
 
     def __init__(self, margins: Floats, design: Design) -> None:
@@ -87,13 +87,13 @@ class Margins:
 
     @cached_property
     def spread(self) -> float:
-        """The standard deviation of what is left, robustly."""
+        """Robust standard deviation of the margins without word preference."""
         away = np.abs(self.left - np.median(self.left))
         return 1.4826 * float(np.median(away)) or float(np.std(self.left)) or 1.0
 
     @cached_property
     def wins(self) -> Fit:
-        """The model of the answers (1, 0, a half) of what is left."""
+        """The model of the answers (1, 0, a half) after subtracting word preference."""
         answers = (self.left > 0) + 0.5 * (self.left == 0)
         return self.crossed.fit(answers, self.preference, DENSITY / self.spread)
 
@@ -152,7 +152,7 @@ class Preferences:
         return estimates
 
     def score(self, chosen: NDArray[np.bool_]) -> Estimate:
-        """The share of the chosen ones among the items that are no dropped ties."""
+        """The share of the selected items that prefer the stereotype; dropped ties do not count."""
         return self._share(self.wins, chosen[self.mask])
 
     def _share(self, fit: Fit, mask: NDArray[np.bool_], adjust: bool = False) -> Estimate:
@@ -174,7 +174,7 @@ class Preferences:
         margins = self.margins
         estimate = margins.fit.estimate(mask, self.macro, self.resampling, margins.unit)
         if estimate.se == 0 and estimate.value != 0 and len(np.unique(margins.values)) == 1:
-            return None  # all alike: the share has a test, their mean has none
+            return None  # all margins are equal: only the share has a test
         weight, _ = weights_of(margins.design, mask, self.macro)
         details: dict[str, object] = {"parts": margins.fit.mean(weight).parts}
         details |= {"unit": margins.unit, "spread": margins.unit * margins.spread}
@@ -218,7 +218,7 @@ class Preferences:
         return Estimate(value, nan, nan, level, "root mean square over group pairs", n, 0.0)
 
     def _meaning(self, chosen: NDArray[np.bool_]) -> Estimate:
-        """The share of both comparisons of each item with its unrelated sentence."""
+        """lms: the share of meaningful sentences that score above the unrelated one."""
         pro, anti, distractor = (self.scores[k] for k in (STEREOTYPE, ANTISTEREOTYPE, UNRELATED))
         rule = self._rule
         values = (preferred(pro, distractor, rule) + preferred(anti, distractor, rule)) / 2
@@ -248,7 +248,7 @@ class Preferences:
 
 
 def deviation(ss: Estimate) -> Estimate:
-    """|ss - 50| with the interval that that of ss leaves it."""
+    """|ss - 50|, with the interval that follows from that of ss."""
     low, high = ss.low - 50, ss.high - 50
     least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
     most = max(abs(low), abs(high))

@@ -19,13 +19,12 @@ def ranks(
 ) -> tuple[Floats, Ints, Ints]:
     """Distances of models from 0, and the first and last rank that each may have.
 
-    `values` [models, measures] are estimates less their ideal, `errors` their standard errors.
-    The errors of one model's measures are taken as the same draw, those of two models as
-    independent: both make the ranks wider than they would be with the true correlations. The
-    square of a distance is the mean of value^2 - error^2: what noise
-    alone adds is taken off. All pairs of models are compared at once (the largest of their
-    studentised differences, by simulation); a model's first rank counts those that are
-    surely nearer, its last those that are not surely farther.
+    `values` [models, measures] are estimates less their ideal, `errors` their standard errors. The
+    errors of one model's measures are treated as fully correlated, those of two models as
+    independent; both make the ranks' intervals wider than the true correlations would. A squared
+    distance is the mean of value^2 - error^2, which removes the part due to noise. All pairs of
+    models are compared at once, by simulating the largest of their studentised differences. A
+    model's first rank counts the models that are surely nearer, its last those not surely farther.
     """
     squares = (values**2 - errors**2).mean(axis=1)
     rng = np.random.default_rng(resampling.seed)

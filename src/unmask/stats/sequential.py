@@ -19,7 +19,7 @@ from unmask.stats.student_t import quantile
 from unmask.types import Estimate, Floats
 
 FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)  # the shares of the data at five even looks
-LEAST = 1e-12  # an error rate, and a share of it, that is as good as none
+LEAST = 1e-12  # smaller error rates, and shares of one, count as this
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
 NORMAL_DENSITY = 1 / math.sqrt(2 * math.pi)
 
@@ -59,7 +59,7 @@ def _bound(nodes: Floats, density: Floats, step: float, scale: float, increment:
 
 
 def sequential_p(p: float, look: int, fractions: tuple[float, ...] = FIVE) -> float:
-    """The p-value of a look (counted from 0), as one of all looks."""
+    """Correct the p-value of a look (counted from 0) for all looks."""
     if len(fractions) == 1 or math.isnan(p):
         return p
     z = -float(ndtri(max(p, 1e-300) / 2))
@@ -74,9 +74,10 @@ def sequential_p(p: float, look: int, fractions: tuple[float, ...] = FIVE) -> fl
 
 
 def levels(level: float, look: int, fractions: Sequence[float]) -> tuple[float, float]:
-    """The levels of two intervals of a look that hold at all looks together.
+    """Levels at which the intervals of one look are valid for all looks together.
 
-    Of the interval itself, and of the one with both tails at the whole error (equivalence).
+    The first is for the interval itself, the second for the equivalence test, which has the whole
+    error rate in each tail.
     """
     error = 1 - level
     outer, inner = (bounds(e, tuple(fractions))[look] for e in (error, min(2 * error, 0.999)))
@@ -90,7 +91,7 @@ def at_look(
     look: int,
     fractions: Sequence[float] = FIVE,
 ) -> Estimate:
-    """An estimate of a look with intervals that hold at all looks together, and such a p.
+    """Return the estimate of a look with intervals and a p that are valid for all looks together.
 
     `outer` and `inner` are the same estimate at the two `levels` of the look.
     """

@@ -23,11 +23,11 @@ def joint_signs(
 ) -> float:
     """p of the median score: signs flipped by cluster in all specifications at once.
 
-    `leads` has for each specification the lead of the stereotype [n] (win less a half) and the
-    number of each item's cluster [n] out of `clusters`. `strata` [clusters] are the families and
-    sides that clusters lie in: a liking for one side's word moves a whole stratum, and is no noise,
-    so that only what clusters are apart from their stratum is flipped (a wild bootstrap). Where
-    items are crossed with frames, the test is made by words and by frames, and the larger p counts.
+    `leads` has, for each specification, the lead of the stereotype [n] (win less a half) and the
+    number of each item's cluster [n] out of `clusters`. `strata` [clusters] are the group pairs and
+    groups of the clusters. A word preference moves a whole stratum and is no noise, so only the
+    clusters' deviations from their stratum are flipped (a wild bootstrap). If items are crossed
+    with templates, the caller tests by words and by templates and takes the larger p.
     """
     rng = np.random.default_rng(resampling.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(resampling.draws, clusters))
@@ -41,21 +41,21 @@ def joint_signs(
 
 
 def _apart(sums: Floats, sizes: Floats, strata: NDArray[np.int64]) -> Floats:
-    """Clusters' sums less what their stratum's mean gives them, scaled as a variance is (k - 1)."""
+    """Deviations of the clusters' sums from their stratum's mean, scaled by sqrt(k / (k - 1))."""
     mean = np.bincount(strata, weights=sums) / np.maximum(np.bincount(strata, weights=sizes), 1e-12)
     count = np.bincount(strata, weights=sizes > 0)[strata]
     scale = np.where(count > 1, np.sqrt(count / np.maximum(count - 1, 1)), 0.0)
-    # a cluster that is alone in its stratum has nothing to be apart from: it stays as it is
+    # a cluster that is alone in its stratum has no deviation and is unchanged
     return np.where(count > 1, scale * (sums - sizes * mean[strata]), sums)
 
 
 def joint_words(
     specifications: Sequence[tuple[Floats, int, Sequence[str]]], resampling: Resampling = DEFAULTS
 ) -> float:
-    """p of the median d: words are dealt to the two sets again, in all specifications at once.
+    """p of the median d: words are reassigned to the two sets in all specifications at once.
 
-    Each is the score of every word [n + m], the number n of those in the first set, and the words:
-    the same word goes the same way wherever it occurs.
+    A specification is the score of each word [n + m], the size n of the first set, and the words. A
+    word is assigned in the same way wherever it occurs.
     """
     rng = np.random.default_rng(resampling.seed)
     names = list(dict.fromkeys(w for _, _, words in specifications for w in words))

@@ -118,7 +118,7 @@ def logistic(rows: Floats, label: Floats) -> Floats:
 
 
 def _directions(attributes: Sets) -> list[Floats]:
-    """SAME's directions: means of unit vectors less the first set's, each without the earlier."""
+    """SAME's directions: from each further set to the first, orthogonal to earlier ones."""
     means = [unit(a).mean(0) for a in attributes]
     directions: list[Floats] = []
     for mean in means[1:]:
@@ -130,7 +130,7 @@ def _directions(attributes: Sets) -> list[Floats]:
 
 
 def _length(way: Floats) -> float:
-    """The length of a direction; one of rounding is none."""
+    """The length of a direction; NaN if it is only rounding error."""
     length = float(np.linalg.norm(way))
     return length if length > ROUNDING else math.nan
 
@@ -138,8 +138,8 @@ def _length(way: Floats) -> float:
 def same(targets: Sets, attributes: Sets) -> float:
     """SAME (Schröder et al. 2021): mean |cos| with the direction between the attribute sets.
 
-    Of more than two sets the further directions, made orthogonal to the earlier ones, count by
-    their length. One set has no direction.
+    With more than two sets, further directions are made orthogonal to the earlier ones and weighted
+    by their length. A single set is an error.
     """
     if len(attributes) < 2:
         raise DataError("SAME needs two attribute sets or more; give a second one.")

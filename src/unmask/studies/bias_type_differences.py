@@ -58,9 +58,9 @@ def _judged(frame: pd.DataFrame, error: float) -> pd.DataFrame:
 
 
 def _verdict(row: Any, error: float) -> str:
-    """How the second run differs from the first, which is known to differ.
+    """How the second run differs from the first, given that the difference is significant.
 
-    That it is further from fair, or closer to it, is said only where a test shows it.
+    That it is further from fair, or closer to it, needs a significant test of its own.
     """
     bias: Bias = row["bias"]
     if bias.worse(0.0) <= error:
@@ -78,9 +78,9 @@ def compared(
     resampling: Resampling = DEFAULTS,
     names: tuple[str, str] = ("", ""),
 ) -> Iterator[dict[str, Any]]:
-    """The rows of two runs, from their answers: all evidence that counts in both.
+    """Yield a row for all evidence that counts in both runs' answers.
 
-    `bias` has what tests of one run against the other need.
+    `bias` is the `Bias` on which further tests of one run against the other are based.
     """
     twins = {(a.bias_type, key(r)): r for a in first for r in a.evidence if r.trust != UNFIT}
     for answer in second:

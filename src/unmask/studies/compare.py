@@ -55,7 +55,7 @@ def runs_of(given: Any) -> list[ModelRun]:
 
 
 def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
-    """Results by measure, data and all that was chosen; equal ones are numbered."""
+    """Results by measure, data and all choices; duplicates are numbered."""
     keyed: dict[tuple[str, ...], Result] = {}
     for r in results:
         key = r.spec.key
@@ -66,10 +66,10 @@ def _keyed(results: Sequence[Result]) -> dict[tuple[str, ...], Result]:
 
 
 def matched(a: ModelRun, b: ModelRun) -> list[tuple[Result, Result, str]]:
-    """Results of two runs that belong together, and what tells them from others of the same name.
+    """Match the results of two runs, each pair with a description of its choices.
 
-    Where each run has one result of a measure on a data set, the two are compared whatever their
-    choices were; else those with the same choices.
+    If each run has a single result of a measure on a data set, these two are compared whatever
+    their choices. Otherwise only results with the same choices are.
     """
     groups: dict[tuple[str, ...], list[list[tuple[str, ...]]]] = {}
     for side, run in enumerate((a, b)):
@@ -91,7 +91,7 @@ CHOICES = ("pool", "layer", "contexts", "samples")
 
 
 def _differing(a: Result, b: Result) -> str:
-    """The choices in which two results differ: what is compared is not the models alone."""
+    """Describe the choices in which two results differ, because not only the models do."""
     pairs = {k: (a.settings.get(k), b.settings.get(k)) for k in CHOICES}
     return ", ".join(
         f"{k} {first} against {second}" for k, (first, second) in pairs.items() if first != second
@@ -106,7 +106,7 @@ def _choices(result: Result) -> str:
 
 
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
-    """A margin by unit (points, d, odds); one in a unit that no result has is refused."""
+    """Parse a margin into units (points, d, times); raise if no result has such a unit."""
     by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
     held = Threshold(**by_unit).held()
     has = {SCALES[r.compared].unit: r.title for r in results}
@@ -199,7 +199,7 @@ def _pair(
 
 
 def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling) -> dict[str, Any]:
-    """What a comparison of shares shows as well: McNemar's test, the mean margin, lms and icat."""
+    """Further columns of a comparison of shares: McNemar's test, the mean margin, lms and icat."""
     p, lost, won = exact_mcnemar(*runs.values)
     independent = runs.design.count == len(runs.names)  # McNemar's test takes items as such
     details: dict[str, Any] = {"p_mcnemar": p if independent else math.nan}

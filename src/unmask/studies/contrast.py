@@ -31,14 +31,14 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Estimate, Floats, Result
 
 SECOND_SETS = {"targets": ("Y", "X2"), "attributes": ("B", "A2")}  # words with a partner
 ByWord = dict[str, dict[str, float]]  # set, word: the effect size without it
-PRECISION = 1e-4  # of margins in nats and of d: what batches of another shape may change
+PRECISION = 1e-4  # of margins in nats and of d: differences due to other batch shapes are below it
 
 
 class PairedRuns(Protocol):
     """Some runs on the items, or words, that all of them have.
 
-    `scores` are the runs' own over these; `names` the items; `values` [runs, items] what each says;
-    `unpaired` how many more each run has.
+    `scores` has each run's score over these items, `names` the items, `values` [runs, items] the
+    value of each item in each run, and `unpaired` the number of further items of each run.
     """
 
     scores: list[float]
@@ -64,8 +64,8 @@ def paired_runs(
 ) -> PairedRuns:
     """Pair the results of several runs by one measure on one data set, or a category of it.
 
-    With `adjusted` word preference is subtracted from margins first, where verdicts are about that.
-    Runs without anything in common are a DataError.
+    With `adjusted`, word preference is subtracted from the margins if the verdicts are about the
+    rest. Raises DataError if the runs have nothing in common.
     """
     first = results[0]
     if any(r.compared != first.compared for r in results):
@@ -82,7 +82,7 @@ def paired_runs(
 
 
 def same_items(results: Sequence[Result]) -> list[Result]:
-    """The results with items that mean the same under one id."""
+    """Return the results with ids that mean the same item in all of them."""
     texts = [Items(r).texts() for r in results]
     differ = [i for i in texts[0] for twin in texts[1:] if i in twin and twin[i] != texts[0][i]]
     if not differ:
@@ -159,11 +159,11 @@ class PairedShares:
         return preferred(table[STEREOTYPE], table[ANTISTEREOTYPE], ties)
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
-        """In percentage points."""
+        """The difference in percentage points."""
         return self._bias(before, after).difference
 
     def bias(self) -> Bias:
-        """In percentage points from 50."""
+        """The biases in percentage points from 50."""
         return self._bias([0], [1])
 
     def _bias(self, before: Sequence[int], after: Sequence[int]) -> Bias:
@@ -173,7 +173,7 @@ class PairedShares:
 
 
 class _PairedFactors:
-    """How much likelier a trait becomes by its group's word: margins of all runs [runs, items]."""
+    """Margins of all runs [runs, items]: how much likelier a group's word makes a trait."""
 
     def __init__(self, results: Sequence[Result], category: str, resampling: Resampling) -> None:
         self.pairs, self.resampling = _SharedPairs(results, category), resampling
@@ -182,12 +182,12 @@ class _PairedFactors:
         self.scores = [self._mean(v).value for v in self.values]
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
-        """In the logarithm of the factor."""
+        """The difference in the logarithm of the factor."""
         first, second = (self.values[list(runs)].mean(axis=0) for runs in (before, after))
         return self._mean(second - first)
 
     def bias(self) -> Bias:
-        """In the logarithm of the factor."""
+        """The biases in the logarithm of the factor."""
         first, second = self.values[:2]
         return Bias(self._mean(second - first), self._mean(second + first))
 
@@ -201,9 +201,9 @@ class _PairedFactors:
 
 
 def _resolved(values: Floats) -> Floats:
-    """Values of runs [runs, n], in which what a forward pass cannot resolve is no difference.
+    """Remove differences between runs [runs, n] that are below numerical precision.
 
-    Those that differ from the first run's by less than PRECISION are set to them.
+    Values within PRECISION of the first run's are set to the first run's.
     """
     return np.where(np.abs(values - values[0]) < PRECISION, values[0], values)
 
@@ -214,7 +214,7 @@ def _adjusted_name(category: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _OfItems:
-    """A statistic of items: their values, itself with their influence, and their design."""
+    """A statistic of items with its influence, the items' values, and their design."""
 
     values: Floats
     statistic: ItemStatistic
@@ -239,11 +239,11 @@ class _Statistics:
         self.scores = [run.statistic.value for run in self.runs]
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
-        """In units of the statistic."""
+        """The difference in units of the statistic."""
         return self._estimate(self._mean(before), self._mean(after))
 
     def bias(self) -> Bias:
-        """In units of the statistic."""
+        """The biases in units of the statistic."""
         first, second = (run.statistic for run in self.runs[:2])
         return Bias(self._estimate(first, second), self._estimate(first.negated, second))
 
@@ -295,7 +295,7 @@ class _Effects:
         )
 
     def difference(self, before: Sequence[int], after: Sequence[int]) -> Estimate:
-        """In d, or in the logarithm of the odds."""
+        """The difference in d, or in the logarithm of the odds."""
         values = [float(np.mean([self.scores[k] for k in runs])) for runs in (before, after)]
         first, second = (
             [self._mean(runs, s) for s in range(len(self.without[0]))] for runs in (before, after)
@@ -303,7 +303,7 @@ class _Effects:
         return effect_difference((values[0], values[1]), first, second, self.resampling)
 
     def bias(self) -> Bias:
-        """In d, or in the logarithm of the odds."""
+        """The biases in d, or in the logarithm of the odds."""
         (first, second), (a, b) = self.scores[:2], self.without[:2]
         return Bias(
             effect_difference((first, second), a, b, self.resampling),
@@ -332,9 +332,9 @@ def _over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWo
 
 
 def _without(result: Result, all_sets: bool) -> ByWord:
-    """The effect size without each word, of all sets, or of the targets' alone.
+    """The effect size without each word of all sets, or of the target sets alone.
 
-    Sets that it does not depend on, or of one word, are left out; pairs count once.
+    Sets with one word, or on which it does not depend, are left out; pairs count once.
     """
     frame = result.items
     if "without" not in frame:

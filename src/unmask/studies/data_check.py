@@ -1,4 +1,4 @@
-"""What a model says of a user's pairs: sentences and swaps that it finds odd."""
+"""Check a user's pairs with a model: sentences and swaps that it finds unlikely."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +18,9 @@ TURNED = 40.0  # of 100 pairs, below which the columns may have been exchanged
 
 
 def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
-    """The same check with what a model says: unlikely sentences and swaps, and which side it takes.
+    """Add a model's remarks to a check: unlikely sentences and swaps, or exchanged columns.
 
-    `scored` gives the result of a measure of the model on the file's data.
+    `scored` returns the model's result of a measure on the file's data.
     """
     result = _likelihood(scored)
     table = result.items.pivot(index="item", columns="label", values="score")
@@ -72,7 +72,7 @@ def _rows(chosen: Any) -> list[int]:
 
 
 def _turned(result: Result) -> list[Remark]:
-    """Whether the model takes the antistereotype so often that columns may be exchanged."""
+    """A remark if the model prefers the antistereotype so often that columns may be exchanged."""
     score = result.overall
     if not score.high < TURNED:
         return []

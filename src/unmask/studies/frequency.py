@@ -1,6 +1,6 @@
 """How often a corpus names advantaged and disadvantaged groups (kaneko2022, Table 2).
 
-And whether a measure's preferences follow how frequent the words are that decide them.
+Also whether a measure's preferences follow the frequency of the words that decide them.
 """
 
 import math
@@ -40,7 +40,7 @@ def group_words() -> list[str]:
 
 
 def strata(counts: Mapping[str, int], groups: Groups | None = None) -> Strata:
-    """For each bias type the frequency ranks of both groups' words; equal counts share theirs."""
+    """Frequency ranks of both groups' words, by bias type; ties share their mean rank."""
     rankings = {}
     for category, sides in (word_groups() if groups is None else groups).items():
         rank = rankdata([-counts.get(w, 0) for name in SIDES for w in sides[name]])
@@ -84,9 +84,9 @@ def ranks(counts: Mapping[str, int], groups: Groups | None = None) -> pd.DataFra
 def groups_of(data: Dataset) -> Groups:
     """The words that name either group in a set of pairs, by bias type.
 
-    A group's words are those that only its sentence of a pair has. A word counts for the side on
-    which it is more often; one that is on both nearly alike, or in fewer than `MIN_PAIRS`
-    pairs, names neither, nor do colours and function words.
+    A group's words are those that occur only in its sentence of a pair. A word counts if it occurs
+    so in at least MIN_PAIRS pairs, and in at least MIN_SHARE of them for the same group. Colours
+    and function words do not count.
     """
     seen: dict[str, dict[str, Counter[str]]] = {}
     for item in data.items:
@@ -129,9 +129,9 @@ def _words(sentence: str) -> set[str]:
 
 
 def own_words(items: pd.DataFrame) -> pd.Series:
-    """For each sentence of an items table its words less those that both of the pair have.
+    """The words of each sentence without those that both sentences of its pair have.
 
-    The pair is stereotype and antistereotype; an unrelated sentence shares little with anything.
+    The pair is stereotype and antistereotype. An unrelated sentence loses the same words.
     """
     words = items.sentence.map(_words)
     terms = pd.Series(index=items.index, dtype=object)
@@ -153,10 +153,10 @@ def joined(items: pd.DataFrame, counts: Mapping[str, int]) -> pd.DataFrame:
 
 
 def follows(items: pd.DataFrame) -> pd.DataFrame:
-    """By model, data and measure: does the score's difference follow the frequency's?
+    """Correlate the difference in score with the difference in frequency.
 
-    Spearman's correlation over items between stereotype less antistereotype of both, with its
-    Fisher interval.
+    By model, data and measure: Spearman's correlation over items, with its interval. Both
+    differences are stereotype less antistereotype.
     """
     rows = []
     for key, part in items.groupby(["model", "data", "measure"], sort=False):

@@ -1,8 +1,8 @@
-"""Estimates of a result recomputed from its items, at a level of one's choice.
+"""Estimates of a result, recomputed from its items at a chosen level.
 
 A release decision must not rest on numbers that contradict their items, nor on the level at which
-somebody happened to run. Shares are recomputed whole. Of the other kinds of numbers the value is
-compared with the items, and the interval is moved to the level by its quantiles.
+somebody happened to run. Shares are fully recomputed. For other kinds of numbers the value is
+compared with the items, and the interval is rescaled to the level by quantiles.
 """
 
 import math
@@ -29,13 +29,13 @@ from unmask.studies.contrast import statistic_facts, template_halves
 from unmask.types import Estimate, Result, Results, Verdict
 
 TOLERANCE = 1e-6
-NARROWEST = 0.85  # of the interval that the items alone give
-ROUGHLY = 0.7  # of it, of word tests, whose items have the mean scores alone
+NARROWEST = 0.85  # share of the items' own interval below which a stated one is too narrow
+ROUGHLY = 0.7  # factor on that interval for word tests, whose items have only mean scores
 FROM_MARGINS = ("adjusted", "margin", "word_preference")  # extras that verdicts are about
 
 
 def recomputed(results: Results, level: float) -> Results:
-    """The results with estimates from their items at a level; a contradiction is a DataError."""
+    """Recompute estimates from the items at a level; raise DataError on a contradiction."""
     updates = [_recomputed(r, level) for r in results]
     return Results(assessed(updates), results.notes, results.lost)
 
@@ -83,7 +83,7 @@ def _shares(result: Result, level: float) -> Result:
 
 
 def _check_coverage(result: Result) -> None:
-    """The counts of items, as far as the items table has them."""
+    """Check the counts of items against the items table."""
     frame = result.items
     scale = scale_of(result)
     if "reason" not in frame or scale.words or scale.is_index:
@@ -98,7 +98,7 @@ def _check_coverage(result: Result) -> None:
 
 
 def _check_verdicts(result: Result) -> None:
-    """That nobody removed the verdicts: without them a result would be taken for a baseline."""
+    """Check that nobody removed the verdicts: without them a result would pass as a baseline."""
     row = MEASURES.get(result.measure.partition("@")[0])
     if result.verdicts or row is None or row.baseline or scale_of(result).is_index:
         return
@@ -109,7 +109,7 @@ def _check_verdicts(result: Result) -> None:
 
 
 def _check_accuracy(result: Result) -> Result:
-    """The token accuracy, where the items have their tokens; one without its constant is none."""
+    """Check the token accuracy against the items, or add it if the result has none."""
     row = MEASURES.get(result.measure)
     if isinstance(row, Likelihood) and not row.accuracy:
         return result
@@ -126,7 +126,7 @@ def _check_accuracy(result: Result) -> Result:
 
 
 def _check_value(result: Result) -> None:
-    """The value and the interval of a template test, a word test or a statistic, from the items."""
+    """Check the value and interval of a template test, word test or statistic by its items."""
     name, frame = result.settings.get("statistic"), result.items
     level = result.overall.level
     least: Estimate | None = None  # from the items alone: templates can only add to its error
@@ -169,10 +169,10 @@ def _of_words(words: Words, factor: bool, level: float) -> Estimate:
 
 
 def _of_word_test(result: Result) -> Estimate | None:
-    """The effect size of a word test from the words' mean scores and those without each word.
+    """The effect size of a word test, from mean scores and from the values without each word.
 
-    It is that of the mean scores times a ratio (words of several sentences spread more), which the
-    effect sizes without a word have too.
+    It is the effect size of the mean scores times a ratio, because words with several sentences
+    spread more. The ratio is estimated from the effect sizes without each word.
     """
     first = result.items[result.items.score.notna()].drop_duplicates(["item", "label"])
     labels = list(dict.fromkeys(first.label))

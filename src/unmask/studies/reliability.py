@@ -30,7 +30,7 @@ MEASURES = ("pll", "cps", "sss", "aul", "aula")
 WORDS = ("weat-6", "weat-7", "weat-8")
 MIN_PAIRS = 4  # group pairs from which their variance is estimated
 CASES = 5  # models and measures that an item's discrimination needs
-DECIDED = 25.0  # points from 50 that make the rest of a group decided
+DECIDED = 25.0  # points from 50 at which the rest of a group has a clear direction
 REWORDED = "reworded"
 PAIRED = ("pairs", "triplets", "continuations")  # shapes of data that have pairs
 Frames = Mapping[tuple[str, str], pd.DataFrame]  # model, measure: margins
@@ -112,7 +112,7 @@ def _scored(
 
 
 def margins(result: Result) -> pd.DataFrame:
-    """An item a row: the stereotype's lead, its side (1, 0 or a half), and its kin."""
+    """One row per item: lead of the stereotype, win (1, 0 or a half), category, cell and design."""
     table = Items(result).scores()
     pro, anti = (table[k].to_numpy(float) for k in ("stereotype", "antistereotype"))
     cell = table.group_pair + "/" + table.group
@@ -174,7 +174,7 @@ def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, floa
 
 
 def alpha(table: pd.DataFrame) -> float | None:
-    """Cronbach's alpha over frames, words as cases within their side: the mean over families."""
+    """Cronbach's alpha, templates as items, words as cases: the mean over group pairs."""
     if not (table.template != "").all():
         return None
     values, sizes = [], []
@@ -221,10 +221,10 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def _agreement(left: pd.DataFrame, right: pd.DataFrame) -> dict[str, Any]:
-    """Correlation of clusters' mean margins within their group; items on the same side; kappa.
+    """Correlation of clusters' mean margins within their group; items that agree; kappa.
 
-    A liking for a group's word moves a whole group under every measure: it is no agreement on the
-    stereotype, and is taken out of both.
+    A word preference moves a whole group under every measure. It is no agreement on the stereotype
+    and is removed from both.
     """
     means = []
     for t in (left, right):
@@ -288,7 +288,7 @@ def _layers(models: Sequence[Model], words: Sequence[str], options: Options) -> 
 
 
 def discrimination(frames: Frames) -> pd.DataFrame:
-    """How far each item goes with the rest of its group, over measures and models."""
+    """How far each item agrees with the rest of its group, over measures and models."""
     wins = pd.concat({k: t.win for k, t in frames.items()}, axis=1)
     leads = pd.concat({k: t.lead / t.lead.std() for k, t in frames.items()}, axis=1)
     facts = pd.concat([t[["category", "cluster", "cell"]] for t in frames.values()])

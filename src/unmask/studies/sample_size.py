@@ -35,9 +35,9 @@ def needs(
     power: float = 0.8,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """For each bias type what it has and what it needs to detect `points`, an effect `d`, `times`.
+    """What each bias type has, and what it needs to detect `points`, `d` or `times`.
 
-    Without a result in a unit, what independent items or words would need for one test.
+    For a unit without results: what one test on independent items or words would need.
     """
     Threshold(**detect)
     check(power)
@@ -65,9 +65,10 @@ def _unit(answer: Answer) -> str:
 
 
 def _level(answer: Answer, overall: Mapping[str, Answer], level: float) -> float:
-    """The level at which the test of an answer is significant, whatever other bias types say.
+    """The level at which the test of an answer is significant, whatever the other tests show.
 
-    As in this run: behind an overall test that finds nothing, the rest of the error is theirs.
+    As in this run: if the overall test is not significant, bias types share the rest of the error
+    rate.
     """
     error, whole = 1 - level, overall.get(answer.model)
     if answer.bias_type == OVERALL:

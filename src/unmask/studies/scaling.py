@@ -39,7 +39,7 @@ class Scaling:
 
     @property
     def sentences(self) -> list[str]:
-        """What each slope says."""
+        """One sentence for each slope."""
         return [_sentence(row) for row in self.slopes.to_dict("records")]
 
 
@@ -147,7 +147,7 @@ def _slopes(result: Result, table: pd.DataFrame, resampling: Resampling) -> dict
 
 
 def _ability(table: pd.DataFrame) -> tuple[str, Any] | None:
-    """What all models have that says what they can do: lms, else token accuracy."""
+    """The capability score that all models have, with its name: lms, or else token accuracy."""
     for name in ("lms", "accuracy"):
         values = pd.to_numeric(table[name]).to_numpy(float)
         if np.isfinite(values).all() and np.ptp(values) > 0:

@@ -13,7 +13,7 @@ from unmask.support.registry import unknown
 
 NAME = "study.toml"
 LISTS = ("models", "measures", "data")
-# What only a program can give has no place in a file.
+# Options that only a program can set are not allowed in a file.
 OPTIONS = tuple(
     f.name for f in fields(Options) if f.name not in ("store", "plans", "progress", "decided")
 )
@@ -21,9 +21,9 @@ OPTIONS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class StudyFile:
-    """What to run and how, in names and plain values; empty measures or data are the usual ones.
+    """What to run and how, in names and plain values; without measures or data the defaults run.
 
-    Paths are as on the command line: from where the command is called.
+    Paths are relative to the working directory, as on the command line.
     """
 
     models: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def _value(value: Any) -> str:
 
 
 def read(path: Path) -> StudyFile:
-    """A study from its file; whatever is wrong with it is one sentence."""
+    """Read a study from its file; any mistake in it raises one sentence."""
     if not path.is_file():
         raise DataError(f"there is no file {str(path)!r}; 'unmask run --save-config' writes one.")
     try:

@@ -30,7 +30,7 @@ from unmask.studies.bias_type_differences import key
 from unmask.studies.contrast import paired_runs
 from unmask.types import Estimate, Floats, Results, ScaleName
 
-FIRST = 0.8  # of the error rate is for the search of all runs, the rest for those of their parts
+FIRST = 0.8  # share of the error rate for the search of all runs; searches of parts have the rest
 
 
 @dataclass(frozen=True, slots=True)

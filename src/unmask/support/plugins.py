@@ -9,7 +9,7 @@ from unmask.errors import UnmaskError
 
 
 class EntryPoints(Iterable[str]):
-    """What installed packages offer under an entry-point group; loaded when it is asked for.
+    """The entry points that installed packages declare in a group, loaded on demand.
 
     The name of an entry point is the name that users give.
     """

@@ -1,12 +1,12 @@
-"""Text of others as it may be printed: names of models, rules and categories come from files."""
+"""Untrusted text made safe to print: names of models, rules and categories come from files."""
 
 import re
 
 from rich.markup import escape as _escape
 
-# Characters that nobody sees: control characters, soft hyphens, zero-width and directional marks,
-# fillers, blank patterns, separators of lines, tags, and what is no character at all. Joiners and
-# variation selectors belong to some scripts.
+# Invisible characters: control characters, soft hyphens, zero-width and directional marks,
+# fillers, blank patterns, line separators, tags and noncharacters. Joiners and variation selectors
+# are allowed, because some scripts need them.
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b"
     "\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb"
@@ -17,12 +17,12 @@ _COMMAND = re.compile(r"::(?=\S.*::)")
 
 
 def visible(text: str) -> str:
-    """Text without characters that steer a terminal or turn its direction."""
+    """Replace characters that could control a terminal or reverse its text direction."""
     return INVISIBLE.sub("\ufffd", text.encode("utf-8", "replace").decode())
 
 
 def one_line(text: str) -> str:
-    """Visible text in one line, in which a build server finds no command of its own."""
+    """Visible text in one line, without commands that a build server would obey."""
     line = visible(re.sub(r"[\n\r\t\u2028\u2029\x85]+", " ", text))
     return _COMMAND.sub(": :", line).replace("##[", "## [")
 

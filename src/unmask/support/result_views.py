@@ -1,7 +1,7 @@
-"""How results show themselves: by a module that the package names when it is imported.
+"""The views of results (tables, figures, formats), loaded on first use.
 
-Results are records of a lower floor than tables and figures. `unmask/__init__.py`, imported before
-any other part, says where the views are; they are loaded when the first one is asked for.
+Results are defined in a lower layer than tables and figures. `unmask/__init__.py`, which is
+imported before any other part, sets `load` to the function that imports the views.
 """
 
 from collections.abc import Callable

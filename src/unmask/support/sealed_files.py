@@ -1,4 +1,4 @@
-"""Small files that are kept for later runs: whole, or not used at all."""
+"""Small cached files, each with a digest: a damaged file is ignored."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unmask.support.paths import cache_folder
 
-# Sorts of files, by the folder that they are in: what `unmask cache` says of them.
+# Kinds of cached files by folder, with their descriptions in `unmask cache`.
 MODELS, DATA, PLANS = "models", "read", "plans"
 KEPT = {
     MODELS: "models that need not be loaded for known answers",
@@ -23,7 +23,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 
 @cache
 def code_digest() -> str:
-    """A digest of unmask's own code and of the libraries' versions: another one, another key."""
+    """A digest of unmask's code and of its libraries' versions, so that a change gives new keys."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(path.read_bytes())
@@ -34,13 +34,13 @@ def code_digest() -> str:
 
 
 def held(name: str) -> tuple[int, int]:
-    """How many files of a sort are kept, and their bytes."""
+    """The number of cached files of a kind, and their size in bytes."""
     sizes = [p.stat().st_size for p in _files(name)]
     return len(sizes), sum(sizes)
 
 
 def removed(name: str) -> int:
-    """Remove the files of a sort; returns the bytes that they had."""
+    """Delete the files of a kind; return their size in bytes."""
     size = held(name)[1]
     for path in _files(name):
         path.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ def removed(name: str) -> int:
 
 
 def trimmed(name: str, most: int) -> None:
-    """Let the oldest files of a sort leave until they are within `most` bytes."""
+    """Delete the oldest files of a kind until they fit into `most` bytes."""
     with suppress(OSError):
         by_age = sorted(_files(name), key=lambda p: p.stat().st_mtime)
         size = sum(p.stat().st_size for p in by_age)
@@ -65,7 +65,7 @@ def _files(name: str) -> list[Path]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file with its digest, in one step; a disk that takes none is no error."""
+    """Write a file with its digest, atomically; errors of the disk are ignored."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=path.parent)

@@ -63,7 +63,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-# Written with a vowel and spoken without, or the other way round.
+# Beginnings with a vowel letter but a consonant sound, and the other way round.
 _A = ("uni", "use", "usu", "euro", "ewe", "one", "ukrain", "uti")
 _AN = ("honest", "honor", "honour", "hour", "heir")
 
@@ -111,9 +111,9 @@ def read_by_tan2019(mention: Mention, stimuli: Iterable[str]) -> Mention:
 def read_by_husse2022(mention: Mention, stimuli: Iterable[str]) -> Mention:
     """The place that Husse and Spitz's release reads in a sentence, whichever word it was made for.
 
-    For one word it is the last token that is any of the set's `stimuli`; for several words as many
-    tokens as the first of the stimuli that is a substring of the sentence has, from its first word.
-    What the release cannot find (a word glued to a comma) stays where it is.
+    A single word is read at the last token that is one of the set's `stimuli`. For several words,
+    the first stimulus that is a substring of the sentence says how many tokens are read from its
+    first word on. If the release finds nothing (a word with a comma), the place is unchanged.
     """
     starts = [(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+", mention.text[:-1])]
     tokens = [token for token, _, _ in starts]
@@ -172,7 +172,7 @@ def templates(test: Stimuli, by_form: Mapping[str, Iterable[str]] = TEMPLATES) -
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where words are met, under a name: `of(test)` gives the contexts of each word it has."""
+    """A named source of contexts: `of(test)` gives the contexts of each word that it has."""
 
     name: str
     of: Callable[[Stimuli], Contexts]
@@ -263,7 +263,7 @@ def stored(path: Path) -> Source:
 
 
 def _folded(text: str) -> list[str]:
-    """The words of a text, whatever their case and what joins them: 'African-American'."""
+    """The words of a text, casefolded and split at hyphens, as in 'African-American'."""
     return re.findall(r"[^\W_]+", text.casefold())
 
 

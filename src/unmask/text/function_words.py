@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def content_words(string: str) -> list[Span]:
-    """Where the words stand that are not function words; marks and spaces are none.
+    """The spans of the words that are not function words; punctuation does not count.
 
     The parts before and after an apostrophe are checked separately: the 's that two sentences share
     is the same in both, whatever word it follows.

@@ -47,10 +47,10 @@ def forms(word: str) -> list[str]:
 
 
 def lexemes(words: Iterable[str]) -> dict[str, str]:
-    """For each word of a set the word that it is a form of: `roses` of rose, if both are there.
+    """Map each word of a set to the word that it is a form of: `roses` to rose, if both are there.
 
-    Two forms of one word are no two words: they say the same twice. Names are left as they are:
-    Carlos is not the plural of Carlo.
+    Two forms of one word are not two independent words. Names are left as they are: Carlos is not
+    the plural of Carlo.
     """
     vocab = list(dict.fromkeys(words))
     there = set(vocab)

@@ -56,7 +56,7 @@ def _substituted(first: Sequence[Hashable], second: Sequence[Hashable]) -> Align
 
 
 def _agree(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """How many tokens two sequences begin with in common."""
+    """The length of the common prefix of two sequences."""
     count = 0
     for left, right in zip(first, second, strict=False):
         if left != right:
@@ -114,7 +114,7 @@ def _with_places(sentence: Encoded, same: tuple[int, ...], changed: tuple[int, .
 
 
 def _plain(places: tuple[int, ...], specials: frozenset[int]) -> tuple[int, ...]:
-    """Those that are not special tokens; most often the first and the last are, or none."""
+    """The places that are not special tokens; most often only the first and last are, or none."""
     if specials.isdisjoint(places):
         return places
     if specials == {places[0], places[-1]}:

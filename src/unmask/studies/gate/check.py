@@ -26,7 +26,7 @@ STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a gate decided: the outcome of every rule for every model, and the answers beside.
+    """The decision of a gate: the outcome of every rule for every model, and the answers.
 
     `left_out` names the tests that are not about people, which no rule counts.
     """
@@ -52,11 +52,11 @@ def gate(
     baseline: Any = None,
     resampling: Resampling = DEFAULTS,
 ) -> Gate:
-    """Whether results keep rules (a file, or records), against a baseline where one is given.
+    """Check results against rules (a file, or records), and a baseline if one is given.
 
     Estimates are recomputed from the items at the gate's own level, whatever level the run had.
-    Without rules: no bias type is more than small (10 points, d = 0.5 or a factor of 1.5), and,
-    with a baseline, no bias type is worse than its by 5 points, d = 0.2 or a factor of 1.2.
+    Without rules, no bias type may be more than small (10 points, d = 0.5 or a factor of 1.5). With
+    a baseline, none may be worse than in the baseline by 5 points, d = 0.2 or a factor of 1.2.
     """
     measured = gather(results)
     if not measured:
@@ -85,7 +85,7 @@ def gate(
 
 
 def _names_files(given: Any) -> bool:
-    """Whether results are read from folders: in memory nobody has changed them."""
+    """Whether results come from files, which may have been edited, and not from memory."""
     if isinstance(given, str | Path):
         return True
     several = isinstance(given, Sequence) and not isinstance(given, Results)
@@ -99,7 +99,7 @@ def _at_the_gates_level(results: Results, from_files: bool) -> Results:
 
 
 def baseline_of(rules: Rules, given: Any = None) -> Results | None:
-    """The results of the baseline that rules name, or that is `given`, which wins."""
+    """The results of the baseline: `given`, or else the folder that the rules name."""
     needed = [r for r in rules.rules if r.check == "no_worse_by"]
     before = rules.baseline if given is None else given
     if needed and before is None:

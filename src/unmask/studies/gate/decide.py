@@ -45,9 +45,9 @@ class Outcome:
 
     @property
     def counts_as(self) -> str:
-        """What it is for the gate: a rule may say what follows where it is inconclusive.
+        """The state as the gate counts it: a rule may say what an inconclusive state counts as.
 
-        A `blocked` one, of results that are unfit or lack items, never passes.
+        A `blocked` outcome, whose results are unfit or lack items, never passes.
         """
         chosen = self.rule.inconclusive
         if (
@@ -61,9 +61,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """Evidence under a rule: the p that the rule is broken, and whether it is kept.
+    """Evidence tested under a rule: the p of a violation, and whether compliance is shown.
 
-    One that could not be tested is neither; `about` says why.
+    Evidence that could not be tested shows neither. `about` describes it.
     """
 
     bias_type: str
@@ -83,7 +83,7 @@ class AnsweredRun:
 
     @classmethod
     def baseline(cls, former: Results, model: str) -> "AnsweredRun":
-        """The run of the baseline that a model is compared with: of its name, or the only one."""
+        """The baseline run for a model: the one with its name, or the only one."""
         if model not in former.models and len(former.models) > 1:
             raise DataError(
                 f"the baseline has the models {', '.join(former.models)}, and none is {model}; "
@@ -96,8 +96,8 @@ class AnsweredRun:
     def evidence(self, rule: Rule) -> Iterator[tuple[str, Evidence]]:
         """The evidence that a rule is about, with its bias type.
 
-        Of measures that it names, or where any trust will do, also the others. Tests without
-        people (flowers and insects) are none.
+        A rule that names measures, or accepts any trust, also covers evidence that does not count
+        in the answer. Tests that are not about people (flowers and insects) are excluded.
         """
         if rule.by == "score":
             candidates = (
@@ -264,7 +264,7 @@ def _items(results: Sequence[Result]) -> str:
 
 
 def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
-    """What a rule names and no evidence that counts is about."""
+    """The names in a rule's filters that no counting evidence matches."""
     there = {
         "bias_type": {c for c, _ in fit},
         "measure": {r.result.measure for _, r in fit},
@@ -328,7 +328,7 @@ def _found(
 
 
 def _word(evidence: Evidence) -> str:
-    """The verdict of evidence in the run; of one that did not count there, that of its own test."""
+    """The verdict of evidence in the run or, if it did not count there, of its own test."""
     if evidence.verdict is not None:
         return evidence.verdict.word
     verdicts, tested = evidence.result.verdicts, evidence.tested
@@ -382,7 +382,7 @@ def _no_worse(
 
 
 def _change(bias: Bias, evidence: Evidence) -> str:
-    """From what to what, and by how much."""
+    """Describe the change of a score: before, after, and by how much."""
     unit = evidence.scale
     ideal = evidence.estimate.ideal or 0.0
     before, after = (unit.text(ideal + v) for v in (bias.first, bias.second))

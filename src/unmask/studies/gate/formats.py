@@ -71,9 +71,9 @@ def record(gate: Gate) -> dict[str, Any]:
 
 
 def junit(gate: Gate) -> str:
-    """As JUnit's XML, which build servers show: a test case for each model and rule.
+    """Write a gate as JUnit XML, which build servers show: a test case for each model and rule.
 
-    What cannot be decided is an error where it stops the gate, and skipped where it passes.
+    An inconclusive rule is an error if it stops the gate, and skipped if it passes.
     """
     counted = [_element_of(o) for o in gate.outcomes]
     counts = {name: str(counted.count(element)) for name, element in _ELEMENTS.items()}
@@ -102,12 +102,12 @@ def _element_of(outcome: Outcome) -> str:
 
 
 def _xml(text: str) -> str:
-    """Without the characters that XML cannot hold."""
+    """Replace the characters that XML cannot hold."""
     return re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 def summary(gate: Gate) -> str:
-    """As Markdown, for the summary of a pipeline's run."""
+    """Write a gate as Markdown, for the summary of a pipeline run."""
     lines = [f"### Social bias: {SENTENCES[gate.state]}", ""]
     for model, sentence in gate.sentences.items():
         lines += [f"**{markdown(model)}**: {markdown(sentence)}", ""]

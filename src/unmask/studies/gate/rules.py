@@ -122,7 +122,7 @@ USUAL_BASELINE = Rule(no_worse_by="5,0.2d,1.2x")
 
 
 def read(path: Path) -> Rules:
-    """Rules from their file; whatever is wrong with it is one sentence."""
+    """Read rules from a TOML file; any mistake in it raises one sentence."""
     if not path.exists() or path.is_dir():
         raise DataError(f"there is no file {str(path)!r}; docs/gate.md shows one.")
     try:

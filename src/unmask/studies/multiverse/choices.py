@@ -59,8 +59,8 @@ WINDOWS, COUNTS = (4, 9), (10, 100)  # words on either side, sentences a word
 APART = (10, 18)  # words between a target and an attribute, at most
 SAMPLES = 1000  # of CEAT, whose score hardly moves with their number
 PREFERENCE_FACTORS = ("measure", "case", "normalisation", "ties")
-# The choices that papers made, as far as a factor is named; `last` is the last layer. What stands
-# for a sentence depends on the kind of model, whether letters are lowered on its family.
+# Choices of published papers, by factor; `last` is the last layer. The pooling for a sentence
+# depends on the kind of model, and lower-casing on its family.
 SENTENCE, RELEASED_CASE = "sentence", "as released"
 _FULL = {"sets": "full", "contexts": "templates", "layer": "last"}
 _RELEASED = {"case": "as written", "normalisation": "mean", "ties": "strict"}
@@ -141,7 +141,7 @@ def _encoded(
     layers: Sequence[int],
     **facts: str,
 ) -> Iterator[Spec]:
-    """Every pooling at every layer, and CEAT for words that are met more than once."""
+    """Specs for every pooling at every layer, and CEAT if words have several contexts."""
     data = WordTest(test)
     sampled = name != "bare" and min(map(len, test.targets.values())) > 1
     for (pool, usual), layer in itertools.product(POOLS.items(), layers):
@@ -153,7 +153,7 @@ def _encoded(
 
 
 def _limited(natural: contexts.Source) -> Iterator[tuple[dict[str, str], contexts.Source]]:
-    """Sentences cut to a window, and fewer of them."""
+    """Natural sentences cut to a window, or fewer sentences per word."""
     for words in WINDOWS:
         yield {"window": str(words), "sentences": ALL}, contexts.limited(natural, words=words)
     for most in COUNTS:

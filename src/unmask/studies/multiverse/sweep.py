@@ -31,8 +31,8 @@ from unmask.types import Dataset, Result
 class Sweep:
     """Specifications with their scores, and the number of rows that went through the model.
 
-    `same` counts those that gave the very numbers of another one and were dropped; `whole` has
-    them too, since a choice without effect is one. `p` is that of the whole curve.
+    `same` counts specifications dropped because another one has the same numbers. `whole` keeps
+    them, since a choice without effect is a finding too. `p` is that of the whole curve.
     """
 
     frame: pd.DataFrame
@@ -57,11 +57,11 @@ class _RowCounter:
 
 
 def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
-    """Run specifications; those that no word, template or item fits are left out.
+    """Run specifications; those without a usable word, template or item are left out.
 
-    One that gives the very numbers of another is the same specification under two names (all
-    words of one piece, whatever the pooling): it is dropped and counted. No permutation test is
-    made for each: `p` is the joint one.
+    A specification with the same numbers as another is the same one under two names (such as two
+    poolings if all words are single tokens): it is dropped and counted. Single specifications have
+    no permutation test: `p` is joint.
     """
     count = _RowCounter(options)
     settings = replace(options, splits=0, progress=count)
@@ -83,7 +83,7 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
 
 
 def _identity(result: Result) -> Any:
-    """What makes two specifications the same: every item on the same side, or the same numbers."""
+    """A key that equal specifications share: the preference of each item, or the numbers."""
     if scale_of(result).share:
         return _wins(result, Items(result).scores().sort_index()).tobytes()
     return tuple(np.round(list(_numbers(result).values()), 10))
@@ -107,7 +107,7 @@ def _joint(results: Sequence[Result], resampling: Resampling) -> float | None:
 def _signs(
     results: Sequence[Result], tables: Sequence[pd.DataFrame], way: str, resampling: Resampling
 ) -> float:
-    """The joint test with the signs of clusters, or of frames, flipped."""
+    """The joint test with the signs of clusters, or of templates, flipped."""
     names = {c: i for i, c in enumerate(dict.fromkeys(c for t in tables for c in t[way]))}
     leads = []
     for result, t in zip(results, tables, strict=True):
@@ -118,7 +118,7 @@ def _signs(
 
 
 def _strata(tables: Sequence[pd.DataFrame], way: str, names: Sequence[str]) -> Any:
-    """The family and side of each cluster, or the family of each frame; None where they mix."""
+    """The group pair and group of each cluster, or the pair of each template; None if unclear."""
     frame = pd.concat([t[[way, "group_pair", "group"]] for t in tables])
     if not (frame.group != "").all():
         return None
@@ -135,7 +135,7 @@ def _wins(result: Result, table: pd.DataFrame) -> Any:
 
 
 def _words(result: Result) -> tuple[Any, int, list[str]]:
-    """The words' scores of an effect size, those of the first set first, and how many they are."""
+    """Word scores of an effect size, the size of the first set, and the words; first set first."""
     if scale_of(result).words:
         frame = result.items[result.items.label.isin(["X", "Y"])]
         frame = frame.assign(name=frame["item"], first=frame.label == "X")

@@ -193,7 +193,7 @@ def over(differences: Floats) -> Estimate:
 
 
 def interval(value: float, variance: Variance, n: int, method: str) -> Estimate:
-    """An estimate of something that would be 0; without any variance it is what it is."""
+    """An estimate with ideal 0 and Student's interval; without variance the interval is a point."""
     if variance.value == 0:
         return Estimate(value, value, value, DEFAULTS.level, method, n, 0.0, float(value == 0), 0.0)
     return student(value, variance, n, n, ideal=0.0, method=method)

@@ -87,8 +87,8 @@ def measured(run: HusseRun) -> pd.DataFrame:
 def chosen(frame: pd.DataFrame, model: str, choice: Choice) -> pd.DataFrame:
     """The scores of a model under a choice, by test (and sets, where these are not chosen).
 
-    As in the paper's tables a test has names, or terms where it takes these; the other where a
-    choice has no such set.
+    Each test uses names or terms as in the paper's tables (NAMED), or the other kind if the choice
+    has no such set.
     """
     scores = frame[frame.model == model]
     for name, value in choice.items():
@@ -127,10 +127,10 @@ def _as_pair(a: pd.DataFrame, b: pd.DataFrame) -> Pair:
 
 
 class Criterion(NamedTuple):
-    """When a claim about two choices holds.
+    """The criterion for a claim about two choices.
 
-    `amount` is above 0 where it does by the scores alone, `judge` heeds their intervals, and `read`
-    tells the scores.
+    `amount` is above 0 if the scores alone support the claim, `judge` also uses their intervals,
+    and `read` formats the scores.
     """
 
     read: Callable[[Pair], str]

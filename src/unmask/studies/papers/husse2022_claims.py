@@ -66,7 +66,7 @@ LIKELY_CEAT = {"method": "CEAT", "metric": "probability", "context": "natural"}
 
 
 def _printed(left: Choices, right: Choices, rule: Criterion) -> Any:
-    """What the release has for each of the paper's models, and what the claim's rule says of it."""
+    """Build the paper's side of a claim: the release's scores by model, judged by `rule`."""
 
     def paper(run: HusseRun) -> Stated:
         parts = {m: paired(released(), m, left, right) for m in COLUMNS.values()}
@@ -282,7 +282,7 @@ def _stated_ceat(run: HusseRun) -> Stated:
 
 
 def _ceat_again(run: HusseRun, model: str) -> Finding:
-    """CEAT on natural sentences beside what its authors report of the same model."""
+    """Compare CEAT on natural sentences with its authors' scores of the same model."""
     of = column(model, run.kinds[model], "CEAT")
     stated = published("husse2022_printed.csv")
     stated = stated[(stated.table == 3) & (stated.method == "CEAT") & (stated.choice == "orig")]

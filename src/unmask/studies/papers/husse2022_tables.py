@@ -133,7 +133,7 @@ def described(values: Any) -> dict[int, Table]:
 
 
 def _used(source: str, marks: int) -> dict[str, str]:
-    """The methods that used a test: all, its own source's, or so many of those with a `?`."""
+    """The methods that used a test: all, its source's own, or with `?` how many of the four."""
     method = OF_SOURCE.get(source) if marks == 1 else None
     all_marks = marks == len(METHODS)
     used = {m: TICK * (all_marks or m == method) for m in METHODS}
@@ -197,7 +197,7 @@ def of_all_models(number: int, run: HusseRun) -> list[Table]:
     """A table of scores: its lines, and the table in the paper's shape."""
     title, note, index, choice = OF_ALL_MODELS[number]
     entries = cells(number)
-    # Other sentences than the paper's: nothing agrees or disagrees but in the table `release`.
+    # The sentences are not the paper's, so only the table `release` can agree or disagree.
     run = run._replace(comparable=False)
     if number == 14 and not any(key[-1] == "natural" for key in run.results):
         entries = [c._replace(key=(*c.key[:-1], "template")) for c in entries]
@@ -209,9 +209,9 @@ def of_all_models(number: int, run: HusseRun) -> list[Table]:
 
 
 def _lines(cells: Sequence[PrintedCell], run: HusseRun) -> list[dict[str, Any]]:
-    """Each of the paper's cells, with the model that belongs beside it or none.
+    """A line for each printed cell, with the matching model of this run if there is one.
 
-    Models of this run that are not the paper's get lines of their own.
+    Models of this run that are not the paper's have their own lines.
     """
     rows = []
     for place in dict.fromkeys(tuple(c.keys.values()) for c in cells):
@@ -340,9 +340,9 @@ def is_sure(p: float | None) -> bool:
 
 
 def main_scores(model: str, results: Results) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """Where a model's scores on the eight main tests are found, by method and test.
+    """The keys of a model's results on the eight main tests, by method and test.
 
-    CEAT is that on natural sentences if there are any, else that on templates.
+    CEAT is on natural sentences if there are any, otherwise on templates.
     """
     natural = any((k[0], k[1], k[-1]) == (model, "CEAT", "natural") for k in results)
     places = {}

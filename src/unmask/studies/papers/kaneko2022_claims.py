@@ -39,7 +39,7 @@ MASKS = "the claim is about measures that a causal model does not have"
 
 
 def _sums(parts: Sequence[pd.DataFrame]) -> Floats:
-    """Columns of some frames by item (with a cluster), summed by cluster, side by side."""
+    """Sum the columns of item tables by cluster [clusters, columns]."""
     clusters = parts[0].cluster
     joined = pd.concat([p.drop(columns="cluster") for p in parts], axis=1).fillna(0.0)
     values, which = joined.to_numpy(float), codes(clusters.loc[joined.index].to_numpy(str))
@@ -77,7 +77,7 @@ def _more(first: Result | None, second: Result | None, read: Any) -> Estimate | 
 
 
 def _rise(table: str, first: int, second: int) -> Any:
-    """The paper's two numbers for each of its models, the second of which is to be higher."""
+    """Build the paper's side of a claim that the second of two printed numbers is higher."""
 
     def paper(run: KanekoRun) -> Stated:
         values = run.values[table]

@@ -20,11 +20,11 @@ Found = dict[tuple[Any, ...], Result]
 class PaperTable:
     """A table of a paper.
 
-    `rows` are its lines, made by `row`: published, measured, interval, agreement. In print its rows
-    are distinguished by `index` and its columns by `columns`, with the paper's `heads`: then it is
-    also shown in that shape, a row for each of `sources` (a column of the lines, and whose numbers
-    it has), the paper's first, each cell as `cell` writes it from a line and such a column; or as
-    `in_print`, where the paper's own form is another. `star` says which test makes a star.
+    `rows` are its lines, made by `row`: published, measured, interval, agreement. With `index` and
+    `columns`, which identify its rows and columns in print, the table is also shown in the paper's
+    shape, with the paper's `heads`. It then has a row for each of `sources` (a column of the lines
+    and its label), in cells that `cell` formats from a line and that column. `in_print` replaces
+    this shape if the paper's is a different one. `star` says which test gives a star.
     """
 
     name: str
@@ -70,7 +70,7 @@ def by_tags(results: Iterable[Result], *tags: str) -> Found:
 
 
 def reported(*tags: str) -> tuple[dict[str, str], Callable[[Spec, UnmaskError], None]]:
-    """What could not be scored, by the values of some tags, and what notes it."""
+    """An empty table of failures, by the values of some tags, and the function that fills it."""
     skipped: dict[str, str] = {}
 
     def failed(spec: Spec, error: UnmaskError) -> None:

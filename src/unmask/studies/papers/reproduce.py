@@ -51,7 +51,7 @@ def reproduce(paper: str, models: Sequence[str | Model], folder: Path, request: 
 
 
 def _doubts(results: Sequence[Result]) -> list[str]:
-    """What speaks against the networks themselves: their numbers may mean nothing."""
+    """Reasons to doubt the models themselves, whose numbers may then mean nothing."""
     doubts = [f"{model}: {why}." for model, why in unproven_models(results, words=True).items()]
     for model in dict.fromkeys(r.model for r in results if not r.fitness.fit):
         group = [r for r in results if r.model == model]

@@ -1,4 +1,4 @@
-"""What is asked of a paper's study."""
+"""The settings with which a paper is reproduced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from unmask.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How to run a paper: options, a declared sub-sample, a corpus, a store of contexts.
+    """How to reproduce a paper: options, a declared subsample, a corpus, a context store.
 
-    `sentences` is how many natural sentences of a word are used at most. `command` is what asked,
+    `sentences` is the maximum number of natural sentences per word. `command` is the command line,
     for the record.
     """
 

@@ -32,10 +32,10 @@ FEWEST = 4  # models that a correlation needs
 
 
 class ThysRun(NamedTuple):
-    """The paper's numbers, and of this run scores and sizes by model.
+    """The paper's numbers, and this run's scores and sizes by model.
 
-    A `causal` model has its likelihood in place of several measures: it is compared with itself in
-    another size alone.
+    A `causal` model has one likelihood in place of several measures, so it is compared only with
+    itself in another size.
     """
 
     values: Any
@@ -77,10 +77,9 @@ class ThysRun(NamedTuple):
 
 
 def _rise(run: ThysRun, column: str, models: Sequence[str]) -> Estimate:
-    """How a score changes with size: of two models their difference, of more the slope.
+    """How a score changes with size: the difference of two models, or the slope over more.
 
-    The errors of two scores count as if they were independent. The slope is that of all sizes, with
-    each doubling.
+    The errors of two scores are treated as independent. The slope is per doubling of the size.
     """
     scores = [run.scores[m][column] for m in models]
     if len(models) > 2:
@@ -142,7 +141,7 @@ def _no_pattern(column: str) -> tuple[Any, Any]:
 
 
 def _balance(changes: Mapping[str, float]) -> int:
-    """Rises less falls."""
+    """The number of rises less the number of falls."""
     return int(sum(np.sign(v) for v in changes.values()))
 
 

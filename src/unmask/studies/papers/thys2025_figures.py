@@ -20,7 +20,7 @@ SIZE_WORD = re.compile(
 
 
 def size_of(model: Model) -> float:
-    """In millions of parameters."""
+    """The size of a model in millions of parameters."""
     return float(model.provenance["parameters"]) / 1e6
 
 
