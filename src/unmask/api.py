@@ -137,16 +137,18 @@ def _excluding(
     choosers = sorted(defects.chosen_on(Path(file)) & {named_as(m) for m in models})
     if choosers:
         raise DataError(
-            f"the items of {name} were chosen by the answers of {choosers[0]}, so that its score "
-            "on the others would look surer than it is; leave them out for other models only, or "
-            "choose items with 'unmask reliability' on other models."
+            f"the items in {name} were selected on {choosers[0]} itself, so its score on the "
+            "remaining items would look more certain than it is; exclude them only for other "
+            "models, or select items with 'unmask reliability' on other models."
         )
     subsets = [defects.without(d, ids, name) if isinstance(d, Dataset) else d for d in sets]
     lost = [(a, b) for a, b in zip(sets, subsets, strict=True) if a is not b]
     if not lost:
-        raise DataError(f"{str(file)!r} names no item of the data; give a file of their ids.")
+        raise DataError(
+            f"{str(file)!r} contains no item id of this data; give a table with a column 'item'."
+        )
     return subsets, [
-        f"{b.name}: {b.about['excluded']['items']} items are left out, as {name} says."
+        f"{b.name}: {b.about['excluded']['items']} items are excluded, as listed in {name}."
         for _, b in lost
     ]
 
@@ -179,7 +181,8 @@ def _unsided(results: Sequence[Result]) -> list[str]:
         return []
     return [
         f"{', '.join(names)}: no items about both groups of a group pair, so a stereotype cannot "
-        "be separated from a preference for a group's word; the verdict is about the score."
+        "be separated from a preference for a group's word; the verdict is on the uncorrected "
+        "score."
     ]
 
 
@@ -244,8 +247,8 @@ def _loaded(model: ModelLike, options: Options) -> str | Path | Model:
     for name in ("dtype", "device", "load", "engine"):
         if getattr(options, name) != getattr(usual, name):
             raise UnmaskError(
-                f"a network in memory is measured as it is and where it is: leave out {name}, or "
-                "change the network (net.to(...)), or give the name of a model."
+                f"a network in memory keeps its own dtype and device: leave out {name}, change the "
+                "network (net.to(...)), or give the name of a model."
             )
     # torch is heavy: only when a network is given
     from unmask.models.transformers.model import in_memory
@@ -339,8 +342,8 @@ def _unmatched(
         kinds = " or ".join(dict.fromkeys(s for m in rows for s in m.shapes))
         names = [m.name for m in MEASURES.values() if {*m.shapes} & {*map(catalogue.shape, sets)}]
         raise NotApplicable(
-            f"{', '.join(repr(m.name) for m in rows)} needs {kinds}, which is not what {shapes} "
-            f"has; measures that fit: {', '.join(names)}."
+            f"{', '.join(repr(m.name) for m in rows)} needs {kinds}, and the data are {shapes}; "
+            f"measures that fit: {', '.join(names)}."
         )
     used = {id(thing) for pair in pairs for thing in pair}
     matched = {d.name for _, d in pairs}
@@ -350,7 +353,7 @@ def _unmatched(
         if asked and id(m) not in used
     ]
     return notes + [
-        f"{d.name} was not used: no measure that was asked for takes {catalogue.shape(d)}."
+        f"{d.name} was not used: no requested measure takes {catalogue.shape(d)}."
         for d in sets
         if given and id(d) not in used and d.name not in matched
     ]
@@ -362,7 +365,7 @@ def _unused(options: Options, pairs: Sequence[tuple[Measure, Data]]) -> list[str
     draws, embeds = any(m.samples for m in rows), any(isinstance(m, Association) for m in rows)
     notes = []
     if options.limit is not None and all(catalogue.shape(d) == "word tests" for _, d in pairs):
-        notes.append("limit was not used: words of word tests are not left out.")
+        notes.append("limit was not used: it does not apply to word tests.")
     for name in CHOICES:
         takes = draws if name == "samples" else embeds
         if getattr(options, name) is not None and not takes:

@@ -359,7 +359,7 @@ class Options:
     )
     matters: Threshold | str | float = option(
         Threshold,
-        "Smallest bias that matters: in points, d or as a factor, such as 5,0.2d,1.2x.",
+        "Smallest bias that matters: in percentage points, d or as a factor, such as 5,0.2d,1.2x.",
         NUMBERS,
         lambda what, value: matters(value),
         type=str,
@@ -374,15 +374,15 @@ class Options:
     until: str | float | None = option(
         None,
         "Query items in random order and stop early: decided (when the verdict is clear), or a "
-        "number (when the interval is at most that many points to each side).",
+        "number (when the interval reaches at most that many percentage points to each side).",
         ITEMS,
         _until,
         type=str | None,
     )
     limit: int | None = option(
         None,
-        "Use at most N items of each sentence set, evenly spread and drawn by the seed; the set's "
-        "name shows the limit.",
+        "Use at most N items of each sentence set, spread evenly and sampled with --seed; the "
+        "name of the set then includes the limit.",
         ITEMS,
         whole(1),
     )

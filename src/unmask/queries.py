@@ -196,7 +196,7 @@ def check_readings(readings: Readings, count: int) -> None:
     given = (readings.logp, readings.hit, readings.attention)
     if not all(isinstance(v, np.ndarray) for v in given):
         raise ModelError(
-            "the model's answers are no numpy arrays; give logp, hit and attention as arrays."
+            "the model's outputs are not numpy arrays; return logp, hit and attention as arrays."
         )
     shapes = {np.shape(v) for v in given}
     if shapes != {(count,)}:

@@ -44,7 +44,7 @@ class Text:
             raise DataError("a sentence is empty; remove it or fill it in.")
         if half_character(self.string):
             raise DataError(
-                f"the sentence {self.string[:40]!a} holds half a character (a lone surrogate); "
+                f"the sentence {self.string[:40]!a} has an invalid character (a lone surrogate); "
                 "fix it."
             )
         for name, spans in self.spans.items():
@@ -212,7 +212,7 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.shape not in SHAPES:
             raise DataError(
-                f"the data set {self.name!r} is of the shape {self.shape!r}; there are "
+                f"the data set {self.name!r} has the unknown shape {self.shape!r}; allowed: "
                 f"{', '.join(SHAPES)}."
             )
         if not isinstance(self.items, Sequence) or not isinstance(self.about, Mapping):

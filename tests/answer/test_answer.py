@@ -123,7 +123,7 @@ def test_validated_measures_count_first_and_unfit_ones_never(planted):
     assert {r.result.measure for r in both.others} == {"sss"}
     unclear = by_type(Results([as_measure(cat, "pll")]))[0]
     assert (unclear.verdict, unclear.trust) == ("biased", "unclear")
-    assert "not validated" in answer_words.sentence([unclear])
+    assert "unvalidated" in answer_words.sentence([unclear])
     judged_ = judged([cps, as_measure(cat, "sss")])
     assert all(v.counts for v in judged_[0].verdicts.values())
     assert not any(v.counts for v in judged_[1].verdicts.values())

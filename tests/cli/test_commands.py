@@ -39,7 +39,7 @@ def test_a_finished_folder_is_written_over_only_by_force(here):
     before = (here / "r" / "results.json").read_text()
     status, _, err = invoke(*RUN, "-o", "r", "--seed", "2")
     assert status == 2
-    assert "holds results already" in err
+    assert "already contains results" in err
     assert "--force" in err
     assert (here / "r" / "results.json").read_text() == before
     assert invoke(*RUN, "-o", "r", "--seed", "2", "--force")[0] == 0

@@ -360,7 +360,7 @@ def test_a_ray_cluster_gives_the_same_store(tmp_path):
 
 
 def test_files_that_do_not_exist(tmp_path):
-    with pytest.raises(DataError, match="no file is named"):
+    with pytest.raises(DataError, match="no file matches"):
         harvest.expand([str(tmp_path / "*.zst")])
     with pytest.raises(DataError, match="no context store"):
         store.counts(tmp_path)

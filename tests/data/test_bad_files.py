@@ -31,7 +31,7 @@ def test_csv_that_would_be_misread_is_refused_with_its_line(tmp_path):
     assert read_pairs(path, "cp1252").items[0].texts["stereotype"].string == "café one"
     status, _, err = invoke("run", "-d", path, "-x", "aul", "--encoding", "nonsense")
     assert status == 2
-    assert "no encoding" in err
+    assert "unknown encoding" in err
     path.write_bytes((head + "a b,c d\n").encode("utf-16"))
     assert len(read_pairs(path).items) == 1
     path.write_text(head + "x" * 200_000 + ",b\n")
@@ -45,7 +45,7 @@ def test_json_lines_that_are_no_rows(tmp_path):
     for line, said in (
         ("null", "line 1 is not an object"),
         ('{"stereotype": 3, "antistereotype": "x"}', "not text"),
-        ('{"stereotype": "a \\ud83d", "antistereotype": "x"}', "half a character"),
+        ('{"stereotype": "a \\ud83d", "antistereotype": "x"}', "an invalid character"),
         ('{"stereotype": NaN, "antistereotype": "x"}', "is empty"),
     ):
         path.write_text(line + "\n")

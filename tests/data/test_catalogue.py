@@ -108,7 +108,7 @@ def test_bad_files_are_named(tmp_path):
     with pytest.raises(DataError, match="not a JSON file"):
         stereoset.read_intrasentence(path)
     path.write_text('{"data": {}}')
-    with pytest.raises(DataError, match="form of StereoSet"):
+    with pytest.raises(DataError, match="format of StereoSet"):
         stereoset.read_intrasentence(path)
 
 

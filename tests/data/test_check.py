@@ -92,14 +92,15 @@ def test_exchanged_columns_are_told_by_the_model(tmp_path):
         for w, _ in WORDS
     ]
     found = by_bundled(written(tmp_path / "mine.csv", rows))
-    assert "takes the sentence in 'antistereotype' in 100 of 100 pairs" in told(found, "columns")
+    text = told(found, "columns")
+    assert "prefers the sentence in 'antistereotype' in 100 % of the pairs" in text
 
 
 def test_four_words_only(tmp_path):
     found = findings(tmp_path, sound(WORDS[:4], FRAMES * 3))
     problem = told(found, "clusters", "problem")
     assert "60 items with 4 pairs of swapped words" in problem
-    assert "counts like 4 observations" in problem
+    assert "count as 4 observations" in problem
     assert "% of the pairs or more" in told(found, "power", "problem")
 
 
@@ -119,7 +120,7 @@ def test_trailing_and_odd_spaces(tmp_path):
     rows[4]["stereotype"] += " "
     rows[9]["antistereotype"] = rows[9]["antistereotype"].replace(" ", "\u00a0", 1)
     found = findings(tmp_path, rows)
-    assert "spaces at an end, doubled, or of an odd kind: 2 rows (6, 11)" in told(found, "rows")
+    assert "leading, trailing, double or unusual spaces: 2 rows (6, 11)" in told(found, "rows")
 
 
 def test_two_languages(tmp_path):
@@ -130,7 +131,8 @@ def test_two_languages(tmp_path):
         "category": "gender",
     }
     found = findings(tmp_path, rows)
-    assert "it looks like German, where most look like English: 1 row (9)" in told(found, "rows")
+    text = told(found, "rows")
+    assert "the text looks like German, but most rows look like English: 1 row (9)" in text
 
 
 def test_more_than_the_group_differs(tmp_path):
@@ -189,7 +191,7 @@ def test_small_and_uneven_parts(tmp_path):
     ]
     found = findings(tmp_path, rows)
     assert "gender 60, age 1" in told(found, "bias types", "good")
-    assert "age (1); no verdict there" in told(found, "bias types", "note")
+    assert "so no verdict: age (1)" in told(found, "bias types", "note")
     sided = [
         r | {"group_pair": "groups", "group": "m" if n % 5 else "f"} for n, r in enumerate(sound())
     ]
@@ -242,7 +244,7 @@ def test_the_command_its_template_and_its_exit_status(tmp_path, monkeypatch):
 def test_a_run_says_in_short_what_is_wrong(tmp_path):
     path = written(tmp_path / "mine.csv", sound(WORDS[:4]))
     (result,) = unmask.run(["bundled"], ["aul"], [path])
-    assert any("counts like 4 observations" in n and "data check" in n for n in result.notes)
+    assert any("count as 4 observations" in n and "data check" in n for n in result.notes)
     assert result.verdicts[""].word == "inconclusive"
 
 

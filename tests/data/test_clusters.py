@@ -123,4 +123,4 @@ def test_notes_on_rows_and_categories_that_do_not_fit():
     notes = " ".join(data.about["notes"])
     assert data.shape == "pairs"
     assert "1 of 6 rows have no 'unrelated' sentence" in notes
-    assert "'Gender', 'gender ' differ in spelling alone" in notes
+    assert "'Gender', 'gender ' differ only in spelling" in notes

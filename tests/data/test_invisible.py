@@ -28,7 +28,7 @@ def written(tmp_path, mark, joiner=False):
 @pytest.mark.parametrize("name", HIDDEN)
 def test_characters_that_cannot_be_seen_are_a_problem(tmp_path, name):
     path = written(tmp_path, HIDDEN[name])
-    found = [f for f in file_check.check(path).findings if "cannot be seen" in f.sentence]
+    found = [f for f in file_check.check(path).findings if "invisible" in f.sentence]
     assert [(f.state, f.rows) for f in found] == [("problem", (5,))]
     assert invoke("data", "check", path, "--strict")[0] == 1
     assert invoke("data", "check", path, "--write", tmp_path / "clean.csv")[0] == 0
@@ -46,7 +46,7 @@ def test_joiners_in_both_columns_belong_to_a_script(tmp_path):
     ]
     path = tmp_path / "p.csv"
     pd.DataFrame(rows, columns=["stereotype", "antistereotype"]).to_csv(path, index=False)
-    assert not [f for f in file_check.check(path).findings if "cannot be seen" in f.sentence]
+    assert not [f for f in file_check.check(path).findings if "invisible" in f.sentence]
 
 
 def test_a_small_parquet_file_of_very_many_rows_is_refused_at_once(tmp_path):

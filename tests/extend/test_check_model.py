@@ -67,9 +67,9 @@ class Engine:
 
 BREAKS = {
     "a method that is missing": ({"engine": None}, "lacks engine"),
-    "abilities that are none": ({"abilities": {"streams": 1}}, "not an unmask.Abilities"),
+    "abilities that are none": ({"abilities": {"streams": 1}}, "must be an unmask.Abilities"),
     "a kind that is none": ({"kind": "maskd"}, "did you mean 'masked'"),
-    "nothing at all": ({"abilities": unmask.Abilities()}, "can do nothing"),
+    "nothing at all": ({"abilities": unmask.Abilities()}, "are empty"),
     "too few answers": (
         {"engine": lambda *a, **k: Engine(lambda n: np.full(n - 1, -1.0))},
         "must give",
@@ -160,7 +160,7 @@ def test_a_stream_that_a_model_lacks_is_not_asked(unigram):
     [
         ({"streams": "own"}, "streams is 'own'"),
         ({"streams": ("zzz",)}, "unknown stream"),
-        ({"limit": None}, "longest row"),
+        ({"limit": None}, "maximum length of a row"),
         ({"precision": "half"}, "unknown precision"),
         ({"remarks": "text"}, "remarks"),
         ({"layers": ("1",)}, "layers"),
@@ -177,7 +177,7 @@ def test_abilities_check_themselves(given, message):
     ids=["none", "no keywords", "gives none", "cannot be asked", "no function"],
 )
 def test_an_engine_of_any_form_is_one_sentence(engine):
-    with pytest.raises(UnmaskError, match="fails when it is asked"):
+    with pytest.raises(UnmaskError, match="fails when it is queried"):
         unmask.check_model(Wrong(tiny("bert"), engine=engine))
 
 
@@ -207,5 +207,5 @@ def test_answers_that_depend_on_how_much_is_asked_are_found():
             found = model.engine().ask(asks, attention)
             return replace(found, logp=found.logp - 0.5 * len(asks))
 
-    with pytest.raises(unmask.UnmaskError, match="asked one by one"):
+    with pytest.raises(unmask.UnmaskError, match="sent one by one"):
         unmask.check_model(Wrong(model, engine=lambda *a, **k: Crowded()))

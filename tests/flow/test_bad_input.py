@@ -203,5 +203,5 @@ def test_a_row_with_a_field_of_another_type_is_refused(field, value):
 def test_half_a_character_in_a_frame_is_one_sentence(column):
     rows = [{"stereotype": "A man sat.", "antistereotype": "A boy sat.", column: "\ud800"}] * 2
     frame = pd.DataFrame([r | {"other": [1]} for r in rows], dtype=object)
-    with pytest.raises(unmask.DataError, match="half a character"):
+    with pytest.raises(unmask.DataError, match="an invalid character"):
         unmask.run(tiny("bert"), "aul", frame)

@@ -113,7 +113,7 @@ def test_a_named_measure_has_its_scale_and_its_lab_status(here):
     assert found.extras["margin"].p == pytest.approx(whole.extras["margin"].p)
     rows.assign(score=-rows.score)[["id", "score"]].to_csv("losses.csv", index=False)
     status, _, err = invoke("score", "losses.csv", "-d", "bundled-pairs", "-x", "cps")
-    assert (status, "turn the sign of losses" in err) == (2, True)
+    assert (status, "reverse the sign of losses" in err) == (2, True)
 
 
 def inspect_samples(choices):
@@ -213,11 +213,11 @@ def test_scores_that_are_of_nothing_are_told(here):
     lm_eval_log(here / "s.jsonl", log)
     status, out, _ = invoke("score", "s.jsonl", "-d", "own.csv", "-o", "r")
     assert status == 0
-    assert "1 scores in the file are not of own" in " ".join(out.split())
+    assert "1 scores in the file are not for own" in " ".join(out.split())
     assert load(here / "r")[0].coverage.unused == 1
     lm_eval_log(here / "t.jsonl", [log[0], (*texts[0], -9.0, -8.0)])
     status, _, err = invoke("score", "t.jsonl", "-d", "own.csv")
-    assert (status, "other scores than one before" in err) == (2, True)
+    assert (status, "repeats a pair with different scores" in err) == (2, True)
 
 
 def test_logs_of_other_data_are_one_sentence(here):

@@ -91,7 +91,7 @@ def test_a_comparison_says_which_layers_were_compared():
 
 def test_a_row_of_ones_own_does_not_take_the_name_of_ours(monkeypatch):
     mine = replace(LIKELIHOOD["pll"], name="aul")
-    with pytest.raises(UnmaskError, match="your row is named 'aul'"):
+    with pytest.raises(UnmaskError, match="the name 'aul' belongs to"):
         unmask.run(tiny("bert"), mine, DATA)
     assert table.find(LIKELIHOOD["aul"]) is LIKELIHOOD["aul"]
 

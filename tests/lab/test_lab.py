@@ -560,7 +560,7 @@ def test_a_measure_of_ones_own_is_read_in_the_lab(tmp_path):
 
 def test_measures_that_are_all_refused_are_one_sentence(tmp_path):
     small = grid.Grid((0.0,), (1.0,), 1, 0, ("masked",), "oracle", measures=("weat",))
-    with pytest.raises(UnmaskError, match="no measure could be read"):
+    with pytest.raises(UnmaskError, match="no measure could be tested"):
         grid.run(small, tmp_path, workers=1)
 
 

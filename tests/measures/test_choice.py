@@ -278,8 +278,8 @@ def test_a_question_that_is_none_is_one_sentence():
     row = MEASURES["choice"]
     for wrong, said in (
         ({"question": "which?"}, "give a Question"),
-        ({"question": Question(("\ud800 {options}",))}, "half a character"),
-        ({"request": "\ud800"}, "half a character"),
+        ({"question": Question(("\ud800 {options}",))}, "an invalid character"),
+        ({"request": "\ud800"}, "an invalid character"),
     ):
         with pytest.raises(unmask.UnmaskError, match=said):
             replace(row, name="mine", **wrong)

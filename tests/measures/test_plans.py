@@ -93,7 +93,7 @@ def test_the_ideal_is_that_of_the_comparison():
 
 def test_samples_go_with_random_effects_alone():
     for name, samples in (("weat", 1), ("ceat", 0)):
-        with pytest.raises(UnmaskError, match="samples go with random effects"):
+        with pytest.raises(UnmaskError, match="set samples if test is"):
             replace(ASSOCIATION[name], samples=samples)
 
 

@@ -146,7 +146,7 @@ def test_the_cache_is_told_of_and_cleared(tmp_path, monkeypatch):
         warnings.simplefilter("default")
         status, _, err = invoke(*command)
     assert status == 0
-    assert "set aside" in " ".join(err.split())
+    assert "was renamed to" in " ".join(err.split())
 
 
 def test_a_file_that_breaks_on_the_way_costs_the_kept_answers_alone(tmp_path, monkeypatch):
@@ -158,4 +158,4 @@ def test_a_file_that_breaks_on_the_way_costs_the_kept_answers_alone(tmp_path, mo
     assert store.count() == 0
     store.put([(b"l" * 16, b"v")])
     store.close()
-    assert any("not kept from here on" in line for line in store.messages)
+    assert any("no longer cached" in line for line in store.messages)

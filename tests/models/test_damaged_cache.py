@@ -24,6 +24,6 @@ def test_damaged_answers_are_asked_for_again(tmp_path):
         path.write_bytes(foreign)
         with opened(path) as store:
             VectorAnswers(store, "s").note([key], vectors)
-            assert "set aside" in store.messages[0]
+            assert "was renamed to" in store.messages[0]
         with opened(path) as store:
             assert np.array_equal(VectorAnswers(store, "s").recall([key]), vectors)

@@ -89,7 +89,7 @@ def test_ceat_on_log_odds_needs_two_words_a_side_as_lpbs_does(a, b, rng):
         for name, n in (("A", a), ("B", b))
     }
     for samples in (0, 50):
-        with pytest.raises(DataError, match="at least two words a side"):
+        with pytest.raises(DataError, match="at least two words per set"):
             log_odds.summarise(halves, samples=samples)
 
 

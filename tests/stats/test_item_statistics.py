@@ -73,7 +73,7 @@ def test_the_gap_weighs_stereotypes_alike():
     )
     found = gap_of_sides(values, about)
     assert found.value == (2 + 5) / 2 - (0 + 2) / 2
-    with pytest.raises(DataError, match="two sides"):
+    with pytest.raises(DataError, match="two groups"):
         gap_of_sides(values, facts(6, group="men"))
 
 

@@ -105,4 +105,4 @@ def test_words_that_are_not_compared_are_named():
     rows = [("i", "x:he", -1.0, 1), ("i", "y:she", -1.0, 1), ("i", "x:bartholomew", -1.0, 4)]
     assert log_odds.left_out(items(rows[:2])) == ()
     assert "bartholomew" in log_odds.left_out(items(rows))[0]
-    assert "taken together" in log_odds.left_out(items(rows[1:]))[0]
+    assert "words of all lengths are compared" in log_odds.left_out(items(rows[1:]))[0]

@@ -204,7 +204,7 @@ def test_other_numbers_of_sets_run_and_compare(tmp_path):
         {"women": ("she", "woman", "queen", "lost"), "men": ("he", "man", "king", "e")},
     )
     result = unmask.evaluate(str(tmp_path / "vectors.txt"), "direct-bias", one)
-    assert result.coverage.lost == {"lost": "not in the vectors", "e": "its partner is lost"}
+    assert result.coverage.lost == {"lost": "not in the vectors", "e": "its partner is missing"}
     assert not result.verdicts
     many = Stimuli(
         "many",

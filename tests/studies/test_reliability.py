@@ -101,7 +101,7 @@ def test_items_are_not_left_out_for_the_model_that_chose_them(tmp_path):
     path = tmp_path / "disagree.csv"
     chosen = pd.DataFrame({"item": ["age/0/0", "gender-work/nurse/0"], "data": "bundled-pairs"})
     chosen.assign(chosen_on="bundled other").to_csv(path, index=False)
-    with pytest.raises(DataError, match="chosen by the answers of bundled"):
+    with pytest.raises(DataError, match="selected on bundled itself"):
         unmask.run("bundled", ["aul"], ["bundled-pairs"], exclude=path, limit=20)
     assert unmask.run(tiny("bert"), ["aul"], ["bundled-pairs"], exclude=path)[0].overall.n < 356
 
@@ -144,9 +144,9 @@ def test_the_study_on_two_models_and_leaving_items_out(tmp_path):
     less = unmask.run(models[0], ["aul"], ["bundled-pairs"], exclude=path)
     assert less[0].overall.n == 356 - len(gone)
     assert less[0].provenance["data"]["excluded"] == {"file": "gone.csv", "items": len(gone)}
-    assert f"{len(gone)} items are left out" in less.notes[0]
+    assert f"{len(gone)} items are excluded" in less.notes[0]
     path.write_text("item\nnobody\n")
-    with pytest.raises(DataError, match="names no item"):
+    with pytest.raises(DataError, match="contains no item id"):
         unmask.run(models[0], ["aul"], ["bundled-pairs"], exclude=path)
     with pytest.raises(DataError, match="no sentence pairs"):
         relying.reliability(models, Options(), data="weat-6")

@@ -104,4 +104,4 @@ def test_families_from_a_file_and_the_command(tmp_path):
     unmask.save(unmask.run("bundled", "cps", "bundled-pairs", limit=30), folder)
     status, _, err = invoke("scaling", folder)
     assert status == 2
-    assert "no measure has two fit models of one family" in err
+    assert "no measure has two models of one family that are fit for a verdict" in err

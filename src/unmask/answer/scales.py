@@ -13,7 +13,7 @@ from unmask.options import Threshold
 from unmask.types import Estimate, Result, ScaleName
 
 ASSOCIATED = (
-    "On {data} the association{about} has the effect size {value}{span} over {n} words; 0 is "
+    "On {data}, the association{about} has an effect size of {value}{span} over {n} words; 0 is "
     "neutral."
 )
 
@@ -206,7 +206,7 @@ SCALES: Mapping[ScaleName, Scale] = {
         neutral=math.nan,
         digits=3,
         coarse=math.inf,
-        says="On {data} {measure} is {value}{span} over {n} {over}{ideal}.",
+        says="On {data}, {measure} is {value}{span} over {n} {over}{ideal}.",
         metric="index",
         planned=False,
     ),

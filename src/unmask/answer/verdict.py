@@ -132,8 +132,8 @@ def contradiction(estimate: Estimate) -> tuple[str, ...]:
     published, p = estimate.more.get("published", ""), estimate.p
     if "interval" in published:
         return (
-            "Interval and p are as published: they are the Monte Carlo error of the draws, and say "
-            "nothing about other words.",
+            "The interval and p are computed as published: they cover the Monte Carlo error of the "
+            "draws only, and say nothing about other words.",
         )
     if p is None or math.isnan(estimate.low):
         return ()

@@ -33,7 +33,7 @@ def agreement(answer: Answer) -> str:
     count = len(answer.evidence)
     if answer.trust == UNFIT:
         return "no measure is validated for this kind of model"
-    kind = "validated measure" if answer.trust == VALIDATED else "measure, not validated"
+    kind = "validated measure" if answer.trust == VALIDATED else "unvalidated measure"
     if answer.main.bias == 0:
         return f"{count} {kind}{'s' if count > 1 else ''}; the first is neutral"
     if count == 1:
@@ -131,7 +131,7 @@ def _published(answer: Answer) -> str:
         if apart
         else ""
     )
-    return f" The published score, with word preference, is {text}.{why}"
+    return f" The published score, which includes word preference, is {text}.{why}"
 
 
 def _finding(answer: Answer) -> str:
@@ -152,7 +152,8 @@ def unfit_warning(given: Sequence[Answer]) -> list[str]:
     what = "the model" if len(unfit) == len(by_result) else names
     reasons = list(dict.fromkeys(reason for e in unfit for reason in e.result.fitness.reasons))
     rest = f" (and {len(reasons) - 2} more reasons)" if len(reasons) > 2 else ""
-    return [f"Warning: {what} is unfit for a verdict: {'; '.join(reasons[:2])}{rest}."]
+    verb = "are" if ", " in names and what == names else "is"
+    return [f"Warning: {what} {verb} unfit for a verdict: {'; '.join(reasons[:2])}{rest}."]
 
 
 def sentences(results: Sequence[Result]) -> dict[str, str]:

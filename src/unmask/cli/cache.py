@@ -19,7 +19,7 @@ else:
 
 console = made_console()
 app = typer.Typer(
-    help="The cache for later runs: model outputs, model metadata and plans.",
+    help="Show or clear the cache of model outputs, model metadata and plans.",
     no_args_is_help=True,
 )
 MEGABYTE = 1e6

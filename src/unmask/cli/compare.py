@@ -41,7 +41,7 @@ def compare(
     folders: shared.Folders,
     margin: Annotated[
         str | None,
-        typer.Option(help="Test equivalence within this margin in points, d or both, as 3,0.2d."),
+        typer.Option(help="Test equivalence within this margin: points, d or both (3,0.2d)."),
     ] = None,
     top: Annotated[int, typer.Option(help="How many changed items to show.")] = 5,
     output: Annotated[
@@ -52,8 +52,8 @@ def compare(
     fail_on: Annotated[
         str | None,
         typer.Option(
-            help="Exit with 1 if anything is 'different', or if a later run is 'worse' (shown to "
-            "be further from fair for any bias type). For rules with margins, use 'gate'."
+            help="Exit with 1 if any difference is shown ('different'), or if a later run is "
+            "further from fair for any bias type ('worse'). For rules with margins, use 'gate'."
         ),
     ] = None,
     **chosen: Any,

@@ -28,7 +28,7 @@ console = made_console()
 errors = Console(stderr=True)
 GIGABYTE = 1 << 30
 
-app = typer.Typer(help="Natural contexts of words from a corpus.", no_args_is_help=True)
+app = typer.Typer(help="Collect natural contexts of words from a corpus.", no_args_is_help=True)
 
 
 @app.command("build")
@@ -43,14 +43,14 @@ def contexts_build(
     stimuli: Annotated[
         str, typer.Option("--stimuli", help="Word tests or groups, separated by commas.")
     ] = "weat,husse2022",
-    keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
+    keep: Annotated[int, typer.Option(help="Maximum sentences per stimulus.")] = 10_000,
     window: Annotated[
         int | None, typer.Option(help="Words on each side; default: the whole sentence.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     max_size: Annotated[
-        float, typer.Option(help="Gigabytes that one corpus file may unpack to, at most.")
+        float, typer.Option(help="Maximum unpacked size of one corpus file, in gigabytes.")
     ] = 1024,
     seed: Annotated[int, typer.Option(help="Seed of the sampling hash.")] = 0,
 ) -> None:
@@ -60,7 +60,7 @@ def contexts_build(
         if value is not None and value < 1:
             raise UnmaskError(f"--{name} is {value}; give a whole number of at least 1.")
     if not 0 < max_size < 1e6:
-        raise UnmaskError(f"--max-size is {max_size}; give gigabytes, more than 0.")
+        raise UnmaskError(f"--max-size is {max_size}; give a number of gigabytes above 0.")
     if engine not in {"local", "ray"}:
         raise UnmaskError(unknown("engine", engine, ["local", "ray"]))
     tests = catalogue.word_sets(split([stimuli]))
@@ -98,8 +98,8 @@ def contexts_info(
 @app.command("merge")
 def contexts_merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of stores.")],
-    output: Annotated[Path, typer.Option("-o", "--out", help="Folder of the union's store.")],
-    keep: Annotated[int, typer.Option(help="Sentences kept for each stimulus, at most.")] = 10_000,
+    output: Annotated[Path, typer.Option("-o", "--out", help="Folder for the merged store.")],
+    keep: Annotated[int, typer.Option(help="Maximum sentences per stimulus.")] = 10_000,
 ) -> None:
     """Merge several stores into a uniform sample of their union."""
 

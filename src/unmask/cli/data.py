@@ -173,7 +173,7 @@ def data_frequencies(
     join: Annotated[
         Path | None,
         typer.Option(
-            "--results", help="A folder of results: does the score follow the words' frequency?"
+            "--results", help="Results folder: test whether its scores follow word frequency."
         ),
     ] = None,
 ) -> None:

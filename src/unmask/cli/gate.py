@@ -24,7 +24,7 @@ else:
 console = shared.made_console()
 Rules = Annotated[
     Path | None,
-    typer.Option(help="A file of rules in TOML. Default: no bias type is more than small."),
+    typer.Option(help="A file of rules in TOML. Default: no bias type has more than a small bias."),
 ]
 Baseline = Annotated[
     Path | None, typer.Option(help="Fail if this model is more biased than these results.")

@@ -30,7 +30,7 @@ def items(
     folders: shared.Folders,
     measure: shared.Measures = None,
     data: Annotated[
-        list[str] | None, typer.Option("-d", "--data", help="Data sets of the run; commas.")
+        list[str] | None, typer.Option("-d", "--data", help="Data sets, separated by commas.")
     ] = None,
     category: Annotated[str | None, typer.Option(help="One category only.")] = None,
     by_category: Annotated[

@@ -81,7 +81,7 @@ def main() -> None:
         _complain(str(error), STOPPED if isinstance(error, interrupts.Stopped) else 2)
     except OSError as error:
         what = f"{error.filename or 'a file'}: {error.strerror or error}"
-        _complain(f"{what}; fix this and run the command again.")
+        _complain(f"{what}; fix the problem and run the command again.")
     except MemoryError:
         _complain(NO_MEMORY)
     except ImportError as error:

@@ -32,14 +32,14 @@ console = made_console()
 @takes("level")
 def plan(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Results folders of pilot runs on such data.")
+        list[Path] | None, typer.Argument(help="Results folders of pilot runs on similar data.")
     ] = None,
     data: Annotated[
         str | None,
         typer.Option("-d", "--data", help="Plan for a data set by name, without a pilot run."),
     ] = None,
     detect: Annotated[
-        str, typer.Option(help="Effects to detect, in points, d or as a factor: 5,0.5d,1.2x.")
+        str, typer.Option(help="Effects to detect, in percentage points, d or as a factor.")
     ] = "5,0.5d,1.2x",
     power: Annotated[float, typer.Option(help="Probability of detecting the effect.")] = 0.8,
     **chosen: Any,

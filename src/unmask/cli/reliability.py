@@ -53,5 +53,5 @@ def reliability(
         files.put_csv(folder / "disagree.csv", apart.assign(data=data))
     shown = [t for t in written.tables if t.name != "items-all"]
     terminal.print_study(console, study_page.Study(written.title, shown), folder)
-    note = f"{len(apart)} items disagree with the rest; for other models leave them out: --exclude"
+    note = f"{len(apart)} items disagree with the rest. To exclude them for other models: --exclude"
     console.print(escape(f"{note} {folder / 'disagree.csv'}"), soft_wrap=True)

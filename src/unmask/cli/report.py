@@ -31,10 +31,10 @@ def report(
         str, typer.Option("--format", help="html, md (a model card's section), tex or hub.")
     ] = "html",
     output: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Folder (html) or file (others).")
+        Path | None, typer.Option("-o", "--out", help="Folder (html) or file (other formats).")
     ] = None,
     hub: Annotated[
-        bool, typer.Option("--hub", help="The model hub's YAML; as --format hub.")
+        bool, typer.Option("--hub", help="YAML for the model hub; same as --format hub.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file (not html).")] = False,
     scale: Scale = None,
@@ -54,7 +54,9 @@ def report(
             console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
             if output.is_file() and not force:
-                raise UnmaskError(f"{str(output)!r} already exists; name another file, or --force.")
+                raise UnmaskError(
+                    f"{str(output)!r} already exists; name another file, or give --force."
+                )
             files.put(output, text)
         return
     folder = output or folders[0]

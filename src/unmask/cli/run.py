@@ -63,7 +63,7 @@ def run(
     by_category: shared.ByCategory = False,
     scale: shared.Scale = None,
     no_tokens: Annotated[
-        bool, typer.Option("--no-tokens", help="Do not keep the score of every token.")
+        bool, typer.Option("--no-tokens", help="Do not save token scores.")
     ] = False,
     show: shared.Open = False,
     gate: Annotated[
@@ -140,7 +140,7 @@ def _save(study: "study_file.StudyFile", path: Path, force: bool) -> None:
     for name in study.measures:
         measures.find(name)
     if path.exists() and not force:
-        raise UnmaskError(f"{str(path)!r} already exists; give another name, or --force.")
+        raise UnmaskError(f"{str(path)!r} already exists; give another name, or give --force.")
     files.put(path, study.toml())
     console.print(f"Study: [bold]{escape(str(path))}[/]", soft_wrap=True)
 

@@ -31,7 +31,7 @@ def scaling(
     folders: Folders,
     families: Annotated[
         Path | None,
-        typer.Option(help="TOML file: [families] and NAME = [models]; default: by architecture."),
+        typer.Option(help="TOML file that groups models into families; default: by architecture."),
     ] = None,
     output: CsvOut = None,
     in_json: InJson = False,

@@ -32,7 +32,7 @@ def score(
     ],
     data: Annotated[str, typer.Option("-d", "--data", help="The data set that was scored.")],
     model: Annotated[
-        str | None, typer.Option("-m", "--model", help="Name of the model; default: the file's.")
+        str | None, typer.Option("-m", "--model", help="Name of the model; default: the file name.")
     ] = None,
     measure: Annotated[
         str | None,

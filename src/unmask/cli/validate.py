@@ -40,7 +40,7 @@ def validate(
         list[str] | None, typer.Option(help="Planted log odds ratios, separated by commas.")
     ] = None,
     rho: Annotated[
-        list[str] | None, typer.Option(help="Group frequency ratios from 1, with commas.")
+        list[str] | None, typer.Option(help="Group frequency ratios of 1 or more, comma-separated.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Worlds for each theta and rho.")] = None,
     nulls: Annotated[int | None, typer.Option(help="Additional worlds without bias.")] = None,
@@ -51,7 +51,7 @@ def validate(
         str, typer.Option(help="tiny (trained from scratch), oracle (exact) or bundled.")
     ] = "tiny",
     measure: Annotated[
-        list[str] | None, typer.Option("-x", "--measure", help="Measures; default all.")
+        list[str] | None, typer.Option("-x", "--measure", help="Measures; default: all.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps.")] = None,
     output: shared.Out = None,

@@ -105,7 +105,7 @@ class Matcher:
         try:
             from ahocorasick_rs import BytesAhoCorasick, Implementation
         except ImportError as error:
-            raise DataError("contexts need: pip install 'unmask[corpus]'.") from error
+            raise DataError("contexts need more packages: pip install 'unmask[corpus]'.") from error
         self.plan = plan
         self._salt = f"{plan.seed % 10**16:016d}"
         folded: dict[bytes, list[int]] = {}
@@ -310,7 +310,7 @@ def expand(patterns: Sequence[str]) -> list[Path]:
         path = Path(pattern)
         files = [path] if path.is_file() else _glob(path)
         if not files:
-            raise DataError(f"no file is named {pattern!r}; give a path or a pattern in quotes.")
+            raise DataError(f"no file matches {pattern!r}; give a path or a pattern in quotes.")
         paths += files
     return sorted(set(paths))
 

@@ -42,7 +42,7 @@ def _zst(raw: IO[bytes]) -> Iterator[bytes]:
     try:
         import zstandard
     except ImportError as error:
-        raise DataError("zst files need: pip install 'unmask[corpus]'.") from error
+        raise DataError("zst files need more packages: pip install 'unmask[corpus]'.") from error
     # Reddit's dumps use a window of 2 GiB.
     maker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
     frame, whole = maker.decompressobj(), True
@@ -99,7 +99,7 @@ def blocks(
                 progress(raw.tell())
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
             yield b"".join(rest)
-            raise Broken(f"{path.name} breaks off or is corrupt ({error})") from error
+            raise Broken(f"{path.name} is truncated or corrupt ({error})") from error
     if any(rest):
         yield b"".join(rest)
 

@@ -119,17 +119,18 @@ def sentence_sets() -> Registry[Card]:
 
 def _packaged_cards() -> list[Card]:
     names = "DisCo's 14 templates with 30 pairs of first names common in the USA"
-    of_names = "Names of one country and time, and of few of its people."
+    of_names = "Names from one country and period, which few of its people have."
     return [
         _own(
             "bundled-pairs",
-            "sentence triplets of our own over the nine bias types of CrowS-Pairs; for first steps",
+            "unmask's own sentence triplets for the nine bias types of CrowS-Pairs; for first "
+            "steps",
             ("unmask",),
             bundled_pairs,
-            "Written by hand from templates: each of two group words with each of a few words that "
-            "a common stereotype gives to one of the two. Few words and plain templates, Western "
-            "and English stereotypes, no human ratings: good for first steps, tests and teaching, "
-            "not for a verdict on a model.",
+            "Written by hand from templates that combine two group words with a few words that a "
+            "common stereotype associates with one of the groups. Few words and plain templates, "
+            "Western and English stereotypes, no human ratings: good for first steps, tests and "
+            "teaching, not for a verdict on a model.",
         ),
         _own(
             questionnaire.NAME,
@@ -137,10 +138,10 @@ def _packaged_cards() -> list[Card]:
             "of both groups of a pair, over ten bias types",
             ("unmask",),
             questionnaire.questionnaire,
-            "English, and beliefs reported mostly in the United States and Western Europe. Traits "
-            "and templates were written and read by the authors of unmask alone; no reader from "
-            "the groups concerned has gone through them. Adjectives only; no names, dialects or "
-            "intersections of groups.",
+            "English only; the beliefs were reported mainly in the United States and Western "
+            "Europe. Only the authors of unmask wrote and reviewed the traits and templates; "
+            "nobody from the groups concerned has reviewed them. Adjectives only; no names, "
+            "dialects or intersections of groups.",
         ),
         _own(
             "disco-names",

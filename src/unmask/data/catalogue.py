@@ -93,7 +93,7 @@ def _files() -> dict[str, Card]:
 def card(name: str) -> Card:
     """The card of a sentence set or of a sentence file of SEAT."""
     if name not in _files() and name in names():
-        raise NameUnknown(f"{name!r} has no file of its own: its words are in a package.")
+        raise NameUnknown(f"{name!r} has no file of its own; it is part of a package.")
     return Registry("data set", _files().items()).among(name, names())
 
 
@@ -162,14 +162,15 @@ def _rows(data: Any, cluster: str | None) -> Dataset:
     frame = data.to_pandas() if hasattr(data, "to_pandas") else data
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
-            f"{data!r:.40} is not data; give a name, a path, a Dataset, Stimuli or a frame."
+            f"{data!r:.40} is not data; give a name, path, Dataset, Stimuli or DataFrame."
         )
     frame = frame.rename(columns=understood(frame.columns))
     missing = [c for c in ("stereotype", "antistereotype") if c not in frame]
     if missing or not len(frame):
         lacks = f"no column {' and no '.join(map(repr, missing))}" if missing else "no rows"
         raise DataError(
-            f"the frame has {lacks}; it needs 'stereotype' and 'antistereotype', a pair in a row."
+            f"the data frame has {lacks}; give the columns 'stereotype' and 'antistereotype', with "
+            "one pair per row."
         )
     dataset = _clustered(pairs_of(frame.to_dict("records"), "frame", "the frame"), cluster)
     dataset = defects.without_contradictions(dataset)
@@ -211,7 +212,7 @@ def _checked(data: Dataset, file: str) -> tuple[str, ...]:
     """The notes of a user's file, with the problems that a check of it finds."""
     notes = tuple(data.about.get("notes", ()))
     texts = problems(defects.flagged(data))
-    more = f"('unmask data check {file}' says what to do)"
+    more = f"('unmask data check {file}' shows how to fix this)"
     return (*notes, *(f"{data.name}: {text.rstrip('.')} {more}." for text in texts))
 
 
@@ -223,14 +224,14 @@ def _read(card: Card) -> list[Any]:
     count = len(content.items) if isinstance(content, Dataset) else card.items
     if card.items and note.get("as_pinned") and count != card.items:
         raise DataError(
-            f"{card.name!r} has {count} items and not {card.items}, though its file is the pinned "
-            "one; a file that is read with it is another version: remove it from UNMASK_DATA."
+            f"{card.name!r} has {count} items instead of {card.items}, although its own file has "
+            "the right checksum; a companion file in UNMASK_DATA is another version: remove it."
         )
     about: dict[str, Any] = {"cite": list(card.cite)}
     if note.get("as_pinned") is False:
         about["notes"] = (
             f"{card.name}: the file in UNMASK_DATA is not the published one (its checksum "
-            "differs), so its scores are not those of others.",
+            "differs), so its scores cannot be compared with published ones.",
         )
     return [_noted(data, {**note, **about}) for data in datasets]
 
@@ -243,7 +244,7 @@ def as_published(read: Callable[..., Any], path: Path, *others: Path) -> Any:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise DataError(
-            f"{path} has not the form of the published file ({type(error).__name__}: "
+            f"{path} does not have the format of the published file ({type(error).__name__}: "
             f"{error!s:.80}); give the original file."
         ) from error
 
@@ -280,7 +281,7 @@ def _offered(name: str) -> list[Data]:
         raise
     except (Exception, SystemExit) as error:  # a package of others may fail in any way
         raise UnmaskError(
-            f"the data {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be made "
+            f"the data {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be loaded "
             f"({type(error).__name__}: {error}); fix or remove that package."
         ) from error
     if not isinstance(loaded, Dataset | WordTest | Stimuli):

@@ -44,10 +44,10 @@ def clustered(data: Dataset) -> Dataset:
         for i, pair, side in zip(data.items, pairs, sides, strict=True)
     )
     note = (
-        f"{data.name} names no clusters: its {len(items)} items are grouped by the "
+        f"{data.name} has no column 'cluster': its {len(items)} items are grouped by the "
         f"{len(set(pairs))} pairs of words in which their sentences differ"
-        f"{', with the word of the stereotype as the side' if swapped else ''} (give a column "
-        "'cluster', or --cluster none where items are independent)."
+        f"{', with the word in the stereotype as the target group' if swapped else ''}. Add the "
+        "column, or give --cluster none if items are independent."
     )
     return _noted(replace(data, items=items, cluster=CHANGED_WORDS), note)
 
@@ -82,7 +82,7 @@ def _by_sentences(data: Dataset) -> Dataset:
     items = tuple(replace(i, cluster=key) for i, key in zip(data.items, keys, strict=True))
     note = (
         f"{data.name} has {len(keys) - len(set(keys))} rows that repeat others; they count as one "
-        "observation (--cluster none counts each)."
+        "observation (--cluster none counts each row)."
     )
     return _noted(replace(data, items=items, cluster="sentences"), note)
 

@@ -52,7 +52,7 @@ def unrelated(data: Dataset) -> Dataset:
 
 
 def direction(data: Dataset) -> Dataset:
-    """Categories become the direction: is the stereotype about a disadvantaged group?"""
+    """Direction as the category: whether the stereotype is about a disadvantaged group."""
     if not all(item.meta.get("direction") in DIRECTIONS for item in data.items):
         raise DataError(
             f"{data.name!r} does not say which group an item is about; use crows-pairs."
@@ -73,7 +73,7 @@ def reworded(data: Dataset) -> Dataset:
             templates = [{**template, "text": text} for template, text in texts]
             return replace(template_test({**test, "templates": templates}), about=data.about)
     raise DataError(
-        f"{data.name!r} has no rewording; bundled-pairs, bundled-2 and the kurita tests have."
+        f"{data.name!r} has no rewording; use bundled-pairs, bundled-2 or a kurita test."
     )
 
 
@@ -91,7 +91,7 @@ def neutral(data: Dataset) -> Dataset:
 
 def _check_questionnaire(data: Dataset) -> None:
     if data.name != questionnaire.NAME:
-        raise DataError(f"{data.name!r} has no such control; {questionnaire.NAME} has.")
+        raise DataError(f"{data.name!r} has no such control; use {questionnaire.NAME}.")
 
 
 CONTROLS: Mapping[str, Callable[[Dataset], Dataset]] = Registry(

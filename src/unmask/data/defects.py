@@ -82,7 +82,7 @@ def without_contradictions(data: Dataset) -> Dataset:
         "sentences, with stereotype and antistereotype exchanged"
     )
     if not items:
-        raise DataError(f"{data.name!r}: {what}; keep the one of each that is right.")
+        raise DataError(f"{data.name!r}: {what}; keep the correct one of each two.")
     notes = (*data.about.get("notes", ()), f"{data.name}: {what}; they are left out.")
     return replace(data, items=items, about={**data.about, "notes": notes})
 
@@ -117,7 +117,7 @@ def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
     if len(items) == len(data.items):
         return data
     if not items:
-        raise DataError(f"{file!r} excludes all items of {data.name!r}; leave some.")
+        raise DataError(f"{file!r} excludes all items of {data.name!r}; keep at least one.")
     about = {**data.about, "excluded": {"file": file, "items": len(data.items) - len(items)}}
     return replace(data, items=items, about=about)
 

@@ -46,12 +46,13 @@ def download(
                 if refused or attempt == TRIES - 1:
                     raise DataError(
                         f"cannot fetch {url} ({error}); check the network, or put a copy in a "
-                        "folder and name it in UNMASK_DATA."
+                        "folder and set UNMASK_DATA to that folder."
                     ) from error
                 time.sleep(pause * 2**attempt)
         if not verify(part):
             raise DataError(
-                f"what {url} sends is not the pinned file (its checksum differs); it was refused."
+                f"the file at {url} does not match its pinned checksum and was rejected; put the "
+                "original file in a folder and set UNMASK_DATA to that folder."
             )
         part.replace(target)
     finally:
@@ -71,11 +72,12 @@ def _stream(url: str, part: Path, progress: Callable[[int, int], None]) -> None:
                 done += len(chunk)
                 if done > LARGEST_DOWNLOAD:
                     raise DataError(
-                        f"{url} sends more than {LARGEST_DOWNLOAD:,} bytes; it was refused."
+                        f"{url} sends more than {LARGEST_DOWNLOAD:,} bytes; the download was "
+                        "stopped."
                     )
                 progress(done, total)
     if total and done < total:
-        raise ConnectionError(f"{done} of {total} bytes came")
+        raise ConnectionError(f"only {done} of {total} bytes were received")
 
 
 def local_copy(card: Card) -> Path | None:
@@ -110,7 +112,7 @@ def locate(
     if card.by_hand:
         files = " and ".join([Path(card.path).name, *card.beside])
         raise DataError(
-            f"{card.name!r} cannot be fetched, since no checksum of it is known; download {files} "
+            f"{card.name!r} cannot be fetched, because it has no pinned checksum; download {files} "
             f"from {card.url} into {Path(card.path).parent}/ in a folder, and set UNMASK_DATA to "
             "that folder."
         )

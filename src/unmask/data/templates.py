@@ -88,7 +88,7 @@ def from_sentences(
             for item in _meeting(mention, word, side, counterpart, test, apart):
                 items.setdefault(item.id, item)
     if len({i.category for i in items.values()}) < 2:
-        raise DataError(f"{test.name}: no sentences in which a target and an attribute meet.")
+        raise DataError(f"{test.name}: no sentence contains both a target and an attribute.")
     about = {"source": test.source, "sides": [x, y]}
     return Dataset(test.name, "templates", tuple(items.values()), "attribute word", about)
 
@@ -128,7 +128,7 @@ def template_test(test: Mapping[str, Any]) -> Dataset:
     Sentences start with a capital unless `capital` says otherwise (published code).
     """
     if len(test["attributes"]) != 2:
-        raise DataError(f"{test['name']} has {len(test['attributes'])} attribute sets; two needed.")
+        raise DataError(f"{test['name']} has {len(test['attributes'])} attribute sets; give two.")
     items = [
         _template_item(number, template, word, label, side, test.get("capital", True))
         for number, template in enumerate(test["templates"])
@@ -158,7 +158,7 @@ def _filled(template: str, target: str, attribute: str, capital: bool = True) ->
         if template.count(slot) != 1:
             raise DataError(
                 f"the template {template!r} has the slot {slot} {template.count(slot)} times; "
-                "it must be there exactly once."
+                "it must appear exactly once."
             )
     text, spans = "", {}
     for literal, name, *_ in string.Formatter().parse(template):

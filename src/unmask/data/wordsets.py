@@ -73,7 +73,7 @@ def read_stimuli(path: Path) -> Stimuli:
             for side in ("targets", "attributes")
         ]
         if sides[0].keys() & sides[1].keys():
-            raise ValueError("a label is that of a target set and of an attribute set")
+            raise ValueError("a target set and an attribute set have the same label")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
             f"{path} is not a word test ({error}); it needs 'targets' and 'attributes', each with "

@@ -71,15 +71,15 @@ def check_model(model: Model) -> None:
     """
     name = str(getattr(model, "name", model))
     if isinstance(model, type):
-        raise UnmaskError(f"{name!r:.60} is a class; give an object of it.")
+        raise UnmaskError(f"{name!r:.60} is a class; give an instance.")
     fields = ("name", "kind", "family", "abilities", "provenance", "budget", "engine", "vectors")
     _complain(name, [f for f in (*fields, "finer", "close") if not hasattr(model, f)])
     if not isinstance(model.abilities, Abilities):
-        raise UnmaskError(f"the abilities of {name!r} are not an unmask.Abilities; make them one.")
+        raise UnmaskError(f"the abilities of {name!r} must be an unmask.Abilities.")
     if model.kind not in get_args(Kind):
         raise UnmaskError(f"{name!r}: {unknown('kind', str(model.kind), get_args(Kind))}")
     if not (model.abilities.streams or model.abilities.pools):
-        raise UnmaskError(f"{name!r} can do nothing: give its abilities streams, or pools.")
+        raise UnmaskError(f"the abilities of {name!r} are empty; declare streams or pools.")
     if not isinstance(model.name, str) or not isinstance(model.provenance, Mapping):
         raise UnmaskError(f"{name!r}: its name must be text, and its provenance a mapping.")
     try:
@@ -91,7 +91,7 @@ def check_model(model: Model) -> None:
         raise
     except Exception as error:  # a model of others may fail in any way
         problem = f"{type(error).__name__}: {error}"
-        raise UnmaskError(f"{name!r} fails when it is asked ({problem}).") from error
+        raise UnmaskError(f"{name!r} fails when it is queried ({problem}).") from error
 
 
 def _check_answers(model: Model) -> None:
@@ -116,10 +116,17 @@ def _check_answers(model: Model) -> None:
     again = answers(asks)
     turned = answers(asks[::-1])[::-1]
     alone = [answers([ask])[0] for ask in asks]
-    others = {"asked again": again, "asked in another order": turned, "asked one by one": alone}
+    others = {
+        "repeated": again,
+        "sent in another order": turned,
+        "sent one by one": alone,
+    }
     for name, second in others.items():
         if not all(np.allclose(a, b, atol=SAME) for a, b in zip(first, second, strict=True)):
-            raise UnmaskError(f"{model.name!r} answers otherwise when it is {name}; fix that.")
+            raise UnmaskError(
+                f"{model.name!r} returns other values when the same queries are {name}; make it "
+                "deterministic."
+            )
     if model.kind == "causal":
         _check_ahead(model, asks, first)
     _check_sum(model, asks[0], {gold for ask in asks for gold in ask.gold}, engine)
@@ -135,8 +142,8 @@ def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Flo
     alike = [k for k, at in enumerate(first.at) if at < same]
     if not np.allclose(answers[0][alike], answers[2][alike], atol=SAME):
         raise UnmaskError(
-            f"{model.name!r} is causal and sees what follows: the same words have other "
-            "probabilities before another end; hide what comes later."
+            f"{model.name!r} is causal but sees later tokens: the same words get different "
+            "probabilities when the rest of the sentence changes; hide the later tokens."
         )
 
 
@@ -153,12 +160,12 @@ def _check_sum(model: Model, ask: RowQueries, tokens: set[int], engine: Any) -> 
     if total > 1 + SAME:
         raise UnmaskError(
             f"{model.name!r} gives probabilities that sum to {total:.2f} over {len(golds)} tokens "
-            "at one place; give log-probabilities over its vocabulary."
+            "at one position; return log-probabilities over its vocabulary."
         )
     if readings.hit.sum() > 1:
         raise UnmaskError(
-            f"{model.name!r} calls {readings.hit.sum()} tokens the likeliest at one place; set "
-            "'hit' only where no other token of the vocabulary is as likely."
+            f"{model.name!r} marks {readings.hit.sum()} tokens as the likeliest at one position; "
+            "set 'hit' only where no other token of the vocabulary is as likely."
         )
 
 

@@ -93,6 +93,6 @@ def _chat_codec(model: Model) -> ChatCodec:
     codec: Any = model.codec
     if not isinstance(codec, ChatCodec):
         raise NotApplicable(
-            f"{model.name!r} cannot be asked to choose: its tokenizer makes no prompts; use 'll'."
+            f"{model.name!r} cannot answer questions: its tokenizer builds no prompts; use 'll'."
         )
     return codec

@@ -28,7 +28,7 @@ from unmask.types import (
 
 LEAST_MASS = 50.0  # per cent of the replies must be a label, or nothing is concluded
 AMBIGUOUS = "ambiguous"
-DISAMBIGUATED = f"{NOT_ASKED} about bias: the context tells; it counts for the accuracy"
+DISAMBIGUATED = f"{NOT_ASKED} about bias: the context gives the answer; counts for accuracy only"
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def _beyond(replies: Replied, resampling: Resampling) -> Sequence[str]:
         return (f"{note}. With 0 for these labels, the share is {zero_share:.1f} %.",)
     low, high = sorted((share.value, zero_share))
     return (
-        f"{note}. Without any probability the share changes by more than its interval: it is "
+        f"{note}. With 0 for these labels, the share changes by more than its interval: it is "
         f"between {low:.1f} and {high:.1f} %.",
     )
 

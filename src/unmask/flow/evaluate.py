@@ -103,7 +103,7 @@ def resolved(spec: Spec) -> Spec:
     sets = fitting(measure_, catalogue.resolve(spec.data))
     if len(sets) > 1:
         names = ", ".join(d.name for d in sets[:5])
-        raise NotApplicable(f"{spec.title}: the name covers several sets ({names}, ...).")
+        raise NotApplicable(f"{spec.title}: the name covers several sets; give one of {names}, ...")
     takes: tuple[str, ...] = CHOICES[:3] if isinstance(measure_, Association) else ()
     takes += ("samples",) if measure_.samples else ()
     unused = [k for k in CHOICES if getattr(spec, k) is not None and k not in takes]

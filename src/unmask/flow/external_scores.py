@@ -73,8 +73,8 @@ def score_file(
     _check_found(frame, dataset, scores, path)
     if measure is None and not {STEREOTYPE, ANTISTEREOTYPE} <= {*dataset.items[0].texts}:
         raise DataError(
-            f"{data!r} has no pairs ({dataset.shape}), so that scores alone say nothing of a "
-            "preference; name the measure whose scores they are with -x."
+            f"{data!r} has no pairs ({dataset.shape}), so scores alone show no preference; name "
+            "the measure that produced the scores with -x."
         )
     row = None if measure is None else _row(measure, dataset)
     if row is not None and row.compare in VALUED:
@@ -111,8 +111,8 @@ def _result(
     overall, categories, extras, ties, _ = estimates_of(frame, compared, settings, resampling)
     if ties == len(dataset.items) - missing:
         raise DataError(
-            f"all {ties} items that {path} scores are ties, so nothing can be said of a "
-            "preference; look at how the scores were made."
+            f"all {ties} scored items in {path} are ties, so there is no preference to measure; "
+            "check how the scores were computed."
         )
     return Result(
         spec=Spec(str(frame.model.iloc[0]), row.name if row else "scores", dataset.name),
@@ -151,11 +151,13 @@ def _row(name: str, data: Dataset) -> Likelihood:
     row = find(name)
     if not isinstance(row, Likelihood) or row.answers or data.shape not in row.shapes:
         raise NotApplicable(
-            f"{name!r} cannot be made of a score for each sentence of {data.name!r} "
-            f"({data.shape}); leave it out for a preference, or take 'lmb' or 'gest' for pairs."
+            f"{name!r} cannot be computed from one score per sentence of {data.name!r} "
+            f"({data.shape}); leave -x out to score a preference, or use 'lmb' or 'gest' for pairs."
         )
     if row.prior or row.compare not in {*VALUED, "preference", "factor"}:
-        raise NotApplicable(f"{name!r} needs priors, which a file of scores has not.")
+        raise NotApplicable(
+            f"{name!r} needs priors, which a file of scores does not contain; leave -x out."
+        )
     return row
 
 
@@ -218,8 +220,8 @@ def _check_range(frame: pd.DataFrame, row: Likelihood, kind: Kind, path: Path) -
         allowed = "means or sums of log-probabilities, which are at most 0"
     if len(wrong):
         raise DataError(
-            f"{path} has the score {wrong.iloc[0]:g}, and {len(wrong):,} scores of that kind; "
-            f"{row.name!r} takes {allowed}: turn the sign of losses, or leave -x out."
+            f"{path} has {len(wrong):,} scores such as {wrong.iloc[0]:g}, but {row.name!r} takes "
+            f"{allowed}; reverse the sign of losses, or leave -x out."
         )
 
 
@@ -230,13 +232,15 @@ def _check_found(
     if frame.reason.isna().any():
         return
     if (frame.reason == "a score is not finite").any():
-        raise DataError(f"no item of {data.name!r} has finite scores in {path}; write them again.")
+        raise DataError(
+            f"no item of {data.name!r} has finite scores in {path}; check how they were computed."
+        )
     if not scores:
-        raise DataError(f"no answer in {path} could be read; look at the log itself.")
+        raise DataError(f"no answer in {path} could be read; check the log.")
     example = next(iter(_ids(data.items[0]).values()))
     raise DataError(
-        f"no id in {path} belongs to {data.name!r}; ids look like {example!r} there and like "
-        f"{next(iter(scores))!r} in the file."
+        f"no id in {path} belongs to {data.name!r}: the ids of the data look like {example!r}, "
+        f"those in the file like {next(iter(scores))!r}."
     )
 
 
@@ -253,7 +257,7 @@ def _losses(frame: pd.DataFrame) -> tuple[str, ...]:
 
 def _foreign(count: int, name: str) -> tuple[str, ...]:
     """A note on scores in the file that match no item."""
-    return (f"{count} scores in the file are not of {name}, and are not used.",) if count else ()
+    return (f"{count} scores in the file are not for {name} and are not used.",) if count else ()
 
 
 def _reasons(frame: pd.DataFrame) -> dict[str, int]:
@@ -282,7 +286,7 @@ def _chosen(path: Path, data: Dataset) -> tuple[dict[str, float], int]:
     shares = harness.inspect_shares(path)
     ids = {item.id for item in data.items}
     if not shares.keys() & ids:
-        raise DataError(f"no sample of {path} is of {data.name!r}; name its data set with -d.")
+        raise DataError(f"no sample in {path} is from {data.name!r}; name its data set with -d.")
     return {
         name: shares[item.id].get(label, 0.0)
         for item in data.items
@@ -304,7 +308,7 @@ def _by_sentences(
         scores |= dict(zip(ids, pairs.get((first, second), ()), strict=False))
         used.add((first, second))
     if not scores:
-        raise DataError(f"no sentence in {path} is of {data.name!r}; name its data set with -d.")
+        raise DataError(f"no sentence in {path} is from {data.name!r}; name its data set with -d.")
     return scores, len(pairs.keys() - used)
 
 

@@ -49,7 +49,7 @@ def check_fit(measure: Measure, data: Data, model: Model) -> None:
     if isinstance(measure, Likelihood) and measure.stream not in can.streams:
         others = f"it answers {choice(can.streams)}" if can.streams else "it answers none"
         raise NotApplicable(
-            f"{measure.name!r} asks in the stream {measure.stream!r}, which {model.name!r} does "
+            f"{measure.name!r} needs the stream {measure.stream!r}, which {model.name!r} does "
             f"not have ({others})."
         )
     if isinstance(data, Dataset) and len({item.id for item in data.items}) < len(data.items):

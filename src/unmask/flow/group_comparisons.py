@@ -97,7 +97,7 @@ def _persons(answers: pd.DataFrame) -> tuple[Persons, Persons]:
         chances = np.exp(entries.logp.to_numpy(float)).tolist()
         persons.setdefault(group, {})[person] = dict(zip(tokens, chances, strict=True))
     if len(persons) != 2:
-        raise DataError(f"persons of two groups are needed; here are {', '.join(persons)}.")
+        raise DataError(f"people from two groups are needed; the data have {', '.join(persons)}.")
     first, second = ([_named(f) for f in entries.values()] for entries in persons.values())
     return first, second
 

@@ -181,7 +181,10 @@ def spread(
     facts = item_facts(frame)
     table = table.loc[facts.index]
     if table.isna().to_numpy().any():
-        raise DataError("not every item has the same groups, so that their spread has no meaning.")
+        raise DataError(
+            "the items have different groups, so their spread is undefined; use the same groups in "
+            "all items."
+        )
     design = Design.of(facts)
     apart = table.sub(table.mean(axis=1), axis=0)
     groups = table.shape[1]
@@ -225,7 +228,7 @@ def sides(
     wide = wide.loc[facts.index]
     names = sorted(set(facts.group))
     if len(names) != 2:
-        raise DataError(f"{measure.name!r} needs items of two sides; here are {len(names)}.")
+        raise DataError(f"{measure.name!r} needs items about two groups; these have {len(names)}.")
     sign = np.where(facts.group == names[0], 1.0, -1.0)
     values = sign * (wide[STEREOTYPE] - wide[ANTISTEREOTYPE]) / measure.unit
     design = _within_categories(facts)

@@ -197,7 +197,7 @@ def _check_fit(measure: Likelihood, asks: Sequence[RowQueries]) -> None:
     except Exception as error:
         raise _broken(measure, error) from error
     if wrong is not None:
-        problem = f"{wrong!r:.80} does not ask for places in its row"
+        problem = f"{wrong!r:.80} queries positions outside its row"
         raise _broken(measure, ValueError(problem))
 
 

@@ -140,14 +140,14 @@ def _whole_pairs(
     """Sets that are pairs by their order, without the partners of words that had to go."""
     if len({len(words) for words in pairs.values()}) > 1:
         sizes = ", ".join(f"{label} has {len(words)}" for label, words in pairs.items())
-        raise DataError(f"pairs are needed, word by word, and {sizes}; give sets of one size.")
+        raise DataError(f"the words must be paired, but {sizes}; give sets of equal size.")
     whole = [p for p in zip(*pairs.values(), strict=True) if not any(w in lost for w in p)]
     if len(whole) < MIN_WORDS:
         raise DataError(f"{len(whole)} pairs are left; {MIN_WORDS} are needed.")
     survivors = dict(zip(pairs, zip(*whole, strict=True), strict=True))
     for label, words in pairs.items():
         gone = (w for w in words if w not in lost and w not in survivors[label])
-        lost |= dict.fromkeys(gone, "its partner is lost")
+        lost |= dict.fromkeys(gone, "its partner is missing")
     return {label: survivors.get(label, words) for label, words in sets.items()}
 
 
@@ -286,7 +286,7 @@ def _overlaps(test: Stimuli) -> tuple[str, ...]:
     """A note on words that two sets of a test share: they pull both ways."""
     return tuple(
         f"{test.name}: {first} and {second} share {', '.join(shared[:3])}"
-        f"{' and more' if len(shared) > 3 else ''}, which influence both ways."
+        f"{' and more' if len(shared) > 3 else ''}, which count in both sets."
         for (first, a), (second, b) in combinations(test.sets.items(), 2)
         if (shared := [w for w in a if w in set(b)])
     )

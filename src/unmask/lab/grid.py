@@ -81,7 +81,9 @@ class Grid:
             find(measure)
         self.plants()
         if 1 not in self.rhos:
-            raise UnmaskError("rho 1 is not in the grid; give it too: all is read against it.")
+            raise UnmaskError(
+                "rho 1 is not in the grid; add it, because all results are compared with it."
+            )
 
     def plants(self) -> list[Plant]:
         """Every world of the grid."""
@@ -372,14 +374,15 @@ def gathered(grid: Grid, place: Path) -> Kept:
             kept_frames = _kept(place, kind, plant)
             if kept_frames is None:
                 raise UnmaskError(
-                    f"{str(_file(place, kind, plant))!r} is gone or damaged; run the same again."
+                    f"{str(_file(place, kind, plant))!r} is missing or damaged; run the same "
+                    "command again."
                 )
             frames.append(kept_frames[0])
             words.append(kept_frames[1])
             refused |= {f"{name}, {kind}": why for name, why in kept_frames[2].items()}
     if all(f.empty for f in frames):
         raise UnmaskError(
-            f"no measure could be read: {'; '.join(dict.fromkeys(refused.values()))}."
+            f"no measure could be tested: {'; '.join(dict.fromkeys(refused.values()))}."
         )
     return (
         pd.concat(frames, ignore_index=True),

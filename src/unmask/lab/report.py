@@ -37,9 +37,9 @@ from unmask.text.contexts import SOURCES
 from unmask.types import Estimate
 
 LIMITS = (
-    "This is a small synthetic world: sentences of about six words, words whose sides are drawn at "
-    "random, and networks of a third of a million weights. A measure that fails here fails where "
-    "the truth is simple and known; one that does well here has still to show it elsewhere."
+    "This is a small synthetic world: sentences of about six words, words assigned to groups at "
+    "random, and networks with a third of a million weights. A measure that fails here fails where "
+    "the truth is simple and known. A measure that does well here may still fail elsewhere."
 )
 SHOWN = (
     "slope",
@@ -71,11 +71,11 @@ def study(
         ),
         Table("ranks", "Ranks by the smallest detectable bias", ranks(frame, seed)),
         Table("learned", "Planted and learned", learned(words), "The manipulation check."),
-        Table("readings", "All readings with their intervals", long(by_measure)),
+        Table("readings", "All results with their intervals", long(by_measure)),
     ]
     remarks = [*_warnings(grid, words), *sentences_of(assessments), *claim(by_measure), LIMITS]
     if grid.tier == "tiny":
-        remarks.append("rows: what a measure sends through a model, alone, on its items.")
+        remarks.append("rows: how many rows a measure alone sends through a model for its items.")
     return Study(
         f"Lab report: {len(grid.kinds) * len(grid.plants())} models ({grid.tier})",
         tables,
@@ -91,13 +91,13 @@ def _warnings(grid: Grid, words: pd.DataFrame) -> list[str]:
     taught = words[words.rho == 1].groupby("theta").apply(probe.theta, include_groups=False)
     if len(taught) and taught.max() - taught.min() < TAUGHT:
         warnings.append(
-            "The models have not learned what was planted (see the manipulation check), so nothing "
-            "can be said of the measures: train for more steps, or plant more."
+            "The models have not learned the planted bias (see the manipulation check), so the "
+            "measures cannot be assessed. Train for more steps, or plant a stronger bias."
         )
     if grid.seeds < ENOUGH:
         warnings.append(
-            f"The seeds are {grid.seeds}: intervals are too narrow and verdicts indicative; "
-            f"{ENOUGH} at least are needed to rely on them."
+            f"Too few seeds ({grid.seeds}): intervals are too narrow, and verdicts are only "
+            f"indicative. Use at least {ENOUGH} seeds."
         )
     return warnings
 
@@ -274,13 +274,14 @@ def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[s
     for name, items in (("shift", "balanced"), ("shift, 90 %", "nine in ten about the rare group")):
         parts = [f"{m} {shown(by[m].get(name), 1)}" for m in (*CLAIMED, *DOUBTED)]
         sentences.append(
-            f"Where nothing is planted, the greatest rho moves the score by {', '.join(parts)} "
-            f"points (items: {items})."
+            f"Without a planted bias, the largest rho moves the score by {', '.join(parts)} "
+            f"percentage points (items: {items})."
         )
     shares = [f"{m} {shown(by[m].get('kept'))}" for m in (*CLAIMED, *DOUBTED) if "kept" in by[m]]
     if shares:
         sentences.append(
-            f"Of its slope for a unit of learned theta it keeps there: {', '.join(shares)}."
+            f"Share of its slope per unit of learned theta that a measure keeps at that rho: "
+            f"{', '.join(shares)}."
         )
     return sentences
 
@@ -295,13 +296,13 @@ def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
     wrong = [d for d in DOUBTED if all(most[d] < least[c] for c in CLAIMED)]
     right = [d for d in DOUBTED if all(most[c] < least[d] for c in CLAIMED)]
     if len(right) == len(DOUBTED):
-        return f"{CLAIM}: this supports it."
+        return f"{CLAIM}: supported here."
     if wrong:
         return (
-            f"{CLAIM}: this speaks against it, since on unbalanced items {' and '.join(wrong)} "
+            f"{CLAIM}: contradicted here, because on unbalanced items {' and '.join(wrong)} "
             f"moves less than each of {' and '.join(CLAIMED)}."
         )
-    return f"{CLAIM}: this does not settle it, since the intervals overlap."
+    return f"{CLAIM}: inconclusive here, because the intervals overlap."
 
 
 # ---------------------------------------------------------------- figures

@@ -138,15 +138,15 @@ def _unjudged(measure: Measure) -> str:
     """Why a measure could not distinguish a planted bias from none, or nothing."""
     if isinstance(measure, Association):
         if measure.turned:
-            return "its sign is turned: nearer is lower"
-        limit = "its ideal is a limit, and no value that a fair model scatters around"
+            return "its sign is reversed: a lower value means nearer"
+        limit = "its ideal is a bound, not a value around which a fair model varies"
         return "" if measure.tested else limit
     if measure.compare == "lean":
-        return "without a prior, a rarer word has the lower odds in a fair model as well"
+        return "without a prior, a rarer word has lower odds even in a fair model"
     if measure.compare == "matched":
-        return "its number is of both groups of targets together"
+        return "it gives one number for both target groups together"
     turned = measure.compare == "difference" and measure.reduce in LOWER_IS_LIKELIER
-    return "its sign is turned: lower is likelier" if turned else ""
+    return "its sign is reversed: a lower value means likelier" if turned else ""
 
 
 def _doses(sets: Sets) -> pd.DataFrame:

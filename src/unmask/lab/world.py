@@ -64,8 +64,8 @@ class Plant:
             )
         if not isinstance(self.rho, int | float) or not 1 <= self.rho <= LARGEST_RHO:
             raise UnmaskError(
-                f"rho is {self.rho!r}; give how many times as often the one group is spoken of, "
-                f"from 1 to {LARGEST_RHO}."
+                f"rho is {self.rho!r}; give the ratio of the groups' frequencies, from 1 to "
+                f"{LARGEST_RHO}."
             )
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             raise UnmaskError(f"a seed is {self.seed!r}; give a whole number of at least 0.")

@@ -82,20 +82,24 @@ class Association:
             if pool not in POOLS:
                 raise UnmaskError(f"{self.name!r}: {unknown('pool', str(pool), POOLS)}")
         if (self.samples > 0) != (self.test == "random-effects"):
-            raise UnmaskError(f"{self.name!r}: samples go with random effects, and only with them.")
+            raise UnmaskError(
+                f"{self.name!r}: set samples if test is 'random-effects', and only then."
+            )
         pair = isinstance(self.within, tuple) and len(self.within) == 2
         if not pair or not all(isinstance(v, int | float) for v in self.within):
-            raise UnmaskError(f"{self.name!r}: within is the least and the largest value, a pair.")
+            raise UnmaskError(
+                f"{self.name!r}: within must be a pair, the smallest and the largest value."
+            )
         if isinstance(self.ideal, bool) or not isinstance(self.ideal, int | float):
             raise UnmaskError(f"{self.name!r}: ideal is {self.ideal!r:.40}; give a number.")
         beside = self.beside.values() if isinstance(self.beside, Mapping) else [None]
         if not all(map(callable, (*beside, self.statistic or abs))):
             raise UnmaskError(
-                f"{self.name!r}: its statistic, and what is beside it, must be functions."
+                f"{self.name!r}: statistic and the values of beside must be functions."
             )
         if (self.statistic is not None) != (self.test == "jackknife"):
             raise UnmaskError(
-                f"{self.name!r}: a statistic goes with the jackknife, and only with it."
+                f"{self.name!r}: set statistic if test is 'jackknife', and only then."
             )
 
     @property

@@ -69,12 +69,12 @@ WEAT_WEFE = variant(
     sided="one",
     ddof=0,
     cite=("caliskan2017", "badilla2020"),
-    deviation="The standard deviation has n in its denominator, not n - 1, so that d is larger by "
-    "sqrt(n / (n - 1)). p is the share of draws of as many words with replacement, which is no "
-    "permutation, whose sum of associations exceeds the observed one, (hits + 1) / (draws + 1); of "
-    "fewer than 8 words as many draws as there are orders of them, each once. WEFE takes a word's "
-    "vector as it is, pools a word of both target sets once, and gives no number where a fifth of "
-    "a set is missing: here it counts in each, and the rest is scored.",
+    deviation="The standard deviation has n in its denominator, not n - 1, so d is larger by "
+    "sqrt(n / (n - 1)). p is not from a permutation test: words are drawn with replacement, and p "
+    "is (hits + 1) / (draws + 1), where a hit is a draw whose sum of associations exceeds the "
+    "observed one. With fewer than 8 words, there are as many draws as orders of the words. WEFE "
+    "uses a word's vector as it is, counts a word of both target sets once, and gives no number if "
+    "a fifth of a set is missing. Here such a word counts in each set, and the rest is scored.",
 )
 S_SEAT_MAY2019 = variant(
     S_SEAT,
@@ -84,9 +84,9 @@ S_SEAT_MAY2019 = variant(
     pool={"causal": "last", "encoder": "first", "*": "first"},
     encode="no-specials",
     kinds=_TRANSFORMERS,
-    deviation="No [CLS] and [SEP] are added, so the first place is the first piece "
-    "of the first word. Not for ELMo, which the release gives a string, so that it "
-    "reads letters for words.",
+    deviation="No [CLS] or [SEP] is added, so the first position is the first piece "
+    "of the first word. Not for ELMo: the release passes it a string, so it reads "
+    "characters instead of words.",
 )
 S_SEAT_BIASBENCH = variant(
     S_SEAT,
@@ -96,7 +96,7 @@ S_SEAT_BIASBENCH = variant(
     pool={"*": "mean-all"},
     kinds=_TRANSFORMERS,
     cite=("meade2022",),
-    deviation="The mean over all places, special tokens among them. The release has no ELMo.",
+    deviation="The mean over all positions, including special tokens. The release has no ELMo.",
 )
 W_SEAT_TAN2019 = variant(
     W_SEAT,
@@ -107,8 +107,8 @@ W_SEAT_TAN2019 = variant(
     encode="tan2019",
     kinds=("masked", "causal"),
     deviation="The last character is cut off, words are tokenised apart, [SEP] is "
-    "lost, the first piece is taken; GPT-2 reads one place too late. Of a phrase with capitals in "
-    "the plural (European Americans) another word is read than the last.",
+    "lost, the first piece is used; GPT-2 reads one position too late. For a capitalised plural "
+    "phrase (European Americans), a word other than the last is read.",
 )
 W_SEAT_HUSSE2022 = variant(
     W_SEAT,
@@ -119,12 +119,12 @@ W_SEAT_HUSSE2022 = variant(
     kinds=("masked", "causal"),
     subsample=True,
     cite=("husse2022",),
-    deviation="The final period is cut off. A word of one piece is read at its number "
-    "among the words, whatever pieces the earlier ones have, and a stimulus of "
-    "several words at as many places from its first word's number, always as their mean. "
-    "What is read is the last token that is any word of the set, or the first stimulus of the "
-    "set that the sentence contains. A hyphen counts as a word. Of unequal target "
-    "sets the larger is cut to size at random. Not for ELMo, whose state the release "
+    deviation="The final period is cut off. The position of a one-piece word is its number "
+    "in the sentence, however many pieces the earlier words have; a stimulus of "
+    "several words is the mean of that many positions from its first word's number. "
+    "The word read is the last token that is any word of the set, or the first stimulus of "
+    "the set that the sentence contains. A hyphen counts as a word. If target sets differ in "
+    "size, the larger is cut at random. Not for ELMo, whose state the release "
     "carries from sentence to sentence.",
 )
 CEAT_GUO2021 = variant(
@@ -135,9 +135,9 @@ CEAT_GUO2021 = variant(
     samples=1000,
     encode="guo2021",
     kinds=("masked", "causal"),
-    deviation="One-sided p, N = 1000. No special tokens; of a sentence nine words are "
-    "kept around the word's first occurrence (eight where it is in the middle), and the word "
-    "is read at the first place that has the id of its last piece.",
+    deviation="One-sided p, N = 1000. No special tokens. Only nine words of a sentence are "
+    "kept around the word's first occurrence (eight if it is in the middle), and the word "
+    "is read at the first position that has the id of its last piece.",
 )
 CEAT_HUSSE2022 = variant(
     CEAT,

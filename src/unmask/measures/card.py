@@ -28,13 +28,13 @@ def check_card(row: Any) -> None:
     if isinstance(row.cite, str) or not row.cite or not isinstance(row.bibtex, str):
         raise UnmaskError(
             f"the card of {row.name!r} is not complete: cite is a tuple of keys, such as "
-            "('nangia2020',), and bibtex a text."
+            "('nangia2020',), and bibtex is a string."
         )
     marks = {"@" in row.name, bool(row.deviation), bool(row.variant_of)}
     if len(marks) > 1:
         raise UnmaskError(
-            f"{row.name!r}: a variant (name@source), and only a variant, names the row that it is "
-            "a variant_of and states its deviation."
+            f"{row.name!r}: a variant (name@source) must set variant_of and deviation; another "
+            "measure must set neither."
         )
 
 
@@ -45,12 +45,12 @@ def check_types(row: Any) -> None:
         if isinstance(usual, bool) and not isinstance(value, bool):
             raise UnmaskError(f"{row.name!r}: {f.name} is {value!r:.40}; give True or False.")
         if isinstance(usual, str) and not isinstance(value, str):
-            raise UnmaskError(f"{row.name!r}: {f.name} is {value!r:.40}; give a text.")
+            raise UnmaskError(f"{row.name!r}: {f.name} is {value!r:.40}; give a string.")
         texts = isinstance(value, tuple) and all(isinstance(v, str) for v in value)
         strings = isinstance(usual, tuple) and all(isinstance(v, str) for v in usual)
         if (strings or f.name in ("cite", "kinds")) and not texts:
             raise UnmaskError(
-                f"{row.name!r}: {f.name} is {value!r:.40}; give a tuple of texts, such as ('a',)."
+                f"{row.name!r}: {f.name} is {value!r:.40}; give a tuple of strings, such as ('a',)."
             )
 
 

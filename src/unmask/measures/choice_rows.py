@@ -95,13 +95,13 @@ BBQ_HELM = variant(
     BBQ,
     "helm",
     deviation=OURS + "the ambiguous score is multiplied by the share of wrong answers to all "
-    "questions, disambiguated ones included, and a reply without a label counts as one that is not "
-    "unknown.",
+    "questions, disambiguated ones included, and a reply without a label counts as an answer other "
+    "than 'unknown'.",
 )
 BBQ_HARNESS = variant(
     BBQ,
     "harness",
-    deviation=OURS + "the score is 0 where no answer is biased, also where all are against the "
+    deviation=OURS + "the score is 0 if no answer is biased, even if all are against the "
     "stereotype.",
 )
 CHAT_LL = Likelihood(
@@ -124,7 +124,8 @@ CHAT_CPS = replace(
     formula="sum over shared tokens w of log p(w | request, tokens before w), inside the chat "
     "template",
     plans={"causal": plans.shared_left_to_right},
-    nothing_causal="no shared token follows the words that differ, which a causal model could read",
+    nothing_causal="no shared token follows the words that differ, so a causal model has nothing "
+    "to score",
     cite=("nangia2020", "felkner2023"),
 )
 

@@ -100,7 +100,7 @@ class Likelihood:
     empty: Literal["unscored", "kept"] = "unscored"
     """An item with nothing to ask is left out with the reason `nothing`, or keeps what the
     reduction makes of nothing (released code)."""
-    nothing: str = "nothing to ask in one of its sentences"
+    nothing: str = "one of its sentences has nothing to score"
     nothing_causal: str = ""
     accuracy: bool = True
     """Whether the answers are tokens, so that the share predicted right means something."""
@@ -159,7 +159,10 @@ class Likelihood:
             )
         asked = (self.request, *(self.question.wordings if self.question else ()))
         if any(half_character(text) for text in asked):
-            raise UnmaskError(f"{self.name!r}: what it asks holds half a character; correct it.")
+            raise UnmaskError(
+                f"{self.name!r}: its question has an invalid character (a lone surrogate); correct "
+                "it."
+            )
         for name in ("reduce", "text"):
             if not callable(getattr(self, name)):
                 raise UnmaskError(f"{self.name!r}: its {name} is not a function.")

@@ -55,7 +55,8 @@ CPS = Likelihood(
     plans={**_both(plans.each_shared), "causal": plans.shared_left_to_right},
     reduce=total,
     nothing="its sentences share no token",
-    nothing_causal="no shared token follows the words that differ, which a causal model could read",
+    nothing_causal="no shared token follows the words that differ, so a causal model has nothing "
+    "to score",
     cite=("nangia2020", "felkner2023"),
     criticism="The number and length of shared words differ between items, and the group's word "
     "is visible, so its frequency still has an effect (Kaneko and Bollegala 2022).",
@@ -115,7 +116,7 @@ AUL = Likelihood(
 LPBS = Likelihood(
     name="lpbs",
     about="How much more does an attribute raise the probability of one target than of the other?",
-    formula="log p(x | a) / p(x) - log p(y | a) / p(y), sides summed over their words; "
+    formula="log p(x | a) / p(x) - log p(y | a) / p(y), targets summed over their words; "
     "effect size d over the two attribute sets",
     plans={**_both(plans.target), "causal": plans.causal_joint},
     prior={**_both(plans.target_alone), "causal": plans.causal_prior},
@@ -132,7 +133,7 @@ ODDS = Likelihood(
     about="How many times as likely is one target, against the other, given one attribute rather "
     "than the other?",
     formula="odds ratio: exp of the mean over attributes a of set A of log p(x | a) / p(y | a), "
-    "less that over set B; sides summed over their words",
+    "minus that over set B; targets summed over their words",
     plans={**_both(plans.target), "causal": plans.causal_joint},
     reduce=total,
     shapes=("templates",),
@@ -234,7 +235,7 @@ CPS_THYS2025 = variant(
     empty="kept",
     stream="untyped",
     cite=("thys2025",),
-    deviation="The first and the last aligned place are dropped whatever they are: "
+    deviation="The first and the last aligned token are always dropped: "
     "for XLNet the first word is lost and <sep> kept; no permutation mask, no token types. "
     "Scores are rounded to 3 decimals; a tie counts as not stereotypical, and so does a pair that "
     "shares no token (0 = 0).",
@@ -248,8 +249,8 @@ CPS_FELKNER2023 = variant(
     empty="kept",
     cite=("felkner2023",),
     deviation="Scores rounded to 3 decimals before the comparison; a tie counts as not "
-    "stereotypical, and so does, for a causal model, a pair that shares nothing behind what "
-    "differs. The first aligned place is dropped whatever it is, and for masked models the last.",
+    "stereotypical, and so does, for a causal model, a pair without a shared token after the "
+    "difference. The first aligned token is always dropped, and for masked models also the last.",
 )
 CPS_BIASBENCH = variant(
     CPS,
@@ -265,8 +266,8 @@ CPS_BIASBENCH = variant(
     cite=("meade2022",),
     deviation="Hides the changed tokens one at a time and averages: the opposite of "
     "Nangia et al.; rounded to 3 decimals. Causal models by 2^(mean log2 p), not "
-    "rounded: the first token after the start token alone, the others without it. A "
-    "tie counts as not stereotypical.",
+    "rounded: the first token is read after the start token alone, the others in a "
+    "sentence without it. A tie counts as not stereotypical.",
 )
 SSS_KANEKO2022 = variant(
     SSS,
@@ -340,9 +341,9 @@ CAT_NADEEM2021 = variant(
     ties="strict",
     stream="written",
     deviation="The fill word, all its punctuation removed, is tokenised without its "
-    "leading space and the sentence tokenised again around the mask: RoBERTa is asked "
-    "for the wrong piece. Every BLANK is filled, and the first one read. XLNet reads "
-    "the sentence behind a long paragraph, with no permutation mask. Causal models "
+    "leading space and the sentence tokenised again around the mask: RoBERTa is scored "
+    "on the wrong piece. Every BLANK is filled, and the first one read. XLNet reads "
+    "the sentence after a long paragraph, with no permutation mask. Causal models "
     "read the sentence as printed: the first token after the start token alone, the "
     "others without it. A tie counts as not stereotypical.",
 )
@@ -359,11 +360,11 @@ LL = Likelihood(
 CEAT_LPBS = replace(
     LPBS,
     name="ceat-lpbs",
-    about="How does the effect size of lpbs vary when each attribute is met in a random template?",
+    about="How does the effect size of lpbs vary when each attribute is in a random template?",
     formula="CES over N samples of lpbs, one template drawn for each attribute word",
     samples=10_000,
     cite=("husse2022",),
-    criticism="With few templates, the samples repeat themselves and p is meaningless.",
+    criticism="With few templates, samples repeat and p is meaningless.",
 )
 LPBS_KURITA2019 = variant(
     LPBS,
@@ -410,13 +411,13 @@ LPBS_BARTL2020 = variant(
     shows=("test", "r", "first", "second"),
     cite=("kurita2019", "bartl2020"),
     published_p=True,
-    deviation="The number is the mean log quotient of sentences with attributes of set B (women's "
-    "professions) less that of set A, whatever the person's gender, as the release sets them "
-    "against each other; first and second are of men's and of women's words alone. Rows are filled "
-    "up with mask tokens to 16, which change the prediction, and cut there; the token asked for is "
-    "that of the full sentence at the first mask. The test is paired by the order of the file: "
-    "Student's, or Wilcoxon's where Shapiro and Wilk's test of both sets' values together, the one "
-    "with its sign turned, refuses a normal distribution; r is its statistic over the root of n.",
+    deviation="The score is the mean log ratio of sentences with attributes of set B (women's "
+    "professions) minus that of set A, for both genders together, as in the release; first "
+    "and second are for men's and women's words alone. Rows are padded to 16 tokens with masks, "
+    "which changes the prediction, and cut there; the token scored is that of the full sentence "
+    "at the first mask. The test is paired in file order: Student's t, or Wilcoxon's if Shapiro "
+    "and Wilk's test of both sets' values together, one with its sign reversed, rejects normality; "
+    "r is the test statistic divided by the root of n.",
 )
 
 ROWS = (

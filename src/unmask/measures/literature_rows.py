@@ -16,7 +16,7 @@ LMB = Likelihood(
     name="lmb",
     about="Is a sentence about one group likelier than the same sentence about the other?",
     formula="d_z: mean over standard deviation of the difference of mean log p(w | tokens before "
-    "w), the logarithm of the perplexity, without a start token; t and share of pairs beside it",
+    "w), the logarithm of the perplexity, without a start token; also t and the share of pairs",
     plans={"causal": plans.without_start},
     reduce=mean,
     compare="difference",
@@ -35,8 +35,8 @@ LMB_BARIKERI2021 = variant(
     published_p=True,
     shows=("t", "t_welch", "t_reduced", "share", "mean"),
     deviation="Perplexities themselves are compared, not their logarithms, so that a single "
-    "sentence of perplexity 100,000 rules t; negative: the sentences about the minoritised group "
-    "are the likelier. A sentence of one token has the perplexity 0. t_welch (of the "
+    "sentence of perplexity 100,000 dominates t; negative: the sentences about the minoritised "
+    "group are likelier. A sentence of one token has the perplexity 0. t_welch (of the "
     "attribute swap) and t_reduced are its unpaired tests, the latter without pairs of a "
     "perplexity beyond three standard deviations.",
 )
@@ -59,8 +59,7 @@ CBS = Likelihood(
     shapes=("groups",),
     compare="spread",
     needs=("target", "attribute"),
-    nothing_causal="the group follows the attribute, where a causal model can be asked for "
-    "no prior",
+    nothing_causal="the group follows the attribute, so a causal model gives no prior",
     accuracy=False,
     cite=("ahn2021",),
     criticism="A variance is never 0, so there is no value for a fair model to test against: only "
@@ -89,7 +88,7 @@ GEST = Likelihood(
     reduce=mean,
     compare="sides",
     nothing="its sentences do not differ",
-    nothing_causal="the speaker comes before the sentence, where a causal model has read nothing",
+    nothing_causal="the speaker comes before the sentence, which a causal model has not read yet",
     accuracy=False,
     cite=("pikuliak2024",),
     criticism="English sentences do not show the speaker's gender, so the result depends on one "
@@ -136,7 +135,7 @@ CRR = Likelihood(
 DELTA_P = replace(
     CRR,
     name="delta-p",
-    about="Are the tokens of the one sentence nearer to the model's best guess than the other's?",
+    about="Are the tokens of one sentence nearer to the model's best guess than the other's?",
     formula="mean over tokens w of ln p(best) - ln p(w), each hidden alone; lower is better "
     "predicted",
     reduce=mean,
@@ -172,13 +171,13 @@ DISCO_DELOBELLE2022 = variant(
     "told apart by a chi-squared test of probabilities, the woman's taken as expected. A word that "
     "only the man has makes the statistic infinite, so that in effect it is the share of pairs "
     "whose fills differ. Its templates have a typographic apostrophe, and The with a capital "
-    "inside sentences; it writes The before names too: take the data that do so.",
+    "inside sentences, also before names; use data written in the same way.",
 )
 LIKELIHOOD_BIAS = Likelihood(
     name="likelihood-bias",
     about="For how many pairs of groups are the sentences unequally likely?",
     formula="per cent of pairs of descriptors on an axis, in a template, whose perplexities over "
-    "nouns differ by Mann and Whitney's test at 5 %, uncorrected; after Holm beside it",
+    "nouns differ by Mann and Whitney's test at 5 %, uncorrected; also after Holm's correction",
     plans={
         "causal": plans.left_to_right,
         "masked": plans.each_content,

@@ -30,8 +30,7 @@ def check_own_name(row: Measure) -> None:
     """Refuse a user's row under the name of one of ours, which its scores would be taken for."""
     if MEASURES.get(row.name, row) != row:
         raise UnmaskError(
-            f"your row is named {row.name!r}, as one of unmask's that it is not; give it another "
-            "name."
+            f"the name {row.name!r} belongs to a measure of unmask; give your measure another name."
         )
 
 
@@ -51,6 +50,6 @@ def find(measure: Any) -> Measure:
     if row.name != name:
         raise UnmaskError(
             f"the measure {name!r} of the package {ENTRY_POINTS.package(name)!r} calls itself "
-            f"{row.name!r}; a row and its entry point have one name."
+            f"{row.name!r}; a measure and its entry point must have the same name."
         )
     return row

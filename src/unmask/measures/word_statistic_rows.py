@@ -13,7 +13,7 @@ from unmask.stats import word_statistics as stats
 
 RND = Association(
     name="rnd",
-    about="Are the attribute words further from the one group's mean vector than from the other's?",
+    about="Are the attribute words further from one group's mean vector than from the other's?",
     formula="mean over a of |a - mean of X| - |a - mean of Y|; raw vectors, Euclidean distance",
     pool={"*": "word-mean"},
     test="jackknife",
@@ -30,7 +30,7 @@ RIPA = replace(
     RND,
     turned=False,
     name="ripa",
-    about="Do the attribute words lie along the line from the one group's word to the other's?",
+    about="Do the attribute words lie along the line from one group's word to the other's?",
     formula="mean over pairs i and attributes a of a . (x_i - y_i) / |x_i - y_i|; raw vectors",
     statistic=stats.relative_inner_product,
     paired="targets",
@@ -88,8 +88,8 @@ SAME = replace(
     turned=False,
     name="same",
     about="How far do the targets lie along the direction between the attribute sets?",
-    formula="mean over targets of |cos(w, b)|, b = mean of unit A - mean of unit B; of more sets "
-    "the further directions, orthogonal to the earlier ones, weighted by their length",
+    formula="mean over targets of |cos(w, b)|, b = mean of unit A - mean of unit B; with more sets "
+    "also further directions, orthogonal to the earlier ones, weighted by their length",
     statistic=stats.same,
     within=(0.0, math.inf),
     each=False,

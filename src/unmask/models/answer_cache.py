@@ -75,7 +75,9 @@ class Store:
             file = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             file.execute("PRAGMA journal_mode=WAL")
         except (OSError, sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-            self.messages.append(f"answers are not kept: {self.path} cannot be written ({error}).")
+            self.messages.append(
+                f"model outputs are not cached: {self.path} cannot be written ({error})."
+            )
             return None
         file.execute("PRAGMA synchronous=NORMAL")
         kind = file.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
@@ -97,12 +99,12 @@ class Store:
             if part.exists():
                 part.replace(aside.with_name(aside.name + ending))
         self.messages.append(
-            f"{self.path} is not a whole answer cache ({error}); it is set aside as {aside.name}."
+            f"{self.path} is not a complete cache ({error}); it was renamed to {aside.name}."
         )
         try:
             return self._opened()
         except BROKEN as again:
-            self.messages.append(f"answers are not kept ({again}).")
+            self.messages.append(f"model outputs are not cached ({again}).")
             return None
 
     def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
@@ -151,7 +153,7 @@ class Store:
 
     def _lost(self, error: BaseException) -> None:
         """Go on without the file: a full disk, a limit of its size, a damaged page."""
-        self.messages.append(f"answers are not kept from here on ({error}).")
+        self.messages.append(f"model outputs are no longer cached ({error}).")
         file, self._file = self._file, None
         with suppress(*BROKEN):
             if file is not None:

@@ -310,7 +310,7 @@ def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
             net = _network(options, weights, rows)
             arrays = _weights(net, file)
     except (KeyError, OSError, ValueError, TypeError) as error:
-        raise ModelError(f"{weights} has not ELMo's layout ({error}).") from error
+        raise ModelError(f"{weights} does not have ELMo's layout ({error}).") from error
     for key, value in net.state_dict().items():
         if tuple(value.shape) != arrays[key].shape:
             raise ModelError(

@@ -45,9 +45,9 @@ def load_any(
     if form == "network":
         return load(name, dtype=dtype, device=device, bits=bits, fast=fast)
     if dtype != "float32" or device not in (None, "cpu") or bits is not None:
-        manner = {"served": "as its server runs it", "package": "as its package makes it"}
+        manner = {"served": "used as its server runs it", "package": "used as its package loads it"}
         raise NotApplicable(
-            f"{name!r} is {manner.get(form, 'read as it is, on the CPU')}; leave out --dtype, "
+            f"{name!r} is {manner.get(form, 'used as stored, on the CPU')}; leave out --dtype, "
             "--device and --load for it."
         )
     if form == "package":
@@ -89,13 +89,13 @@ def _offered(name: str) -> Model:
             offered = offered()
         except (Exception, SystemExit) as error:  # a package of others may fail in any way
             raise ModelError(
-                f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be made "
-                f"({type(error).__name__}: {error}); fix or remove that package."
+                f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} cannot be "
+                f"loaded ({type(error).__name__}: {error}); fix or remove that package."
             ) from error
     if not isinstance(getattr(offered, "abilities", None), Abilities):
         raise ModelError(
-            f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} does not keep "
-            f"the contract of a model (it is of the type {type(offered).__name__}); see "
+            f"the model {name!r} of the package {ENTRY_POINTS.package(name)!r} does not "
+            f"implement the model protocol (its type is {type(offered).__name__}); see "
             "unmask.check_model."
         )
     model: Model = offered

@@ -49,7 +49,9 @@ class Abilities:
             if stream not in STREAMS:
                 raise UnmaskError(unknown("stream", stream, STREAMS))
         if not isinstance(self.limit, int) or self.limit < 1:
-            raise UnmaskError(f"limit is {self.limit!r}; give the longest row in tokens.")
+            raise UnmaskError(
+                f"limit is {self.limit!r}; give the maximum length of a row, in tokens."
+            )
         if self.precision not in DTYPES:
             raise UnmaskError(unknown("precision", str(self.precision), DTYPES))
 

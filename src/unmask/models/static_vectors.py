@@ -115,8 +115,8 @@ class StaticVectors:
             vector = np.full(self.dimensions, np.nan)
         if len(vector) != self.dimensions or not np.isfinite(vector).all():
             raise ModelError(
-                f"{self.name!r}, line {line} has no {self.dimensions} finite numbers; fix or "
-                "fetch the file again."
+                f"{self.name!r}, line {line} does not have {self.dimensions} finite numbers; fix "
+                "the file or fetch it again."
             )
         return vector
 

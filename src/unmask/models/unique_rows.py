@@ -60,7 +60,7 @@ def causal_rule(trees: bool = False) -> MaskingRule:
         )
         if not later or min(ask.at) < 1:
             raise NotApplicable(
-                "a causal language model answers only questions that go left to right; "
+                "a causal language model only predicts from left to right; "
                 "use 'll', 'cat' or 'lpbs' with it."
             )
 

@@ -47,8 +47,8 @@ def _free(folder: Path, force: bool) -> None:
     done = [name for name in _FINISHED if (folder / name).exists()]
     if done and not force:
         raise DataError(
-            f"{str(folder)!r} holds results already ({done[0]}); name another folder with -o, or "
-            "write over them with --force."
+            f"{str(folder)!r} already contains results ({done[0]}); name another folder with -o, "
+            "or overwrite them with --force."
         )
 
 

@@ -22,13 +22,14 @@ from unmask.types import Result, Results
 ABILITIES = {"lms": "lms", "accuracy": "accuracy"}  # what a model can do, and its head on the page
 FIXED = ("model", "rank", "rank_high", "distance", "biased", "measures", "unranked", *ABILITIES)
 NOTES = (
-    "Ranks: those that a model may have, with 95 % for all models together; models that cannot be "
-    "told apart share them.",
-    "Distance: root mean square over measures of the distance from fair, in units of what matters "
-    "(5 points, d = 0.2, a factor of 1.2, unless the run says otherwise), less what noise adds.",
-    "Found biased: in how many of the measures.",
-    "lms and accuracy, in %: how often a model prefers a sentence with a meaning, and guesses the "
-    "word that is there. A model that knows little can show little bias.",
+    "Ranks: the possible ranks of a model, at 95 % confidence for all models together; "
+    "indistinguishable models share ranks.",
+    "Distance: root mean square over measures of the distance from fair, in units of the smallest "
+    "relevant bias (5 percentage points, d = 0.2, a factor of 1.2, unless the run set another), "
+    "corrected for noise.",
+    "Found biased: the number of measures with a biased verdict.",
+    "lms and accuracy, in %: how often a model prefers a meaningful sentence, and predicts the "
+    "actual word. A model that knows little can show little bias.",
 )
 
 
@@ -174,7 +175,7 @@ def board_page(board: pd.DataFrame) -> str:
     return rendered(
         "board.html.jinja",
         title="Models side by side",
-        subtitle=f"{len(board)} models, {len(scores)} measures that all of them have",
+        subtitle=f"{len(board)} models, {len(scores)} shared measures",
         sentence=sentence(board),
         heads=["model", "ranks", "distance", "biased", *heads],
         rows=rows,

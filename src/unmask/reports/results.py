@@ -332,7 +332,7 @@ def from_record(
     """A result from its record and its items, and its tokens where they were kept."""
     judged, there = set(record.get("verdicts", {})), {"", *record["by_category"]}
     if judged - there or (judged and "" not in judged):
-        raise ValueError("its verdicts are not of its categories")
+        raise ValueError("its verdicts do not match its categories")
     estimates: dict[str, Any] = {
         key: {name: _estimate(value) for name, value in record[key].items()}
         for key in ("by_category", "extras")

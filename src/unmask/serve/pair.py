@@ -46,7 +46,9 @@ def _sentence(text: Any, label: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise DataError(f"the sentence '{label}' is empty; write one.")
     if half_character(text):
-        raise DataError(f"the sentence '{label}' holds half a character; write it again.")
+        raise DataError(
+            f"the sentence '{label}' has an invalid character (a lone surrogate); write it again."
+        )
     if len(text) > LONGEST:
         raise DataError(
             f"the sentence '{label}' has {len(text)} characters; give at most {LONGEST}."

@@ -193,7 +193,7 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
                 return
             if not length.isdecimal() or len(length) > 6 or int(length) > LARGEST:
                 self.close_connection = True
-                self._reply(_refused(413, f"a request says its length, at most {LARGEST} bytes."))
+                self._reply(_refused(413, f"a request needs a length of at most {LARGEST} bytes."))
                 return
             body = self.rfile.read(int(length))
             self._reply(site.post(self.path.partition("?")[0], self._named(), body))

@@ -258,7 +258,9 @@ def split_half(scores: Floats, splits: int = 200, resampling: Resampling = DEFAU
     if scores.ndim != 2 or scores.shape[1] < 3:
         raise DataError("split-half reliability needs at least 3 conditions (models or seeds).")
     if len(scores) < 4:
-        raise DataError(f"split-half reliability needs at least 4 items; here are {len(scores)}.")
+        raise DataError(
+            f"split-half reliability needs at least 4 items, and {len(scores)} were given."
+        )
     rng = np.random.default_rng(resampling.seed)
     halves = []
     for _ in range(splits):

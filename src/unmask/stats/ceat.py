@@ -124,7 +124,9 @@ def random_effects(
     value = float((star * e).sum() / star.sum())
     se = float(star.sum() ** -0.5)
     if not se > 0:
-        raise DataError("all words are associated alike, so the effect size is 0 / 0.")
+        raise DataError(
+            "all words have the same association, so the effect size is undefined (0 / 0)."
+        )
     z = value / se
     p = beyond(z, math.inf) if sided == "one" else 2 * beyond(abs(z), math.inf)
     reach = quantile(1 - resampling.tail, math.inf) * se

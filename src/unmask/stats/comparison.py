@@ -43,9 +43,9 @@ def paired_difference(
     """
     first, second = np.asarray(first, float), np.asarray(second, float)
     if len(first) != len(second):
-        raise DataError(f"paired items are needed; here are {len(first)} and {len(second)}.")
+        raise DataError(f"paired items are needed, and {len(first)} and {len(second)} were given.")
     if not np.isfinite(second - first).all():
-        raise DataError("a score is not a finite number, so that there is no difference.")
+        raise DataError("a score is not a finite number, so the difference is undefined.")
     design, difference = as_design(clusters), second - first
     weight = weights(design, macro) if weight is None else weight
     value = float(weight @ difference)

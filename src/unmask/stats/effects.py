@@ -38,7 +38,9 @@ def effect_size(x: Floats, y: Floats) -> float:
     """d of the association scores of X and of Y."""
     spread = float(np.std(np.concatenate([x, y]), ddof=1))
     if spread < ROUNDING:
-        raise DataError("all words are associated alike, so the effect size is 0 / 0.")
+        raise DataError(
+            "all words have the same association, so the effect size is undefined (0 / 0)."
+        )
     return float((x.mean() - y.mean()) / spread)
 
 
@@ -113,7 +115,9 @@ def _effect(x: Floats, y: Floats) -> Floats:
 def check_words(n: int, m: int) -> None:
     """Refuse sets in which words could not vary."""
     if min(n, m) < 2:
-        raise DataError(f"an effect size needs at least two words a side; here are {n} and {m}.")
+        raise DataError(
+            f"an effect size needs at least two words per set, and the sets have {n} and {m}."
+        )
 
 
 def by_words(
@@ -125,7 +129,7 @@ def by_words(
     """Scores of sentences by their words; without names every score is a word's."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise DataError("a word's score is not a finite number, so that there is no effect size.")
+        raise DataError("a word's score is not a finite number, so the effect size is undefined.")
     halves = [_moments(x, x_words), _moments(y, y_words)]
     check_words(*map(len, halves))
     return Words(halves[0], halves[1], effect_size(x, y))

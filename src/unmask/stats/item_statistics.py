@@ -47,9 +47,9 @@ def mean(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
 def standardised(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """Cohen's d_z: the mean over the standard deviation (ddof 1), as of paired differences."""
     if len(values) < 2:
-        raise DataError("one item has no spread, so that there is no effect size; give more.")
+        raise DataError("an effect size needs at least two items; give more items.")
     if not np.isfinite(values.std()) or not values.std() > 0:
-        raise DataError("all items differ alike, or without bound: the effect size is 0 / 0.")
+        raise DataError("the differences are all equal or infinite: the effect size is 0 / 0.")
     middle, spread = float(values.mean()), float(values.std(ddof=1))
     apart = (values - middle) / spread
     influence = apart - middle / spread * (apart**2 - (apart**2).mean()) / 2
@@ -65,7 +65,7 @@ def gap_of_sides(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     sides, category = facts.group.to_numpy(str), codes(stereotypes(facts))
     names = sorted(set(sides))
     if len(names) != 2:
-        raise DataError(f"two sides are needed, and there are {len(names)}: {', '.join(names)}.")
+        raise DataError(f"two groups are needed, and there are {len(names)}: {', '.join(names)}.")
     counts = np.bincount(category)
     means = np.bincount(category, weights=values) / counts
     first = np.zeros(len(counts), bool)
@@ -131,7 +131,7 @@ def rise(values: Floats, facts: pd.DataFrame) -> ItemStatistic:
     """The mean of group B less that of group A; clusters are a sample within their group."""
     first = facts.group.to_numpy(str) == "A"
     if not 0 < first.sum() < len(first):
-        raise DataError("items of the sides A and B are needed.")
+        raise DataError("items of both groups, A and B, are needed.")
     means = np.where(first, values[first].mean(), values[~first].mean())
     weight = 1 / np.where(first, first.sum(), (~first).sum())
     value = float(values[~first].mean() - values[first].mean())

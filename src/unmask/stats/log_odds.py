@@ -61,14 +61,14 @@ def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
     usual, both = _usual(items, first, tokens)
     if not both.any():
         return (
-            "no two words of the two sides have as many tokens, so that all are taken together: a "
-            "masked model sees how many are hidden.",
+            "no word of one group has as many tokens as a word of the other, so words of all "
+            "lengths are compared, although a masked model sees how many tokens are hidden.",
         )
     others = sorted({label[2:] for label in scored.label[(tokens != usual) & (both > 0)[items]]})
     if not others:
         return ()
     shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-    return (f"words of {usual} tokens are compared; these have others, and are not: {shown}.",)
+    return (f"only words of {usual} tokens are compared; excluded for their length: {shown}.",)
 
 
 def _usual(

@@ -60,7 +60,9 @@ def over_words(
     clipped to `within`.
     """
     if not math.isfinite(value):
-        raise DataError("the sets are alike, so that the statistic is 0 / 0; give other words.")
+        raise DataError(
+            "the sets are identical, so the statistic is undefined (0 / 0); give other words."
+        )
     once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
     variance = added(Variance(jackknife([w]), len(w) - 1) for w in once if len(w) > 1)
     n = sum(map(len, without))

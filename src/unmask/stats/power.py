@@ -193,7 +193,7 @@ def words_needed(d: float, ratio: float = 1.0, *, power: float = 0.8, level: flo
     def enough(words: int) -> bool:
         return mixture(ratio * smallest_effect(words, words, level, power), words, words) <= d
 
-    return _smallest(enough, 2, f"words a side would be needed to show d = {d:g}")
+    return _smallest(enough, 2, f"words per set would be needed to detect d = {d:g}")
 
 
 def check(power: float) -> None:

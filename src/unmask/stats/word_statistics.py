@@ -21,7 +21,7 @@ Statistic: TypeAlias = Callable[[Sets, Sets], float]  # targets, attributes
 
 def _two(sets: Sets, what: str) -> tuple[Floats, Floats]:
     if len(sets) != 2:
-        raise DataError(f"this statistic needs two sets of {what}; here are {len(sets)}.")
+        raise DataError(f"this statistic needs two sets of {what}, and {len(sets)} were given.")
     return sets[0], sets[1]
 
 
@@ -183,11 +183,11 @@ def direct_bias(targets: Sets, attributes: Sets) -> float:
 def generalised_weat(targets: Sets, attributes: Sets) -> float:
     """Swinger et al. (2019): sum over i of (mean X_i - mean X) . (mean A_i - mean A)."""
     if len(targets) < 2:
-        raise DataError("generalised WEAT needs two sets of targets at least; here is one.")
+        raise DataError("generalised WEAT needs at least two sets of targets, and one was given.")
     if len(targets) != len(attributes):
         raise DataError(
-            f"generalised WEAT needs as many target sets as attribute sets; here are "
-            f"{len(targets)} and {len(attributes)}."
+            f"generalised WEAT needs as many target sets as attribute sets, and {len(targets)} "
+            f"and {len(attributes)} were given."
         )
     sides = [np.stack([unit(s).mean(0) for s in sets]) for sets in (targets, attributes)]
     return float(np.sum((sides[0] - sides[0].mean(0)) * (sides[1] - sides[1].mean(0))))

@@ -89,8 +89,8 @@ def same_items(results: Sequence[Result]) -> list[Result]:
         return list(results)
     if any(len(set(t.values())) < len(t) for t in texts):
         raise DataError(
-            f"{len(differ)} items of {results[0].data} have other sentences in the two runs under "
-            f"the same id (such as {differ[0]!r}), and some sentences appear twice; run both on "
+            f"{len(differ)} items of {results[0].data} have the same id in both runs but different "
+            f"sentences (such as {differ[0]!r}), and some sentences appear twice; run both on "
             "one file."
         )
     return [
@@ -325,7 +325,7 @@ def _over_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWord, ByWo
             {w for v in base.values() for w in v} ^ {w for v in twin.values() for w in v}
         )
         raise DataError(
-            f"{a.title}: the runs kept different words ({', '.join(apart[:5])}), so their effect "
+            f"{a.title}: the runs used different words ({', '.join(apart[:5])}), so their effect "
             "sizes are not comparable; leave these words out of the test in both."
         )
     return (a.overall.value, b.overall.value), base, twin

@@ -38,13 +38,13 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
         *of_rows(
             NOTE,
             f"a sentence that {result.model} finds very unlikely",
-            "look for a slip, or a word that does not fit",
+            "check for a typo, or a word that does not fit",
             _rows(unlikely),
         ),
         *of_rows(
             NOTE,
             f"a swap that {result.model} finds very odd",
-            "look whether the sentence still reads well with the other word",
+            "check that the sentence still reads well with the other word",
             _rows(swaps & ~unlikely),
         ),
         *_turned(result),
@@ -80,8 +80,8 @@ def _turned(result: Result) -> list[Remark]:
         Remark(
             PROBLEM,
             "columns",
-            f"{result.model} takes the sentence in 'antistereotype' in {100 - score.value:.0f} of "
-            "100 pairs.",
-            advice="look whether the two columns were exchanged",
+            f"{result.model} prefers the sentence in 'antistereotype' in {100 - score.value:.0f} % "
+            "of the pairs.",
+            advice="check whether the two columns are swapped",
         )
     ]

@@ -70,9 +70,9 @@ def _shares(result: Result, level: float) -> Result:
     _check_same(result, "", result.overall, compared.overall)
     if set(result.by_category) != set(compared.by_category):
         apart = sorted({*result.by_category} ^ {*compared.by_category})
-        raise _contradiction(result, f"its categories are not those of the items ({apart[0]!r})")
+        raise _contradiction(result, f"its categories do not match the items ({apart[0]!r})")
     if result.coverage.ties != compared.ties:
-        ties = f"{result.coverage.ties} ties are stated, and the items have {compared.ties}"
+        ties = f"it reports {result.coverage.ties} ties, but the items have {compared.ties}"
         raise _contradiction(result, ties)
     for name, estimate in result.by_category.items():
         _check_same(result, f" ({name})", estimate, compared.by_category[name])
@@ -90,11 +90,11 @@ def _check_coverage(result: Result) -> None:
         return
     total, scored = frame["item"].nunique(), frame[frame.reason.isna()]["item"].nunique()
     if (result.coverage.items, result.coverage.scored) != (total, scored):
-        stated = f"{result.coverage.scored} of {result.coverage.items} items are said to be scored"
-        raise _contradiction(result, f"{stated}; the table has {scored} of {total}")
+        stated = f"it reports {result.coverage.scored} of {result.coverage.items} items as scored"
+        raise _contradiction(result, f"{stated}, but the table has {scored} of {total}")
     lost = frame[frame.reason.notna()].drop_duplicates("item").reason.value_counts()
     if dict(result.coverage.reasons) != {str(k): int(v) for k, v in lost.items()}:
-        raise _contradiction(result, "the reasons of items without a score are not the table's")
+        raise _contradiction(result, "the reasons for unscored items do not match the table")
 
 
 def _check_verdicts(result: Result) -> None:
@@ -105,7 +105,7 @@ def _check_verdicts(result: Result) -> None:
     if is_control(result.data):
         return
     if result.overall.ideal is not None and "@" not in result.measure:
-        raise _contradiction(result, "it has no verdicts, and its measure has")
+        raise _contradiction(result, "it has no verdicts, although its measure gives them")
 
 
 def _check_accuracy(result: Result) -> Result:
@@ -117,7 +117,7 @@ def _check_accuracy(result: Result) -> Result:
         return result
     accuracy, stated = accuracy_of(result.items, Resampling()), result.accuracy
     if stated is not None and (accuracy is None or abs(accuracy.value - stated.value) > 0.01):
-        raise _contradiction(result, f"its token accuracy is not that of the items ({accuracy})")
+        raise _contradiction(result, f"its token accuracy does not match the items ({accuracy})")
     if stated is not None and not 0 < stated.more.get("constant", 1.0) <= 100:
         raise _contradiction(result, "the accuracy of a fixed token is not a percentage")
     if accuracy is None or stated is not None:

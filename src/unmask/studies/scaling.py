@@ -77,8 +77,8 @@ def scaling(
         slopes.append(_slopes(group[0], table, resampling))
     if not slopes:
         raise DataError(
-            "no measure has two fit models of one family; give models of several sizes, and group "
-            "them with --families."
+            "no measure has two models of one family that are fit for a verdict; give models of "
+            "several sizes, and group them with --families."
         )
     frame = pd.DataFrame(slopes)
     frame["p_holm"] = corrected(frame.p.tolist())

@@ -82,7 +82,9 @@ def trend(runs: Any, resampling: Resampling = DEFAULTS) -> Trend:
     by_run = [[a for a in all_answers if a.model == name] for name in names]
     followed = list(_followed(by_run))
     if not followed:
-        raise DataError("the runs share no measure with a verdict; run the same on all.")
+        raise DataError(
+            "the runs share no measure with a verdict; use the same measures and data in all runs."
+        )
     scores = pd.DataFrame([r for c, evidence in followed for r in _rows(names, c, evidence)])
     series: dict[str, Floats] = {}
     untested = []

@@ -53,7 +53,7 @@ def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
     if near:
         return f"unknown {what} {name!r}; did you mean {choice(near)}?"
     shown = ", ".join(allowed[:20]) + (", ..." if len(allowed) > 20 else ".")
-    return f"unknown {what} {name!r}; allowed are: {shown}"
+    return f"unknown {what} {name!r}; allowed: {shown}"
 
 
 def choice(names: Iterable[str]) -> str:

@@ -118,7 +118,7 @@ def test_files_that_do_not_pair_are_refused(tmp_path):
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     one.write_text("comments_processed\nwomen cook\n")
     two.write_text("comments,comments_processed\nwomen drive,men drive\n")
-    with pytest.raises(DataError, match="do not pair by row"):
+    with pytest.raises(DataError, match="do not match row by row"):
         read_redditbias(one, two, "made", "gender")
 
 
@@ -153,5 +153,5 @@ def test_a_stereotype_names_its_speaker(tmp_path):
 def test_a_measure_that_needs_more_than_scores_is_refused(tmp_path, field_data):
     path = tmp_path / "scores.jsonl"
     path.write_text('{"id": "0/stereotype", "score": 1}\n{"id": "0/antistereotype", "score": 2}\n')
-    with pytest.raises(unmask.UnmaskError, match="cannot be made of a score"):
+    with pytest.raises(unmask.UnmaskError, match="cannot be computed from one score"):
         score_file(path, "redditbias-gender", measure="disco")

@@ -122,7 +122,7 @@ def test_bec_pro_as_pairs_and_as_templates(tmp_path):
     assert {i.group for i in test.items if i.cluster == "driver"} == {"A"}
     text = test.items[0].texts["x:my uncle"]
     assert text.string[slice(*text.spans["target"][0])] == "My uncle"
-    with pytest.raises(DataError, match="two words a side; here are 1 and 1"):
+    with pytest.raises(DataError, match="two words per set, and the sets have 1 and 1"):
         evaluate(tiny("bert"), "lpbs", test)
 
 
@@ -172,5 +172,5 @@ def test_a_pinned_file_of_another_size_is_refused(tmp_path, monkeypatch):
     assert len(catalogue.sentences("winogender").items) == 120
     card = cards.sentence_sets()["winogender"]
     monkeypatch.setattr(catalogue, "sentence_sets", lambda: {"winogender": replace(card, items=7)})
-    with pytest.raises(DataError, match="has 120 items and not 7"):
+    with pytest.raises(DataError, match="has 120 items instead of 7"):
         catalogue.sentences("winogender")

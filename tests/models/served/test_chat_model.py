@@ -125,13 +125,13 @@ def test_probabilities_over_spellings_are_exact():
     assert result.extras["margin"].value == pytest.approx(math.log(0.8 / 0.2), abs=1e-6)
     assert result.extras["declined"].value == pytest.approx(0, abs=1e-6)
     assert result.provenance["model"]["source"] == "top"
-    assert not any("hardly follows" in note for note in result.notes)
+    assert not any("fails an obvious choice" in note for note in result.notes)
 
 
 def test_always_a_hardly_follows_and_gets_no_verdict():
     with serving(always("A")) as (_, name):
         result = measured(name)
-    assert any("hardly follows" in note for note in result.notes)
+    assert any("fails an obvious choice" in note for note in result.notes)
     assert not result.fitness.fit
 
 
@@ -140,8 +140,8 @@ def test_always_a_hardly_follows_and_gets_no_verdict():
     [
         ("zeros", "invalid log-probabilities"),
         ("equal", "the same log-probability"),
-        ("drifts", "other probabilities when the same is asked again"),
-        ("elsewhere", "those of another place"),
+        ("drifts", "different probabilities for a repeated request"),
+        ("elsewhere", "log-probabilities are misaligned"),
     ],
 )
 def test_servers_that_would_give_wrong_numbers_are_refused(manner, words):

@@ -163,7 +163,7 @@ def test_a_served_model_has_the_numbers_of_the_model_itself():
     facts = found[0].provenance["model"]
     assert (facts["model"], facts["fingerprint"], facts["weights"]) == ("small", "fp_1", None)
     assert facts["says"]["owned_by"] == "us"
-    assert "weights were not seen" in " ".join(found[0].notes)
+    assert "weights cannot be verified" in " ".join(found[0].notes)
 
 
 def test_continuations_are_scored_behind_their_context(tmp_path):
@@ -216,8 +216,8 @@ def said(*names, **more):
         ({"faults": [404] * 50}, "404"),
         ({"faults": [400] * 50}, "refused with 400: not now"),
         ({"models": {"data": [{"id": "other"}]}}, "'small'"),
-        ({"models": {"data": 3}}, "names no models"),
-        ({"models": []}, "no object"),
+        ({"models": {"data": 3}}, "lists no models"),
+        ({"models": []}, "a JSON object"),
         ({"models": b"<html>"}, "JSON"),
     ],
 )
@@ -457,7 +457,7 @@ def test_the_key_is_not_sent_on_to_another_server(monkeypatch):
                 redirect(self) if own else real(self)
 
             patch.setattr(Handler, "do_GET", get)
-            with pytest.raises(ModelError, match="which is not followed") as error:
+            with pytest.raises(ModelError, match="are not followed") as error:
                 load_served(name)
         assert other.keys == []
     assert "4711" not in str(error.value)

@@ -136,19 +136,19 @@ def test_an_adapter_beside_the_model_is_refused(tmp_path):
 def test_a_decoder_that_is_none_is_refused(tmp_path):
     config = tiny("bert").net.config
     net = transformers.BertLMHeadModel(config)
-    with pytest.raises(ModelError, match="sees the tokens behind a word"):
+    with pytest.raises(ModelError, match="sees the tokens after a word"):
         unmask.run((net, tiny("bert").codec.tokenizer), "ll", DATA)
 
 
 def test_another_models_tokenizer_is_refused_or_told():
     net, _ = fresh("bert")
-    with pytest.raises(ModelError, match="it is another model's"):
+    with pytest.raises(ModelError, match="give the tokenizer that the model was trained with"):
         unmask.run((net, tiny("roberta").codec.tokenizer), "aul", DATA)
     large = transformers.BertForMaskedLM(
         transformers.BertConfig(**{**net.config.to_dict(), "vocab_size": 900})
     )
     (result,) = unmask.run((large, tiny("bert").codec.tokenizer), "aul", DATA)
-    assert any("make sure that it is the one" in n for n in result.notes)
+    assert any("make sure that the model was trained" in n for n in result.notes)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_broken_models_are_one_sentence(model_folder, tmp_path):
     (model_folder / "pytorch_model.bin").write_bytes(b"x")
     with pytest.raises(unmask.ModelError, match="pickle"):
         load(str(model_folder))
-    with pytest.raises(unmask.ModelError, match="'cpu' always can"):
+    with pytest.raises(unmask.ModelError, match="'cpu' always works"):
         load("bundled", device="cuda:99")
     with pytest.raises(unmask.ModelError, match="is empty"):
         load(" ")

@@ -199,7 +199,7 @@ def test_pairs_and_their_opposites_do_not_make_a_model_fair(tmp_path):
     assert same.coverage.items == 10
     status, out, _ = invoke("data", "check", path, "--strict")
     assert status == 1
-    assert "columns exchanged" in " ".join(out.split())
+    assert "columns swapped" in " ".join(out.split())
     frame.iloc[[*range(30), *range(40, 70)]].to_csv(path, index=False)
     status, _, err = invoke("run", "-x", "cps", "-d", path, "-o", tmp_path / "r")
     assert (status, "contradict each other" in err) == (2, True)

@@ -56,7 +56,7 @@ def test_a_file_becomes_records(tmp_path):
         ({"at_most": "0.5x"}, "between 1 and 100"),
         ({"nothing_found": "yes"}, "give true"),
         ({"nothing_found": True, "trust": "validate"}, "did you mean 'validated'"),
-        ({"nothing_found": True, "inconclusive": "maybe"}, "allowed are: stop, pass, fail"),
+        ({"nothing_found": True, "inconclusive": "maybe"}, "allowed: stop, pass, fail"),
         ({"nothing_found": True, "by": "score"}, "leave out"),
         ({"nothing_found": True, "bias_type": [1]}, "a name, or a list of names"),
     ],

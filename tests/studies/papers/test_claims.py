@@ -132,8 +132,8 @@ def test_scores_that_go_together_over_models():
             for k in range(1, 8)
         }
 
-    assert word(sized(of(1)), "CAT's bias and language") == "holds"
-    assert word(sized(of(-1)), "CAT's bias and language") == "does not hold"
+    assert word(sized(of(1)), "CAT's bias score correlates") == "holds"
+    assert word(sized(of(-1)), "CAT's bias score correlates") == "does not hold"
 
 
 # ---------------------------------------------------------------- choices
@@ -196,7 +196,7 @@ def test_the_papers_numbers_speak_without_intervals():
     run = HusseRun({}, {}, True, {})
     by_numbers = {c.text: c.paper(run) for c in husse2022_claims.CLAIMS}
     assert by_numbers["How word sets are simplified moves LPBS's scores"] == ("BERT 0.36", "holds")
-    again = by_numbers["The scores of CEAT's authors are found again"]
+    again = by_numbers["The scores of CEAT's authors are reproduced"]
     assert again.text.startswith("ELMo 0.09")
     (fault,) = (v for k, v in by_numbers.items() if k.startswith("ELMo read by characters"))
     assert fault == ("ELMo 0.95", "holds")
@@ -218,7 +218,7 @@ def test_the_fault_of_elmo_is_judged_on_an_elmo():
             results["elmo", "SEAT", test, level, context] = SimpleNamespace(overall=overall)
     run = HusseRun({"elmo": "elmo", "bert": "masked"}, results, True, tested)
     fault = claim(husse2022_claims, "ELMo read by characters")
-    nearer = claim(husse2022_claims, "Once that fault is mended")
+    nearer = claim(husse2022_claims, "Once that fault is fixed")
     assert fault.check(run, "elmo").word == nearer.check(run, "elmo").word == "holds"
     assert fault.check(run, "bert").word == "does not apply"
 
@@ -280,7 +280,7 @@ def test_the_papers_numbers_have_a_word_of_their_own():
 def test_causal_models_are_in_no_correlation_between_measures():
     given = {f"m{k}": (k, {"CAT": float(k), "lms": float(k + 0.1 * (k % 2))}) for k in range(8)}
     run = sized(given)
-    assert word(run, "CAT's bias and language") == "holds"
+    assert word(run, "CAT's bias score correlates") == "holds"
     alone = run._replace(causal=frozenset(list(given)[3:]))
-    assert word(alone, "CAT's bias and language") == "needs several models"
+    assert word(alone, "CAT's bias score correlates") == "needs several models"
     assert len(alone.columns(("CAT",))["CAT"]) == 3

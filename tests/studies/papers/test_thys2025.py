@@ -66,7 +66,7 @@ def test_thys_on_tiny_models(shared, tmp_path):
     assert set(zip(by.model, by.measure, by.by, strict=True)) == {
         ("tiny-gpt2", column, "ll") for column in ("CrowS-Pairs", "AUL-cp", "AUL-ss")
     }
-    assert any("does not enter the correlations" in remark for remark in study.remarks)
+    assert any("left out of the correlations" in remark for remark in study.remarks)
     assert table[table.model == "tiny-xlnet"].measured.notna().all()
     variants = tables["variants"]
     assert set(variants.variant) >= {"cps@thys2025", "aul@thys2025", "lpbs@thys2025"}

@@ -41,14 +41,14 @@ def columns(seen: Looked) -> Iterator[Remark]:
             NOTE,
             "columns",
             f"not used: {names}.",
-            advice=f"known are {', '.join(k for k in ALIASES if not k.endswith('_fill'))}",
+            advice=f"known columns: {', '.join(k for k in ALIASES if not k.endswith('_fill'))}",
         )
     if "category" not in seen.columns.values():
         yield Remark(
             NOTE,
             "columns",
             "there is no category, so all items count as one bias type.",
-            advice="a column 'category' (gender, religion, ...) gives each bias type its answer",
+            advice="add a column 'category' (gender, religion, ...) to get a verdict by bias type",
         )
 
 
@@ -56,8 +56,8 @@ def clusters(seen: Looked) -> Iterator[Remark]:
     """How many independent observations there are."""
     count, items = len({i.cluster for i in seen.items}), len(seen.items)
     derived = seen.data.cluster == CHANGED_WORDS
-    same = "what a model makes of a word is in all its items"
-    why = same if derived else "items of one cluster belong together"
+    same = "items with the same words share the model's preference for those words"
+    why = same if derived else "items of one cluster are not independent"
     how = "pairs of swapped words, found from the sentences" if derived else "clusters"
     if count == items and not derived:
         yield Remark(GOOD, "clusters", f"{items} items, each counted as independent.")
@@ -70,8 +70,8 @@ def clusters(seen: Looked) -> Iterator[Remark]:
     yield Remark(
         PROBLEM,
         "clusters",
-        f"{summary} ({words}): {why}, so this counts like {count} observations, and nothing is "
-        f"concluded from fewer than {MIN_CLUSTERS}.",
+        f"{summary} ({words}): {why}, so they count as {count} observations; a verdict needs "
+        f"at least {MIN_CLUSTERS}.",
         advice=f"add at least {MIN_CLUSTERS - count} other {'pairs of words' if derived else how}; "
         "more sentences with the same ones will not help",
     )
@@ -188,8 +188,8 @@ def categories(seen: Looked) -> Iterator[Remark]:
         yield Remark(
             NOTE,
             "bias types",
-            f"fewer than {MIN_CLUSTERS} independent items or words: {names}; no verdict there.",
-            advice="add items with other words, or put small categories together",
+            f"fewer than {MIN_CLUSTERS} independent items or words, so no verdict: {names}.",
+            advice="add items with other words, or merge small categories",
         )
 
 

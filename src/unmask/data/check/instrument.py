@@ -94,7 +94,7 @@ def frequency(seen: Looked) -> Iterator[Remark]:
             apart.append(f"{short(pair)} ({means[0] - means[1]:+.1f})")
     if apart:
         yield _note(
-            f"traits of one group are more frequent words, in log10: {_some(apart)}.",
+            f"one group's traits are more frequent words (difference in log10): {_some(apart)}.",
             "balance them: frequent words are likelier for any group",
             "frequency",
         )
@@ -117,7 +117,7 @@ def valence(seen: Looked) -> Iterator[Remark]:
             lopsided.append(f"{short(group)} ({shown})")
     if lopsided:
         yield _note(
-            f"less than a third of the traits are favourable, or unfavourable: {_some(lopsided)}.",
+            f"fewer than a third of the traits are favourable, or unfavourable: {_some(lopsided)}.",
             "most stereotypes are mixed; a model that prefers praise would look biased",
             "valence",
         )

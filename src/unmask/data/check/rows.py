@@ -31,14 +31,14 @@ _JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
 DEFECTS = {
     "contradictory": (
         PROBLEM,
-        "the same two sentences appear again with the columns exchanged, and a run leaves both out",
+        "the same two sentences appear again with the columns swapped, so a run excludes both rows",
         "keep the row whose columns are right",
     ),
     "duplicate": (NOTE, "the sentences of another row are repeated", "remove them"),
     "identical": (PROBLEM, "both sentences are the same", "write the other sentence"),
     "empty difference": (
         NOTE,
-        "a sentence only adds words to the other",
+        "one sentence only adds words to the other",
         "swap a word instead: longer sentences are less likely, whatever their content",
     ),
     "several changes": (
@@ -46,8 +46,8 @@ DEFECTS = {
         "the sentences differ in more than the group's words",
         "change only the group's words, so that the difference is about the group",
     ),
-    "length": (NOTE, "the sentences differ much in length", "keep both sentences about as long"),
-    "case": (NOTE, "the sentences differ in letter case", "write both alike"),
+    "length": (NOTE, "the sentences differ much in length", "use about the same length"),
+    "case": (NOTE, "the sentences differ in letter case", "use the same case in both"),
 }
 
 
@@ -90,7 +90,7 @@ def spaces(seen: Looked) -> Iterator[Remark]:
         if any(stripped(row.get(k)) != row.get(k) for k in (STEREOTYPE, ANTISTEREOTYPE))
     ]
     yield from of_rows(
-        NOTE, "spaces at an end, doubled, or of an odd kind", "--write removes them", rows
+        NOTE, "leading, trailing, double or unusual spaces", "--write removes them", rows
     )
 
 
@@ -104,7 +104,7 @@ def invisible(seen: Looked) -> Iterator[Remark]:
             rows.append(n)
     yield from of_rows(
         PROBLEM,
-        "characters that cannot be seen (zero-width, directional, blank, soft hyphen, control)",
+        "invisible characters (zero-width, directional, blank, soft hyphen, control)",
         "--write removes them",
         rows,
     )
@@ -120,7 +120,7 @@ def marks(seen: Looked) -> Iterator[Remark]:
         if curly[0] != curly[1] or ends[0] != ends[1]:
             rows.append(n)
     yield from of_rows(
-        NOTE, "the two sentences end or quote in different ways", "write both sentences alike", rows
+        NOTE, "quotation or final marks differ between the sentences", "use the same in both", rows
     )
 
 
@@ -160,7 +160,7 @@ def languages(seen: Looked) -> Iterator[Remark]:
         rows = [n for n, name in enumerate(by_row, 1) if name == minority]
         yield from of_rows(
             PROBLEM if len(rows) * 10 > len(by_row) else NOTE,
-            f"it looks like {minority}, where most look like {main}",
-            "put each language in a file of its own",
+            f"the text looks like {minority}, but most rows look like {main}",
+            "use one file per language",
             rows,
         )

@@ -16,7 +16,7 @@ from unmask.errors import DataError
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNKNOWN, Contrast, Dataset, Text
 
 ANSWERS = ("ans0", "ans1", "ans2")
-NO_TARGET = "not exactly one answer is of a stereotyped group"
+NO_TARGET = "it does not have exactly one answer about a stereotyped group"
 
 
 def read_bbq(path: Path, name: str = "bbq") -> Dataset:
@@ -35,7 +35,7 @@ def read_bbq(path: Path, name: str = "bbq") -> Dataset:
             roles = _roles(row)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise DataError(
-                f"{path}, line {number} is not a question of BBQ ({type(error).__name__}: "
+                f"{path}, line {number} is not a BBQ question ({type(error).__name__}: "
                 f"{error!s:.60}); give a file as its authors published it."
             ) from error
         if roles is None:
@@ -43,7 +43,7 @@ def read_bbq(path: Path, name: str = "bbq") -> Dataset:
         else:
             items.append(_item(row, roles))
     if not items:
-        raise DataError(f"{path} has no questions of BBQ; give a file as its authors published it.")
+        raise DataError(f"{path} has no BBQ questions; give the original file.")
     about = {"left_out": dict(left_out)} if left_out else {}
     return Dataset(name, "answers", tuple(items), "template", about)
 

@@ -25,7 +25,9 @@ def read_redditbias(minor: Path, dominant: Path, name: str, category: str) -> Da
     if len(first) != len(second) or any(
         a["comments_processed"] != b["comments"] for a, b in zip(first, second, strict=True)
     ):
-        raise DataError(f"{minor.name} and {dominant.name} do not pair by row; give one version.")
+        raise DataError(
+            f"{minor.name} and {dominant.name} do not match row by row; give files of one version."
+        )
     items = [
         _pair(str(n), a["comments_processed"], b["comments_processed"], category)
         for n, (a, b) in enumerate(zip(first, second, strict=True))
@@ -37,7 +39,10 @@ def read_attribute_swap(negative: Path, positive: Path, name: str, category: str
     """RedditBias' other test: a phrase with its negative attribute, and with a positive one."""
     first, second = (read_table(p, ["comments_processed"]) for p in (negative, positive))
     if len(first) != len(second):
-        raise DataError(f"{negative.name} has {len(first)} rows and {positive.name} {len(second)}.")
+        raise DataError(
+            f"{negative.name} has {len(first)} rows and {positive.name} has {len(second)}; give "
+            "files of one version."
+        )
     items = []
     for n, (a, b) in enumerate(zip(first, second, strict=True)):
         texts = a["comments_processed"], b["comments_processed"]

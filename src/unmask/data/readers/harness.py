@@ -56,9 +56,13 @@ def sentence_pairs(
                 "samples of lm_eval --log_samples, or the output of metric.py."
             ) from error
         if len(values) != 2:
-            raise DataError(f"{path}, sample {number} has no two answers; log the task again.")
+            raise DataError(
+                f"{path}, sample {number} does not have two answers; log the task again."
+            )
         if scores.setdefault(pair, values) != values:
-            raise DataError(f"{path}, sample {number} gives a pair other scores than one before.")
+            raise DataError(
+                f"{path}, sample {number} repeats a pair with different scores; log the task again."
+            )
     return scores
 
 
@@ -113,7 +117,7 @@ def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
     if path.suffix == ".json":
         samples = read_json(path)["samples"]
         if not isinstance(samples, list):
-            raise DataError(f"{path} has no list of samples; give a log with its samples.")
+            raise DataError(f"{path} has no list of samples; give a log that includes them.")
         yield from (_sample(s, path) for s in samples)
         return
     try:
@@ -123,12 +127,12 @@ def _samples(path: Path) -> Iterator[Mapping[str, Any]]:
                     yield _sample(json.loads(_unpacked(packed, raw, member)), path)
     except (*BROKEN, OSError) as error:
         reason = " ".join(str(error).split())[:100]
-        raise DataError(f"{path} is not a whole log of inspect ({reason}).") from error
+        raise DataError(f"{path} is not a complete inspect log ({reason}); log again.") from error
 
 
 def _sample(content: Any, path: Path) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
-        raise DataError(f"{path} holds samples that are not objects; give a log of inspect.")
+        raise DataError(f"{path} contains samples that are not objects; give an inspect log.")
     return content
 
 

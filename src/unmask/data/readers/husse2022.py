@@ -92,8 +92,8 @@ def read_release(
         return [_word_test(words, read_json(singles), SINGLES[base], name, facts), both]
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{path} has not the form of the release's word sets (no {error}); give the original "
-            "files."
+            f"{path} does not have the format of the release's word sets (no {error}); give the "
+            "original files."
         ) from error
 
 

@@ -16,7 +16,7 @@ def read_lists(first: Path, second: Path) -> Dataset:
     for label, path in (("first", first), ("second", second)):
         if not path.is_file():
             raise DataError(
-                f"there is no file {str(path)!r}; give two files, as women.txt+men.txt."
+                f"there is no file {str(path)!r}; give two files, such as women.txt+men.txt."
             )
         sentences = [line.strip() for line in decoded(path).splitlines() if line.strip()]
         if not sentences:

@@ -52,7 +52,9 @@ def _parallel(pro: Path) -> list[tuple[str, str]]:
     """The lines of a file beside those of its `anti_` partner."""
     anti = pro.with_name(pro.name.replace("pro_", "anti_", 1))
     if not anti.is_file():
-        raise DataError(f"{anti} is missing beside {pro.name}; WinoBias needs both files.")
+        raise DataError(
+            f"{anti} is missing in the folder of {pro.name}; WinoBias needs both files."
+        )
     lines, partners = _lines(pro), _lines(anti)
     if len(lines) != len(partners):
         raise DataError(
@@ -83,8 +85,8 @@ def _winobias_item(number: str, pro: str, anti: str) -> Contrast:
     marked = _MARKED.findall(pro)
     if len(marked) < 2:
         raise DataError(
-            f"WinoBias: {pro!r} has not both the occupation and the pronoun in brackets; give the "
-            "original files."
+            f"WinoBias: {pro!r} does not have both the occupation and the pronoun in brackets; "
+            "give the original files."
         )
     gender = "male" if marked[-1].lower() in _HIS else "female"
     occupation = re.sub(r"^(the|a|an)\s+", "", marked[0].lower())
@@ -108,7 +110,9 @@ def read_winogender(path: Path, name: str = "winogender") -> Dataset:
     """
     stats = path.with_name("occupations-stats.tsv")
     if not stats.is_file():
-        raise DataError(f"{stats} is missing beside {path.name}; Winogender needs both files.")
+        raise DataError(
+            f"{stats} is missing in the folder of {path.name}; Winogender needs both files."
+        )
     share = {
         r["occupation"]: float(r["bls_pct_female"])
         for r in read_table(stats, ["occupation", "bls_pct_female"])

@@ -43,8 +43,8 @@ def understood(names: Iterable[str]) -> dict[str, str]:
         if meaning in meanings.values():
             twin = next(n for n, m in meanings.items() if m == meaning)
             raise DataError(
-                f"the columns {twin!r} and {name!r} both look like {meaning!r}; name one of them "
-                f"{meaning}."
+                f"the columns {twin!r} and {name!r} both look like {meaning!r}; rename one of them "
+                f"to {meaning!r}."
             )
         meanings[name] = meaning
     return {n: meanings[n] for n in given if n in meanings}

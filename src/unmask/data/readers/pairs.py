@@ -85,7 +85,8 @@ def read_translated(path: Path, name: str = "translated") -> Dataset:
         ]
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{path} has not the form of translated pairs (no {error}); give the original file."
+            f"{path} does not have the format of translated pairs (no {error}); give the original "
+            "file."
         ) from error
     return Dataset(name, "pairs", tuple(items))
 
@@ -154,8 +155,8 @@ def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) ->
     if triplets or lacking == len(rows):
         return ()
     return (
-        f"{name}: {lacking} of {len(rows)} rows have no 'unrelated' sentence, so that all are read "
-        "as pairs; fill them in for cat and its lms.",
+        f"{name}: {lacking} of {len(rows)} rows have no 'unrelated' sentence, so all rows are read "
+        "as pairs; fill in the column to use cat and its lms.",
     )
 
 
@@ -165,8 +166,8 @@ def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
     for category in dict.fromkeys(item.category for item in items):
         forms.setdefault(" ".join(category.casefold().split()), []).append(category)
     return tuple(
-        f"{name}: the categories {', '.join(map(repr, names))} differ in spelling alone, and are "
-        "counted apart."
+        f"{name}: the categories {', '.join(map(repr, names))} differ only in spelling and count "
+        "as separate categories."
         for names in forms.values()
         if len(names) > 1
     )
@@ -201,7 +202,9 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
     }
     cells = {k: str(v) for k, v in given.items() if v is not None}
     if broken := [k for k, v in cells.items() if half_character(v)]:
-        raise DataError(f"the column {broken[0]!r} holds half a character; write it again.")
+        raise DataError(
+            f"the column {broken[0]!r} has an invalid character (a lone surrogate); correct it."
+        )
     name, category = cells.get("id", str(number)), cells.get("category", "all")
     side = cells.get("group", "")
     return Contrast(

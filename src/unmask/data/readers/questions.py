@@ -71,7 +71,10 @@ def _templates(path: Path) -> Iterator[tuple[str, str, str]]:
         if not parts or line.startswith("#"):
             continue
         if len(parts) != 3:
-            raise DataError(f"{path.name}: {line!r:.60} is not a context with two questions.")
+            raise DataError(
+                f"{path.name}: {line!r:.60} is not a context with two questions; give the original "
+                "file."
+            )
         if ":dem" not in parts[0]:
             yield parts[0], parts[1], parts[2]
 

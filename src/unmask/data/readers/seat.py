@@ -23,7 +23,8 @@ def read_file(path: Path, name: str, stimuli: Stimuli | None) -> WordTest:
         sets = {_label(content[k]["category"]): content[k]["examples"] for k in _KEYS}
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{path} has not SEAT's form (no {error}); it needs targ1, targ2, attr1 and attr2."
+            f"{path} does not have SEAT's format (no {error}); it needs targ1, targ2, attr1 and "
+            "attr2."
         ) from error
     if stimuli is None:
         raise DataError(f"{path}: no word sets are known for {name!r}.")

@@ -40,8 +40,8 @@ def _items(
         items = tuple(_item(row, spans) for row in content["data"][half])
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{path} has not the form of StereoSet's {half} part (no {error}); give the original "
-            "dev.json."
+            f"{path} does not have the format of StereoSet's {half} part (no {error}); give the "
+            "original dev.json."
         ) from error
     if not items:
         raise DataError(f"{path} has no {half} items; give the original dev.json.")

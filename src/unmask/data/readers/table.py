@@ -64,7 +64,7 @@ def decoded(path: Path, encoding: str | None = None) -> str:
     try:
         return data.decode(chosen)
     except LookupError as error:
-        raise DataError(f"there is no encoding {encoding!r}; 'utf-8' and 'cp1252' are.") from error
+        raise DataError(f"unknown encoding {encoding!r}; give 'utf-8' or 'cp1252'.") from error
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(
@@ -149,8 +149,8 @@ def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
         ]
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {reader.line_num}: {error}; close its quotes, and double a quote inside "
-            "of quotes."
+            f"{path}, line {reader.line_num}: {error}; close its quotes, and double every quote "
+            "inside a quoted field."
         ) from error
     return rows
 
@@ -171,7 +171,7 @@ def _row(path: Path, line: int, heads: Sequence[str], fields: list[str]) -> dict
             "sentence with a comma in quotes."
         )
     if len(set(heads)) != len(heads):
-        raise DataError(f"{path} has two columns of one name; give each a name of its own.")
+        raise DataError(f"{path} has two columns with the same name; rename one of them.")
     return Row(dict(zip(heads, fields, strict=True)), line)
 
 
@@ -219,7 +219,7 @@ def _complete(
     if missing:
         raise DataError(
             f"{path} has no column {' and no column '.join(map(repr, missing))} (it has "
-            f"{', '.join(map(str, rows[0]))}); needed are {', '.join(needed)}."
+            f"{', '.join(map(str, rows[0]))}); required columns: {', '.join(needed)}."
         )
     short = next((n for n, r in enumerate(rows) if any(r.get(c) is None for c in needed)), None)
     if short is not None:

@@ -29,8 +29,8 @@ def started(address: str | None = None) -> Any:
                 raise UnmaskError(f"Ray does not start: {_first(error)}.") from error
             raise UnmaskError(
                 f"no Ray cluster answers at {there!r} ({_first(error)}); start one with: ray "
-                "start --head. If it asks for a token, as Ray does from 2.60 on where there is "
-                "one, set RAY_AUTH_MODE=token."
+                "start --head. If the cluster requires a token (Ray 2.60 and later, if one is "
+                "set), set RAY_AUTH_MODE=token."
             ) from error
     return ray
 

@@ -74,7 +74,7 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
         if top is None or thinks:
             samples = REPLIES
             why = "it thinks before it answers" if thinks else "it gives no log-probabilities"
-            notes.append(f"{there.base}: {why}, so {samples} replies a request are sampled.")
+            notes.append(f"{there.base}: {why}, so {samples} replies are sampled per request.")
         else:
             _check_top(there, top)
             _check_place(there, _content(_choices(there, reply)[0]), top)
@@ -86,15 +86,15 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
         apart = max(abs(math.exp(a.logp) - math.exp(b.logp)) for a, b in both)
         if apart > TOLERANCE:
             raise ModelError(
-                f"{there.base} gives other probabilities when the same is asked again (by "
-                f"{apart:.2f}), so that no score would mean anything; look at its settings."
+                f"{there.base} returns different probabilities for a repeated request (by "
+                f"{apart:.2f}), so scores would be meaningless; check the server's settings."
             )
     (red, table), (table_first, also) = ([label.logp for label in answer] for answer in answers)
     right = red > table and also > table_first
     if not right:
         notes.append(
-            f"{model} does not answer an obvious choice (is red or a table a colour?) by its "
-            "content: it hardly follows such questions."
+            f"{model} fails an obvious choice (is red or a table a colour?), so its choices may "
+            "not reflect the content of the options."
         )
     return Probed(there, model, samples, thinks, fingerprint, tuple(notes))
 
@@ -123,7 +123,7 @@ def _ask(
         reply = there.chat(model, message, _settings(0, thinks))
         top = _top(reply)
         if top is None:
-            raise ModelError(f"{there.base} gives no log-probabilities any more; run again.")
+            raise ModelError(f"{there.base} no longer returns log-probabilities; run again.")
         return _logp(there, top, labels)
     replies = [
         _content(_choices(there, there.chat(model, message, _settings(samples, thinks)))[0])
@@ -137,7 +137,7 @@ def _choices(there: Server, reply: Mapping[str, Any]) -> Sequence[Mapping[str, A
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ModelError(
-            f"{there.base} does not answer as chat completions do; give the address up to /v1."
+            f"{there.base} is not a chat completions endpoint; give the address up to /v1."
         )
     return choices
 
@@ -175,12 +175,12 @@ def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
     if any(v > 1e-3 or math.isnan(v) for v in values) or total > 1.01:
         raise ModelError(
             f"{there.base} gives invalid log-probabilities (they sum to {total:.3g}); "
-            f"sample replies instead: put {CHAT_MARK}={REPLIES} behind the model's name."
+            f"sample replies instead: append {CHAT_MARK}={REPLIES} to the model's name."
         )
     if len(values) > 1 and len(set(values)) == 1:
         raise ModelError(
             f"{there.base} gives the same log-probability ({values[0]:g}) for all tokens; sample "
-            f"replies instead: put {CHAT_MARK}={REPLIES} behind the model's name."
+            f"replies instead: append {CHAT_MARK}={REPLIES} to the model's name."
         )
 
 
@@ -194,8 +194,8 @@ def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) 
     if reply and not (likeliest and reply.startswith(likeliest)):
         raise ModelError(
             f"{there.base} replies {reply[:20]!r} where its likeliest token is {likeliest!r}: its "
-            "log-probabilities are those of another place. Update the server, or sample replies: "
-            f"put {CHAT_MARK}={REPLIES} behind the model's name."
+            "log-probabilities are misaligned. Update the server, or sample replies: "
+            f"append {CHAT_MARK}={REPLIES} to the model's name."
         )
 
 
@@ -363,7 +363,7 @@ class ServedChat:
     def abilities(self) -> Abilities:
         """Questions, and nothing else."""
         base = self.probed.server.base
-        unseen = f"the weights were not seen: {base} says what it holds."
+        unseen = f"the weights cannot be verified: the model name is what {base} reports."
         return Abilities(streams=("reply",), limit=NO_LIMIT, remarks=(unseen, *self.probed.notes))
 
     @property

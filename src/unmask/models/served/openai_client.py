@@ -60,14 +60,14 @@ class Server:
         """What the server says it holds."""
         records = self._call("/models", None).get("data")
         if not isinstance(records, list) or not all(isinstance(m, dict) for m in records):
-            raise ModelError(f"{self.base} names no models; give the address up to /v1.")
+            raise ModelError(f"{self.base} lists no models; give the address up to /v1.")
         return records
 
     def model(self, name: str) -> Mapping[str, Any]:
         """The record of one model; without a name the only one there is."""
         by_name = {str(m["id"]): m for m in self.models() if m.get("id")}
         if not by_name:
-            raise ModelError(f"{self.base} holds no model; load one there first.")
+            raise ModelError(f"{self.base} has no model loaded; load one first.")
         if not name and len(by_name) == 1:
             return next(iter(by_name.values()))
         if name not in by_name:
@@ -211,7 +211,9 @@ class Server:
                 f"{self.base} does not answer in JSON; give the address up to /v1."
             ) from None
         if not isinstance(content, dict):
-            raise ModelError(f"{self.base} answers with no object; give the address up to /v1.")
+            raise ModelError(
+                f"{self.base} does not return a JSON object; give the address up to /v1."
+            )
         return content
 
     def _body(self, answer: Any, until: float) -> bytes:
@@ -262,8 +264,8 @@ def _key() -> str:
     key = os.environ.get(KEY_VARIABLE, "")
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ModelError(
-            f"{KEY_VARIABLE} holds a space, a line break or a character that no key has; set it to "
-            "the key alone."
+            f"{KEY_VARIABLE} contains a space, a line break or another character that is invalid "
+            "in a key; set it to the key only."
         )
     return key
 
@@ -278,8 +280,8 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
         if (old.scheme, old.netloc) != (new.scheme, new.netloc):
             fp.close()
             raise ModelError(
-                f"{old.scheme}://{old.netloc} sends requests on to {new.scheme}://{new.netloc}, "
-                "which is not followed; give that address if you trust it."
+                f"{old.scheme}://{old.netloc} redirects to {new.scheme}://{new.netloc}; redirects "
+                "to another server are not followed: give that address if you trust it."
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

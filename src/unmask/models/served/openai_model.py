@@ -84,15 +84,15 @@ def _check_places(codec: "ServedCodec") -> None:
             best.append(abs(first.best[place] - second.best[place]))
     wrong = ""
     if max(before) > PROBE_TOLERANCE:
-        wrong = "a token's depends on the word behind it, so they stand one place too early"
+        wrong = "a token's value depends on the next token, so values are one position too early"
     elif max(best) > PROBE_TOLERANCE:
-        wrong = "what is most probable somewhere depends on the word there"
+        wrong = "the most probable token at a position depends on the token given there"
     elif not at or max(at) < PROBE_TOLERANCE:
-        wrong = "a token's does not depend on the token, so they come one place too late"
+        wrong = "a token's value does not depend on the token, so values are one position late"
     if wrong:
         raise ModelError(
             f"the log-probabilities of {codec.server.base} are misaligned with their tokens: "
-            f"{wrong} (llama-cpp-python had this fault, issue 1983); use another server, or fix it."
+            f"{wrong} (llama-cpp-python had this bug, issue 1983); update or replace the server."
         )
 
 
@@ -105,9 +105,9 @@ def _check_constancy(codec: "ServedCodec") -> None:
     moved = np.abs(_read(again, codec.start, text).logp - codec.echo(text).logp)
     if not np.nanmax(moved, initial=0.0) <= PROBE_TOLERANCE:
         raise ModelError(
-            f"{codec.server.base} gives other log-probabilities when the same sentence is sent "
-            f"again (by {np.nanmax(moved):.2f}), so that no score would mean anything; look at its "
-            "settings."
+            f"{codec.server.base} returns different log-probabilities when the same sentence is "
+            f"sent again (by {np.nanmax(moved):.2f}), so scores would be meaningless; check the "
+            "server's settings."
         )
 
 
@@ -221,7 +221,7 @@ class ServedCodec:
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise NotApplicable(
-            f"{self.name!r} is behind a server, which tells tokens of whole sentences only; use "
+            f"{self.name!r} is a served model, which tokenises whole sentences only; use "
             "'ll', 'cat', 'cat-continue' or 'lpbs'."
         )
 
@@ -239,15 +239,17 @@ def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
         echo = _parsed(choice, start, string)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise ModelError(
-            f"the server's answer is not of the form of the completions protocol ({error}); use a "
-            "server that speaks it."
+            f"the server's response does not follow the completions protocol ({error}); use a "
+            "server that does."
         ) from error
     if (echo.logp > 1e-3).any():
-        raise ModelError("the server gives log-probabilities above 0, which none can be.")
+        raise ModelError(
+            "the server gives log-probabilities above 0, which is impossible; use another server."
+        )
     if (echo.logp > echo.best + 1e-3).any():
         raise ModelError(
             "the server gives a token a greater log-probability than the most probable one has: "
-            "its values do not belong together, and are not used."
+            "its values are inconsistent; use another server."
         )
     return echo
 
@@ -348,7 +350,7 @@ class ServedEngine:
         values = np.concatenate(logp) if logp else np.zeros(0)
         if not np.isfinite(values).all():
             raise ModelError(
-                "the server gives probabilities that are not numbers; look at its own log."
+                "the server gives probabilities that are not numbers; check the server's log."
             )
         hits = np.concatenate(hit) if hit else np.zeros(0, bool)
         return Readings(values, hits.astype(bool), np.full(len(values), np.nan), len(rows))
@@ -374,9 +376,10 @@ class Served:
     @property
     def _remarks(self) -> tuple[str, ...]:
         """What a reader of a score must know of it."""
-        unseen = f"the weights were not seen: {self.codec.server.base} says what it holds"
+        base = self.codec.server.base
+        unseen = f"the weights cannot be verified: the model name is what {base} reports"
         first = "" if self.started else (
-            "; it puts nothing before a sentence, so the first token has no probability "
+            "; the server adds no start token, so the first token has no probability "
             f"({START_MARK}<s> names a start token)"
         )  # fmt: skip
         return (f"{unseen}{first}.",)
@@ -388,7 +391,7 @@ class Served:
     def vectors(self, **_: Any) -> NoReturn:
         """Refused: a server gives no vectors."""
         raise NotApplicable(
-            f"{self.name!r} is behind a server, which gives no word vectors; use 'll', 'cat', "
+            f"{self.name!r} is a served model, which gives no word vectors; use 'll', 'cat', "
             "'cat-continue' or 'lpbs'."
         )
 

@@ -62,9 +62,9 @@ def kind_of(config: Any) -> Kind:
     family = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise NotApplicable(
-            f"a {family} model is sequence-to-sequence: it gives a target's likelihood from a "
-            "source, and no published measure says what either is for a sentence; give a masked "
-            "or a causal model."
+            f"a {family} model is sequence-to-sequence: it scores a target given a source, and "
+            "no published measure defines the two for a sentence pair; give a masked or a causal "
+            "model."
         )
     if family == "xlnet":
         return "permutation"
@@ -76,7 +76,7 @@ def kind_of(config: Any) -> Kind:
     if causal and named.endswith(("ForCausalLM", "LMHeadModel")):
         if masked and family != "xlm" and not getattr(config, "is_decoder", True):
             raise ModelError(
-                f"a {named} whose config has no is_decoder sees the tokens behind a word, so it is "
+                f"a {named} whose config has no is_decoder sees the tokens after a word, so it is "
                 "not a causal model; set is_decoder if it was trained as one, or give it as "
                 "ForMaskedLM."
             )
@@ -121,7 +121,7 @@ def check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
     if not list(folder.glob("*.safetensors")) and list(folder.glob("*.bin")):
         raise ModelError(
             f"the weights of {name!r} are a pickle, which may run any code and is not loaded; "
-            "convert them once, where you trust them: "
+            "if you trust them, convert them once: "
             "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER)."
         )
 

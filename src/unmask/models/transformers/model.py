@@ -205,7 +205,7 @@ def load(
     if fast and device_of(placed).type == "cpu" and not hasattr(placed, "hf_device_map"):
         lay_out(placed)
     if dtype == "tf32" and device_of(model.net).type != "cuda":
-        raise NotApplicable("tf32 is a way of computing on NVIDIA GPUs; use float32 on a CPU.")
+        raise NotApplicable("tf32 works only on NVIDIA GPUs; use float32 on a CPU.")
     stated = bits or ("tf32" if dtype == "tf32" else "")
     facts = {**model.provenance, "dtype": stated} if stated else model.provenance
     if device == SPREAD:
@@ -231,7 +231,7 @@ def moved(thing: Any, device: str | None) -> Any:
         return thing.to(where)
     except (RuntimeError, AssertionError, ValueError) as error:
         raise ModelError(
-            f"the device {where!r} cannot be used ({first_sentence(error)}); 'cpu' always can."
+            f"the device {where!r} cannot be used ({first_sentence(error)}); 'cpu' always works."
         ) from error
 
 
@@ -282,17 +282,17 @@ def _tokenizer_remarks(net: Any, tokenizer: Any, kind: Kind, name: str) -> tuple
     largest = max(tokenizer.get_vocab().values())
     if largest >= rows:
         raise ModelError(
-            f"the tokenizer of {name!r} has tokens up to {largest}, and the network embeds {rows}: "
-            "it is another model's; give the one that it was trained with."
+            f"the tokenizer of {name!r} has ids up to {largest}, but the network embeds {rows} "
+            "tokens; give the tokenizer that the model was trained with."
         )
     notes = []
     if largest + 1 < OWN_VOCABULARY * rows:
         notes.append(
             f"the tokenizer of {name} has {largest + 1} tokens and the network {rows}: make sure "
-            "that it is the one it was trained with."
+            "that the model was trained with this tokenizer."
         )
     if kind == "masked" and tokenizer.cls_token_id is None:
-        notes.append(f"the tokenizer of {name} puts no token before a sentence, as BERT's does.")
+        notes.append(f"the tokenizer of {name} adds no start token, unlike BERT's.")
     return tuple(notes)
 
 

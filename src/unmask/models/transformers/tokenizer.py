@@ -187,8 +187,8 @@ class TokenizerCodec:
         """The mask token's id; a tokenizer without one is refused."""
         if self.tokenizer.mask_token_id is None:
             raise NotApplicable(
-                f"the tokenizer of {self.name!r} has no mask token, so nothing can be hidden "
-                "from it; use measures for causal models ('ll', 'cat', 'lpbs')."
+                f"the tokenizer of {self.name!r} has no mask token, so no token can be "
+                "masked; use measures for causal models ('ll', 'cat', 'lpbs')."
             )
         return int(self.tokenizer.mask_token_id)
 

@@ -59,7 +59,7 @@ def _beside(modules: Mapping[str, Any], key: str) -> torch.Tensor:
         for hook in _hooks(modules[".".join(parts[:cut])]):
             if getattr(hook, "weights_map", None) is not None:
                 return torch.as_tensor(hook.weights_map[".".join(parts[cut:])])
-    raise ModelError(f"the weight {key!r} is on no device; give a network whose weights are there.")
+    raise ModelError(f"the weight {key!r} has no values; load the network's weights first.")
 
 
 def count(net: Any) -> int:

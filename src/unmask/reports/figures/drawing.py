@@ -94,7 +94,7 @@ def drawn(figure: Figure, form: str = "svg") -> bytes:
     except ImportError as error:
         raise UnmaskError("figures need: pip install vl-convert-python.") from error
     if form not in FORMS:
-        raise UnmaskError(f"a figure is drawn as {', '.join(FORMS)}; not as {form!r}.")
+        raise UnmaskError(f"a figure cannot be drawn as {form!r}; give {', '.join(FORMS)}.")
     try:
         image = getattr(vl_convert, f"vegalite_to_{form}")(
             _clean(figure.spec), **({"scale": 2} if form == "png" else {})

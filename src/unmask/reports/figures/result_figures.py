@@ -26,7 +26,7 @@ from unmask.types import Result
 
 # By the head of a unit: the name of its figure, what its axis says, its title.
 DRAWN = {
-    "score": ("scores", "items that prefer the stereotype, %", "Scores with their intervals"),
+    "score": ("scores", "stereotype preferred, % of items", "Scores with their intervals"),
     "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
     "d": ("effects", "effect size d", "Effect sizes with their intervals"),
     "times": ("factors", "times as likely with the stereotyped group's word", "Factors"),

@@ -169,7 +169,7 @@ def _steps(types: Sequence[Answer]) -> list[tuple[str, str]]:
     findings = [a.bias_type for a in types if a.shows_bias]
     steps = [(f"See the sentences behind {findings[0]}", "#items-behind")] if findings else []
     if any(a.verdict == "inconclusive" for a in types):
-        steps.append(("See how much data would settle the rest", "unmask plan RESULTS"))
+        steps.append(("See how much data is needed to decide the rest", "unmask plan RESULTS"))
     steps.append(("Check whether a change increased the bias", "unmask compare BEFORE AFTER"))
     steps.append(("Block a more biased release", "unmask gate AFTER --baseline BEFORE"))
     return steps

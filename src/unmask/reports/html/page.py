@@ -185,7 +185,7 @@ def _about(results: Sequence[Result]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED + 1 else ""
     parts.append(", ".join(names[:NAMED] if more else names) + more)
     here = about_run()
-    return "; ".join([*parts, f"page of {str(here['date'])[:10]}", f"unmask {here['unmask']}"])
+    return "; ".join([*parts, f"generated on {str(here['date'])[:10]}", f"unmask {here['unmask']}"])
 
 
 def _places(findings: Sequence[Answer]) -> list[tuple[str, str]]:

@@ -154,7 +154,7 @@
   const detail = (i) => {
     const table = make("table"), head = make("tr");
     table.append(make("caption", "Each token and its counterpart in the other sentence"));
-    for (const name of ["sentence", "token", "log p", "in the other", "difference", "attention"]) {
+    for (const name of ["sentence", "token", "log p", "counterpart", "difference", "attention"]) {
       const cell = make("th", name, "left");
       cell.scope = "col";
       head.append(cell);
@@ -183,7 +183,7 @@
   const drawn = (i) => {
     const [id, category, side, flags, texts] = set.items[i], row = make("li"), value = view.pulls[i];
     row.dataset.item = id;
-    const to = value > 0 ? " to the stereotype" : value < 0 ? " to the antistereotype" : "";
+    const to = value > 0 ? " towards the stereotype" : value < 0 ? " towards the antistereotype" : "";
     const said = value === null ? "not scored" : "influence " + (value > 0 ? "+" : "") + value.toFixed(3) + to;
     row.id = named(set, id);
     const link = make("a", id);

@@ -108,7 +108,7 @@ def baseline_of(rules: Rules, given: Any = None) -> Results | None:
         return None
     if not needed:
         raise DataError(
-            "no rule compares with the baseline; add one with no_worse_by, or leave it out."
+            "no rule uses the baseline; add a rule with no_worse_by, or leave the baseline out."
         )
     former = gather(before)
     if not former:
@@ -149,5 +149,6 @@ def _check_names(
         lacking = [m for m in results.models if m not in former.models]
         if lacking:
             raise DataError(
-                f"the baseline has no model {lacking[0]!r}; of several models each needs its own."
+                f"the baseline has no model {lacking[0]!r}; with several models, the baseline must "
+                "contain each of them."
             )

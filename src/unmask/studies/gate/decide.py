@@ -86,7 +86,7 @@ class AnsweredRun:
         """The baseline run for a model: the one with its name, or the only one."""
         if model not in former.models and len(former.models) > 1:
             raise DataError(
-                f"the baseline has the models {', '.join(former.models)}, and none is {model}; "
+                f"the baseline has the models {', '.join(former.models)}, but not {model}; "
                 "give a folder with one model."
             )
         name = model if model in former.models else former.models[0]
@@ -411,9 +411,10 @@ def _decided(
     undecided = [t for t in tests if not t.holds]
     if undecided:
         which = _some([_describe(t) for t in undecided])
-        reason = f"not shown for {len(undecided)} of {len(tests)}: {which}{others}"
+        reason = f"compliance not shown for {len(undecided)} of {len(tests)}: {which}{others}"
         return Outcome(model, rule, "inconclusive", reason, len(tests))
-    reason = f"shown for all {len(tests)}: {_some([_describe(t) for t in tests], 1)}{others}"
+    described = _some([_describe(t) for t in tests], 1)
+    reason = f"compliance shown for all {len(tests)}: {described}{others}"
     return Outcome(model, rule, "pass", reason, len(tests))
 
 

@@ -117,7 +117,7 @@ class Rules:
     baseline: Path | None = None
 
 
-USUAL = Rule(at_most="10,0.5d,1.5x", name="no bias type is more than small")
+USUAL = Rule(at_most="10,0.5d,1.5x", name="no bias type has more than a small bias")
 USUAL_BASELINE = Rule(no_worse_by="5,0.2d,1.2x")
 
 

@@ -198,8 +198,8 @@ def study(
         remarks.append(_remark(title, swept))
         key, ordered = safe(title), swept.frame.sort_values("score")
         tables += [
-            Table(f"moves-{key}", f"What moves {title}", _moves(swept), MOVES),
-            Table(f"pairs-{key}", f"Largest interplays: {title}", _pairs(swept), PAIRS),
+            Table(f"moves-{key}", f"Effect of each choice on {title}", _moves(swept), MOVES),
+            Table(f"pairs-{key}", f"Largest interactions: {title}", _pairs(swept), PAIRS),
             Table(f"specifications-{key}", f"All specifications: {title}", ordered),
         ]
         figures.append(curve(swept, title))
@@ -207,12 +207,12 @@ def study(
 
 
 MOVES = (
-    "Per cent of the variance over specifications. Alone: between the means of the options. Total: "
-    "among specifications that differ in nothing else; these need not add up to 100, since an "
-    "interplay counts for each of its choices. Moves by: the typical difference between two such "
-    "specifications, in units of the score."
+    "Percentage of the variance over specifications. Alone: between the means of the options. "
+    "Total: among specifications that differ only in this choice; totals need not add up to 100, "
+    "because an interaction counts for each of its choices. Moves by: the typical difference "
+    "between two such specifications, in units of the score."
 )
-PAIRS = "Per cent of the variance that two choices make together and neither alone."
+PAIRS = "Percentage of the variance from the interaction of two choices, beyond each alone."
 
 
 def _moves(swept: Sweep) -> pd.DataFrame:
@@ -229,9 +229,9 @@ def _remark(title: str, swept: Sweep) -> str:
     same = f" ({swept.same} more gave the same numbers)" if swept.same else ""
     joint = "" if swept.p is None else f" All together: p = {swept.p:.2g}."
     return (
-        f"{title}: {len(scores)} specifications{same} from {swept.rows} rows through the model; "
+        f"{title}: {len(scores)} specifications{same} from {swept.rows} model inputs; "
         f"scores from {scores.min():.2f} to {scores.max():.2f}, median {scores.median():.2f}; "
-        f"{100 * sure:.0f} % have an interval without {swept.ideal:g}.{joint}"
+        f"{100 * sure:.0f} % have an interval that excludes {swept.ideal:g}.{joint}"
     )
 
 

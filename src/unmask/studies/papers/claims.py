@@ -31,10 +31,10 @@ OPPOSITES = (
 )
 SURE = 0.05
 NOTE = (
-    "A claim is in our words. It holds, or does not, where the 95 % interval of what it says lies "
-    "wholly on the one side or the other; each claim is judged alone, and the intervals are not "
-    "corrected for their number. 'By its numbers' is what the paper's own table says of the claim, "
-    "without intervals."
+    "Claims are paraphrased. A claim holds if the 95 % interval of its quantity lies entirely on "
+    "the claimed side, and does not hold if it lies entirely on the other side. Each claim is "
+    "judged alone, without a correction for their number. 'By its numbers' is the verdict from the "
+    "paper's own table, without intervals."
 )
 
 

@@ -40,8 +40,9 @@ def sentences(run: HusseRun) -> Table:
             rows.append(_compared(model, "a tenth and all", pd.Series(few), pd.Series(all_)))
     note = (
         "The paper says that 100 and 1,000 sentences a word yield scores 'of similar magnitudes'. "
-        "Published: all tests and levels of the release, the modified sets too; it has no such "
-        "files of OPT and BLOOM. Of this run: s-SEAT and w-SEAT. An effect of 0.2 is small (Cohen)."
+        "Published: all tests and levels of the release, including the modified sets; it has no "
+        "such files for OPT and BLOOM. This run: s-SEAT and w-SEAT. An effect of 0.2 is small "
+        "(Cohen)."
     )
     return Table("appendix-b5", "Appendix B.5: fewer sentences a word", frame(rows), note)
 

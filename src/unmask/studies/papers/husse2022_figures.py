@@ -266,9 +266,9 @@ def retained(models: Sequence[Model]) -> Figure:
             for t, test in full.items()
         ]
     note = (
-        "First: what the reduced sets of the release keep of the full ones (none of Dis, I1 and "
-        "I2). The others: target words that are one token of the model, in small letters as there, "
-        "as many of either set as the smaller keeps."
+        "First: the share of the full sets that the release's reduced sets keep (none for Dis, I1 "
+        "and I2). The others: lower-cased target words that are one token of the model, as in the "
+        "release, cut to the size of the smaller set."
     )
     title = "Figure 2: share of target words kept by a reduction to the vocabulary"
     x, y = ("test", "bias test"), ("kept", "% of target words")

@@ -44,8 +44,8 @@ OF_SOURCE = {"may2019": "s-SEAT", "tan2019": "w-SEAT", "guo2021": "CEAT", "kurit
 TICK, NO_NUMBER = "\u2713", "n/a"
 SIZES = ("simplified", "reduced", "full")
 SHRINKS = (
-    "Our intervals are over words, and more samples do not narrow them: those of SEAT over the "
-    "target words, those of CEAT over target and attribute words, so that they are wider. The "
+    "Our intervals are over words, and more samples do not narrow them: for SEAT over the "
+    "target words, for CEAT over target and attribute words, so CEAT's are wider. The "
     "paper's p of CEAT is that of a mean over samples, which does shrink with their number."
 )
 NATURAL = (
@@ -53,8 +53,8 @@ NATURAL = (
     "given (--contexts), and is empty otherwise; CEAT on templates is in Table 12, word-average."
 )
 STAR = (
-    "As the paper prints it; a star is bold there (p < 0.01), by the p of the release, or for "
-    "the original C1 and C6 by what section 4.1 says of them. In the "
+    "Values as printed. A star marks the paper's bold type (p < 0.01), taken from the release's p, "
+    "or for the original C1 and C6 from section 4.1. In the "
     "columns of this run a star is p < 0.01 by the paper's test (SEAT: one-sided, over sentences) "
     "and a dagger by ours (two-sided; SEAT over target words, CEAT over those of all four sets)."
 )
@@ -317,13 +317,13 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         heads = [f"{m} {which}" for m in run.kinds for which in ("all", "sig.")]
         shown.append({"methods": pair, **line, **{h: signed(numbers.get(h)) for h in heads}})
     note = (
-        "At most 8 tests: an interval from below 0 to near 1 is the rule. CEAT is on natural "
+        "At most 8 tests: intervals usually reach from below 0 to near 1. CEAT is on natural "
         "sentences in the paper, and here where a store was given; else on templates. 'sig.': only "
         "tests that are significant for both methods by the paper's tests; empty where too few are."
     )
     star = (
         "n/a: too few tests are significant for both methods. All of ELMo's scores are in the "
-        "paper, so it has one column. LPBS is there with BERT alone."
+        "paper, so it has one column. The paper has LPBS for BERT only."
     )
     title, wide = "Table 5: correlations between methods", pd.DataFrame(shown)
     return PaperTable("table5", title, rows, note, in_print=wide, star=star).tables
@@ -374,8 +374,8 @@ def runtimes(values: Any, timing: Sequence[Mapping[str, Any]], samples: int) -> 
     """Tables 7 and 8."""
     labels = [f"published {name}" for name in values["models"]]
     note = (
-        "Published: means of ten runs on one CPU; those of the cosine methods leave out the "
-        "making of embeddings."
+        "Published: means of ten runs on one CPU; for the cosine methods without the time to "
+        "compute embeddings."
     )
     if timing:
         note += (

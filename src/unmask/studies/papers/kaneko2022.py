@@ -133,8 +133,8 @@ def _remarks(quick: bool) -> list[str]:
     if quick:
         return [
             "50 is ideal for bias scores.",
-            "A quick run: every tenth item only, so nothing is said about agreement with the "
-            "published values, which are of all items.",
+            "A quick run: every tenth item only, so agreement with the published values, which "
+            "are for all items, is not assessed.",
         ]
     return [
         "50 is ideal for bias scores. 'inside' means that the published value lies in our interval."
@@ -158,7 +158,7 @@ def _explain(models: Sequence[str], results: Found) -> list[Table]:
                 continue  # a causal model has no variants of these
             pair = results[model, plain, data], results[model, variant, data]
             rows.append(deviation(*pair, {"model": model}))
-    title = "What the released code does otherwise"
+    title = "Differences between the released code and the paper"
     return [Table("variants", title, pd.DataFrame(rows))] if rows else []
 
 
@@ -192,7 +192,7 @@ def _graded(models: Sequence[str], results: Found, data: Dataset) -> Table:
     note = (
         "Spearman's correlation of a measure's margin with the number of annotators, of five, who "
         "chose the item's bias type; the interval is over writers. The paper splits them into two "
-        "classes (Figure 1). 0: the measure does not know what people find biased."
+        "classes (Figure 1). 0 means no relation to what people find biased."
     )
     title = "Beyond the paper: agreement with graded ratings"
     return Table("agreement", title, frame(rows), note)

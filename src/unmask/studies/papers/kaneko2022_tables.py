@@ -98,7 +98,7 @@ def table1(run: KanekoRun) -> list[Table]:
                 line["p McNemar"] = token_mcnemar(masked, result)
             rows.append(line)
     note = (
-        "Share of tokens asked for that are the model's first choice, in per cent. 'measured' "
+        "Percentage of queried tokens that are the model's first choice. 'measured' "
         "counts as the release does: for AUL the special tokens too, for SSS each hidden token at "
         "its own place; 'by the definition' only the tokens that the measure is about. "
         "StereoSet's unrelated sentences do not count. n are items. McNemar compares AUL with CPS "
@@ -200,10 +200,10 @@ def table2(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> Itera
         top_words = frequency.most_frequent(groups, counts)
     if counts and top_words:
         note = (
-            "The same for the words that your corpus has most often: four of each group, of those "
-            "by which the two sentences of a pair in CrowS-Pairs differ. A word names the group on "
-            f"whose side it is in {frequency.MIN_SHARE:.0%} of its pairs, of at least "
-            f"{frequency.MIN_PAIRS}."
+            "The same for the most frequent words in your corpus: four of each group, among the "
+            "words in which the two sentences of a CrowS-Pairs pair differ. A word belongs to a "
+            f"group if it refers to that group in {frequency.MIN_SHARE:.0%} of its pairs, of which "
+            f"there must be at least {frequency.MIN_PAIRS}."
         )
         title = "Table 2 with your corpus's own top words"
         yield Table("table2-own", title, frequency.ranks(counts, top_words), note)
@@ -277,7 +277,7 @@ def table4(run: KanekoRun) -> list[Table]:
             rows.append(_controlled(run, hub, d, control, keys, stated))
     note = (
         "Token accuracy of AUL as Table 1 counts it, special tokens too, and its drop from Table "
-        "1's measured value. Tokens are shuffled, as in the paper, and words beside it; "
+        "1's measured value. Tokens are shuffled, as in the paper, and also whole words; "
         "'unrelated' counts the unrelated sentence alone. McNemar pairs each token with itself in "
         "another place, tokens taken as independent."
     )

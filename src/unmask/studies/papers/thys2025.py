@@ -94,8 +94,8 @@ def run(models: Sequence[Model], request: Request) -> Study:
     words, remarks = _seat() if models else ([], [])
     if request.quick:
         remarks.append(
-            "A quick run: every fifth sentence pair only, so nothing is said about agreement with "
-            "the published values, which are of all items."
+            "A quick run: every fifth sentence pair only, so agreement with the published values, "
+            "which are for all items, is not assessed."
         )
     asked = specs(models, words, request.quick) if models else []
     skipped, failed = reported("model", "measure", "data")
@@ -109,9 +109,9 @@ def run(models: Sequence[Model], request: Request) -> Study:
     released = {n: _scores(r, RELEASED) for n, r in by_model.items() if n not in left_to_right}
     if left_to_right:
         remarks.append(
-            f"{', '.join(sorted(left_to_right))}: a causal model hides nothing, so the columns of "
-            "CrowS-Pairs and AUL have 'll', its likelihood of the sentence, and it does not enter "
-            "the correlations between measures."
+            f"{', '.join(sorted(left_to_right))}: a causal model hides no token, so the columns of "
+            "CrowS-Pairs and AUL show 'll', the likelihood of the sentence, and the model is left "
+            "out of the correlations between measures."
         )
     matrices, drawn = _own_correlations(scores, [m for m in models if m.name not in left_to_right])
     causal = frozenset(left_to_right)
@@ -288,7 +288,7 @@ def _variants(by_model: Mapping[str, Found]) -> list[Table]:
     note = "SEAT and LPBS are means over their tests, as in Table 4."
     lists = f" LPBS also has the author's own word lists ({', '.join(THYS_LPBS[1:])})."
     titles = {
-        "variants": ("What the author's code does otherwise", BOTH, note + lists),
+        "variants": ("Differences between the author's code and the paper", BOTH, note + lists),
         "seat-elsewhere": ("SEAT in other releases", ELSEWHERE, note),
     }
     tables = [
@@ -337,7 +337,7 @@ def _figure3(values: Any) -> Table:
             rows.append(line | {"n": estimate.n})
     note = (
         "Pearson's r over the 6 models of the paper: as in the author's notebook, and computed "
-        "from the printed Table 4. n = 6 is tiny: most intervals hold 0."
+        "from the printed Table 4. n = 6 is tiny: most intervals include 0."
     )
     return Table("figure3", "Figure 3: correlations between the measures", frame(rows), note)
 

@@ -178,7 +178,7 @@ def _correlated(columns: Mapping[str, Floats]) -> Estimate:
     return correlation(first, second)
 
 
-FEW = f"at least {FEWEST} models that hide words are needed"
+FEW = f"at least {FEWEST} masked models are needed"
 
 
 def _pair(names: tuple[str, str], judge: Callable[[Estimate], Finding]) -> tuple[Any, Any]:
@@ -258,13 +258,17 @@ CLAIMS = tuple(
             "5.2, Figure 3",
             _pair((SIZE, "lms"), lambda r: within(r, STRONG, "r")),
         ),
-        ("CAT's bias and language modelling scores go together", CORRELATIONS, _together("CAT", 1)),
-        ("CrowS-Pairs and it go together", CORRELATIONS, _together("CrowS-Pairs", 1)),
-        ("LPBS and it go together", CORRELATIONS, _together("LPBS", 1)),
-        ("SEAT goes against the language modelling score", CORRELATIONS, _together("SEAT", -1)),
-        ("AUL on StereoSet goes against it", CORRELATIONS, _together("AUL-ss", -1)),
+        ("CAT's bias score correlates with the lms", CORRELATIONS, _together("CAT", 1)),
+        ("CrowS-Pairs correlates with the lms", CORRELATIONS, _together("CrowS-Pairs", 1)),
+        ("LPBS correlates with the lms", CORRELATIONS, _together("LPBS", 1)),
+        ("SEAT correlates negatively with the lms", CORRELATIONS, _together("SEAT", -1)),
         (
-            "AUL on CrowS-Pairs does neither",
+            "AUL on StereoSet correlates negatively with the lms",
+            CORRELATIONS,
+            _together("AUL-ss", -1),
+        ),
+        (
+            "AUL on CrowS-Pairs hardly correlates with the lms",
             CORRELATIONS,
             _pair(("AUL-cp", "lms"), lambda r: within(r, ALIKE, "r")),
         ),
