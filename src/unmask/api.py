@@ -9,7 +9,8 @@ from typing import Any, TypeAlias, cast
 
 from rich.console import Console
 
-from unmask.answer.answer import answers, left_out
+from unmask.answer.answer import answers
+from unmask.answer.evidence import left_out
 from unmask.answer.scales import scale_of
 from unmask.data import catalogue, defects
 from unmask.data.catalogue import Data

@@ -11,7 +11,8 @@ import unmask
 from conftest import invoke, tiny
 from simulated_models import simulated
 from unmask.answer import words as answer_words
-from unmask.answer.answer import OVERALL, _main, _needed, answers, judged
+from unmask.answer.answer import OVERALL, _main, answers, judged
+from unmask.answer.needed import data_needed
 from unmask.answer.scales import ORDER, SCALES, STRENGTHS
 from unmask.data.packaged import bundled_pairs
 from unmask.types import VERDICTS, Results
@@ -239,7 +240,7 @@ def test_a_main_estimate_at_the_ideal_has_no_direction(planted):
 def test_advice_is_for_the_corrected_level(planted):
     """More tests ask for more."""
     undecided = next(a for a in by_type(planted) if a.needed)
-    alone, many = (_needed(undecided.main, tests) for tests in (1, 40))
+    alone, many = (data_needed(undecided.main, tests) for tests in (1, 40))
     numbers = [sum(map(int, re.findall(r"\d+", text))) for text in (alone, many) if text]
     assert len(numbers) < 2 or numbers[0] <= numbers[1]
 

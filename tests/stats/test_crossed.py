@@ -245,6 +245,20 @@ def test_the_adjusted_share_is_what_no_word_preference_would_leave():
         assert share.share == pytest.approx(norm.cdf(0.5), abs=0.04)
 
 
+def test_a_share_near_its_end_varies_less_than_the_others():
+    """Templates that differ at 50 % say little about a bias type at 100 %."""
+    rng, design = np.random.default_rng(4), Design.of(columns(6, 8, 2))
+    category = design.categories
+    values = drawn(rng, design, template=0.8) + np.where(category == 0, 6.0, 0.0)
+    fit = Crossed.of(design).fit((values > 0).astype(float))
+    first, second = ((category == c) / np.sum(category == c) for c in (0, 1))
+    assert fit.mean(second, share=True).templates.value > 0
+    assert fit.mean(first, share=True).templates == (0.0, fit.mean(second).templates.df, 0.0)
+    low, high = fit.share(first)[0].wilson(0.95)
+    assert low > 0.8
+    assert high == 1
+
+
 def test_three_groups_of_a_pair_have_no_sign():
     facts = {
         "cluster": list("abcdef"),

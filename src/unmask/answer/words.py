@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from unmask.answer.answer import OVERALL, Answer, Evidence, answers
+from unmask.answer.answer import OVERALL, Answer, answers
+from unmask.answer.evidence import Evidence
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, VERDICTS, Result
 

@@ -40,6 +40,7 @@ INNER = 0.7  # share of the distances from a cell's location that lie within the
 NORMAL_BOUND = 1.0364  # that quantile of normal distances, in standard deviations
 LEAST_CATEGORIES = 4  # fewest variances that give a common one
 MOST_PRIOR = 30.0  # most degrees of freedom of the common variance
+ROUNDING = 1e-12  # of a variance of values that are all equal
 STEPS = 40  # of the iteration that finds the locations
 
 
@@ -399,6 +400,18 @@ class Fit:
         value = (words.df * words.value + usual.df * usual.value * scale) / together
         return Variance(value, together)
 
+    def _spread(self, weight: Floats) -> float:
+        """The variance of the weighted values over the usual one within a category.
+
+        The variance between templates is pooled over categories. A share near 0 or 100 % varies
+        less than others.
+        """
+        category = self.crossed.category
+        means = np.bincount(category, weights=self.values) / np.bincount(category)
+        usual = float(np.mean((self.values - means[category]) ** 2))
+        apart = float(weight @ (self.values - float(weight @ self.values)) ** 2)
+        return apart / usual if min(apart, usual) > ROUNDING else 0.0
+
     def mean(self, weight: Floats, *, adjust: bool = True, share: bool = False) -> CrossedMean:
         """The weighted mean, less word preference if `adjust`; weights [n] add up to 1.
 
@@ -415,7 +428,7 @@ class Fit:
         if crossed.template is not None:
             shares = np.bincount(crossed.template, weights=model)
             size = float(np.sum(shares**2))
-            templates = self._templates.scaled(size)
+            templates = self._templates.scaled(size * (self._spread(weight) if share else 1.0))
             count = int(np.count_nonzero(np.abs(shares) > 1e-12))
         preference = Variance(self.scale**2 * left, self.preference.between.df)
         value = math.fsum((weight if share else model) * self.values)

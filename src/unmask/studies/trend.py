@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unmask.answer.answer import Answer, Evidence, answers
+from unmask.answer.answer import Answer, answers
+from unmask.answer.evidence import Evidence
 from unmask.answer.fitness import unproven_models
 from unmask.answer.lab_status import UNFIT
 from unmask.answer.scales import ORDER

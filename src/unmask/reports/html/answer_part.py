@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from unmask.answer import words as answer_words
-from unmask.answer.answer import OVERALL, Answer, Evidence
+from unmask.answer.answer import OVERALL, Answer
+from unmask.answer.evidence import Evidence
 from unmask.answer.lab_status import UNCLEAR, UNFIT, VALIDATED
 from unmask.answer.scales import SCALES
 from unmask.reports.columns import Column, words

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from unmask.answer import words as answer_words
-from unmask.answer.answer import answers, left_out
+from unmask.answer.answer import answers
+from unmask.answer.evidence import left_out
 from unmask.data.bias_types import BIAS_TYPES
 from unmask.errors import DataError, UnmaskError
 from unmask.measures import MEASURES

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from unmask.answer import lab_status
 from unmask.answer import words as answer_words
-from unmask.answer.answer import OVERALL, Answer, Evidence, answers, bias_type_of_test
+from unmask.answer.answer import OVERALL, Answer, answers
+from unmask.answer.evidence import Evidence, bias_type_of_test
 from unmask.answer.fitness import unproven
 from unmask.answer.lab_status import UNFIT, VALIDATED
 from unmask.answer.scales import scale_of
