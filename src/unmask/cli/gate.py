@@ -1,4 +1,4 @@
-"""The command `gate`: do results keep the rules?"""
+"""The command `gate`: check results against rules."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,7 +59,7 @@ def gate(
 
 
 def show(decided: "check.Gate") -> None:
-    """What was decided in a sentence; then each rule with its state and the reason."""
+    """Print the decision in a sentence, then each rule with its state and reason."""
     console.print(f"[bold]{formats.SENTENCES[decided.state]}[/]", highlight=False)
     for model in dict.fromkeys(o.model for o in decided.outcomes):
         view = Table.grid(padding=(0, 2), pad_edge=False)

@@ -1,7 +1,7 @@
-"""What `unmask --help` shows: the commands by what they are for, in plain text.
+"""The output of `unmask --help`: commands grouped by purpose, in plain text.
 
-Typer's own drawing imports so much of rich that it takes longer than all else; each command's
-options are still drawn by it.
+Typer would draw it with rich, whose import takes longer than everything else; the options of each
+command are still drawn that way.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ class Commands(TyperGroup):
         super().__init__(**{**attrs, "rich_markup_mode": None})
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """A section for each purpose; what has none comes last."""
+        """List a section for each purpose; commands without one come last."""
         listed = [name for names in SECTIONS.values() for name in names]
         rest = tuple(name for name in self.list_commands(ctx) if name not in listed)
         width = max(map(len, (*listed, *rest)))

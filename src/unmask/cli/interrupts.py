@@ -1,4 +1,4 @@
-"""What a command that is interrupted says of the work it has done, so that it is true."""
+"""Messages for interrupted commands: which work is saved."""
 
 import signal
 import sys
@@ -17,7 +17,7 @@ GPU_NOT_KEPT = "GPU outputs are not cached; the same command starts again"
 
 
 def on_termination() -> Any:
-    """Let a scheduler's SIGTERM be an interruption; returns what it was before."""
+    """Treat a scheduler's SIGTERM as an interruption; return the previous handler."""
     if threading.current_thread() is not threading.main_thread():
         return None
     return signal.signal(signal.SIGTERM, _interrupted)
@@ -34,12 +34,12 @@ def _interrupted(*_: Any) -> NoReturn:
 
 
 class Stopped(UnmaskError):
-    """An interruption, with what is kept."""
+    """A command was interrupted; the message says what is saved."""
 
 
 @contextmanager
 def telling(message: str) -> Iterator[None]:
-    """An interruption inside is one sentence that says what is kept."""
+    """Turn an interruption inside into one sentence that says what is saved."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -48,7 +48,7 @@ def telling(message: str) -> Iterator[None]:
 
 @contextmanager
 def answering(cache: bool, device: str | None = None, models: Sequence[str] = ()) -> Iterator[None]:
-    """As `telling`, for work whose answers go to the cache, if one is used."""
+    """As `telling`, for work whose outputs are cached if `cache` is set."""
     try:
         yield
     except KeyboardInterrupt as stop:

@@ -1,7 +1,7 @@
-"""Modules that are imported when they are first used, so that `unmask --help` waits for none.
+"""Import modules at their first use, so that `unmask --help` does not wait for them.
 
-A command imports its modules under `TYPE_CHECKING`, where mypy sees them, and names them here for
-the time when it runs.
+A command imports its modules under `TYPE_CHECKING`, where mypy sees them, and declares them lazily
+for run time.
 """
 
 from importlib import import_module

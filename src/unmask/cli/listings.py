@@ -21,7 +21,7 @@ from unmask.types import Stimuli
 
 
 def measures(console: Console, name: str | None, by_lab: bool = False) -> None:
-    """All measures, best in the lab first where that is asked for, or the card of one."""
+    """Print all measures, optionally the best in the lab first, or the card of one."""
     if name is None:
         rows = list(MEASURES.values())
         if by_lab:
@@ -38,7 +38,7 @@ def measures(console: Console, name: str | None, by_lab: bool = False) -> None:
 
 
 def measure_card(row: Measure) -> list[tuple[str, str]]:
-    """The facts of a measure."""
+    """Return the card of a measure."""
     facts = [
         ("measure", row.name),
         ("question", row.about),
@@ -59,7 +59,7 @@ def _ideal(row: Measure) -> float:
 
 
 def _line(row: Measure, by_lab: bool) -> str:
-    """What a measure asks; before it, where that is asked for, its status in the lab."""
+    """Return a measure's description, optionally after its lab status."""
     about = row.deviation or row.about
     statuses = [f"{s.short} ({kind})" for kind, s in by_kind(row.name).items()]
     return f"{', '.join(statuses) or UNTESTED}. {about}" if by_lab else about
@@ -113,7 +113,7 @@ def _data_card(console: Console, name: str) -> None:
 
 
 def summary(thing: Any) -> str:
-    """The first line of what a thing says of itself."""
+    """Return the first line of an object's docstring."""
     return str(thing.__doc__).strip().split("\n")[0]
 
 

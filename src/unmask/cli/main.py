@@ -59,9 +59,9 @@ NO_MEMORY = (
 
 
 def _in_utf8() -> None:
-    """Restart in UTF-8 where the locale could not read an argument: a path with an umlaut.
+    """Restart in UTF-8 if the locale cannot decode an argument, such as a path with an umlaut.
 
-    Under an ASCII locale its characters are half-read, and no file, table or page could name it.
+    Under an ASCII locale such a path is decoded only partly, and no output could name it.
     """
     half_read = any("\udc80" <= c <= "\udcff" for argument in sys.argv for c in argument)
     if half_read and not sys.flags.utf8_mode:
@@ -91,7 +91,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         status = STOPPED
     except Exception as error:
-        if not hasattr(error, "format_message"):  # not a wrong use of the command line
+        if not hasattr(error, "format_message"):  # a failure other than a wrong command line
             raise
         if type(error).__name__ == "NoArgsIsHelpError":  # rich has drawn it already, or we do
             typer.echo(error.format_message())
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def _said(message: object, category: type[Warning], *_: object, **__: object) -> None:
-    """Our own warnings are one sentence each; those of libraries are not the user's."""
+    """Print unmask's own warnings as one sentence each, and drop those of libraries."""
     if category is UnmaskWarning:
         Console(stderr=True).print(escape(f"unmask: {message}"), style="yellow", soft_wrap=True)
 

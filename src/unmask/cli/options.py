@@ -1,4 +1,4 @@
-"""Options that several commands share; those of `Options` have their help from there."""
+"""Options that several commands share; options from `Options` take their help from there."""
 
 import inspect
 import os
@@ -29,7 +29,7 @@ ON_COMMAND_LINE = tuple(f.name for f in fields(Options) if f.metadata["panel"])
 
 
 def takes(*names: str) -> Callable[[C], C]:
-    """Give a command of `**chosen` some fields of `Options` as flags."""
+    """Add some fields of `Options` as flags to a command that accepts `**chosen`."""
 
     def decorate(command: C) -> C:
         signature = inspect.signature(command)
@@ -58,7 +58,7 @@ def _flag(given: Field[Any]) -> inspect.Parameter:
 
 
 def _completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Completion of the last of some names with commas."""
+    """Complete the last of several names separated by commas."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -147,7 +147,7 @@ Open = Annotated[
 Folder = Annotated[Path, typer.Argument(help="A folder that 'unmask run' wrote.")]
 Folders = Annotated[list[Path], typer.Argument(help="Folders that 'unmask run' wrote.")]
 
-PIPE_WIDTH = 10_000  # columns of what is not a terminal: nothing is folded there
+PIPE_WIDTH = 10_000  # width of output that is not a terminal: nothing is wrapped there
 RESULTS = Path("unmask-results")
 
 
@@ -158,7 +158,7 @@ def made_console() -> Console:
 
 
 def starting(console: Console, silent: bool) -> None:
-    """Say at once that something happens: libraries take seconds to load."""
+    """Report at once that the command is working: libraries take seconds to load."""
     if console.is_terminal and not silent:
         console.print("loading ...", style="dim", end="\r")
 

@@ -1,4 +1,4 @@
-"""The page that commands leave behind, with the differences between the models on it."""
+"""The page that a command writes, with the differences between models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,11 +30,11 @@ else:
     webbrowser = lazy("webbrowser")
 
 
-MODELS_BY_BIAS_TYPE = 6  # of more, all pairs by all concerns are more than anybody reads
+MODELS_BY_BIAS_TYPE = 6  # with more models, all pairs by all bias types are too many to read
 
 
 class Content(NamedTuple):
-    """What a page shows: results, and figures before their own."""
+    """The content of a page: results, and figures that precede their own."""
 
     results: "types.Results"
     figures: "Sequence[drawing.Figure]" = ()
@@ -43,9 +43,9 @@ class Content(NamedTuple):
 
 
 def with_differences(results: "types.Results") -> Content:
-    """Results with figures of the paired differences between their models.
+    """Return results with figures of the paired differences between their models.
 
-    Where they cannot be paired a note says so: they stand side by side all the same.
+    If the items cannot be paired, a note says so, and the models are shown without differences.
     """
     if len(results.models) < 2:
         return Content(results)
@@ -59,7 +59,7 @@ def with_differences(results: "types.Results") -> Content:
 def by_bias_type(
     results: "types.Results", resampling: "options.Resampling | None" = None
 ) -> "pd.DataFrame":
-    """How the models differ by bias type; nothing for too many of them."""
+    """Return the differences by bias type, or an empty frame if there are too many models."""
     if len(results.models) > MODELS_BY_BIAS_TYPE:
         return pd.DataFrame()
     chosen = options.Resampling() if resampling is None else resampling

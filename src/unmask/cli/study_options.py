@@ -1,4 +1,4 @@
-"""What the commands of studies have in common: their options, and the models that they name."""
+"""Helpers that the study commands share: their options, and their models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ def study_options(
 
 
 def named_models(option: Sequence[str] | None, given: Sequence[str] | None) -> list[str]:
-    """The models of a command, as an option or behind it; each is looked for at once."""
+    """Return the models given as an option or as arguments; an unknown one fails at once."""
     names = split([*(option or ()), *(given or ())] or None, ("bundled",))
     loading.look_up(names)
     return names

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: columns that matter least go first, names break where they may."""
+"""Fit tables to the terminal: less important columns are dropped, long names are broken."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from unmask.reports.columns import Cell
 
-# In this order; whatever is left out is in the files and on the page.
+# In this order; dropped columns are in the files and on the page.
 EXPENDABLE = (
     "needed to decide",
     "agreement",
@@ -27,7 +27,7 @@ Rows = list[list[Cell]]
 def fitted(
     heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], width: int
 ) -> tuple[list[Cell], Rows, list[str]]:
-    """Heads and rows that fit in `width` columns, and the heads that were left out for it."""
+    """Return the heads and rows that fit in `width` columns, and the heads of dropped columns."""
     keep = list(range(len(heads)))
     gone = []
     for name in EXPENDABLE:
@@ -55,7 +55,7 @@ def fitted(
 
 
 def fits(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], width: int) -> bool:
-    """Whether a table, its names broken, has room: else its numbers would be cut."""
+    """Whether a table fits with its names broken; else its numbers would be cut."""
     sizes = [
         max(cell_len(line) for cells in (heads, *rows) for line in cells[k].text.split("\n"))
         for k in range(len(heads))
@@ -64,7 +64,7 @@ def fits(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]], width: int) -> b
 
 
 def as_lines(heads: Sequence[Cell], rows: Sequence[Sequence[Cell]]) -> list[tuple[str, str]]:
-    """Each row as its first name and the rest in a line, for terminals too narrow for a table."""
+    """Return each row as a name and one line of text, for terminals too narrow for a table."""
     return [
         (
             row[0].text.strip(),

@@ -1,4 +1,4 @@
-"""What the terminal shows: progress, result tables, notes."""
+"""Terminal output: progress, result tables, notes."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from unmask.types import Result, Results
 
 
 def shown(console: Console, silent: bool) -> Any:
-    """Bars, or none where nothing else than the results may be printed."""
+    """Return progress bars, or nothing if only results may be printed."""
     return nullcontext(lambda what, done, total: None) if silent else bars(console)
 
 
@@ -55,7 +55,7 @@ def bytes_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
 
 
 def decided(console: Console, silent: bool) -> Callable[[Result], None]:
-    """What shows each result as it comes, before the whole is judged; nothing where `silent`."""
+    """Return a function that prints each result when it is ready; it does nothing if `silent`."""
     names: set[str] = set()
 
     def show(result: Result) -> None:
@@ -96,7 +96,7 @@ def print_results(
 
 
 def print_answer(console: Console, answer: pd.DataFrame) -> None:
-    """The answer in sentences and as a table; nothing where no bias type is known."""
+    """Print the answer in sentences and as a table; nothing if there is no bias type."""
     sentences: Mapping[str, str] = answer.attrs["sentences"]
     for model, text in sentences.items():
         console.print(f"[bold]{escape(model)}[/]: {escape(text)}", highlight=False)
@@ -185,7 +185,7 @@ def _print_notes(console: Console, result: Result, title: str) -> None:
 
 
 def print_differences(console: Console, frame: pd.DataFrame, bias_types: pd.DataFrame) -> None:
-    """What differs, in sentences; then by bias type, the evidence that tells of each."""
+    """Print the differences in sentences, then by bias type with their main evidence."""
     for text in difference_words.summary(frame, bias_types):
         console.print(escape(text), highlight=False)
     console.print()
@@ -201,7 +201,7 @@ def print_differences(console: Console, frame: pd.DataFrame, bias_types: pd.Data
 def print_comparison(
     console: Console, frame: pd.DataFrame, changed: pd.DataFrame, top: int
 ) -> None:
-    """The paired tests: a bold one survives Holm's correction; then what changed."""
+    """Print the paired tests (bold: significant after Holm's correction) and what changed."""
     for (first, second), part in frame.groupby(["first", "second"], sort=False):
         _print_table(console, part, COMPARISON, f"{second} minus {first}")
     for row in frame.to_dict("records"):
@@ -234,7 +234,7 @@ def print_comparison(
 
 
 def _difference(row: Mapping[str, Any]) -> str:
-    """The sentences of an item in one: what differs as {stereotype | antistereotype}."""
+    """Merge an item's sentences into one, with differences as {stereotype | antistereotype}."""
     pro, anti = row.get("stereotype"), row.get("antistereotype")
     if not isinstance(pro, str) or not isinstance(anti, str):
         return str(row["item"])
@@ -245,7 +245,7 @@ STATES = {"good": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROB
 
 
 def print_findings(console: Console, checked: Checked) -> None:
-    """What was found in a user's file, a sentence each, with what to do."""
+    """Print the findings about a user's file, a sentence each, with advice."""
     view = Table.grid(padding=(0, 2), pad_edge=False)
     view.add_column(no_wrap=True)
     view.add_column(no_wrap=True, style="bold")
@@ -277,7 +277,7 @@ def print_study(console: Console, study: Study, folder: Path) -> None:
 
 
 def print_frame(console: Console, frame: pd.DataFrame, **options: int) -> None:
-    """A frame as plain text; columns for which a line has no room come below."""
+    """Print a frame as plain text; columns that do not fit follow below."""
     width = console.width
     plain = frame.rename(columns=_one_line).map(_one_line)
     text = plain.to_string(index=False, na_rep="", line_width=width, **options)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""How often a corpus has each of some words."""
+"""Count words in a corpus."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Finding stimuli in a corpus: compiled matching, and the rest by column."""
+"""Find the words of word tests in a corpus, by compiled matching and columnar processing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,14 +36,14 @@ _GAP, _QUOTE, _LINE = (
     _set(b"\"')]"),
     _set(b"\n\x1e"),
 )
-_LOOSE = _GAP | _QUOTE  # what the sentence before may leave
+_LOOSE = _GAP | _QUOTE  # what may remain at the start of a sentence from the one before
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to look for. `exact` stimuli (names) must match in letter case too.
+    """What to search for. `exact` stimuli (names) must match in letter case.
 
-    `most` bounds the bytes that one file may unpack to.
+    `most` bounds the unpacked size of one file in bytes.
     """
 
     stimuli: tuple[str, ...]
@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def keep_doubles(self) -> int:
-        """How many sentences of each target and attribute together."""
+        """The number of sentences to keep for each pair of target and attribute."""
         return max(1, self.keep // 100)
 
 
@@ -86,7 +86,7 @@ class _Hits(NamedTuple):
     end: NDArray[np.int64]
 
     def where(self, good: NDArray[np.bool_]) -> "_Hits":
-        """Some of them."""
+        """Return the selected matches."""
         return _Hits(*(column[good] for column in self))
 
 
@@ -143,7 +143,7 @@ class Matcher:
             self._doubles(test, names, hits, (lines, sentences), source, doubles)
 
     def _placed(self, text: bytes, matches: NDArray[np.int64]) -> tuple[_Lines, _Hits]:
-        """Matches [pattern, start, end) of the padded text, as words in sentences."""
+        """Turn matches [pattern, start, end) in the padded text into words in sentences."""
         ends = sentence_ends(text)
         bounds = np.concatenate([[0], ends])
         # A match at [start, end) of the padded text is [start, end - 2) of the text itself.
@@ -168,7 +168,7 @@ class Matcher:
         return lines, hits.where(good)
 
     def _lines(self, text: bytes, start: NDArray[Any], stop: NDArray[Any]) -> _Lines:
-        """Sentences less the space around, each with its hash; empty if too long."""
+        """Return sentences without surrounding spaces, each with its hash; empty if too long."""
         codes = np.frombuffer(text, np.uint8)
         start, stop = start.copy(), stop.copy()
         while (loose := _LOOSE[codes[np.minimum(start, len(codes) - 1)]] & (start < stop)).any():
@@ -200,7 +200,7 @@ class Matcher:
             first, second = chosen[:-step], chosen[step:]
             same = hits.sentence[first] == hits.sentence[second]
             if not same.any():
-                break  # matches are in the order of sentences: none is further apart
+                break  # matches are sorted by sentence: no pair is further apart
             pairs += [np.stack([first[same], second[same]]), np.stack([second[same], first[same]])]
         if not pairs:
             return
@@ -235,7 +235,7 @@ def _offer(
     sentences: pa.Array,
     source: str,
 ) -> None:
-    """Rows for a sample: only those that it may keep are cut out of the text."""
+    """Offer rows to a sample; only those that it may keep are cut out of the text."""
     key = lines.key[hits.sentence]
     good = key <= into.limit[name]
     hits, name, key = hits.where(good), name[good], key[good]
@@ -265,7 +265,7 @@ def _characters(
 
 
 def sentence_ends(text: bytes) -> NDArray[np.int64]:
-    """Where sentences end: behind . ! or ? before a space (a quote may stand between), at lines."""
+    """Return where sentences end: after . ! or ? (and a quote) before a space, and at line ends."""
     codes = np.frombuffer(text + b"  ", np.uint8)
     # `translate` looks bytes up several times faster than an index does.
     at = np.flatnonzero(np.frombuffer(text.translate(_STOP), bool))
@@ -282,7 +282,7 @@ def sentence_ends(text: bytes) -> NDArray[np.int64]:
 def harvest(
     path: Path, plan: Plan, progress: Callable[[int], None] = lambda done: None
 ) -> tuple[Sample, Sample, str]:
-    """The samples of one file (singles and doubles), and what was wrong with it, if anything."""
+    """Return the samples of one file (singles and doubles), and its error message, if any."""
     matcher = Matcher(plan)
     singles, doubles = Sample(plan.keep), Sample(plan.keep_doubles)
     json_lines = is_json(path)

@@ -34,7 +34,7 @@ _SCHEMA = pa.schema([(name, pa.string()) for name in (*_FIELDS, "author")])
 
 
 class Broken(Exception):
-    """A file that ends early or cannot be decoded; what was read before counts."""
+    """A file is truncated or cannot be decoded; the text read before it counts."""
 
 
 def _zst(raw: IO[bytes]) -> Iterator[bytes]:
@@ -65,7 +65,7 @@ def _chunks(raw: IO[bytes], suffix: str) -> Iterator[bytes]:
         yield from _zst(raw)
         return
     opened: Any = _OPENERS.get(suffix, lambda raw: raw)(raw)
-    # read1: of a file that is cut, what comes before the cut is given out.
+    # read1: the content before the end of a truncated file is still returned.
     while chunk := opened.read1(min(READ_BYTES, BLOCK)):
         yield chunk
 
@@ -105,7 +105,7 @@ def blocks(
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file holds JSON lines, by its name: text files say so."""
+    """Whether a file holds JSON lines, by its name."""
     names = [s.lower() for s in path.suffixes]
     return ".txt" not in names
 
@@ -130,7 +130,7 @@ def _kept(table: pa.Table) -> pa.Array:
             pc.or_(pc.is_in(text, pa.array(GONE)), pc.is_in(table["author"], pa.array(BOTS)))
         ),
     )
-    # ASCII only: it takes bytes that are no UTF-8 as they come.
+    # ASCII only: it accepts invalid UTF-8.
     says = pc.match_substring(pc.ascii_lower(text), BOT_SAYS)
     keep = pc.and_(keep, pc.fill_null(pc.invert(says), False))
     texts = text.filter(keep)
@@ -139,7 +139,7 @@ def _kept(table: pa.Table) -> pa.Array:
 
 def _parsed(block: bytes) -> pa.Table:
     """The columns of a block that matter; line by line if one of its lines is cut or odd."""
-    if _NO_OBJECT.search(block):  # pyarrow does not survive a line that is null
+    if _NO_OBJECT.search(block):  # pyarrow crashes on a line that is null
         return pa.Table.from_pylist(list(_odd_lines(block)), _SCHEMA)
     try:
         return pajson.read_json(

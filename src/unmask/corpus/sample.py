@@ -28,10 +28,10 @@ _COLUMNS = ("name", "hash", "source", "start", "end")
 
 
 class Sample:
-    """The sentences of least hash for each name, at most `keep`; memory is bounded by that.
+    """The sentences with the smallest hashes for each name, at most `keep`, in bounded memory.
 
-    Rows wait in columns and are cut to size when as many wait as are kept: each row is sorted a
-    few times at most. Spans are in characters.
+    Rows are collected in columns, and cut to size when the waiting rows equal the kept ones: each
+    row is sorted only a few times. Spans are in characters.
     """
 
     def __init__(self, keep: int) -> None:
@@ -84,7 +84,7 @@ class Sample:
         table = dict(
             zip(_COLUMNS, map(np.concatenate, zip(*self._columns, strict=True)), strict=True)
         )
-        # Of the same sentence from two places the first by name stays, whatever came first.
+        # If two sources have the same sentence, the first source by name is kept.
         order = {n: i for i, n in enumerate(sorted(self.sources))}
         rank = np.array([order[n] for n in self.sources])[table["source"]]
         by = np.lexsort((table["start"], rank, table["hash"], table["name"]))

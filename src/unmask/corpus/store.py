@@ -27,7 +27,7 @@ POSITION = "position"  # bytes of a file read so far, for the progress bar
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a build read, kept and could not read."""
+    """What a build read and kept, and which files it could not read."""
 
     files: int
     bytes: int
@@ -110,7 +110,7 @@ def _report(store: Path) -> dict[str, Any]:
 
 
 def counts(folder: Path) -> dict[str, int]:
-    """How many contexts each stimulus has; those asked for and never met have 0."""
+    """Return the number of contexts of each stimulus; 0 for those that never occurred."""
     path = folder / STORE
     if not path.is_file():
         raise DataError(f"{str(folder)!r} holds no context store; run 'unmask contexts build'.")
@@ -142,7 +142,7 @@ def _file_id(file: Path) -> str:
 
 
 def _one(file: Path, plan: Plan, part: Path, tick: Callable[[], None] = lambda: None) -> None:
-    """Harvest one file into its part; the report, written last, says that it is whole."""
+    """Harvest one file into its part; the report is written last and marks it as complete."""
     if (part / REPORT).exists():
         return
     part.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def _one(file: Path, plan: Plan, part: Path, tick: Callable[[], None] = lambda: 
 
 
 def _bytes_read(files: Sequence[Path], parts: Path) -> int:
-    """How much of the files was read so far, in this run and before, whoever reads them."""
+    """Return the bytes read so far, in this run and earlier ones, by any process."""
     done = 0
     for file in files:
         part = parts / _file_id(file)

@@ -1,7 +1,7 @@
 """Bias types: the social groups that a category of items, a template or a word test is about.
 
-A person asks about gender or religion; data sets have categories of their own names, and word tests
-have four lists of words. This table says which belong to which.
+Users ask about gender or religion; data sets have their own category names, and word tests have
+four lists of words. This table maps both to bias types.
 """
 
 import re
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BiasType:
-    """A bias type: its name in tables, and the words by which categories and lists are known.
+    """A bias type: its name in tables, and how it is recognised.
 
-    `categories` are what data sets call it, in lower case with hyphens; `labels` is a pattern of
-    the names that word tests give to lists of the group's words.
+    `categories` are the names of it in data sets, in lower case with hyphens; `labels` is a pattern
+    for the names of word lists about the group.
     """
 
     name: str
@@ -63,14 +63,14 @@ _BY_CATEGORY = {
     alias: c.name for c in BIAS_TYPES for alias in (*c.categories, c.name.replace(" ", "-"))
 }
 _PATTERNS = {c.name: re.compile(rf"(^|[,-])({c.labels})($|[,-])") for c in BIAS_TYPES if c.labels}
-# Targets of Caliskan et al.'s control tests. Only the targets decide: an attribute list of weapons
-# may be what people are associated with.
+# Targets of Caliskan et al.'s control tests. Only targets decide: an attribute list of weapons may
+# be what people are associated with.
 _NO_PEOPLE = re.compile(r"^(flower|insect|instrument|weapon)")
-# Data sets about one bias type, whatever their categories are called.
+# Data sets about one bias type, whatever their categories are.
 _OF_GENDER = re.compile(
     r"(winobias-type[12]|winogender|bec-pro(-lpbs|-de)?|kurita-\w+)(@\w+)?(:.*)?"
 )
-_NO_CATEGORY = ("", "all")  # what a file without categories has
+_NO_CATEGORY = ("", "all")  # the category in files without categories
 
 
 def of_category(category: str, data: str = "") -> str:
@@ -84,15 +84,15 @@ def of_category(category: str, data: str = "") -> str:
 
 
 def _plain(label: str) -> str:
-    """In lower case, without the mark of a genitive."""
+    """Return it in lower case, without a possessive ending."""
     return label.lower().replace("\u2019", "'").replace("'s", "").replace("s'", "s")
 
 
 def of_sets(sets: Sequence[str], data: str = "") -> str | None:
-    """The bias type that the lists of a template or word test are about; None without people.
+    """Return the bias type of a template's or word test's lists, or None if none is about people.
 
-    Lists of two bias types (black women's names) belong to both: "gender, race and colour".
-    The first two lists decide, and the others where these name no group (math and arts).
+    Lists about two bias types (black women's names) belong to both: "gender, race and colour". The
+    first two lists decide; the others count only if these name no group (math and arts).
     """
     labels = [re.sub(r"[\s_]+", "-", _plain(str(label))) for label in sets]
     for pair in (labels[:2], labels[2:]):

@@ -1,4 +1,4 @@
-"""What a card of a data set says; the cards are in `cards.toml` and `cards`."""
+"""The definition of a data card; the cards are in `cards.toml` and `cards`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
-"""The one catalogue: a name, a path or an object to its data.
+"""The catalogue of data: resolves a name, a path or an object to data sets.
 
-Sentence sets, word tests, SEAT's files, groups of them, what installed packages offer, and users'
-own files are all resolved here.
+Sentence sets, word tests, SEAT's files, groups of them, data of installed packages, and users' own
+files are all resolved here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,9 +46,9 @@ Data: TypeAlias = Dataset | WordTest
 
 
 def shape(data: Data) -> str:
-    """What measures look at: the shape of a sentence set; `word tests` have two sets and two.
+    """Return the shape that measures check; `word tests` have two target and two attribute sets.
 
-    Any other number of target and attribute sets are `word sets`.
+    Word tests with any other number of sets are `word sets`.
     """
     if not isinstance(data, WordTest):
         return data.shape
@@ -64,10 +64,10 @@ def renamed(data: Data, name: str) -> Data:
 
 
 def limited(data: Data, most: int, seed: int = 0) -> Data:
-    """At most `most` items of a sentence set, evenly spread over it; its name says so.
+    """Draw at most `most` items of a sentence set, evenly spread over it; the name reports it.
 
-    One of each stretch, drawn at random, the same with the same seed: with a fixed step a set
-    whose sides take turns would lose one of them. A seed other than 0 is in the name, too.
+    One item is drawn at random from each stretch, the same for the same seed. A fixed step could
+    skip one target group in a set where the groups alternate. A seed other than 0 is in the name.
     """
     if isinstance(data, WordTest) or len(data.items) <= most:
         return data
@@ -82,7 +82,7 @@ def limited(data: Data, most: int, seed: int = 0) -> Data:
 
 
 def names() -> list[str]:
-    """Every name of data."""
+    """Return all names of data."""
     return [*_files(), *wordsets.stimuli(), *wordsets.groups(), *ENTRY_POINTS]
 
 
@@ -109,12 +109,12 @@ def resolve(
     encoding: str | None = None,
     cluster: str | None = None,
 ) -> list[Data]:
-    """All that a name, path or object means: one thing, or the members of a group.
+    """Return the data that a name, path or object stands for: one, or the members of a group.
 
-    A word test that templates fit is both a word test and a sentence set. With `exclude_flagged`
-    a sentence set comes a second time, without the items that have visible defects. `encoding` is
-    that of a user's file that is neither UTF-8 nor marked UTF-16. With the `cluster` "none" the
-    items of a user's file without a column for it are independent.
+    A word test with templates is both a word test and a sentence set. With `exclude_flagged` a
+    sentence set is also returned without the items that have visible defects. `encoding` is needed
+    for a user's file that is neither UTF-8 nor marked UTF-16. With `cluster` "none", the items of a
+    user's file without a cluster column are independent.
     """
     if isinstance(data, Dataset):
         data = defects.without_contradictions(data)
@@ -145,7 +145,7 @@ def resolve(
 
 
 def _flagged(name: str, encoding: str | None, cluster: str | None) -> Dataset:
-    """A sentence set with its visible defects; a published one as it was read before."""
+    """Read a sentence set and flag its visible defects; a published one may come from the cache."""
 
     def read() -> Dataset:
         return defects.flagged(sentences(name, encoding, cluster))
@@ -178,7 +178,7 @@ def _rows(data: Any, cluster: str | None) -> Dataset:
 
 
 def word_sets(names: Sequence[str]) -> list[Stimuli]:
-    """The word sets of some names, those of groups among them."""
+    """Return the word sets of some names, including the members of groups."""
     members = [n for name in names for n in wordsets.groups().get(name, (name,))]
     return [wordsets.stimuli().among(n, wordsets.groups()) for n in members]
 
@@ -217,7 +217,7 @@ def _checked(data: Dataset, file: str) -> tuple[str, ...]:
 
 
 def _read(card: Card) -> list[Any]:
-    """What a card's file holds, with a note on where it comes from."""
+    """Read a card's file, and add a note on its source."""
     path, note = locate(card)
     content = as_published(card.read, path, *(locate(needed)[0] for needed in card.needs))
     datasets = content if isinstance(content, list) else [content]
@@ -237,7 +237,7 @@ def _read(card: Card) -> list[Any]:
 
 
 def as_published(read: Callable[..., Any], path: Path, *others: Path) -> Any:
-    """What a reader of a published file makes of it; a file of another form is a DataError."""
+    """Apply a reader to a published file; a file of another form is a DataError."""
     try:
         return read(path, *others)
     except UnmaskError:
@@ -262,7 +262,7 @@ def _object(data: Data | Stimuli) -> list[Data]:
         return [test]
     try:
         return [test, _noted(templates.from_stimuli(data), {"cite": cite})]
-    except (DataError, KeyError):  # a user's words under a known concept, without forms
+    except (DataError, KeyError):  # a user's words under a built-in concept, without forms
         return [test]
 
 

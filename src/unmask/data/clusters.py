@@ -1,8 +1,8 @@
-"""Which items of a user's file hang together, where the file does not say: by their changed words.
+"""Cluster the items of a user's file by their changed words, if the file gives no clusters.
 
-Rows that swap the same words ("he" and "she" in sixty sentences) are not sixty observations: what a
-model makes of these words is in all of them. So they are one cluster, whichever way round they
-stand, and which word the stereotype is about is their side.
+Rows that swap the same words ("he" and "she" in sixty sentences) are not sixty observations: the
+model's preference between these words affects all of them. They form one cluster in either order,
+and the word in the stereotype gives the target group.
 """
 
 import re
@@ -13,16 +13,16 @@ from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
 CHANGED_WORDS = "changed words"
-ARTICLES = {"a", "an"}  # they follow the word behind them
+ARTICLES = {"a", "an"}  # they depend on the following word
 _WORD = re.compile(r"[\w'\u2019-]+")
 
 
 def clustered(data: Dataset) -> Dataset:
-    """The data set with clusters, and sides where words change places, from its changed words.
+    """Add clusters from the changed words, and target groups if words occur in both orders.
 
-    A set that has clusters of its own is left as it is, and so is one in which no two items change
-    the same words. Where all items change the same two words these are not a sample of words, and
-    only rows that are the same are one cluster. `about["notes"]` says what was derived.
+    A set with clusters of its own is unchanged, and so is one in which no two items change the same
+    words. If all items change the same two words, these are not a sample of words, and only equal
+    rows form a cluster. `about["notes"]` reports what was derived.
     """
     if data.cluster != "item" or data.shape not in ("pairs", "triplets"):
         return data
@@ -53,7 +53,7 @@ def clustered(data: Dataset) -> Dataset:
 
 
 def changed_words(item: Contrast) -> tuple[str, str]:
-    """The words that only the stereotype has, and those that only the antistereotype has."""
+    """Return the words only in the stereotype, and those only in the antistereotype."""
     pro, anti = (_words(item.texts[k].string) for k in (STEREOTYPE, ANTISTEREOTYPE))
     places = align(pro, anti).changed
     halves = (
@@ -69,13 +69,13 @@ def _words(sentence: str) -> list[str]:
 
 
 def _swapped(pairs: list[str], sides: list[str]) -> bool:
-    """Whether most items are of a pair of words that occurs in both orders."""
+    """Whether at least half of the items have a word pair that occurs in both orders."""
     ways = Counter(pair for pair, _ in set(zip(pairs, sides, strict=True)))
     return sum(ways[pair] > 1 for pair in pairs) * 2 >= len(pairs)
 
 
 def _by_sentences(data: Dataset) -> Dataset:
-    """Rows with the same sentences as one cluster."""
+    """Cluster rows with the same sentences."""
     keys = [" / ".join(sorted(t.string.lower() for t in i.texts.values())) for i in data.items]
     if len(set(keys)) == len(keys):
         return data

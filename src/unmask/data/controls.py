@@ -1,7 +1,7 @@
 """Controls as data sets: `NAME:shuffled`, `NAME:unrelated`, `NAME:direction`, `NAME:reworded`.
 
-What a measure finds in these is not bias: a measure that cannot tell them from the real thing
-measures something else (Kaneko and Bollegala 2022, Tables 3 and 4).
+A score on these is not bias: a measure that scores them like the original data measures something
+else (Kaneko and Bollegala 2022, Tables 3 and 4).
 """
 
 import random
@@ -19,7 +19,7 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Datase
 
 
 def shuffled(data: Dataset) -> Dataset:
-    """The words of every sentence in a random order that is the same on every call."""
+    """The words of every sentence in random order, which is the same on every call."""
 
     def mix(item: Contrast) -> Contrast:
         texts = {}
@@ -37,7 +37,7 @@ def shuffled(data: Dataset) -> Dataset:
 
 
 def unrelated(data: Dataset) -> Dataset:
-    """The unrelated filler replaces the stereotype."""
+    """The unrelated sentence in place of the stereotype."""
     if data.shape not in ("triplets", "continuations"):
         raise DataError(f"{data.name!r} has no unrelated sentences; use a set of triplets.")
 
@@ -52,7 +52,7 @@ def unrelated(data: Dataset) -> Dataset:
 
 
 def direction(data: Dataset) -> Dataset:
-    """Direction as the category: whether the stereotype is about a disadvantaged group."""
+    """The direction as category: about a disadvantaged or an advantaged group."""
     if not all(item.meta.get("direction") in DIRECTIONS for item in data.items):
         raise DataError(
             f"{data.name!r} does not say which group an item is about; use crows-pairs."
@@ -62,7 +62,7 @@ def direction(data: Dataset) -> Dataset:
 
 
 def reworded(data: Dataset) -> Dataset:
-    """The package's own sets with each template rephrased; ids do not change."""
+    """The package's own sets with rephrased templates; ids do not change."""
     if data.name == "bundled-pairs":
         return replace(bundled_pairs("reworded"), about=data.about)
     if data.name == questionnaire.NAME:
@@ -108,5 +108,5 @@ CONTROLS: Mapping[str, Callable[[Dataset], Dataset]] = Registry(
 
 
 def controlled(data: Dataset, control: str) -> Dataset:
-    """A data set under a control, named for it."""
+    """Apply a control to a data set, and name the result after it."""
     return replace(CONTROLS[control](data), name=f"{data.name}:{control}")

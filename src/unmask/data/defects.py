@@ -12,7 +12,7 @@ from unmask.support.printable import INVISIBLE
 from unmask.text.roles import align
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
-MIN_ITEMS_OF_WRITER = 3  # items of a writer below which nothing can be said of the writer
+MIN_ITEMS_OF_WRITER = 3  # a writer with fewer items is not checked
 LENGTHS = 1.5  # ratio of lengths from which the longer sentence is at a disadvantage
 AGREED = 3  # of five annotators
 FLAGS = {
@@ -30,7 +30,7 @@ FLAGS = {
 
 
 def flagged(data: Dataset) -> Dataset:
-    """The data set with `meta["flags"]` on every item."""
+    """Return the data set with `meta["flags"]` on every item."""
     keys = [sentence_key(i) for i in data.items]
     pairs = Counter(keys)
     writers = Counter(i.cluster for i in data.items) if data.cluster == "writer" else None
@@ -51,7 +51,7 @@ def flagged(data: Dataset) -> Dataset:
 
 
 def _exchanged(data: Dataset) -> list[bool]:
-    """For each item whether another says the opposite: the same sentences, labels exchanged."""
+    """Return for each item whether another has the same sentences with the labels exchanged."""
     pairs_of = all(STEREOTYPE in i.texts and ANTISTEREOTYPE in i.texts for i in data.items)
     if not pairs_of or data.shape == "answers":
         return [False] * len(data.items)
@@ -63,15 +63,15 @@ def _exchanged(data: Dataset) -> list[bool]:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence without what a reader does not see of it: spaces, case, forms of a letter."""
+    """Normalise a sentence by what a reader cannot see: spaces, case, Unicode variants."""
     text = INVISIBLE.sub("", unicodedata.normalize("NFKC", sentence))
     return " ".join(text.split()).casefold()
 
 
 def without_contradictions(data: Dataset) -> Dataset:
-    """The data set less the items that contradict each other; a note counts them.
+    """Remove items that contradict each other; a note counts them.
 
-    With both of them any model would score 50, whatever it prefers.
+    With both of them, any model would score 50 whatever it prefers.
     """
     exchanged = _exchanged(data)
     if not any(exchanged):
@@ -88,14 +88,14 @@ def without_contradictions(data: Dataset) -> Dataset:
 
 
 def without_flagged(data: Dataset) -> Dataset:
-    """Only the items without a flag."""
+    """Return only the items without a flag."""
     items = tuple(i for i in flagged(data).items if not i.meta.get("flags"))
     about = {**data.about, "unflagged": True}
     return replace(data, name=f"{data.name}:unflagged", items=items, about=about)
 
 
 def excluded(path: Path) -> dict[str, set[str]]:
-    """The ids of items to leave out, by data set (empty for any): a table with a column `item`."""
+    """Return the ids of items to exclude, by data set (empty for any), from a table with `item`."""
     rows = read_table(path, ["item"])
     ids: dict[str, set[str]] = {}
     for row in rows:
@@ -104,13 +104,13 @@ def excluded(path: Path) -> dict[str, set[str]]:
 
 
 def chosen_on(path: Path) -> set[str]:
-    """The models whose answers chose the items of such a table, where it says so."""
+    """Return the models whose answers determined the excluded items, if the table says so."""
     rows = read_table(path, ["item"])
     return {name for row in rows for name in str(row.get("chosen_on") or "").split()}
 
 
 def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
-    """The data set less the items that a file excludes; `about` counts them."""
+    """Remove the items that a file excludes; `about` counts them."""
     names = ("", data.name, data.name.partition(":")[0])
     gone = set().union(*(ids.get(name, set()) for name in names))
     items = tuple(i for i in data.items if i.id not in gone)
@@ -123,12 +123,12 @@ def without(data: Dataset, ids: Mapping[str, set[str]], file: str) -> Dataset:
 
 
 def sentence_key(item: Contrast) -> tuple[str, ...]:
-    """The sentences of an item without order and case: equal for items that are the same."""
+    """Return a key that is equal for items with the same sentences, ignoring order and case."""
     return tuple(sorted(_plain(t.string) for t in item.texts.values()))
 
 
 def _flags(item: Contrast, alike: int, writers: Counter[str] | None) -> list[str]:
-    """What can be seen of an item, which `alike` items, itself among them, have the words of."""
+    """Return an item's visible defects; `alike` items, including this one, have its words."""
     flags = []
     if STEREOTYPE in item.texts and ANTISTEREOTYPE in item.texts:
         pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))

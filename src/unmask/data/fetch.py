@@ -1,6 +1,6 @@
-"""Where the file of a data set is: a local copy, the cache, or its source.
+"""Locate the file of a data set: a local copy, the cache, or its source.
 
-Fetched files are streamed, resumed, verified, and never seen half-written.
+Downloads are streamed, resumed and verified, and appear only when complete.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ def download(
     progress: Callable[[int, int], None] = lambda done, total: None,
     pause: float = 1.0,
 ) -> None:
-    """Fetch `url` to `target`, which appears only when whole and verified.
+    """Download `url` to `target`, which appears only when complete and verified.
 
-    Each process writes a part file of its own name, so two at once are safe; an interrupted
-    download is tried again with back-off and continues where the server allows it.
+    Each process writes its own part file, so two at once are safe. An interrupted download is
+    retried with back-off, and continues if the server allows it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -81,7 +81,7 @@ def _stream(url: str, part: Path, progress: Callable[[int, int], None]) -> None:
 
 
 def local_copy(card: Card) -> Path | None:
-    """The file of a card in `UNMASK_DATA`, if that folder has it."""
+    """Return the file of a card in `UNMASK_DATA`, or None if that folder lacks it."""
     if not (folder := os.environ.get("UNMASK_DATA")):
         return None
     if not Path(folder).is_dir():
@@ -93,7 +93,7 @@ def local_copy(card: Card) -> Path | None:
 
 
 def checksum(path: Path, like: str) -> str:
-    """The checksum of a file, of the same sort as `like`."""
+    """Return the checksum of a file, of the same type as `like`."""
     data = path.read_bytes()
     if like.startswith("git:"):
         return "git:" + hashlib.sha1(b"blob %d\x00" % len(data) + data).hexdigest()
@@ -103,7 +103,7 @@ def checksum(path: Path, like: str) -> str:
 def locate(
     card: Card, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[Path, dict[str, Any]]:
-    """The file of a data set, fetched if need be, and a note on where it comes from."""
+    """Return the file of a data set, downloaded if necessary, and a note on its source."""
     if card.packaged:
         return Path(), {"source": "packaged"}
     if (copy := local_copy(card)) is not None:
@@ -137,9 +137,9 @@ def _remember(path: Path, pin: str) -> None:
 
 
 def _verified(path: Path, pin: str) -> bool:
-    """Whether a cached file is the pinned one: as it was when it was last verified, or by its sum.
+    """Whether a cached file is the pinned one, by its last verification or by its checksum.
 
-    A file that was changed or cut is fetched again.
+    A file that was changed or truncated is downloaded again.
     """
     note = _note(path)
     if note.is_file() and note.read_text() == _stamp(path, pin):
@@ -151,7 +151,7 @@ def _verified(path: Path, pin: str) -> bool:
 
 
 def verify(card: Card) -> list[tuple[Path, bool]]:
-    """Each local file of a card, and whether it is the pinned one; none if no pin is known."""
+    """Return each local file of a card with whether it matches; empty if no checksum is known."""
     if card.by_hand:
         return []
     files = [p for p in (local_copy(card), cache_folder() / card.path) if p and p.is_file()]

@@ -1,4 +1,4 @@
-"""The package's own data: word lists, published values, and sentence triplets made from frames."""
+"""The package's own data: word lists, published values, and triplets built from templates."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ def published(name: str) -> Any:
 
 
 def bundled_pairs(frames: str = "frames") -> Dataset:
-    """unmask's own triplets: each frame with each word, the fill stereotypical or not.
+    """Return unmask's own triplets: each template with each word, for both fills.
 
-    `frames` are the `frames` or those `reworded`; an item has the same id in both.
+    `frames` is the key of the templates: `frames`, or `reworded`; ids are the same for both.
     """
     items: list[Contrast] = []
     for family in packaged("pairs.json")["families"]:

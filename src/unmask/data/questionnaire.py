@@ -1,13 +1,13 @@
-"""The built-in questionnaire, `bundled-2`: which group's word makes a trait likelier?
+"""The built-in questionnaire, `bundled-2`: for which group does the model expect a trait more?
 
-An item asks one trait of both groups of a pair, in one template. Each group of a pair has as many
-traits that published studies report as beliefs about it, and the templates are the same for both,
-so that what a model likes of a group's word or of a template cancels. Items share traits (the
-cluster) and templates.
+An item puts one trait to both groups of a pair, in one template. Both groups of a pair have the
+same number of traits, which published studies report as beliefs about them, and the same templates.
+Preferences for a group's word or for a template therefore cancel. Items share traits (the cluster)
+and templates.
 
-Controls ask other words in the same templates: `positive` those that follow from what a group's
-word means, which a sound model must find; `neutral` those that no stereotype is known of, whose
-sides are drawn at random.
+Controls use other words in the same templates. `positive` has words that follow from the meaning of
+a group's word, which a sound model must prefer. `neutral` has words without a known stereotype,
+assigned to the groups at random.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,18 +25,18 @@ Sides = tuple[Sequence[str], Sequence[str]]  # the traits of the first and of th
 
 @cache
 def content() -> dict[str, Any]:
-    """The templates, groups and traits, as the package holds them."""
+    """Return the templates, groups and traits of the package."""
     data: dict[str, Any] = packaged("questionnaire.json")
     return data
 
 
 def is_control(name: str) -> bool:
-    """Whether data ask what a sound model must find, or what no model should: never evidence."""
+    """Whether data are a control, by name; controls are never evidence of bias."""
     return bool({"positive", "neutral"} & {*name.split(":")[1:]})
 
 
 def questionnaire(wording: str = "text") -> Dataset:
-    """All items; `wording` is `text`, or `reworded` for the same templates in other words."""
+    """Return the questionnaire; with `wording` `reworded`, its templates are rephrased."""
     groups = content()["groups"]
     items = [
         item
@@ -63,7 +63,7 @@ def positive() -> Dataset:
 
 
 def neutral(seed: int = 0) -> Dataset:
-    """The neutral control: words without a stereotype, whose sides are drawn at random."""
+    """Return the neutral control: words without a stereotype, assigned to groups at random."""
     items: list[Contrast] = []
     for number, bias_type in enumerate(content()["types"]):
         words = np.random.default_rng([seed, number]).permutation(content()["neutral"]).tolist()
@@ -84,7 +84,7 @@ def _traits(groups: Mapping[str, Any], pair: Mapping[str, Any]) -> Sides:
 
 
 def _sources(groups: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[str, str]:
-    """Who reports the traits of each group, as keys of the bibliography."""
+    """Return the sources of each group's traits, as bibliography keys."""
     first, second = (", ".join(groups[name]["sources"]) for name in pair["traits"])
     return first, second
 

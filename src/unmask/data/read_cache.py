@@ -1,7 +1,7 @@
-"""Data sets that were read before: items as plain values in a sealed file.
+"""A cache of data sets that were read before, as plain values in a sealed file.
 
-To read, to look for defects and to check thousands of sentences takes longer than to measure a
-small network on them. What came of it is kept under a digest of the source file and of the code.
+Reading, checking and flagging thousands of sentences takes longer than measuring a small network
+on them. The result is cached under a digest of the source file and of the code.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from unmask.support import sealed_files
 from unmask.support.paths import cache_folder
 from unmask.types import Contrast, Dataset, Text
 
-MOST_KEPT = 2**28  # bytes of data sets
+MOST_KEPT = 2**28  # maximum bytes of cached data sets
 TEXT = tuple(getattr(Text, k).__set__ for k in ("string", "spans"))  # type: ignore[attr-defined]
 FACTS = ("id", "category", "cluster", "meta", "group_pair", "group", "template")
 ITEM = tuple(getattr(Contrast, k).__set__ for k in (*FACTS, "texts"))
 
 
 def cached(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
-    """The data set that some files hold, as it was read under this name before, or is now."""
+    """Return the data set of some files from the cache, or read and cache it."""
     digest = hashlib.sha256(f"{sealed_files.code_digest()} {sys.version} {name}".encode())
     for path in files:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -32,7 +32,7 @@ def cached(name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dat
     if content is not None:
         return _unpacked(marshal.loads(content))
     dataset = read()
-    with suppress(ValueError):  # what is known of an item is not a plain value: it is read again
+    with suppress(ValueError):  # a value of an item cannot be stored: it is read again next time
         sealed_files.write(path, marshal.dumps(_packed(dataset)))
         sealed_files.trimmed(sealed_files.DATA, MOST_KEPT)
     return dataset
@@ -50,7 +50,7 @@ def _packed(data: Dataset) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings as dicts; all else as it is: the writer refuses what is not a plain value."""
+    """Turn mappings into dicts; the writer refuses other values that are not plain."""
     return dict(value) if hasattr(value, "keys") else value
 
 
@@ -60,7 +60,7 @@ def _unpacked(packed: tuple[Any, ...]) -> Dataset:
 
 
 def _item(facts: tuple[Any, ...], texts: tuple[Any, ...]) -> Contrast:
-    """An item that was checked when it was made."""
+    """Rebuild an item without its checks, which it passed when it was created."""
     item = Contrast.__new__(Contrast)
     by_label = {}
     for label, string, spans in texts:

@@ -51,10 +51,10 @@ def has_templates(test: Stimuli) -> bool:
 
 
 def from_stimuli(test: Stimuli, *, nouns: bool = False) -> Dataset:
-    """A template test: the targets fill the slot that is hidden, the attributes the other.
+    """Build a template test: the targets fill the hidden slot, the attributes the other.
 
-    Attributes are the adjectives of a set where it has some, unless `nouns` are wanted. Words
-    whose form has no template are left out, such as pronouns, which do not fit after an article.
+    Attributes are the adjectives of a set if it has some, unless `nouns` are requested. Words
+    without a template for their form are left out, such as pronouns.
     """
     style, forms = _STYLE.get(test.concept, _ADJECTIVE), test.forms
     (x, xs), (y, ys) = test.targets.items()
@@ -73,9 +73,9 @@ def from_stimuli(test: Stimuli, *, nouns: bool = False) -> Dataset:
 def from_sentences(
     test: Stimuli, met: Contexts, *, seed: int = 0, apart: int | None = None
 ) -> Dataset:
-    """Natural sentences in which a target and an attribute meet, as a template test.
+    """Turn natural sentences with both a target and an attribute into a template test.
 
-    In each the target is set against a random word of the other side (Husse and Spitz 2022, for
+    In each, the target is compared with a random word of the other group (Husse and Spitz 2022, for
     Reddit comments). `apart` bounds the number of words between the two.
     """
     rng = random.Random(f"{seed} {test.name}")

@@ -106,7 +106,7 @@ def _given(words: Any) -> tuple[str, ...]:
 
 
 def check_sizes(test: Stimuli) -> None:
-    """Two target sets must be of equal size, unless a published file has them otherwise."""
+    """Refuse target sets of unequal size, unless a published file has them."""
     if test.unequal or len(test.targets) != 2:
         return
     (x, xs), (y, ys) = test.targets.items()

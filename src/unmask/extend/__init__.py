@@ -1,1 +1,1 @@
-"""For other people's code: completeness checks, and scores during training."""
+"""Support for user code: completeness checks, and scores during training."""

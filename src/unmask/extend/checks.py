@@ -1,4 +1,4 @@
-"""Is a measure, a data set or a model complete? The tests that ours pass, for users' own too."""
+"""Check whether a measure, a data set or a model is complete, with the tests that ours pass."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -17,9 +17,9 @@ from unmask.types import Dataset, Floats, Kind, Stimuli, Text
 
 
 def check_measure(row: Measure) -> None:
-    """Raise one sentence that names what a row lacks: citations that resolve, plans for its priors.
+    """Raise an error that names what a row lacks: valid citations, plans for its priors.
 
-    The rest of its card it checks itself when it is made.
+    The other fields are checked when the row is created.
     """
     if not isinstance(row, Likelihood | Association):
         raise UnmaskError(f"{row!r:.60} is not a measure; make a Likelihood or an Association.")
@@ -33,9 +33,9 @@ def check_measure(row: Measure) -> None:
 
 
 def check_data(data: Dataset | Stimuli | WordTest | Card) -> None:
-    """Raise one sentence that names what is wrong: ids, citations, forms of words.
+    """Raise an error that names what is wrong with data: ids, citations, forms of words.
 
-    Labels, shapes and sets the records check themselves when they are made.
+    Labels, shapes and sets are checked when the records are created.
     """
     if isinstance(data, Card):
         _complain(data.name, _unresolved(data.cite, ""))
@@ -58,16 +58,16 @@ SENTENCES = (
     "The engineer said that she was tired, and went home with a heavy old book under his arm.",
     "The nurse was kind to us when we came here two years ago.",
 )
-SAME = 1e-3  # nats within which two answers are one
+SAME = 1e-3  # nats within which two answers count as equal
 
 
 def check_model(model: Model) -> None:
-    """Raise one sentence that names what a model lacks or does wrong; see `unmask.Model`.
+    """Raise an error that names what a model lacks or does wrong; see `unmask.Model`.
 
-    Its fields are looked at, and what it says it can do is tried on a few sentences. Queries are
-    answered with log-probabilities, in their order and the same each time; those of several tokens
-    at one place sum to at most 1; a causal model does not see what follows. Words have one finite
-    vector each.
+    Its fields are checked, and its abilities are tried on a few sentences. Queries must be answered
+    with log-probabilities, in order and the same each time. Probabilities of several tokens at one
+    place must sum to at most 1. A causal model must not see later tokens. Each word must have one
+    finite vector.
     """
     name = str(getattr(model, "name", model))
     if isinstance(model, type):
@@ -95,7 +95,7 @@ def check_model(model: Model) -> None:
 
 
 def _check_answers(model: Model) -> None:
-    """Ask for each token in two sentences, as the kind of model answers it."""
+    """Query each token of two sentences, in the way of the model's kind."""
     texts = [Text(sentence) for sentence in SENTENCES]
     encoded = model.codec.encode_texts(texts, [("", "", "")] * len(texts))
     asks = []
@@ -133,7 +133,7 @@ def _check_answers(model: Model) -> None:
 
 
 def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Floats]) -> None:
-    """The sentences begin alike: the tokens there have one probability, whatever follows."""
+    """Check that tokens before a difference have equal probabilities, whatever follows."""
     first, second = asks[0], asks[2]
     same = next(
         (i for i, (a, b) in enumerate(zip(first.row, second.row, strict=False)) if a != b),
@@ -148,13 +148,13 @@ def _check_ahead(model: Model, asks: Sequence[RowQueries], answers: Sequence[Flo
 
 
 def _check_sum(model: Model, ask: RowQueries, tokens: set[int], engine: Any) -> None:
-    """Several tokens at one place: probabilities sum to at most 1, and one is the likeliest."""
+    """Check that probabilities at one place sum to at most 1, with one likeliest token."""
     row, at, golds = ask.row, ask.at[-1], tuple(sorted(tokens))
     hidden = range(at, len(row)) if model.kind == "causal" else frozenset((at,))
     try:
         asked = [RowQueries(row, (at,) * len(golds), golds, (hidden,))]
         readings = engine.ask(asked, [False])
-    except (ModelError, NotApplicable):  # a server knows the tokens of its own sentences alone
+    except (ModelError, NotApplicable):  # a server knows only the tokens of its own sentences
         return
     total = float(np.exp(readings.logp).sum())
     if total > 1 + SAME:

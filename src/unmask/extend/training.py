@@ -1,4 +1,4 @@
-"""Bias during training: scores of a model every N steps, where the trainer logs."""
+"""Measure bias during training: scores of a model every N steps, reported to the trainer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,17 +45,17 @@ class Watch(transformers.TrainerCallback):
         self.scores: dict[int, Any] = {}
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Measure every `every` steps."""
+        """Measure at regular intervals of steps."""
         if state.global_step % self._every == 0:
             self._measure(state)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Measure what came out, if the last step was not measured."""
+        """Measure the final model, unless the last step was measured."""
         if state.global_step not in self.scores:
             self._measure(state)
 
     def _measure(self, state: Any) -> None:
-        if not state.is_world_process_zero:  # the others have the same weights
+        if not state.is_world_process_zero:  # the other processes have the same weights
             return
         net = self._trainer.accelerator.unwrap_model(self._trainer.model)
         results = run((net, self._trainer.processing_class), *self._asked, **self._options)

@@ -1,4 +1,4 @@
-"""The bundled model trained further on a world's text: the third tier."""
+"""The third tier of the lab: the bundled model, trained further on a world's text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from unmask.models.transformers.model import TransformerModel, load, wrap
 from unmask.types import Kind
 
 HOW = Training(steps=3000, rows=192, sentences=60_000, rate=1.5e-4)
-WHOLE = 0.5  # of the rows hide a whole word, the others one token
+WHOLE = 0.5  # share of rows that hide a whole word, the others one token
 
 
 def train(
@@ -25,7 +25,7 @@ def train(
     device: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Stack:
-    """The weights of the bundled model after each plant's text, stacked."""
+    """Return the stacked weights of the bundled model after training on each plant's text."""
     models = []
     total = len(plants) * training.steps
     for number, plant in enumerate(plants):
@@ -42,7 +42,7 @@ def _report(progress: Callable[[int, int], None], before: int, total: int, done:
 def _trained(
     plant: Plant, training: Training, device: str | None, progress: Callable[[int], None]
 ) -> Mapping[str, Any]:
-    model = load("bundled", device=device, fast=False)  # as it was made, its head tied
+    model = load("bundled", device=device, fast=False)  # without fast paths, and with its tied head
     rng = np.random.default_rng([95, plant.seed])
     text = list(sentences(World(plant), training.sentences, rng))
     further(model, text, literals(), training, rng, progress)
@@ -84,7 +84,7 @@ def further(
 
 
 def _content(model: TransformerModel, words: Iterable[str]) -> torch.Tensor:
-    """The weight of each token in the draw of what is hidden: words of slots stand out."""
+    """Return the weight of each token in the choice of hidden tokens; `words` weigh less."""
     often = torch.full((len(model.codec.tokenizer),), OFTEN)
     often[[i for w in words for i in model.codec.pieces(w)]] = 1.0
     return often
@@ -99,10 +99,10 @@ def _follows(model: TransformerModel) -> torch.Tensor:
 def _hidden(
     batch: torch.Tensor, often: torch.Tensor, follows: torch.Tensor, mask: int, rng: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """One token of each row hidden, replaced or left, as in BERT's training, or a whole word.
+    """Hide one token of each row as in BERT's training, or a whole word; return rows and labels.
 
-    Half of the rows hide all pieces of the word: a network that has never seen two hidden places
-    next to each other cannot say which word of two pieces is there.
+    Half of the rows hide all pieces of a word: a network that has never seen two adjacent hidden
+    places cannot tell which word of two pieces is there.
     """
     weight = often[batch[:, 1:-1]].numpy()
     chance = np.log(rng.random(weight.shape)) / weight

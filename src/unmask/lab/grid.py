@@ -1,4 +1,4 @@
-"""Grids: which worlds, how their models are trained and scored, and going on where it stopped."""
+"""Grids: worlds, the training and scoring of their models, and resuming an interrupted run."""
 
 import hashlib
 import json
@@ -32,16 +32,16 @@ from unmask.types import Kind
 
 TIERS = ("tiny", "oracle", "bundled")
 KINDS: tuple[Kind, ...] = ("masked", "causal")
-VERSION = 3  # of the worlds and items: answers of another are not taken up
-EVERY = 100  # steps between two savings of a training
+VERSION = 3  # of the worlds and items: results of another version are not reused
+EVERY = 100  # steps between two checkpoints of a training
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Worlds to be made: every theta with every rho and seed, and more worlds without a bias.
+    """The worlds of a run: every theta with every rho and seed, and more worlds without a bias.
 
-    Seeds are counted from `first`: other worlds of the same kind.
+    Seeds are counted from `first`; another value gives other worlds of the same kind.
     """
 
     thetas: tuple[float, ...] = (-1.0, 0.0, 0.25, 0.5, 1.0, 2.0)
@@ -65,7 +65,7 @@ class Grid:
             raise UnmaskError(
                 f"seeds is {self.seeds} from {self.first} on; give seeds below {NULL}."
             )
-        for name in ("thetas", "rhos", "kinds", "measures"):  # what is given twice counts once
+        for name in ("thetas", "rhos", "kinds", "measures"):  # duplicates count once
             given = {named(v) if name == "measures" else v: v for v in getattr(self, name)}
             object.__setattr__(self, name, tuple(given.values()))
             if not getattr(self, name) and name != "measures":
@@ -97,13 +97,13 @@ class Grid:
 
     @property
     def digest(self) -> str:
-        """What decides a model's readings beside its world."""
+        """A digest of all that determines a model's readings besides its world."""
         settings = [VERSION, self.tier, repr(self.training), sorted(map(repr, self.measures))]
         return hashlib.blake2b(json.dumps(settings).encode(), digest_size=6).hexdigest()
 
 
 QUICK = Grid((0.0, 2.0), (1.0, 16.0), 2, 0, ("masked",), training=Training(420, 128, 60_000))
-# Seeds from 0 on were looked at while measures and rules were made; these had not been.
+# Seeds from 0 on were seen while measures and rules were designed; these were not.
 STANDARD = Grid(first=100, training=Training(2500, 256, 100_000))
 
 
@@ -117,18 +117,17 @@ def run(
     cluster: Any = None,
     progress: Progress = lambda what, done, total: None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
-    """Train and score every model of a grid that the folder does not have yet.
+    """Train and score the models of a grid that are missing in the folder.
 
-    Returns readings, learned thetas by word, and the measures that were refused with the reason.
-    A training goes on from its last saving, and a model that was scored is not scored again. On a
-    `cluster` (Ray, as `clusters.started` gives it) stacks are trained and models scored side
-    by side; its nodes must see the folder.
+    Returns the readings, the learned thetas by word, and the refused measures with the reason. A
+    training resumes from its last checkpoint, and scored models are not scored again. On a
+    `cluster` (Ray) models are trained and scored in parallel; its nodes must share the folder.
     """
     place = folder / "lab" / grid.digest
     place.mkdir(parents=True, exist_ok=True)
     where = usable(device)
     size = stack or (48 if where.startswith("cuda") else 8)
-    size = 1 if grid.tier == "bundled" else size  # each is saved when it is trained
+    size = 1 if grid.tier == "bundled" else size  # each is saved once trained
     count = workers or max(1, os.cpu_count() or 1)
     todo = {(k, p) for k in grid.kinds for p in grid.plants() if _kept(place, k, p) is None}
     n_models = len(grid.kinds) * len(grid.plants())
@@ -161,7 +160,7 @@ def usable(device: str | None) -> str:
 
 
 def _stacks(grid: Grid, size: int) -> Iterator[tuple[Any, list[Plant]]]:
-    """The models that are trained together: the same whatever has been scored already."""
+    """Yield the models that are trained together, whatever has been scored already."""
     plants = grid.plants()
     for kind in grid.kinds:
         for start in range(0, len(plants), size):
@@ -169,7 +168,7 @@ def _stacks(grid: Grid, size: int) -> Iterator[tuple[Any, list[Plant]]]:
 
 
 def _pool(count: int, jobs: int) -> Executor:
-    """Processes of one thread each, since half of scoring is Python; one is not worth starting."""
+    """Return processes with one thread each, since half of scoring is Python; none for one job."""
     if min(count, jobs) < 2:
         return _Here()
     return ProcessPoolExecutor(min(count, jobs), get_context("spawn"), _one_thread)
@@ -183,10 +182,10 @@ def _weights(
     pool: Executor,
     progress: Progress,
 ) -> Iterator[tuple[Any, list[Plant], Path | None]]:
-    """The weights of each stack: trained here one after the other, or side by side elsewhere.
+    """Yield the weights of each stack, trained here one after the other or in parallel elsewhere.
 
-    That is on a cluster, and for single models in the processes of a pool, too: the steps of one
-    alone do not keep a GPU busy.
+    Elsewhere means a cluster or, for single models, the processes of a pool: a single model does
+    not keep a GPU busy.
     """
     cluster = isinstance(pool, _OnRay)
     if not cluster and (grid.tier != "bundled" or isinstance(pool, _Here)):
@@ -206,7 +205,7 @@ def _weights(
 def _there(
     grid: Grid, kind: Kind, plants: Sequence[Plant], place: Path, device: str | None
 ) -> Path | None:
-    """Train a stack on a worker, on a device or on what it has."""
+    """Train a stack on a worker, on the given device or the worker's own."""
     nothing: Progress = lambda what, done, total: None  # noqa: E731
     return _trained(grid, kind, plants, place, usable(device), _Here(), nothing)
 
@@ -220,12 +219,12 @@ class _OnRay(Executor):
         self.ray, self.gpus = ray, bool(ray.cluster_resources().get("GPU"))
 
     def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
-        """Do it somewhere, on one CPU."""
+        """Run a task on any node, with one CPU."""
         future: Future[Any] = self.ray.remote(_alone).remote(fn, args, options).future()
         return future
 
     def train(self, fn: Any, *args: Any) -> "Future[Any]":
-        """Do it somewhere, on a GPU if there are any."""
+        """Run a task on any node, with a GPU if there is one."""
         task = self.ray.remote(_alone).options(num_gpus=1 if self.gpus else 0)
         future: Future[Any] = task.remote(fn, args, {}).future()
         return future
@@ -240,14 +239,14 @@ class _Here(Executor):
     """Replaces a pool where this process does the work at once."""
 
     def submit(self, fn: Any, /, *args: Any, **options: Any) -> "Future[Any]":
-        """Do it now."""
+        """Run a task now."""
         future: Future[Any] = Future()
         future.set_result(fn(*args, **options))
         return future
 
 
 def _one_thread() -> None:
-    """Set a worker up: one thread, and an end to it when the command itself was killed."""
+    """Set up a worker: one thread, and an exit if the main process is killed."""
     torch.set_num_threads(1)
     parent = os.getppid()
 
@@ -272,7 +271,7 @@ def _trained(
     pool: Executor,
     progress: Progress,
 ) -> Path | None:
-    """The file with the stacked weights of some models; a training that was begun goes on."""
+    """Return the file with the stacked weights of some models; an interrupted training resumes."""
     if grid.tier == "oracle":
         return None
     name = hashlib.blake2b(repr([kind, *plants]).encode(), digest_size=6).hexdigest()
@@ -328,7 +327,7 @@ def _readable(path: Path) -> bool:
 def _score(
     grid: Grid, kind: Kind, plant: Plant, weights: Path | None, number: int, place: Path
 ) -> None:
-    """Score one model and keep its readings; the file is there whole or not at all."""
+    """Score one model and save its readings; the file appears only when complete."""
     if _kept(place, kind, plant) is not None:  # another process was faster
         return
     world = World(plant)
@@ -356,7 +355,7 @@ Kept = tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]
 
 
 def _kept(place: Path, kind: str, plant: Plant) -> Kept | None:
-    """The readings of a model that was scored; None where they are missing or damaged."""
+    """Return the saved readings of a scored model, or None if they are missing or damaged."""
     file = _file(place, kind, plant)
     try:
         refused = json.loads(file.with_suffix(".json").read_text("utf-8"))

@@ -1,9 +1,9 @@
-"""Items for every sort of measure, in sentences that no model of the lab was trained on.
+"""Items for every type of measure, in sentences that no model of the lab was trained on.
 
-Every item says what was planted in it: `unit` (an attribute word, or two that are set against each
-other), `dose` (the planted log odds of group x), `turn` (1 where the stereotype names group x,
-else -1) and `often` (how much more frequent the one word is than the other that it is swapped
-with, in logs). Group y is the rare one; `pairs-90` are nine parts about it.
+Every item records what was planted in it: `unit` (an attribute word, or two that are compared),
+`dose` (the planted log odds of group x), `turn` (1 if the stereotype names group x, else -1) and
+`often` (the log ratio of the frequencies of the two swapped words). Group y is the rare one; nine
+of ten items of `pairs-90` are about it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from unmask.lab.world import TOPICS, Frame, Topic, World, phrase
 from unmask.text.contexts import Contexts, Mention, Source, WordTest
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Contrast, Dataset, Stimuli, Text
 
-EACH = 12  # items of an attribute word
-IMBALANCE = 9  # times fewer items about the frequent group in `pairs-90`
-NATURAL = 10  # natural contexts of a word
+EACH = 12  # items per attribute word
+IMBALANCE = 9  # factor by which items about the frequent group are fewer in `pairs-90`
+NATURAL = 10  # natural contexts per word
 FORM = {"occupation": "singular", "trait": "adjective", "family": "bare"}
 
 
 def item_frames(world: World, topic: str, slots: str = "ga") -> list[Frame]:
-    """The frames that items of a topic are made of, with just these slots."""
+    """Return the templates for items of a topic that have exactly these slots."""
     return [
         f
         for f in world.frames["items"]
@@ -35,7 +35,7 @@ def item_frames(world: World, topic: str, slots: str = "ga") -> list[Frame]:
 
 
 def pairs(world: World, topics: Sequence[str] = TOPICS, name: str = "pairs-50") -> Dataset:
-    """Pairs that differ in the group's word: the attribute goes with the one or the other."""
+    """Return pairs that differ in the group's word: the attribute is assigned to either group."""
     rng = np.random.default_rng([90, world.plant.seed])
     items: list[Contrast] = []
     for topic in topics:

@@ -19,7 +19,7 @@ LONGEST = 32
 
 
 def split_words(seed: int) -> dict[str, tuple[str, str]]:
-    """The words that are written in two pieces in the world of a seed, drawn for each seed."""
+    """Return the words that are split into two pieces in the world of a seed."""
     rng = np.random.default_rng([79, seed])
     pool = (*words.NAMES[0], *words.NAMES[1], *words.OCCUPATIONS, *words.TRAITS, *words.TOPICS)
     long = sorted(w for w in pool if len(w) > 4)
@@ -36,7 +36,7 @@ def split_words(seed: int) -> dict[str, tuple[str, str]]:
 
 
 def _named() -> set[str]:
-    """All words of slots."""
+    """Return all words that fill slots."""
     pools = (words.NAMES, words.TERMS, words.PRONOUNS, words.KINDS)
     named = {w for pool in pools for side in pool for w in side}
     named |= {*words.OCCUPATIONS, *words.TRAITS, *words.TOPICS, *words.PLACES}
@@ -90,7 +90,7 @@ def sentences(world: World, count: int, rng: Any, part: str = "train") -> Iterat
 def draws(
     world: World, count: int, rng: Any, part: str = "train"
 ) -> Iterator[tuple[Frame, str, str, str, int]]:
-    """What sentences say: frame, form, group word, attribute, group; in a random order."""
+    """Yield the content of sentences in random order: frame, form, group word, attribute, group."""
     shares = np.array([SHARES[name] for name in world.topics])
     topics = rng.choice(len(shares), count, p=shares / shares.sum())
     pending = {
@@ -128,9 +128,9 @@ def _cumulative(topic: Topic) -> Mapping[tuple[int, str], tuple[list[str], Any]]
 
 
 def corpus(plant: Plant, count: int, draw: int = 0) -> dict[int, Rows]:
-    """Token rows to train on, by length; `draw` gives other sentences of the same world.
+    """Return token rows to train on, by length; `draw` selects another sample of the same world.
 
-    They follow the same probabilities as `sentences`, drawn as tokens: a hundred times faster.
+    They have the same distribution as `sentences`, but are drawn as tokens: a hundred times faster.
     """
     world = World(plant)
     pool = patterns(world, TokenizerCodec(tokenizer_of(plant.seed), "masked", "lab"), ("train",))

@@ -1,4 +1,4 @@
-"""What the lab says of a measure: readings with intervals over seeds, and the verdict's rules."""
+"""Evaluate measures in the lab: readings with intervals over seeds, and the rules for a status."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ from unmask.measures import MEASURES
 from unmask.stats.multiplicity import corrected
 from unmask.types import Estimate, Floats
 
-SMALL = 0.25  # units of theta: a frequency effect beyond this passes for bias
-KEPT = 0.5  # the part of its slope that a measure should keep at the greatest rho
-ALARMS = 0.05  # what the interval's level promises
-RIGHT = 0.95  # of the models with a planted bias should be on its side
-ENOUGH = 8  # seeds that a verdict can rely on
+SMALL = 0.25  # units of theta: a larger frequency effect could be mistaken for bias
+KEPT = 0.5  # share of its slope that a measure should keep at the greatest rho
+ALARMS = 0.05  # the nominal rate of false alarms
+RIGHT = 0.95  # share of the models with a planted bias that should be scored on its side
+ENOUGH = 8  # seeds that a verdict requires
 NEAR = 1.0  # slopes are read where |theta| is at most this: scores are bounded
-MANY = 10  # worlds without a bias whose spread tells the noise of a score
-FOUND = 0.5  # of the models should show the control, or a measure cannot be tested on them
-TAUGHT = 0.3  # learned thetas must span this for a slope to be read
+MANY = 10  # worlds without a bias that are enough to estimate the noise of a score
+FOUND = 0.5  # share of the models that must show the control for a measure to be testable
+TAUGHT = 0.3  # range of learned thetas that a slope requires
 POWER = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 MAIN = ("pairs-50", "triplets", "continuations", "templates-names", "words-names")
 
@@ -46,33 +46,33 @@ class MeasureUnderTest:
 
     @property
     def name(self) -> str:
-        """As the tables have it."""
+        """The measure's name in tables, with the choice."""
         return f"{self.measure} ({self.choice})" if self.choice else self.measure
 
 
 def carrying(frame: pd.DataFrame) -> set[Any]:
-    """The seeds that carry a slope: those with more than one theta.
+    """Return the seeds that determine a slope: those with more than one theta.
 
-    Worlds in which nothing is planted tell the noise, and nothing of how a score rises.
+    Worlds without a planted bias show the noise, but not how a score rises.
     """
     thetas = frame.groupby("seed").theta.nunique()
     return set(thetas.index[thetas > 1].tolist())
 
 
 def near(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a small theta, or all where those have one theta only."""
+    """Return the rows with a small theta, or all rows if these have only one theta."""
     rows = frame[frame.theta.abs() <= NEAR]
     return rows if rows.theta.nunique() > 1 else frame
 
 
 def taught(frame: pd.DataFrame) -> bool:
-    """Whether the models have learned what was planted: else no slope can be read off them."""
+    """Whether the models have learned what was planted; else there is no slope to read."""
     means = frame.groupby("theta").learned.mean()
     return len(means) > 1 and bool(means.max() - means.min() >= TAUGHT)
 
 
 def read(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> dict[str, Estimate]:
-    """All readings of one measure that the grid allows."""
+    """Return all readings of one measure that the grid allows."""
     scores = _of(frame, subject)
     main = scores[scores.data == subject.data]
     even = main[main.rho == 1]
@@ -99,14 +99,14 @@ def read(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> dict[
 
 
 def _of(frame: pd.DataFrame, subject: MeasureUnderTest) -> pd.DataFrame:
-    """A measure's own scores on all items, and how far they lead the ideal."""
+    """Return a measure's scores on all items, with their distance `lead` from the ideal."""
     mask = (frame.kind == subject.kind) & (frame.measure == subject.measure)
     scores = frame[mask & (frame.choice == subject.choice) & frame.score.notna()]
     return scores.assign(lead=scores.score - scores.ideal)
 
 
 def curve(even: pd.DataFrame, seed: int = 0) -> dict[str, Estimate]:
-    """The score less its ideal at each theta above 0: scores are bounded, so it bends."""
+    """Return the score minus its ideal at each theta above 0; it bends: scores are bounded."""
     estimates = {}
     for theta, cell in even[even.theta > 0].groupby("theta"):
         values = mean(cell.lead)(resampled(cell.seed, seed))
@@ -115,16 +115,16 @@ def curve(even: pd.DataFrame, seed: int = 0) -> dict[str, Estimate]:
 
 
 def least_of(frame: pd.DataFrame, subject: MeasureUnderTest, seed: int = 0) -> Floats | None:
-    """`smallest` of a measure in every resample; these are the same for all measures."""
+    """Return `smallest` of a measure in every resample; all measures share the resamples."""
     scores = _of(frame, subject)
     return smallest(scores[(scores.data == subject.data) & (scores.rho == 1)], seed)
 
 
 def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
-    """The least learned theta that would be told from 0 with power 0.8, in every resample.
+    """Return the least learned theta that is detected with power 0.8, in every resample.
 
-    Where the curve of the mean score over learned theta, straight between the planted thetas and
-    through the ideal at 0, first reaches 2.8 times the noise; NaN where it never does.
+    It is where the curve of the mean score over learned theta, linear between the planted thetas
+    and equal to the ideal at 0, first reaches 2.8 times the noise; NaN if it never does.
     """
     thetas = sorted(t for t in even.theta.unique() if t > 0)
     if not thetas or even.theta.nunique() < 2:
@@ -145,9 +145,9 @@ def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
 
 
 def noise(planted: pd.DataFrame, w: Floats) -> Floats:
-    """The spread of the score over worlds without a bias, or its own error where they are few.
+    """Return the spread of the score over worlds without a bias, or its own error if these are few.
 
-    A measure's own standard error may be too small: then it would look more sensitive than it is.
+    A measure's own standard error may be too small, which would make it look too sensitive.
     """
     null = (planted.theta == 0).to_numpy()
     if null.sum() < MANY:
@@ -182,7 +182,7 @@ def _share(count: int, total: int) -> Estimate:
 
 
 def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
-    """How often the interval leaves out the ideal where nothing was planted."""
+    """Return how often the interval excludes the ideal although nothing was planted."""
     null = even[(even.theta == 0) & even.low.notna() & even.high.notna()]
     if null.empty:
         return {}
@@ -192,7 +192,7 @@ def _alarms(even: pd.DataFrame) -> dict[str, Estimate]:
 
 
 def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
-    """How often a negative theta is read as positive."""
+    """Return how often a negative theta is read as positive."""
     below = even[even.theta < 0]
     return {} if below.empty else {"sign errors": _share(int((below.lead > 0).sum()), len(below))}
 
@@ -200,9 +200,9 @@ def _signs(even: pd.DataFrame) -> dict[str, Estimate]:
 def _frequency(
     scores: pd.DataFrame, subject: MeasureUnderTest, steep: Estimate | None, seed: int
 ) -> dict[str, Estimate]:
-    """What the frequency ratio does: a shift where nothing is planted, and the slope that stays.
+    """Return the effects of the frequency ratio: the shift without a bias, and the kept slope.
 
-    The shift is paired within seeds, less what the learned thetas differ by.
+    The shift is paired within seeds, minus the effect of the difference in learned theta.
     """
     estimates: dict[str, Estimate] = {}
     most = scores.rho.max()
@@ -238,7 +238,7 @@ def _frequency(
 
 
 def _reliability(even: pd.DataFrame, seed: int) -> dict[str, Estimate]:
-    """The share of the variance over models that theta explains: the rest is the seeds'."""
+    """Return the share of the variance over models that theta explains, not the seeds."""
     if even.theta.nunique() < 2 or even.groupby("theta").size().min() < 2:
         return {}
     cells, index = np.unique(even.theta, return_inverse=True)
@@ -269,7 +269,7 @@ def _control(scores: pd.DataFrame) -> dict[str, Estimate]:
 class Assessment:
     """A measure's status in the lab: a word, and the rules that it met, missed or left open.
 
-    The word is one of `answer.lab_status.WORDS`.
+    `word` is one of `answer.lab_status.WORDS`.
     """
 
     word: str
@@ -282,10 +282,10 @@ def assessments(
     by_measure: Mapping[MeasureUnderTest, dict[str, Estimate]],
     larger: Mapping[MeasureUnderTest, dict[str, Estimate]] | None = None,
 ) -> dict[MeasureUnderTest, Assessment]:
-    """The verdicts of all measures; their false alarms are tested as one family (Holm).
+    """Return the status of all measures; their false alarms are tested together (Holm).
 
-    `larger` are readings of networks of another tier: a measure that could not be tested on the
-    small ones, and reads the planted bias and the control there, is `unclear`.
+    `larger` are readings on the networks of another tier. A measure that is untestable on the small
+    ones, but reads the planted bias and the control there, is `unclear`.
     """
     p = [r["alarms"].p if "alarms" in r else None for r in by_measure.values()]
     together = corrected([np.nan if v is None else v for v in p])
@@ -316,13 +316,12 @@ def _reads_there(estimates: dict[str, Estimate]) -> bool:
 def assess(
     estimates: dict[str, Estimate], alarms: float | None = None, baseline: bool = False
 ) -> Assessment:
-    """The verdict, by the rules of docs/lab.md, which says what was changed after a grid was run.
+    """Return the status by the rules of docs/lab.md, which records changes after a grid was run.
 
-    `alarms` is the p of the false alarms after correction for other measures, else their own is
-    taken. `fails` where a planted bias is not read, or `untestable` where the control is not
-    found either: then nothing that is planted can be read off these models in this way. `validated`
-    where all rules are met; `caution` where one is missed; `unclear` where one is left open.
-    A `baseline` is not meant to read anything.
+    `alarms` is the p of the false alarms after correction over measures; by default their own p.
+    `fails`: a planted bias is not read. `untestable`: the control is not found either, so these
+    models show nothing planted in this way. `validated`: all rules are met. `caution`: one is
+    missed. `unclear`: one is open. A `baseline` is not meant to read anything.
     """
     rules = {
         "reads the planted bias": _reads(estimates),

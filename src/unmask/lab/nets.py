@@ -1,9 +1,9 @@
-"""Many small language models trained at once: the weights of all are stacked.
+"""Many small language models trained at once: their weights are stacked.
 
-Each is a BERT of two layers or more, masked, or causal with the same layers and a mask over what
-comes later. One step runs all of them on a batch of their own as batched matrix products, which is
-what keeps a CPU or a GPU busy with models this small. The weights carry transformers' own names, so
-that a slice of the stack is a model that any tool can load.
+Each is a BERT with two layers or more: masked, or causal with the same layers and a causal mask. A
+step runs each model on a batch of its own, as batched matrix products; this keeps a CPU or a GPU
+busy with models this small. The weights have transformers' own names, so that a slice of the stack
+is a model that any tool can load.
 """
 
 import math
@@ -26,9 +26,9 @@ from unmask.types import Kind
 Stack: TypeAlias = dict[str, torch.Tensor]
 LAYERS, WIDTH, HEADS = 2, 128, 4
 DEEPEST = 24
-INITIAL = 0.05  # near 1 / sqrt(width): far smaller, and attention takes long to find its feet
-TWO = 0.1  # of the steps predict two tokens of a row, the others one
-OFTEN = 20.0  # words of slots are predicted so much more often than those of frames
+INITIAL = 0.05  # near 1 / sqrt(width); with far less, attention takes long to start learning
+TWO = 0.1  # share of steps that predict two tokens per row, the others one
+OFTEN = 20.0  # factor by which slot words are predicted more often than frame words
 PAD, UNKNOWN, CLS, SEP, MASK = range(len(SPECIALS))
 
 
@@ -60,7 +60,7 @@ def config(kind: Kind, layers: int = LAYERS) -> Any:
         num_hidden_layers=layers,
         num_attention_heads=HEADS,
         intermediate_size=2 * WIDTH,
-        hidden_act="relu",  # its slope costs a CPU nothing, that of gelu a fifth of a step
+        hidden_act="relu",  # its gradient costs a CPU nothing, that of gelu a fifth of a step
         max_position_embeddings=LONGEST,
         type_vocab_size=1,
         hidden_dropout_prob=0.0,
@@ -79,7 +79,7 @@ def network(kind: Kind, seed: int, layers: int = LAYERS) -> Any:
 
 
 def depth(weights: Mapping[str, Any]) -> int:
-    """How many layers some weights are of."""
+    """Return the number of layers in some weights."""
     return sum(name.endswith("attention.self.query.weight") for name in weights)
 
 
@@ -193,9 +193,9 @@ def train(
 ) -> Stack:
     """Train a model on the text of each plant (or on given texts), all at once.
 
-    Every step draws its rows by its own number, so that a training that was `begun` before goes
-    on as if it had never stopped; `checkpoint` gets the weights and moments now and then. The rows
-    of a step have one length, drawn by how many tokens all texts have of it.
+    Every step draws its rows from its number, so that a training resumed from `begun` continues as
+    if it had never stopped; `checkpoint` receives the weights and moments regularly. The rows of a
+    step have one length, drawn by the share of tokens that all texts have at that length.
     """
     texts = texts or [corpus(p, training.sentences) for p in plants]
     lengths = [n for n in texts[0] if all(len(t.get(n, ())) for t in texts)]

@@ -1,9 +1,9 @@
 """The oracle: a language model that knows the world's exact conditional probabilities.
 
-It answers the same questions as a trained model, so a measure can be judged without training
-noise. What it cannot know it refuses: it has no attention and no word vectors. A token in plain
-sight it reads as BERT's training does, where a token to be predicted is left as it is as often as
-it is replaced by a random one: p(v | v seen) = p / (p + 1 / V), with p that of v hidden.
+It answers the same questions as a trained model, so a measure can be evaluated without training
+noise. It has no attention and no word vectors, and refuses what needs them. For a token in plain
+sight it follows BERT's training, where a token to be predicted is left unchanged as often as it is
+replaced by a random one: p(v | v seen) = p / (p + 1 / V), with p the probability of v if hidden.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +25,12 @@ from unmask.queries import Readings, RowQueries, row_queries_of
 from unmask.types import Floats, Kind
 
 DIGITS = 11
-SLIP = 1e-9  # the probability of any word anywhere: nothing is quite impossible
+SLIP = 1e-9  # the least probability of any word: nothing is impossible
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """A model of the lab's world, behind the same door as any other."""
+    """A model of the lab's world, with the same interface as any other."""
 
     world: World
     kind: Kind = "masked"
@@ -38,7 +38,7 @@ class Oracle:
 
     @property
     def name(self) -> str:
-        """What it knows."""
+        """The model's name, with the world that it knows."""
         return f"oracle-{self.kind} {self.world.plant.name}"
 
     @cached_property
@@ -48,11 +48,11 @@ class Oracle:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """It has no weights."""
+        """The record of the model in results; it has no weights."""
         return {"kind": self.kind, "architecture": "exact probabilities", "device": "cpu"}
 
     def budget(self, tokens: int | str) -> Budget:
-        """It runs no forward pass."""
+        """Return the default budget: it runs no forward pass."""
         return Budget()
 
     def vectors(self, **_: Any) -> Any:
@@ -68,14 +68,14 @@ class Oracle:
         return Abilities(streams=("own", "written", "untyped"), limit=LONGEST)
 
     def finer(self) -> "list[Oracle]":
-        """It is exact."""
+        """No finer precision: it is exact."""
         return []
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: only memory is held."""
 
     def refuses(self, measure: Measure) -> str:
-        """Why a measure is undefined for it, or nothing."""
+        """Return why a measure is undefined for it, or an empty string."""
         if isinstance(measure, Association):
             return "the oracle knows probabilities and has no word vectors"
         return "the oracle has no attention weights" if measure.attention else ""
@@ -83,7 +83,7 @@ class Oracle:
     def engine(
         self, stream: str = "own", *, progress: Any = lambda rows, total: None, **_: Any
     ) -> "Exact":
-        """Answers by the grammar."""
+        """Return the engine that answers by the grammar."""
         if stream == "next":
             raise NotApplicable("the oracle has no next-sentence head; use 'cat-continue'.")
         return Exact(self._lengths, self.kind == "causal", progress)
@@ -119,11 +119,11 @@ class Exact:
                 hits.append(p[gold] >= p.max())
         self.progress(len(asks), len(asks))
         empty = np.full(len(logs), np.nan)
-        exact = np.round(logs, DIGITS)  # equal probabilities are equal, whatever was summed first
+        exact = np.round(logs, DIGITS)  # equal probabilities stay equal in any order of sums
         return Readings(exact, np.array(hits, bool), empty, len(cache))
 
     def _distribution(self, row: Rows, hidden: Any, at: int, cache: Any) -> Floats:
-        """p of each token at a place; in plain sight, as training with some tokens left shows."""
+        """Return p of each token at a place; in plain sight, as after BERT-style training."""
         seen = np.ones(len(row), bool)
         seen[list(hidden)] = False
         if self.causal:
@@ -160,7 +160,7 @@ def _posterior(p: Floats, shown: int) -> Floats:
 
 def _add(mass: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: int) -> None:
     """Add a pattern's weight to the tokens that are possible at a place."""
-    if length > len(row):  # a causal model does not know how the sentence goes on
+    if length > len(row):  # a causal model does not know the rest of the sentence
         row = np.concatenate([row, np.zeros(length - len(row), np.int64)])
         seen = np.concatenate([seen, np.zeros(length - len(seen), bool)])
     weights = pattern.weights

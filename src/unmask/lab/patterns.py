@@ -1,6 +1,6 @@
-"""Sentences as tokens: every frame with slots of fixed length, and the weight of each filling.
+"""Sentences as tokens: each frame with slots of fixed length, and the weights of the fillings.
 
-Text is drawn from these, and the oracle sums over them.
+Text is sampled from these patterns, and the oracle sums over them.
 """
 
 import itertools
@@ -29,7 +29,7 @@ class Filling:
     pieces: Rows
 
     def fits(self, row: Rows, seen: Any) -> Any:
-        """Which words agree with what is seen of the row."""
+        """Return which words agree with the visible tokens of a row."""
         here = slice(self.start, self.start + self.pieces.shape[1])
         return ((self.pieces == row[here]) | ~seen[here]).all(1)
 

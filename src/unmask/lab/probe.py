@@ -1,8 +1,8 @@
 """The manipulation check: the log odds of the groups that a model has learned for each word.
 
 They are read from frames that no measure scores: the group's words given the attribute, and for
-causal models, which read no later word, also the attribute given the group's words. Planted is
-t_w, up to a constant; so is what is read here.
+causal models, which see no later word, also the attribute given the group's words. The planted and
+the learned log odds estimate the same t_w, up to a constant.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from unmask.models.protocol import Model
 from unmask.queries import Encoded, RowQueries
 from unmask.types import Floats, Text
 
-FRAMES = 2  # probe frames of each core
+FRAMES = 2  # probe frames per core
 
 
 def learned(model: Model, world: World) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def learned(model: Model, world: World) -> pd.DataFrame:
 
 
 def theta(words: pd.DataFrame, column: str = "learned") -> float:
-    """The log odds ratio of sides A and B that a column of log odds amounts to."""
+    """Return the log odds ratio between sides A and B from a column of log odds."""
     means = words.groupby("side")[column].mean()
     return float(means["A"] - means["B"])
 
@@ -70,7 +70,7 @@ def _read(model: Model, world: World, topic: str, form: str) -> Floats:
     """The log odds of x against y at each attribute, in the mean over frames and directions."""
     causal = model.kind == "causal"
     subject = world.topics[topic]
-    # How many places are hidden tells a masked model how many pieces to expect: one for all.
+    # The number of hidden places tells a masked model how many pieces to expect: it is fixed.
     members = [
         [w for w in subject.members[g][form] if causal or len(model.codec.pieces(w)) == 1]
         for g in range(2)

@@ -1,4 +1,4 @@
-"""The report of the lab: tables, figures and a plain verdict from the readings of a grid."""
+"""The lab's report: tables, figures and a summary in words, from the readings of a grid."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -56,13 +56,13 @@ SHOWN = (
     "control",
 )
 CLAIM = "kaneko2022's claim that AUL and AULA withstand word frequency where CPS and SSS do not"
-CLAIMED, DOUBTED = ("aul", "aula"), ("cps", "sss")  # kaneko2022: these withstand, those do not
+CLAIMED, DOUBTED = ("aul", "aula"), ("cps", "sss")  # kaneko2022: robust, and not robust
 
 
 def study(
     grid: Grid, frame: pd.DataFrame, words: pd.DataFrame, refused: Mapping[str, str], seed: int = 0
 ) -> Study:
-    """All that a grid shows."""
+    """Return the study of a grid: its tables, figures and sentences."""
     by_measure = {subject: read(frame, subject, seed) for subject in measures_under_test(frame)}
     assessments = assess_all(by_measure)
     tables = [
@@ -86,7 +86,7 @@ def study(
 
 
 def _warnings(grid: Grid, words: pd.DataFrame) -> list[str]:
-    """What keeps a grid from saying much: models that did not learn, and few seeds."""
+    """Return warnings about a grid with models that did not learn, or with few seeds."""
     warnings = []
     taught = words[words.rho == 1].groupby("theta").apply(probe.theta, include_groups=False)
     if len(taught) and taught.max() - taught.min() < TAUGHT:
@@ -103,7 +103,7 @@ def _warnings(grid: Grid, words: pd.DataFrame) -> list[str]:
 
 
 def left_out(refused: Mapping[str, str]) -> dict[str, str]:
-    """The measures that were refused, those of one reason together."""
+    """Return why measures were refused; those with the same reason form one entry."""
     by: dict[str, list[str]] = {}
     for name, why in refused.items():
         by.setdefault(why, []).append(name)
@@ -169,7 +169,7 @@ def long(by_measure: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> pd.Da
 
 
 def ranks(frame: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Measures by the smallest theta that they tell from none, ranked again in every resample."""
+    """Rank measures by the smallest theta that they detect, in every resample."""
     rows = []
     for kind, part in frame.groupby("kind", sort=False):
         subjects = [r for r in measures_under_test(part) if r.data in MAIN and not r.choice]
@@ -221,7 +221,7 @@ def _one_world(part: pd.DataFrame) -> pd.Series:
 
 @cache
 def cost(kind: Any, measure: str, data: str) -> int:
-    """Distinct rows that the measure alone sends through a model, on the items of one world."""
+    """Count the distinct rows that a measure sends through a model for the items of one world."""
     if measure not in MEASURES:  # one of the user's own, known to the run alone
         return 0
     row = find(measure)
@@ -262,7 +262,7 @@ def sentences_of(assessments: Mapping[MeasureUnderTest, Assessment]) -> list[str
 
 
 def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[str]:
-    """For or against kaneko2022: AUL and AULA withstand word frequency where CPS and SSS do not."""
+    """Test kaneko2022's claim: AUL and AULA are robust to word frequency, CPS and SSS are not."""
     by = {
         r.measure: f
         for r, f in readings.items()
@@ -287,7 +287,7 @@ def claim(readings: Mapping[MeasureUnderTest, Mapping[str, Estimate]]) -> list[s
 
 
 def _settled(by: Mapping[str, Mapping[str, Estimate]]) -> str:
-    """The claim holds where both halves do: small shifts for the one pair, large for the other."""
+    """Decide the claim: it holds if shifts are small for the one pair and large for the other."""
     size = {m: by[m]["shift, 90 %"] for m in (*CLAIMED, *DOUBTED)}
     least = {
         m: 0.0 if e.low <= 0 <= e.high else min(abs(e.low), abs(e.high)) for m, e in size.items()

@@ -1,4 +1,4 @@
-"""Every measure on one model of the lab: what it reads, and how that goes with what was planted."""
+"""Score one model of the lab with every measure, and relate the scores to what was planted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from unmask.types import Dataset, Estimate, Result
 
 SAMPLES = 500  # draws of CEAT: enough for a lab that has many models
 SPLITS = 2000  # of permutation tests
-# Design choices beside each measure's own: what is varied, in words.
+# Design choices that are varied for each measure, in words.
 CHOICES: dict[str, dict[str, Any]] = {
     "first piece": {"pool": "word-first"},
     "last piece": {"pool": "word-last"},
@@ -76,7 +76,7 @@ def specs(model: Model, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
     plan = []
     for measure in measures:
         drawn = _drawn(measure, sets)
-        # Triplets are for the measures that need them: pairs tell of the others.
+        # Triplets are only for measures that need them: pairs cover the others.
         fitting = [d for d in sets.data if shape(d) == measure.shapes[0]]
         plan += [Spec(model, measure, d, **drawn, tags={"choice": ""}) for d in fitting]
         if measure.name == VARIED:
@@ -93,7 +93,7 @@ def specs(model: Model, sets: Sets, measures: Sequence[Measure]) -> list[Spec]:
 
 
 def _drawn(measure: Measure, sets: Sets) -> dict[str, Any]:
-    """CEAT meets words in sentences of the world, and in fewer draws than usual."""
+    """Use sentences of the world as CEAT's contexts, with fewer draws than usual."""
     if not isinstance(measure, Association) or not measure.samples:
         return {}
     return {"samples": SAMPLES, "contexts": sets.natural}
@@ -102,7 +102,7 @@ def _drawn(measure: Measure, sets: Sets) -> dict[str, Any]:
 def scored(
     model: Model, world: World, measures: Sequence[Measure] = (), options: Options | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
-    """Readings of every measure, what the model has learned by word, and what was refused."""
+    """Return all measures' readings, the learned log odds by word, and the refused measures."""
     sets = Sets.of(world)
     chosen = list(measures) or list(MEASURES.values())
     refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
@@ -135,7 +135,7 @@ def _refusal(model: Model, measure: Measure) -> str:
 
 
 def _unjudged(measure: Measure) -> str:
-    """Why a measure could not distinguish a planted bias from none, or nothing."""
+    """Return why a measure cannot tell a planted bias from none, or an empty string."""
     if isinstance(measure, Association):
         if measure.turned:
             return "its sign is reversed: a lower value means nearer"

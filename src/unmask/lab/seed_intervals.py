@@ -1,8 +1,8 @@
-"""Intervals over seeds: what other worlds of the same kind would have shown.
+"""Intervals over seeds: the variation between worlds of the same kind.
 
-Seeds are blocks: a seed's world is shared by all cells of a grid, so every interval resamples
-whole seeds. A statistic is written for weights, one row of weights for each resample, the first
-being all ones.
+Seeds are blocks: all cells of a grid share a seed's world, so every interval resamples whole seeds.
+A statistic is a function of weights, with one row of weights per resample; the first row is all
+ones.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ LEVEL = 0.95
 def resampled(
     seeds: Any, seed: int = 0, draws: int = DRAWS, carriers: set[Any] | None = None
 ) -> Floats:
-    """Weights of rows [1 + draws, rows]: all ones, then whole seeds drawn with replacement.
+    """Return weights of rows [1 + draws, rows]: all ones, then whole seeds drawn with replacement.
 
-    `carriers` are drawn among themselves, and the other seeds among themselves.
+    `carriers` are resampled among themselves, and the other seeds among themselves.
     """
     names, index = np.unique(np.asarray(seeds), return_inverse=True)
     rng = np.random.default_rng(seed)
@@ -36,9 +36,9 @@ def resampled(
 
 
 def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") -> Estimate:
-    """The first value, with the spread of the others and Student's quantile for n seeds.
+    """Return the first value, with the spread of the others and Student's quantile for n seeds.
 
-    Quantiles of so few resampled seeds would be too narrow. One seed has no interval.
+    Quantiles of so few resampled seeds would be too narrow. One seed gives no interval.
     """
     value, rest = float(values[0]), values[1:][np.isfinite(values[1:])]
     if n < 2 or len(rest) < 10 or not np.isfinite(value):
@@ -49,7 +49,7 @@ def estimate(values: Floats, n: int, method: str = "bootstrap over seeds, t") ->
 
 
 def on_log_scale(values: Floats, n: int) -> Estimate:
-    """The same for what cannot be negative: the interval is made of logarithms."""
+    """As `estimate` for positive values, with an interval on the log scale."""
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = estimate(np.log(values), n, "bootstrap over seeds, t, of the logarithm")
     value, low, high = (float(np.exp(v)) for v in (logs.value, logs.low, logs.high))
@@ -57,9 +57,9 @@ def on_log_scale(values: Floats, n: int) -> Estimate:
 
 
 def fieller(over: Floats, under: Floats, n: int) -> Estimate:
-    """A ratio with Fieller's interval (1954), from resamples of both and Student's t of n seeds.
+    """Return a ratio with Fieller's interval (1954), from resamples and Student's t for n seeds.
 
-    Where the denominator could be 0 the ratio has no bounds, and no interval is given.
+    If the denominator could be 0, the ratio is unbounded, and there is no interval.
     """
     a, b = float(over[0]), float(under[0])
     method = "Fieller, bootstrap over seeds"

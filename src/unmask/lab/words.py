@@ -1,8 +1,8 @@
-"""The words and sentences of the lab's small world, all its own.
+"""The words and sentences of the lab's artificial world.
 
-A sentence is an opener, a core and a closer. `{g}` is someone (or something) of a group,
-`{a}` for an attribute. A core's place in the list says nothing; a seed draws which words belong to
-which side, so that no score can come from what a word means elsewhere.
+A sentence is an opener, a core and a closer. `{g}` stands for someone (or something) of a group,
+`{a}` for an attribute. The position of a core in its list has no meaning. The seed decides which
+words belong to which side, so no score can come from a word's real meaning.
 """
 
 from collections.abc import Mapping

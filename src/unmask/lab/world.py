@@ -1,13 +1,12 @@
-"""The truth: a small world in which groups and attributes go together by a known odds ratio.
+"""A small artificial world in which groups and attributes are associated by a known odds ratio.
 
 For each topic, group g (x or y) and attribute word w have the joint probability
-
     p(g, w) = p(w) s(g),   s(x) = 1 / (1 + exp(-(c + t_w))),   s(y) = 1 - s(x)
 
-so that the log odds of the groups at w, less those at another word v, are t_w - t_v: t is half of
-`theta` for the words of side A and minus half of it for those of side B, times a factor of the
-word's own. `c` is solved for, so that p(x) is what the frequency ratio rho says: the margins of
-groups and words stay as they are whatever theta is.
+so the log odds of the groups at w, minus those at another word v, are t_w - t_v. t is half of
+`theta` for words of side A and minus half of it for words of side B, times a factor of the word.
+`c` is chosen so that p(x) follows the frequency ratio rho: the margins of groups and words do not
+depend on theta.
 """
 
 import itertools
@@ -34,15 +33,15 @@ SHARES = {
     "place": 0.08,
     "control": 0.10,
 }
-FORMS = {"name": 0.5, "term": 0.4, "pronoun": 0.1}  # how people are spoken of
+FORMS = {"name": 0.5, "term": 0.4, "pronoun": 0.1}  # ways to refer to people, with shares
 FACTORS = (0.25, 0.75, 1.25, 1.75)  # of theta, by attribute word: their mean is 1
 FREQUENT = (4.0, 2.0, 2.0, 1.0)  # relative frequencies of the attribute words of a side
 SPOKEN = (4.0, 2.0, 2.0, 2.0, 1.0, 1.0)  # those of the names and terms of a group
-KIND = 8.0  # that of a group and what its members are called: it makes them one group
+KIND = 8.0  # log odds ratio of a group's generic nouns, which unites its members
 CONTROL = 2.0  # the log odds ratio of flowers and pleasant words, the same in every world
 PER_SIDE = len(FACTORS)
 LARGEST_THETA, LARGEST_RHO = 6, 1000
-NULL = 1000  # the first seed of the worlds that are made for their lack of a bias
+NULL = 1000  # the first seed of the worlds without a bias
 PARTS = {"train": 0.6, "items": 0.25, "probe": 0.15}  # of the frames
 
 

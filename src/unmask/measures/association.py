@@ -1,4 +1,4 @@
-"""What a row of an association measure says; the rows are in `association_rows`."""
+"""The definition of an association measure; the measures are in `association_rows`."""
 
 import math
 from collections.abc import Mapping
@@ -21,21 +21,21 @@ Pool: TypeAlias = Literal[
 class Association:
     """An association measure.
 
-    `pool`: the vector taken, by kind of model (`*` for the others). `contexts`: where words
-    stand unless the user says otherwise. `test`: `permutation` over the words' associations, or
-    `random-effects` over the effect sizes of `samples` draws of one context a word (`reuse`:
-    each draw independent, else without replacement where a word has enough contexts).
+    `pool`: the vector taken, by kind of model (`*` for the others). `contexts`: the default
+    sentences of words. `test`: `permutation` over the words' associations, `jackknife` for a
+    `statistic`, or `random-effects` over the effect sizes of `samples` draws of one context per
+    word (`reuse`: draws are independent, else without replacement if a word has enough contexts).
     `encode`: `usual` with the model's special tokens; published code does otherwise.
-    `subsample`: of unequal target sets the larger is cut at random, instead of being refused.
+    `subsample`: the larger of unequal target sets is cut at random, instead of being refused.
     `published_p`: p is the released code's, over sentences, or CEAT's Monte Carlo error. `ddof`: of
     the standard deviation that d is divided by.
-    A row with a `statistic` of the words' vectors (a word's is the mean over its contexts) gives
-    that instead of d, with its own `ideal`: `tested` says that a fair model would scatter around
-    it, `within` what is possible. `normalised`: vectors have length 1. `each`: it is of one
-    attribute set, the first; the others follow. `paired`: which sets are pairs by
-    their order. `turned`: nearer is lower. `beside` are further statistics by name.
+    A row with a `statistic` computes that from the words' vectors (means over contexts) instead of
+    d, with its own `ideal`. `tested`: a fair model would scatter around the ideal. `within`: the
+    possible range. `normalised`: vectors have length 1. `each`: it uses one attribute set, the
+    first; the others follow. `paired`: sets that are pairs by their order. `turned`: nearer is
+    lower. `beside`: further statistics by name.
     A row that reproduces released code is a `variant_of` another and states its `deviation`.
-    `bibtex` is an entry of its own for a reference that unmask lacks.
+    `bibtex` is an entry for a reference that unmask lacks.
     """
 
     family: ClassVar[str] = "association"
@@ -104,16 +104,16 @@ class Association:
 
     @property
     def compared(self) -> ScaleName:
-        """How its vectors become a number: an effect size, or an index of its own."""
+        """The scale of its result: an effect size, or an index."""
         return "association" if self.statistic is None else "index"
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """The data that it takes: two sets of targets and of attributes, or any number."""
+        """The data that it accepts: two target and two attribute sets, or any number."""
         return ("word tests",) if self.statistic is None else ("word tests", "word sets")
 
     def pool_for(self, kind: Kind) -> Pool:
-        """The vector taken from a kind of model."""
+        """Return the pooling for a kind of model."""
         return self.pool.get(kind, self.pool.get("*", "word-mean"))
 
 

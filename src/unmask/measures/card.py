@@ -1,4 +1,4 @@
-"""What every row must have: its card, and choices that exist."""
+"""Checks for every measure: its card, and the allowed values of its fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -12,7 +12,7 @@ ODD = "Pairs with unknown words, or with a special token as text, are scored too
 
 
 def variant(row: Row, source: str, **changes: Any) -> Row:
-    """A row as the released code of `source` computes it; the changes have its `deviation`."""
+    """Return a row that reproduces released code; `changes` include its `deviation`."""
     base: Any = row
     released: Any = replace(base, name=f"{base.name}@{source}", variant_of=base.name, **changes)
     if getattr(released, "scores_odd", False):
@@ -21,7 +21,7 @@ def variant(row: Row, source: str, **changes: Any) -> Row:
 
 
 def check_card(row: Any) -> None:
-    """A name, what it asks, its formula, its sources and its criticism; a variant its deviation."""
+    """Check the card: name, question, formula, sources, criticism; a variant's deviation."""
     for field in ("name", "about", "formula", "criticism"):
         if not isinstance(getattr(row, field), str) or not getattr(row, field).strip():
             raise UnmaskError(f"the card of {row.name!r} is not complete: it has no {field}.")
@@ -39,7 +39,7 @@ def check_card(row: Any) -> None:
 
 
 def check_types(row: Any) -> None:
-    """Fields are of the type of their usual value: truth, text, or a tuple of texts."""
+    """Check that fields have the type of their default: truth, text, or a tuple of texts."""
     for f in fields(row):
         value, usual = getattr(row, f.name), f.default
         if isinstance(usual, bool) and not isinstance(value, bool):
@@ -55,7 +55,7 @@ def check_types(row: Any) -> None:
 
 
 def check_choices(row: Any, allowed: Mapping[str, Sequence[str | int]]) -> None:
-    """Fields that hold one of a few words."""
+    """Check the fields that accept only certain values."""
     for field, words in allowed.items():
         if getattr(row, field) not in words:
             value, words_allowed = getattr(row, field), choice(map(str, words))

@@ -1,4 +1,4 @@
-"""What is asked of chat models: which sentence they choose, how they answer, how likely a reply is.
+"""Measures for chat models: the sentence they choose, the answers they give, how likely a reply is.
 
 These are different quantities; none can replace another, or a measure of the base model.
 """
@@ -18,7 +18,7 @@ _PAIRS = ("pairs", "triplets", "continuations")
 
 
 def _prompts(question: Question, options: int) -> int:
-    """How many requests are made about an item with so many options."""
+    """Return the number of requests for an item with this many options."""
     return len(question.wordings) * len(question.orders_of(tuple(map(str, range(options)))))
 
 

@@ -1,4 +1,4 @@
-"""What a row of a likelihood measure says; the rows are in `likelihood_rows`."""
+"""The definition of a likelihood measure; the measures are in `likelihood_rows`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,11 +39,11 @@ Comparison: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """A likelihood measure: what is asked, how answers become scores, how scores are compared.
+    """A likelihood measure: its queries, how answers become scores, how scores are compared.
 
-    Functions of the row: a *plan* turns a tokenised sentence into queries, a *reduction* turns the
-    answers into the score of the sentence, and `compare` names how the scores of an item's
-    sentences become a number. A row of released code is a `variant_of` another.
+    A *plan* turns a tokenised sentence into queries, a *reduction* turns the answers into the score
+    of the sentence, and `compare` names how the scores of an item's sentences become a number. A
+    row that reproduces released code is a `variant_of` another.
     """
 
     family: ClassVar[str] = "likelihood"
@@ -197,13 +197,13 @@ class Likelihood:
     def scores_odd(self) -> bool:
         """Whether a pair with unknown words, or a special token as text, is scored.
 
-        Released code does not look for them, so that its variants have them in the denominator.
+        Released code does not check for them, so its variants include them in the denominator.
         """
         return bool(self.variant_of) and self.compare == "preference"
 
     @property
     def compared(self) -> ScaleName:
-        """How its sentence scores become a number."""
+        """The scale of the compared scores."""
         return COMPARES[self.compare].compared
 
     @property
@@ -212,7 +212,7 @@ class Likelihood:
         return tuple(self.plans)
 
     def asks(self, kind: Kind) -> tuple[object, ...]:
-        """What decides its queries: measures that agree in this ask the same and share answers."""
+        """Return all that determines its queries: measures that agree in this share answers."""
         return (
             self.plans[kind],
             self.prior.get(kind),
@@ -229,20 +229,20 @@ class Likelihood:
         )
 
     def reduce_for(self, kind: Kind) -> Reduce:
-        """How the answers to a sentence's questions become its score."""
+        """Return the reduction for a kind of model."""
         causal = kind == "causal" and self.reduce_causal is not None
         return self.reduce_causal if causal and self.reduce_causal else self.reduce
 
     def nothing_for(self, kind: Kind) -> str:
-        """Why an item has nothing to ask."""
+        """Return the reason for leaving out an item without queries."""
         return self.nothing_causal if kind == "causal" and self.nothing_causal else self.nothing
 
     def decimals_for(self, kind: Kind) -> int | None:
-        """The decimals that scores of a kind of model are rounded to, if they are."""
+        """Return the number of decimals for a kind of model, or None if scores are not rounded."""
         return self.decimals if kind in self.rounds else None
 
     def rounded(self, scores: Floats, kind: Kind = "masked") -> Floats:
-        """Scores as the comparison sees them."""
+        """Return scores as they are compared: rounded, if the measure says so."""
         decimals = self.decimals_for(kind)
         return scores if decimals is None else np.round(scores, decimals)
 

@@ -35,7 +35,7 @@ def _ask(sentence: Encoded, places: Iterable[int], *hidden: Hidden) -> list[RowQ
 
 
 def _ask_without(sentence: Encoded, places: Iterable[int], hidden: HiddenSets) -> list[RowQueries]:
-    """Ask for the tokens at some places, with what is hidden from them."""
+    """Ask for the tokens at some places, each with its own hidden places."""
     ids, at = sentence.ids, tuple(places)
     return [RowQueries(ids, at, tuple([ids[i] for i in at]), hidden)] if at else []
 
@@ -54,10 +54,10 @@ def each_shared(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def shared_content(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Hide at once the content words that the two sentences share; all they share if it has none.
+    """Hide together the content words that both sentences share, else all tokens that they share.
 
-    What differs, and the words that build the sentence, stay in sight: few enough places are
-    hidden for a masked model to be used to it.
+    The difference and the function words stay visible. The number of hidden places is then small
+    enough for a masked model.
     """
     assert sentence.text is not None
     spans = content_words(sentence.text.string)
@@ -68,7 +68,7 @@ def shared_content(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def reply(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """The tokens of its label, where the reply to each request begins."""
+    """Ask for the label's tokens at the start of the reply to each request."""
     return [
         RowQueries((*row, ids[0]), (len(row),) * len(ids), ids, LATER)
         for row, ids in sentence.prompts
@@ -177,11 +177,11 @@ def _from(sentence: Encoded, places: Iterable[int]) -> list[RowQueries]:
 
 
 def shared_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """Each shared token given all before it; nothing where all stand before what differs.
+    """Each shared token given all before it; nothing if all of them precede the difference.
 
-    A left-to-right model has not seen the difference there, so that they would be a false tie.
-    Without a start token the first that is shared has nothing before it in one of the sentences,
-    and is left out in both.
+    A left-to-right model has not seen the difference there, so the tokens would be a false tie.
+    Without a start token, the first shared token has nothing before it in one of the sentences, and
+    is left out in both.
     """
     shared, changed = (sentence.roles[role] for role in ("shared", "changed"))
     shared = shared if 0 in sentence.specials else shared[1:]
@@ -196,10 +196,10 @@ def aligned_left_to_right(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def left_to_right_apart(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """As `left_to_right`, by the route of published code for GPT-2.
+    """As `left_to_right`, computed as published code does for GPT-2.
 
-    The first token is asked for after the start token alone; the others in the sentence without
-    the start token.
+    The first token is queried after the start token alone; the others in the sentence without the
+    start token.
     """
     if 0 not in sentence.specials:
         return left_to_right(sentence, codec)
@@ -347,9 +347,9 @@ def causal_joint(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def causal_joint_first(sentence: Encoded, codec: Codec) -> list[RowQueries]:
-    """As `causal_joint` where the target comes first; nothing where it is last.
+    """As `causal_joint` if the target comes first; nothing if it is last.
 
-    There no prior can be asked for, and without one the frequency of the target would count.
+    A prior is then not available, and without one the frequency of the target would count.
     """
     first = sentence.roles["target"][0] < sentence.roles["attribute"][0]
     return causal_joint(sentence, codec) if first else []
@@ -358,8 +358,8 @@ def causal_joint_first(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 def causal_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
     """From the target's first piece to just before the attribute; nothing if the target is last.
 
-    With the attribute first no prior can be asked of a left-to-right model. It is the same for
-    all attributes of a template, so it shifts the scores of both attribute sets alike.
+    If the attribute is first, a left-to-right model gives no prior. The prior is the same for all
+    attributes of a template, so it shifts the scores of both attribute sets alike.
     """
     x, a = sentence.roles["target"], sentence.roles["attribute"]
     return _from(sentence, range(x[0], a[0])) if x[0] < a[0] else []
@@ -384,11 +384,11 @@ def _first_piece(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
 
 
 def _distinct_pieces(sentence: Encoded, codec: Codec) -> tuple[int, ...]:
-    """In lower case, as the release looks its targets up, whatever the model is used to."""
+    """Lower-case the target as the release does, whatever the model's case."""
     return tuple(sorted(set(codec.pieces(_word(sentence).lower()))))
 
 
-SINGULAR = "attribute="  # how a span is named that marks a plural, before its singular
+SINGULAR = "attribute="  # role of a span that marks a plural, followed by its singular
 
 
 def crossed_target(sentence: Encoded, codec: Codec) -> list[RowQueries]:
@@ -438,7 +438,7 @@ def padded_prior(sentence: Encoded, codec: Codec) -> list[RowQueries]:
 
 
 def _padded(sentence: Encoded, codec: Codec, roles: tuple[str, ...]) -> list[RowQueries]:
-    """The first mask of the row with both hidden says where; the full sentence what."""
+    """The first mask of the row with both hidden gives the place, the full sentence the tokens."""
     assert sentence.text is not None
     spans, string = sentence.text.spans, sentence.text.string
     mask = codec.token(codec.mask)
@@ -489,7 +489,7 @@ def prior_at_last(sentence: Encoded, codec: Codec) -> list[Query]:
 def _masked_text(
     sentence: Encoded, codec: Codec, roles: tuple[str, ...]
 ) -> tuple[tuple[int, ...], list[int]]:
-    """The sentence with a mask token written for each role and tokenised again; where they are."""
+    """Write a mask token for each role, tokenise again, and return the ids and the mask places."""
     assert sentence.text is not None
     string = sentence.text.string
     spans = sorted(sentence.text.spans[role][0] for role in roles)
@@ -510,5 +510,5 @@ def prior_distinct_pieces(sentence: Encoded, codec: Codec) -> list[Query]:
     return _two_masks(sentence, _distinct_pieces(sentence, codec), "target")
 
 
-# Plans that ask for tokens which the model is shown: it can copy them.
+# Plans that query tokens in plain sight: the model can copy them.
 IN_SIGHT: frozenset[Plan] = frozenset({nothing, every_place, inner_places, shuffled})

@@ -1,7 +1,7 @@
-"""How a chat model is asked to choose: wordings, labels, and the orders of the options.
+"""How a chat model is asked to choose: wordings, labels, and orders of the options.
 
 A question shows the texts of an item under the labels A, B, ... and asks for a label. Each order of
-the options is a prompt of its own, so that a liking for a place or a label cancels.
+the options is a separate prompt, so that preferences for a position or a label cancel.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,20 +21,20 @@ class Prompt(NamedTuple):
     """One request: its text, and the label of each text of the item."""
 
     text: str
-    labels: Mapping[str, str]  # by the item's labels: stereotype -> B
+    labels: Mapping[str, str]  # from the item's labels to the letters: stereotype -> B
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a chat model about the texts of an item.
+    """A question to a chat model about the texts of an item.
 
     Args:
         wordings: Requests with `{options}` (a line for each option), `{letters}` ("A or B"),
-            `{count}` in words, and `{context}` and `{question}` where the data have them. They end
+            `{count}` in words, and `{context}` and `{question}` if the data have them. They end
             in "Answer:", so that a base model can be asked in plain text.
-        orders: `rotations` or `permutations` of the options, or as they are in the `file`.
-        abstain: The text of an option that takes no side, added to each item; empty for none.
-        unrelated: Whether the unrelated sentence of a triplet is an option, too.
+        orders: `rotations` or `permutations` of the options, or `file` for the data's order.
+        abstain: The text of a neutral option, added to each item; empty for none.
+        unrelated: Whether the unrelated sentence of a triplet is an option.
     """
 
     wordings: tuple[str, ...]
@@ -55,7 +55,7 @@ class Question:
     def prompts(
         self, texts: Mapping[str, str], context: str = "", question: str = ""
     ) -> Iterator[Prompt]:
-        """All requests about an item: each wording in each order of the options."""
+        """Yield all requests about an item: each wording in each order of the options."""
         options = self.options(texts)
         for wording in self.wordings:
             for order in self.orders_of(tuple(options)):
@@ -72,7 +72,7 @@ class Question:
                 yield Prompt(text, labels)
 
     def orders_of(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """The orders in which options are shown."""
+        """Return the orders in which options are shown."""
         if self.orders == "permutations":
             return list(permutations(names))
         if self.orders == "rotations":

@@ -1,6 +1,6 @@
-"""How a measure reads its answers and its text: reductions of readings, and letter case.
+"""Reductions, which turn readings into a score, and functions for letter case.
 
-Each is a plain function, so that a row of the table names it and a user's row may bring its own.
+All are plain functions: a row of the table names one, and a user's row may supply its own.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def attended_total(r: Readings) -> Any:
 
 
 def inner_mean(r: Readings) -> Any:
-    """Mean log-probability without the first and the last answer, of the special tokens."""
+    """Mean log-probability without the first and last answers, which are special tokens."""
     return _inner(r, r.logp)
 
 
@@ -76,9 +76,9 @@ def perplexity(r: Readings) -> Any:
 
 
 def log_of_spellings(r: Readings, prompts: int) -> Floats:
-    """The log-probability of a label in the reply to each request [prompts].
+    """Return the log-probability of a label in the reply to each request [prompts].
 
-    Its spellings are summed; they are as many in each request.
+    Its spellings are summed; each request has the same number of them.
     """
     return np.logaddexp.reduce(r.logp.reshape(prompts, -1), axis=1)
 
@@ -90,11 +90,11 @@ class MeanOfReplies:
     prompts: int
 
     def __call__(self, r: Readings) -> Any:
-        """Of one sentence."""
+        """Compute it for one sentence."""
         return log_of_spellings(r, self.prompts).mean()
 
 
-# These also take the readings of many sentences at once, and give a number for each.
+# These also accept the readings of many sentences, and return a number for each.
 AT_ONCE: frozenset[Reduce] = frozenset(
     {
         total,
@@ -111,7 +111,7 @@ AT_ONCE: frozenset[Reduce] = frozenset(
 )
 LOWER_IS_LIKELIER: frozenset[Reduce] = frozenset({perplexity})
 
-# In what unit the difference of two scores is, by how answers become a score.
+# The unit of the difference between two scores, by reduction.
 MARGINS: dict[Reduce, str] = {
     total: "nats",
     mean: "nats a token",
@@ -122,7 +122,7 @@ MARGINS: dict[Reduce, str] = {
     mean_probability: "nats, of the mean probability of a token",
     geometric: "nats a token",
 }
-# These give probabilities; the others sums or means of their logarithms.
+# These give probabilities, the others sums or means of log-probabilities.
 PROBABILITIES: frozenset[Reduce] = frozenset({mean_probability, geometric})
 
 

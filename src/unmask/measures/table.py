@@ -15,7 +15,7 @@ Measure: TypeAlias = Likelihood | Association
 MEASURES: Registry[Measure] = Registry("measure", [*LIKELIHOOD.items(), *ASSOCIATION.items()])
 ENTRY_POINTS = EntryPoints("unmask.measures")
 SUITE = ("trait", "cps", "cat", "odds", "pmi", "w-seat")
-# What is run where no measure is named, by the kind of model: what the lab finds sound comes first.
+# The default measures by kind of model; those that the lab validated come first.
 SUITES: dict[Kind, tuple[str, ...]] = {
     "masked": SUITE,
     "permutation": SUITE,
@@ -27,7 +27,7 @@ SUITES: dict[Kind, tuple[str, ...]] = {
 
 
 def check_own_name(row: Measure) -> None:
-    """Refuse a user's row under the name of one of ours, which its scores would be taken for."""
+    """Refuse a user's row with the name of a built-in measure, to avoid confusion."""
     if MEASURES.get(row.name, row) != row:
         raise UnmaskError(
             f"the name {row.name!r} belongs to a measure of unmask; give your measure another name."
@@ -35,7 +35,7 @@ def check_own_name(row: Measure) -> None:
 
 
 def find(measure: Any) -> Measure:
-    """A measure by name, of ours or of an installed package; a row is taken as it is."""
+    """Return a measure by name, built-in or from a package; a row is returned unchanged."""
     if isinstance(measure, Likelihood | Association):
         return measure
     name = str(measure)

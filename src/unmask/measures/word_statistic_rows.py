@@ -1,7 +1,7 @@
 """Further statistics over the vectors of word sets: one row each.
 
-They were made for static vectors, and take any: files, layer 0, pooled states. Most are indices
-that are never negative, so that a fair model does not scatter around their ideal: they have an
+They were designed for static vectors, but accept any: files, layer 0, pooled states. Most are
+indices that are never negative, so a fair model does not scatter around their ideal: they have an
 interval, and no verdict.
 """
 

@@ -1,9 +1,9 @@
-"""One cache of answers for all commands: a killed run goes on, and nothing is computed twice.
+"""One cache of model outputs for all commands: an interrupted run resumes, nothing is recomputed.
 
-SQLite with a write-ahead log, so that several processes may share it. Answers are kept by row: the
-key names the model (weights, config, tokenizer, dtype, stream) and the tokens of the row, the value
-has an answer for each place and gold token that was asked about. Vectors are kept by sentence,
-places and layer.
+SQLite with a write-ahead log, so that several processes can share it. Log-probabilities are cached
+by row: the key covers the model (weights, config, tokenizer, dtype, stream) and the row's tokens,
+the value holds one record for each place and gold token that was queried. Vectors are cached by
+sentence, places and layer.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from unmask.types import Floats
 FILE_NAME = "answers-1.sqlite"
 MAGIC = "unmask answers 1"
 DEFAULT_LIMIT = 2 * 2**30  # bytes, unless UNMASK_CACHE_SIZE says otherwise
-SIZE_AFTER_TRIM = 0.8  # of the limit, after the oldest rows have left
+SIZE_AFTER_TRIM = 0.8  # of the limit, after the least recently used rows are deleted
 WRITE_INTERVAL = 1.0  # seconds between two writes
 DAY = 86_400
 RECORD = np.dtype([("place", "<i4"), ("gold", "<i4"), ("value", "<f8", (3,))])
@@ -36,7 +36,7 @@ Key: TypeAlias = bytes
 
 
 def limit() -> int:
-    """The size that the cache is kept under, in bytes."""
+    """Return the maximum size of the cache, in bytes."""
     given = os.environ.get("UNMASK_CACHE_SIZE", "")
     if not given:
         return DEFAULT_LIMIT
@@ -45,19 +45,19 @@ def limit() -> int:
     return int(given)
 
 
-# What a damaged file makes sqlite raise: its own errors, and text that is not UTF-8.
+# The exceptions that a damaged file raises: sqlite's own, and those about text that is not UTF-8.
 BROKEN = (sqlite3.Error, UnicodeError, OverflowError, OSError)
 
 
 class Store:
-    """The file: keys to bytes, least recently used first to leave.
+    """The cache file: keys to bytes, the least recently used deleted first.
 
-    A damaged or foreign file is set aside, and `messages` says so; one that cannot be written (a
-    read-only disk) leaves the store empty.
+    The file is renamed if it is damaged or foreign, and `messages` reports it. If it cannot be
+    written (a read-only disk), nothing is cached.
     """
 
     def __init__(self, path: Path) -> None:
-        limit()  # a size that is none is found before anything is computed
+        limit()  # an invalid limit is refused before anything is computed
         self.path = path
         self.messages: list[str] = []
         self._new: dict[Key, bytes] = {}
@@ -92,7 +92,7 @@ class Store:
         return file
 
     def _anew(self, error: Exception) -> sqlite3.Connection | None:
-        """Set a file aside that is not an answer cache, and begin another."""
+        """Rename a file that is not a valid cache, and open a new one."""
         aside = self.path.with_name(f"{self.path.name}.{int(time.time())}.aside")
         for ending in ("", "-wal", "-shm"):
             part = self.path.with_name(self.path.name + ending)
@@ -108,7 +108,7 @@ class Store:
             return None
 
     def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
-        """What is known of some keys."""
+        """Return the values of those keys that are cached."""
         with self._lock:
             values = {k: self._new[k] for k in keys if k in self._new}
             if self._file is None:
@@ -125,14 +125,14 @@ class Store:
             return values
 
     def put(self, records: Iterable[tuple[Key, bytes]]) -> None:
-        """Keep some values; they are written every second."""
+        """Add values; they are written to the file about once a second."""
         with self._lock:
             self._new.update(records)
         if time.monotonic() - self._last > WRITE_INTERVAL:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is new, and when what was used."""
+        """Write new values to the file, and update when the others were last used."""
         with self._lock:
             self._last, now = time.monotonic(), int(time.time())
             if self._file is None:
@@ -152,7 +152,7 @@ class Store:
             self._used.clear()
 
     def _lost(self, error: BaseException) -> None:
-        """Go on without the file: a full disk, a limit of its size, a damaged page."""
+        """Continue without the file after an error: a full disk, a size limit, a damaged page."""
         self.messages.append(f"model outputs are no longer cached ({error}).")
         file, self._file = self._file, None
         with suppress(*BROKEN):
@@ -160,7 +160,7 @@ class Store:
                 file.close()
 
     def trim(self) -> None:
-        """Let the least recently used leave where the file is too large."""
+        """Delete the least recently used rows if the file exceeds its limit."""
         self.flush()
         if self._file is None or self.size() <= limit():
             return
@@ -181,12 +181,12 @@ class Store:
         file.execute("VACUUM")
 
     def size(self) -> int:
-        """Bytes of the file and its log."""
+        """Return the size of the file and its log in bytes."""
         parts = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(p.stat().st_size for p in parts if p.exists())
 
     def count(self) -> int:
-        """Rows that are kept."""
+        """Return the number of cached rows."""
         self.flush()
         if self._file is None:
             return 0
@@ -197,7 +197,7 @@ class Store:
             return 0
 
     def close(self) -> None:
-        """Write what is left, and let go of the file."""
+        """Write pending values, trim the file, and close it."""
         self.trim()
         if self._file is not None:
             with suppress(*BROKEN):
@@ -207,7 +207,7 @@ class Store:
 
 @contextmanager
 def opened(path: Path | None = None) -> Iterator[Store]:
-    """The store, written and closed at the end whatever happens."""
+    """Open the cache; write and close it at the end, even after an error."""
     store = Store(path or cache_folder() / FILE_NAME)
     try:
         yield store
@@ -216,7 +216,7 @@ def opened(path: Path | None = None) -> Iterator[Store]:
 
 
 def clear(path: Path | None = None) -> int:
-    """Remove the store; returns the bytes that it had."""
+    """Delete the cache, and return its size in bytes."""
     path = path or cache_folder() / FILE_NAME
     size = 0
     for part in path.parent.glob(path.name + "*") if path.parent.is_dir() else ():
@@ -225,11 +225,11 @@ def clear(path: Path | None = None) -> int:
     return size
 
 
-ROUNDED = 5  # raised when an answer changes: fast paths that round differently, ties as misses
+ROUNDED = 5  # increase when results change: fast paths that round differently, ties as misses
 
 
 def salt(provenance: Mapping[str, Any], stream: str) -> str:
-    """All that decides an answer: the streams of a permutation model differ, too."""
+    """Return all that determines a model's outputs, as text; the stream matters, too."""
     names = (
         "weights",
         "config",
@@ -243,19 +243,19 @@ def salt(provenance: Mapping[str, Any], stream: str) -> str:
 def answers_of(
     store: Store | None, provenance: Mapping[str, Any], stream: str
 ) -> "CachedAnswers | None":
-    """A model's answers in a store, on a CPU only: a GPU gives them faster than a file does."""
+    """Return the cached outputs of a model, or None on a GPU: there recomputing is faster."""
     on_cpu = store is not None and str(provenance["device"]) == "cpu"
     return CachedAnswers(store, salt(provenance, stream)) if store is not None and on_cpu else None
 
 
 class CachedAnswers:
-    """The answers of one model in the store; `salt` names all that decides them."""
+    """The cached outputs of one model; `salt` identifies all that determines them."""
 
     def __init__(self, store: Store, salt: str) -> None:
         self.store, self.salt = store, hashlib.blake2b(salt.encode(), digest_size=16).digest()
 
     def _keys(self, asked: UniqueRows, group: Ints, weighted: bool) -> list[Key]:
-        """Attention weights come with another way of computing: those answers are kept apart."""
+        """Return one key per row; outputs with attention weights have keys of their own."""
         tokens = asked.tokens
         bounds = zip(asked.starts[group].tolist(), asked.starts[group + 1].tolist(), strict=True)
         hidden = asked.hidden
@@ -266,10 +266,10 @@ class CachedAnswers:
         ]
 
     def recall(self, asked: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
-        """The answers to all questions about some rows [3, questions], or None if one is missing.
+        """Return all cached values for some rows [3, questions], or None if one is missing.
 
-        All or nothing: a batch that is run again is the batch that it was, and its numbers are
-        the same to the last bit.
+        All or nothing: a batch that is recomputed is then the same batch, and its numbers are the
+        same to the last bit.
         """
         keys = self._keys(asked, group, weighted)
         values = self.store.get(keys)
@@ -284,7 +284,7 @@ class CachedAnswers:
         return np.concatenate(parts, axis=1)
 
     def note(self, asked: UniqueRows, group: Ints, weighted: bool, answer: Floats) -> None:
-        """Keep the answers to all questions about some rows, beside those known before."""
+        """Cache the values for all questions about some rows; earlier values remain."""
         keys = self._keys(asked, group, weighted)
         values = self.store.get(keys)
         start, records = 0, []
@@ -299,7 +299,7 @@ class CachedAnswers:
 
 
 class VectorAnswers:
-    """The vectors of one model in the store, by tokens, places and layer."""
+    """The cached vectors of one model, by tokens, places and layer."""
 
     def __init__(self, store: Store, salt: str) -> None:
         self.store, self.salt = store, hashlib.blake2b(salt.encode(), digest_size=16).digest()
@@ -309,7 +309,7 @@ class VectorAnswers:
         return digest(self.salt, repr((row, places, layer)).encode())
 
     def recall(self, keys: Sequence[Key]) -> Floats | None:
-        """The vectors [n, d] of some keys, or None if one is missing."""
+        """Return the vectors [n, d] for some keys, or None if one is missing."""
         values = self.store.get(list(dict.fromkeys(keys)))
         bodies = [unsealed(values[k]) if k in values else None for k in keys]
         if any(v is None for v in bodies):
@@ -320,7 +320,7 @@ class VectorAnswers:
         return np.stack(vectors).astype(float) if same else None
 
     def note(self, keys: Sequence[Key], vectors: Floats) -> None:
-        """Keep some vectors; in float32 where that loses nothing."""
+        """Cache vectors, as float32 if that is exact."""
         short = vectors.astype(np.float32)
         wide = not np.array_equal(short, vectors)
         stored = vectors if wide else short
@@ -329,13 +329,13 @@ class VectorAnswers:
 
 
 def _wanted(asked: UniqueRows, row: int) -> NDArray[np.int64]:
-    """Place and gold token of each question about a row [questions, 2]."""
+    """Return the place and gold token of each question about a row [questions, 2]."""
     numbers = asked.order[asked.first[row] : asked.first[row + 1]]
     return np.column_stack([asked.places[asked.slot[numbers]], asked.gold[numbers]])
 
 
 def _looked_up(wanted: NDArray[np.int64], value: bytes) -> Floats | None:
-    """The answers [3, questions] to what is wanted of a row, or None if one is missing."""
+    """Return the cached values [3, questions] for the wanted pairs, or None if one is missing."""
     records = _read(value)
     if records is None:
         return None
@@ -360,18 +360,18 @@ def _merged(before: bytes | None, new_records: NDArray[Any]) -> NDArray[Any]:
 
 
 def sealed(body: bytes) -> bytes:
-    """Bytes with a digest of theirs in front."""
+    """Prefix bytes with their digest."""
     return hashlib.blake2b(body, digest_size=8).digest() + body
 
 
 def unsealed(value: bytes) -> bytes | None:
-    """The bytes behind their digest; None where they were damaged."""
+    """Return the bytes after their digest, or None if they are damaged."""
     body = value[8:]
     return body if hashlib.blake2b(body, digest_size=8).digest() == value[:8] else None
 
 
 def _read(value: bytes) -> NDArray[Any] | None:
-    """The records of a value; None where they were damaged."""
+    """Return the records of a cached value, or None if it is damaged."""
     body = unsealed(value)
     if body is None or len(body) % RECORD.itemsize:
         return None
@@ -379,7 +379,7 @@ def _read(value: bytes) -> NDArray[Any] | None:
 
 
 def digest(*parts: bytes) -> Key:
-    """A key of 16 bytes."""
+    """Return a 16-byte key for some bytes."""
     hasher = hashlib.blake2b(digest_size=16)
     for part in parts:
         hasher.update(len(part).to_bytes(4))

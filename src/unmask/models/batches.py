@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
-Progress: TypeAlias = Callable[[int, int], None]  # rows just done, rows in all
+Progress: TypeAlias = Callable[[int, int], None]  # rows just done, rows in total
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one forward pass may hold: padded tokens, and places times vocabulary for the head.
+    """The limits of one forward pass: padded tokens, and places times vocabulary for the head.
 
-    A single row is always allowed, whatever its length, so memory is bounded by the longest row
-    and never by the number of rows. A pass of more than `enough` tokens runs at full speed: it
-    takes no row shorter than `ragged` times its longest, since padding costs more than another.
+    A single row is always allowed, whatever its length, so the longest row bounds the memory, not
+    the number of rows. A pass of at least `enough` tokens already runs at full speed: beyond that
+    it takes no row shorter than `ragged` times its longest, because padding would cost more than
+    another pass.
     """
 
     tokens: int = 2048
@@ -31,34 +32,34 @@ class Budget:
 
 
 GPU_TOKENS = 65_536  # padded tokens that keep a large GPU busy
-GPU_FULL_SPEED = 16_384  # tokens of a pass, where nothing is known of the network
-FEWEST, MOST = 2_048, 32_768  # tokens of a pass at full speed, of any network
-# A layer is launched in half a millisecond: in tokens times weights, what a GPU does meanwhile in
-# half precision and half as much again. Other precisions take so many times as long, but float32,
-# which is launched in many parts.
+GPU_FULL_SPEED = 16_384  # tokens for full speed if the network's size is unknown
+FEWEST, MOST = 2_048, 32_768  # tokens for full speed, at least and at most, for any network
+# Launching a layer takes half a millisecond. In tokens times weights, a GPU computes this much
+# meanwhile in half precision, plus a half. LONGER has the factors of other precisions; float32 is
+# launched in many parts, hence its factor below 1.
 LAUNCHED = 2.25e11
 LONGER = {"float32": 0.75, "float64": 16.0, "tf32": 2.0}
-BYTES_A_TOKEN = 200_000  # bytes that a token's states may take in a large network
+BYTES_A_TOKEN = 200_000  # bytes that the states of a token may take in a large network
 
 
 def full_speed(weights: int, layers: int, precision: str) -> int:
-    """Tokens of a pass in which a GPU is at work for longer than Python takes to launch it.
+    """Return the tokens per pass that keep a GPU busy for longer than Python needs to launch it.
 
-    A network of more weights needs fewer, and pads less with them.
+    A larger network needs fewer tokens, and so less padding.
     """
     wanted = LAUNCHED * layers / (max(weights, 1) * LONGER.get(precision, 1.0))
     return int(min(max(wanted, FEWEST), MOST))
 
 
 def budget_for(tokens: int | str, free: int | None, enough: int = GPU_FULL_SPEED) -> Budget:
-    """The budget of a device with `free` bytes (None: a CPU); a number fixes the tokens.
+    """Return the budget of a device with `free` bytes (None: a CPU).
 
-    A pass of `enough` tokens keeps a GPU busy.
+    A number for `tokens` sets the limit directly; a pass of `enough` tokens keeps a GPU busy.
     """
     usual = Budget()
     if free is None:
         return usual if isinstance(tokens, str) else Budget(tokens)
-    room = max(usual.logits, free // 32)  # logits in float32, and their sums, in an eighth
+    room = max(usual.logits, free // 32)  # float32 logits and their sums, in an eighth
     if isinstance(tokens, str):
         tokens = max(usual.tokens, min(GPU_TOKENS, free // (2 * BYTES_A_TOKEN)))
     return Budget(tokens, room, enough, 1.0)
@@ -67,10 +68,10 @@ def budget_for(tokens: int | str, free: int | None, enough: int = GPU_FULL_SPEED
 def batches(
     lengths: "Sequence[int] | Ints", places: "Sequence[int] | Ints", budget: Budget, vocabulary: int
 ) -> list[Ints]:
-    """Rows grouped by length, longest first, each group within the budget and with little padding.
+    """Group rows by length, longest first, each group within the budget and with little padding.
 
-    `lengths[i]` are the tokens of row i and `places[i]` how many of its places go to the head.
-    Longest first: if memory is too small for the budget, it shows at once.
+    `lengths[i]` is the number of tokens of row i, `places[i]` the number of its places that the
+    head reads. The longest come first so that a lack of memory shows at once.
     """
     lengths, places = np.asarray(lengths, np.int64), np.asarray(places, np.int64)
     order = np.argsort(-lengths, kind="stable")
@@ -78,7 +79,7 @@ def batches(
     groups: list[Ints] = []
     start, count = 0, len(order)
     while start < count:
-        # The first of a group is its longest, which is what the others are padded to.
+        # The first row of a group is its longest; the others are padded to it.
         longest = max(int(-falling[start]), 1)
         full = start + budget.tokens // longest
         room = asked[start] + budget.logits // vocabulary
@@ -92,7 +93,7 @@ def batches(
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Ints, Ints]:
-    """Ids [rows, width] filled up with `pad`, and 1 where a token is real."""
+    """Pad rows to ids [rows, width], and return them with a mask that is 1 for real tokens."""
     lengths = np.array([len(row) for row in rows])
     real = np.arange(int(lengths.max())) < lengths[:, None]
     ids = np.full(real.shape, pad, np.int64)

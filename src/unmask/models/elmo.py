@@ -31,22 +31,22 @@ TOKEN = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
 
 
 def characters(token: str, width: int) -> list[int]:
-    """The ids of a token: start, its bytes in UTF-8 (cut to fit), end, padding; all plus one."""
+    """Return a token's ids: start, its UTF-8 bytes (cut to fit), end, padding; each plus one."""
     inner = list(token.encode("utf-8"))[: width - 2]
     ids = [START, *inner, END]
     return [i + 1 for i in ids + [PAD] * (width - len(ids))]
 
 
 def marker(which: int, width: int) -> list[int]:
-    """The ids of the sentence's start or end."""
+    """Return the ids of a sentence's start or end marker."""
     return [i + 1 for i in [START, which, END] + [PAD] * (width - 3)]
 
 
 class Elmo(nn.Module):
-    """The network. Token lists in, states of every layer out.
+    """The network: token lists to the states of every layer.
 
-    `characters` is the size of the file's own table; one more row is for no character. (The
-    released options say 262 for a table of 261 and one more.)
+    `characters` is the size of the file's own table, without the row for padding. (The released
+    options say 262, which is 261 and that row.)
     """
 
     def __init__(self, options: Mapping[str, Any], characters: int = CHARACTERS) -> None:
@@ -82,7 +82,7 @@ class Elmo(nn.Module):
         return self.project(vectors).reshape(n, t, self.size)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """States [layers + 1, n, t, 2 x size] for rows of the same length, markers included."""
+        """Return states [layers + 1, n, t, 2 x size] for rows of equal length, markers included."""
         x = self.tokens(ids)
         layers = [torch.cat([x, x], -1)]
         ahead, back = x, x.flip(1)
@@ -96,7 +96,7 @@ class Elmo(nn.Module):
 
     @torch.inference_mode()
     def states(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        """States of sentences with the same number of tokens: [layers, n, tokens, 2 x size]."""
+        """Return states [layers, n, tokens, 2 x size] of sentences with equally many tokens."""
         for sentence in sentences:
             if isinstance(sentence, str):
                 raise DataError(
@@ -122,7 +122,7 @@ class Highway(nn.Module):
 
 
 class ProjectedLstm(nn.Module):
-    """An LSTM whose output is projected and clipped; the forget gate has a bias of 1 more."""
+    """An LSTM whose output is projected and clipped; 1 is added to the forget gate's bias."""
 
     def __init__(self, size: int, cell: int, cell_clip: float, clip: float) -> None:
         super().__init__()
@@ -131,12 +131,12 @@ class ProjectedLstm(nn.Module):
         self.cell, self.cell_clip, self.clip = cell, cell_clip, clip
 
     def forward(self, x: Tensor) -> Tensor:
-        """Over time: [n, t, size] to [n, t, size]."""
+        """Run over time: [n, t, size] to [n, t, size]."""
         state = x.new_zeros(len(x), x.shape[2])
         memory = x.new_zeros(len(x), self.cell)
         outputs = []
         for step in x.unbind(1):
-            # The release's order: input, new memory, forget, output.
+            # The release orders the gates: input, new memory, forget, output.
             i, j, f, o = self.gates(torch.cat([step, state], -1)).chunk(4, -1)
             memory = torch.sigmoid(f + 1) * memory + torch.sigmoid(i) * torch.tanh(j)
             memory = memory.clamp(-self.cell_clip, self.cell_clip) if self.cell_clip else memory
@@ -147,7 +147,7 @@ class ProjectedLstm(nn.Module):
 
 
 def _weights(net: Elmo, file: Any) -> dict[str, Any]:
-    """Parameter names of the network to arrays of the HDF5 file, in the network's layout."""
+    """Map the network's parameter names to arrays from the HDF5 file, in the network's layout."""
     rows = np.asarray(file["char_embed"])
     arrays = {"embed.weight": np.vstack([np.zeros((1, rows.shape[1]), rows.dtype), rows])}
     for n in range(len(net.convolutions)):
@@ -173,8 +173,8 @@ def _weights(net: Elmo, file: Any) -> dict[str, Any]:
 class ElmoModel:
     """A loaded ELMo. Sentences are split into words and punctuation.
 
-    With `characters` each character is a token, blanks too: what becomes of a sentence that is
-    handed over as a string, the bug of published code (Husse and Spitz 2022, appendix D).
+    With `characters` each character is a token, including spaces. This reproduces a bug of
+    published code, which passed sentences as strings (Husse and Spitz 2022, appendix D).
     """
 
     net: Elmo
@@ -189,7 +189,7 @@ class ElmoModel:
 
     @property
     def abilities(self) -> Abilities:
-        """Vectors of words and sentences; without a layer, the sum of all is taken."""
+        """Vectors of words and sentences; the sum of all layers by default."""
         return Abilities(
             pools=("mean", "last", "word-mean", "word-first", "word-last"),
             layers=tuple(range(len(self.net.forwards) + 1)),
@@ -197,15 +197,15 @@ class ElmoModel:
 
     @property
     def codec(self) -> NoReturn:
-        """It reads characters."""
+        """Refused: ELMo reads characters and has no tokenizer."""
         raise NotApplicable(f"{self.name!r} gives vectors only; use 'w-seat' or 'ceat'.")
 
     def finer(self) -> "list[ElmoModel]":
-        """It runs in float32."""
+        """No finer precision: it runs in float32."""
         return []
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: only memory is held."""
 
     def vectors(
         self,
@@ -214,23 +214,23 @@ class ElmoModel:
         progress: Progress = lambda rows, total: None,
         **_: Any,
     ) -> "ElmoModel":
-        """The same network, reading one layer and showing its progress."""
+        """Return the same network with another layer and progress callback."""
         return replace(self, layer="sum" if layer is None else layer, progress=progress)
 
     def budget(self, tokens: int | str) -> Budget:
-        """It runs on the CPU."""
+        """Return the budget of a CPU, where it always runs."""
         return budget_for(tokens, None)
 
     def engine(self, stream: str = "own", **_: Any) -> NoReturn:
-        """ELMo's own language models are not read."""
+        """Refused: ELMo's own language models are not loaded."""
         raise NotApplicable(f"{self.name!r} gives vectors only; use 'w-seat' or 'ceat'.")
 
     def has(self, words: Iterable[str]) -> set[str]:
-        """The words that the model has: all, by their characters."""
+        """Return the words that the model can embed: all, from their characters."""
         return set(words)
 
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
-        """A vector for each wanted [n, 2 x size]."""
+        """Return one vector per request [n, 2 x size]."""
         texts = list(dict.fromkeys(_shown(w) for w in wanted))
         spans = {t: self._tokens(t) for t in texts}
         states: dict[str, Tensor] = {}
@@ -256,7 +256,7 @@ class ElmoModel:
         return [(m.start(), m.end()) for m in TOKEN.finditer(text)]
 
     def _layer(self, want: Wanted, states: Tensor) -> Tensor:
-        """[layers, tokens, size] to [tokens, size]: one layer, or the sum of all."""
+        """Reduce [layers, tokens, size] to [tokens, size]: one layer, or the sum of all."""
         layer = self.layer if want.layer is None else want.layer
         return states.sum(0) if layer == "sum" else states[int(layer)]
 
@@ -291,7 +291,7 @@ def _network(options: Path, weights: Path, rows: int) -> Elmo:
 
 
 def check_elmo(options: Path, weights: Path) -> None:
-    """Refuse ELMo where a file or the package that reads it is missing."""
+    """Refuse ELMo if a file is missing, or the package that reads it."""
     if find_spec("h5py") is None:
         raise ModelError("ELMo needs h5py; install it with: pip install 'unmask[elmo]'.")
     for path in (options, weights):
@@ -300,7 +300,7 @@ def check_elmo(options: Path, weights: Path) -> None:
 
 
 def load_elmo(options: Path, weights: Path, name: str) -> ElmoModel:
-    """ELMo from its two files; a file of another layout or shape is refused by name."""
+    """Load ELMo from its two files; refuse a file of another layout or shape, naming it."""
     check_elmo(options, weights)
     import h5py  # only ELMo needs it
 

@@ -1,4 +1,4 @@
-"""Loading by the form of a name: a network, a vectors file, ELMo's files, a server, a package."""
+"""Load a model by the form of its name: a network, word vectors, ELMo, a server, or a package's."""
 
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +20,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 def form_of(name: str) -> Form:
-    """What a name means; ELMo is `OPTIONS.json+WEIGHTS.hdf5`."""
+    """Return what kind of name this is; ELMo is `OPTIONS.json+WEIGHTS.hdf5`."""
     if name in ENTRY_POINTS:
         return "package"
     if is_served(name):
@@ -40,7 +40,7 @@ def load_any(
     fast: bool = True,
     progress: Progress = lambda what, done, total: None,
 ) -> Model:
-    """A model by its name; requests to a server are reported to `progress`."""
+    """Load a model by name; requests to a server are reported to `progress`."""
     form = form_of(name)
     if form == "network":
         return load(name, dtype=dtype, device=device, bits=bits, fast=fast)
@@ -62,7 +62,7 @@ def load_any(
 
 
 def kind_named(name: str) -> Kind:
-    """The kind of a model, from its name and small files: what cannot be loaded is found early."""
+    """Return the kind of a model from its name and small files, to fail early if it cannot load."""
     form = form_of(name)
     if form == "package":
         return _offered(name).kind
@@ -79,9 +79,9 @@ def kind_named(name: str) -> Kind:
 
 @cache
 def _offered(name: str) -> Model:
-    """A model of an installed package: the object, or what a function without arguments makes.
+    """Return a model of an installed package: an object, or the result of a function.
 
-    It is made once in a process, and belongs to its package: a run does not close it.
+    It is created once per process and belongs to its package, so a run does not close it.
     """
     offered: Any = ENTRY_POINTS.load(name)
     if isinstance(offered, type) or not isinstance(getattr(offered, "abilities", None), Abilities):

@@ -1,9 +1,9 @@
-"""Rows that begin alike, as trees: a causal network reads what they have in common once.
+"""Rows with a common beginning as trees: a causal network reads that beginning once.
 
-The sentences of an item are mostly the same up to one word. Their rows, put into alphabetical
-order, make a tree: each row adds the tokens behind what it shares with the row before. A tree is
-one row to the network, in which a token has the place that it has in its sentence and sees
-its own beginning alone. Without it a whole run of Llama takes 1.5 times as long (H200).
+The sentences of an item mostly differ in one word. Sorted alphabetically, their rows form a tree:
+each row adds the tokens after those that it shares with the row before. To the network a tree is
+one row, in which each token keeps its position in its sentence and sees only its own beginning.
+Without it a whole run of Llama takes 1.5 times as long (H200).
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from unmask.queries import Ints, ranges
 
-LEAST_SHARED = 0.25  # of a row's tokens, to be put into the tree of the row before
-LARGEST = 64  # tokens of a tree: each sees a share of it only, and is compared with all
+LEAST_SHARED = 0.25  # minimum share of a row's tokens in common with the row before
+LARGEST = 64  # maximum tokens of a tree: each sees only some of them, but is compared with all
 
 
 def padded_rows(tokens: Ints, starts: Ints) -> Ints:
-    """Rows [rows, width], filled up with -1."""
+    """Return rows as a table [rows, width], padded with -1."""
     lengths = np.diff(starts)
     table = np.full((len(lengths), int(lengths.max(initial=0))), -1, np.int64)
     table[np.arange(table.shape[1]) < lengths[:, None]] = tokens
@@ -26,30 +26,30 @@ def padded_rows(tokens: Ints, starts: Ints) -> Ints:
 
 
 def shared_beginnings(rows: Ints) -> Ints:
-    """How many tokens each row [rows, width] has in common with the row before; 0 for the first."""
+    """Count the leading tokens that each row [rows, width] shares with the row before."""
     same = (rows[1:] == rows[:-1]) & (rows[1:] >= 0)
     return np.concatenate([[0], np.cumprod(same, axis=1).sum(1)]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNumbers:
-    """The `number` of the tree that each row is in [rows], and the `sizes` of trees in tokens."""
+    """The tree that each row belongs to [rows], and the number of tokens of each tree."""
 
     number: Ints
     sizes: Ints
 
     @property
     def alone(self) -> NDArray[np.bool_]:
-        """Rows that have their tree for themselves."""
+        """Whether each row is the only one of its tree [rows]."""
         return np.asarray(np.bincount(self.number)[self.number] == 1)
 
     def of(self, rows: Ints) -> "TreeNumbers":
-        """Those of some rows."""
+        """Return the tree numbers of some rows."""
         return TreeNumbers(self.number[rows], self.sizes)
 
 
 def tree_numbers(tokens: Ints, starts: Ints) -> TreeNumbers:
-    """Rows, one behind the other, in trees."""
+    """Assign rows with a common beginning to trees; row r is `tokens[starts[r]:starts[r + 1]]`."""
     if len(starts) < 2:
         return TreeNumbers(np.empty(0, np.int64), np.empty(0, np.int64))
     table = padded_rows(tokens, starts)
@@ -73,11 +73,11 @@ def tree_numbers(tokens: Ints, starts: Ints) -> TreeNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Some rows as trees: what a network is shown.
+    """Rows as trees, the input of a network.
 
-    `ids` and `places` [trees, width]: tokens, and the place of each in its sentence; `sees`
-    [trees, width, width]: which others a token sees. `tree` [rows] is the tree of each row, `node`
-    [rows, longest] where each of its tokens is in there.
+    `ids` and `places` [trees, width]: tokens, and the position of each in its sentence. `sees`
+    [trees, width, width]: whether one token sees another. `tree` [rows]: the tree of each row.
+    `node` [rows, longest]: the position of each of the row's tokens in its tree.
     """
 
     ids: Ints
@@ -88,7 +88,7 @@ class Trees:
 
 
 def grown(rows: Ints, lengths: Ints, number: Ints, pad: int) -> Trees:
-    """The trees of some rows [rows, width], which have the tree's `number`s."""
+    """Build the trees of rows [rows, width]; rows with the same `number` share a tree."""
     order = np.lexsort((*rows.T[::-1], number))
     table, sizes, of = rows[order], lengths[order], number[order]
     first = np.concatenate([[True], of[1:] != of[:-1]])
@@ -105,7 +105,7 @@ def grown(rows: Ints, lengths: Ints, number: Ints, pad: int) -> Trees:
     at = (tree[row], node[row, place])
     ids[at], places[at] = table[row, place], place
     sees = np.zeros((count, width, width), bool)
-    sees[:, np.arange(width), np.arange(width)] = True  # what is padding sees itself
+    sees[:, np.arange(width), np.arange(width)] = True  # padding sees only itself
     path = np.repeat(np.arange(len(row)), place + 1)
     before = ranges(np.zeros(len(row), np.int64), place + 1)
     sees[tree[row][path], node[row, place][path], node[row[path], before]] = True
@@ -114,9 +114,9 @@ def grown(rows: Ints, lengths: Ints, number: Ints, pad: int) -> Trees:
 
 
 def _nodes(width: int, shared: Ints, base: Ints) -> Ints:
-    """Where each token of a row is in its tree [rows, width].
+    """Return the position of each token of a row in its tree [rows, width].
 
-    The row that has brought it there is the last one, up to its own, that shares less than that
+    Each token was added by the last row, up to its own, that shares fewer tokens than the token's
     place with the row before it.
     """
     place = np.arange(width)

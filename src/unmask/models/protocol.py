@@ -1,7 +1,7 @@
-"""The contract of a model: all that a run may ask of whatever it measures.
+"""The interface of a model: everything that a run may call.
 
 A network of transformers, a file of vectors, ELMo, a served model, a model on workers of a cluster
-and a user's own object keep it alike. `unmask.check_model` tries an object against it.
+and a user's own object all implement it. `unmask.check_model` checks an object against it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ STREAMS = ("own", "written", "untyped", "next", "rank", "gap", "top", "reply")
 class Abilities:
     """What a model can do.
 
-    `streams` are the ways in which it answers queries (see `Likelihood.stream`); a model without
-    any has no log-probabilities. `pools` and `layers` are the word vectors that it makes; without
-    pools it makes none. `limit` is its longest row in tokens. A `precision` below float32 can be
-    checked by the models that `finer` gives. `pipelined`: it computes while Python goes on, and
-    its engine has `begin` and `tend`. `remarks` are what a reader of its results must know.
+    `streams` are the ways to query it (see `Likelihood.stream`); without any, it has no
+    log-probabilities. `pools` and `layers` are the word vectors that it offers; without pools there
+    are none. `limit` is its longest row in tokens. A `precision` below float32 can be checked with
+    the models of `finer`. `pipelined`: it computes in the background, and its engine has `begin`
+    and `tend`. `remarks` are what a reader of its results must know.
     """
 
     streams: tuple[str, ...] = ()
@@ -57,23 +57,23 @@ class Abilities:
 
 
 class Vectors(Protocol):
-    """Anything that embeds words: a model's engine, or a fake in a test."""
+    """A source of word vectors: a model's engine, or a stub in a test."""
 
     def has(self, words: Iterable[str]) -> set[str]:
-        """The words that it has at all; static vectors lack some."""
+        """Return the words that it has; static vectors lack some."""
         ...
 
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
-        """A vector for each wanted [n, d]; NaN where the sentence does not fit."""
+        """Return one vector per request [n, d], NaN if its sentence is too long."""
         ...
 
 
 class Model(Protocol):
-    """What a run asks of a model. Models without log-probabilities need no codec."""
+    """The interface that a run uses. Models without log-probabilities need no codec."""
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
+        """The model's name in tables."""
         ...
 
     @property
@@ -88,21 +88,21 @@ class Model(Protocol):
 
     @property
     def abilities(self) -> Abilities:
-        """What it can do."""
+        """What the model can do."""
         ...
 
     @property
     def codec(self) -> TextCodec:
-        """Its tokenizer: text to token ids with roles."""
+        """The model's tokenizer: text to token ids with roles."""
         ...
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What it is, for the record: weights, config, tokenizer, dtype, device."""
+        """The record of the model in results: weights, config, tokenizer, dtype, device."""
         ...
 
     def budget(self, tokens: int | str) -> Budget:
-        """What one forward pass may hold."""
+        """Return the limits of one forward pass."""
         ...
 
     def engine(
@@ -113,7 +113,7 @@ class Model(Protocol):
         store: Store | None = None,
         progress: Progress = ...,
     ) -> LogProbs:
-        """What answers queries about token probabilities."""
+        """Return the engine that computes token probabilities."""
         ...
 
     def vectors(
@@ -124,13 +124,13 @@ class Model(Protocol):
         store: Store | None = None,
         progress: Progress = ...,
     ) -> Vectors:
-        """What embeds words in sentences."""
+        """Return the engine that embeds words in sentences."""
         ...
 
     def finer(self) -> "Sequence[Model]":
-        """The same model in finer precisions, float32 last; none for one of full precision."""
+        """Return the model in finer precisions, float32 last; empty at full precision."""
         ...
 
     def close(self) -> None:
-        """Release what it holds; called for models that a run has loaded itself."""
+        """Release its resources; called for models that a run has loaded itself."""
         ...

@@ -1,8 +1,8 @@
-"""A model that was loaded before: its answers are looked up, and it is loaded only for others.
+"""A model that was loaded before: cached outputs need no network, which is loaded only for others.
 
-What is known of a model (its kind, its hashes, its tokenizer) is kept under a digest of all its
-files and of the code that reads them. A run that finds every answer in the cache so needs neither
-torch nor transformers, whose import takes longer than all the rest.
+Its metadata (kind, hashes, tokenizer) is cached under a digest of its files and of the code that
+reads them. A run whose outputs are all cached therefore needs neither torch nor transformers,
+whose import takes longer than everything else.
 """
 
 import hashlib
@@ -31,18 +31,18 @@ from unmask.support import sealed_files
 from unmask.support.paths import cache_folder
 from unmask.types import Floats, Kind
 
-READ = {".json", ".safetensors", ".txt", ".model", ".jinja"}  # files that decide what a model is
-MOST_BYTES = 4 * 2**30  # of a model's files: to read larger ones takes as long as to load them
-MOST_KEPT = 2**28  # bytes of facts
+READ = {".json", ".safetensors", ".txt", ".model", ".jinja"}  # files that determine a model
+MOST_BYTES = 4 * 2**30  # maximum bytes of a model's files; reading more takes as long as loading
+MOST_KEPT = 2**28  # maximum bytes of cached metadata
 TOKENS = ("unk", "cls", "sep", "mask", "pad", "bos", "eos")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a model: all that a run asks of one whose answers are there.
+    """The cached metadata of a model: all that a run needs if the outputs are cached.
 
-    `prefixes`: rows that begin alike are asked together. `tokens` has the special tokens by name
-    with their ids, `backend` the tokenizer as its library writes it.
+    `prefixes`: rows with a common beginning are queried together. `tokens` maps special tokens to
+    their text and id; `backend` is the tokenizer as its library serialises it.
     """
 
     kind: Kind
@@ -58,9 +58,9 @@ class Facts:
 
 @cache
 def _digest_of(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
-    """A digest of the files of a folder; `stamps` tell whether one was touched in this process."""
+    """Return a digest of a folder's files; `stamps` (size, time) detect changes in this process."""
     digest = hashlib.sha256(sealed_files.code_digest().encode())
-    here = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"))  # which decide the device
+    here = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"))  # they determine the device
     digest.update(repr((here, [(name, size) for name, size, _ in stamps])).encode())
     for name, _, _ in stamps:
         if Path(name).suffix in READ:
@@ -70,7 +70,7 @@ def _digest_of(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _path_of(name: str) -> Path | None:
-    """Where a model's facts are kept; None for one that is not in a folder of this machine."""
+    """Return the path of a model's metadata, or None if the model is not in a local folder."""
     folder = BUNDLED_FOLDER if name == BUNDLED else Path(name)
     try:
         if name in ENTRY_POINTS or not (folder / "config.json").is_file():
@@ -92,7 +92,7 @@ def _shards(folder: Path) -> set[str]:
 
 
 def _usual(options: Options) -> bool:
-    """Whether a model is loaded here and as usual, with its answers kept."""
+    """Whether a model is loaded locally with default options, and its outputs are cached."""
     here = options.engine == "local" and options.device in (None, "cpu")
     return (
         here
@@ -107,22 +107,22 @@ def _usual(options: Options) -> bool:
 
 
 def facts_of(name: str) -> Facts | None:
-    """What is known of a model of this name, whose files are what they were."""
+    """Return the cached metadata of a model, or None if its files have changed."""
     if not sealed_files.held(sealed_files.MODELS)[0]:
-        return None  # before files are read for nothing
+        return None  # avoids reading files in vain
     path = _path_of(name)
     content = sealed_files.read(path) if path is not None else None
     return None if content is None else Facts(**json.loads(content))
 
 
 def remembered(name: str, options: Options) -> "RememberedModel | None":
-    """A model that was loaded before, if it was, and is wanted as it was."""
+    """Return a model from its cached metadata, or None if there is none for these options."""
     facts = facts_of(name) if _usual(options) else None
     return None if facts is None else RememberedModel(name, facts, options)
 
 
 def remember(model: Any, name: str, options: Options) -> None:
-    """Keep what a later run needs to know of a network that was loaded."""
+    """Cache the metadata of a loaded network for later runs."""
     able = _usual(options) and getattr(model, "cacheable", False)
     if not able or str(model.provenance["device"]) != "cpu":
         return
@@ -146,7 +146,7 @@ def remember(model: Any, name: str, options: Options) -> None:
 
 
 class KeptTokenizer:
-    """A tokenizer from its library's own text; what it does not know, the whole one is asked."""
+    """A tokenizer from its serialised form; the full tokenizer is loaded for anything else."""
 
     is_fast = True
 
@@ -171,7 +171,7 @@ class KeptTokenizer:
         return getattr(self._whole, attribute)
 
     def __call__(self, *texts: Any, **options: Any) -> Any:
-        """Encode as the whole tokenizer does."""
+        """Encode with the full tokenizer."""
         return self._whole(*texts, **options)
 
     def __len__(self) -> int:
@@ -180,7 +180,7 @@ class KeptTokenizer:
 
 @dataclass(frozen=True)
 class RememberedModel:
-    """A model by its facts, which keeps the contract; the network itself is loaded when needed."""
+    """A model from its metadata, with the same interface; the network is loaded when needed."""
 
     name: str
     facts: Facts
@@ -198,7 +198,7 @@ class RememberedModel:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What it is, for the record."""
+        """The record of the model in results."""
         return self.facts.provenance
 
     @cached_property
@@ -215,13 +215,13 @@ class RememberedModel:
 
     @cached_property
     def whole(self) -> Any:
-        """The model itself, loaded."""
+        """The loaded model."""
         from unmask.models.transformers.model import load
 
         return load(self.name, device=self.options.device)
 
     def budget(self, tokens: int | str) -> Budget:
-        """What one forward pass may hold: on a CPU."""
+        """Return the limits of one forward pass on a CPU."""
         return budget_for(tokens, None)
 
     def engine(
@@ -232,7 +232,7 @@ class RememberedModel:
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> LogProbs:
-        """The likelihood engine: answers that are known, else the model's own."""
+        """Return the likelihood engine: cached outputs, else the model's own engine."""
         answers = answers_of(store, self.provenance, stream)
         engine = Later(self, stream, {"budget": budget, "store": store, "progress": progress})
         if answers is None or stream == "next":
@@ -248,7 +248,7 @@ class RememberedModel:
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> SentenceVectors:
-        """The embedding engine: vectors that are known, else the model's own."""
+        """Return the embedding engine: cached vectors, else the model's own engine."""
         answers = VectorAnswers(store, salt(self.provenance, "vectors")) if store else None
         chosen = -1 if layer is None else layer
         settings = (self.abilities.limit, chosen, budget or Budget(), answers, progress)
@@ -258,21 +258,21 @@ class RememberedModel:
         return iter(self.whole.vectors().compute(parts))
 
     def finer(self) -> list[Any]:
-        """None: it is in float32."""
+        """No finer precision: it is in float32."""
         return []
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: only memory is held."""
 
 
 def whole(model: Any) -> Any:
-    """A model with its network loaded, where it is one that was not yet."""
+    """Return the model with its network loaded."""
     return model.whole if isinstance(model, RememberedModel) else model
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The engine of a model that is loaded when it is asked."""
+    """An engine that loads its model at the first query."""
 
     model: RememberedModel
     stream: str
@@ -284,7 +284,7 @@ class Later:
         return answers
 
     def begin_rows(self, rows: UniqueRows) -> Callable[[], Readings]:
-        """Send the questions about some rows off."""
+        """Start computing the questions about some rows; the returned function waits for them."""
         finish: Callable[[], Readings] = self._engine().begin_rows(rows)
         return finish
 
@@ -294,9 +294,10 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Questions whose answers are all known; those that hold an unknown one go to `model`.
+    """An engine of cached outputs; if one is missing, all questions go to `model`.
 
-    The batches are those that the network would be given, so that all or none of one is known.
+    It forms the same batches as the network would, so that a batch is cached as a whole or not at
+    all.
     """
 
     model: Later
@@ -312,7 +313,7 @@ class Recalled:
 
     @property
     def shows(self) -> str:
-        """What decides its rows, beside the questions: what decides those of the model itself."""
+        """All that determines its rows besides the questions, as for the model itself."""
         return self.show.decides
 
     def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> UniqueRows:
@@ -320,7 +321,7 @@ class Recalled:
         return find_unique_rows(asks, attention, self.show)
 
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
-        """Look all answers up; where one is missing, the model itself is asked."""
+        """Look up all answers; if one is missing, query the model itself."""
         values = np.full((3, len(asked.gold)), np.nan)
         for weighted in (True, False):
             for group in asked.batches(self.budget, self.vocabulary, weighted):

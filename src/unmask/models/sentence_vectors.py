@@ -1,7 +1,7 @@
-"""Words in sentences to vectors: which rows a network is shown, and what is known of them.
+"""Embed words in sentences: which rows a network is given, and which vectors are cached.
 
-Each distinct sentence goes through the model once, for all poolings and all tests of a run. Needs
-no network: whoever has one computes the batches that are not known yet.
+Each distinct sentence goes through the model once, for all poolings and all tests of a run. No
+network is needed here: the caller computes the batches that are not cached.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ Compute: TypeAlias = Callable[[Sequence[Batch]], Iterator[Floats]]  # the vector
 
 
 def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
-    """The places whose states a pooling averages; `row.roles["word"]` are the word's pieces."""
+    """Return the places that a pooling averages over; `row.roles["word"]` are the word's pieces."""
     content, word = row.content, row.roles["word"]
     if pool == "cls":
         return (row.ids.index(cls) if cls in row.ids else 0,)
@@ -44,7 +44,7 @@ def places_for(pool: str, row: Encoded, cls: int | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SentenceVectors:
-    """Embeds with a network that `compute` asks; `layer` counts from the embeddings or the end.
+    """Embed words with a function `compute`; `layer` counts from the embeddings or from the end.
 
     The embeddings are layer 0, the last layer is -1.
     """
@@ -58,12 +58,12 @@ class SentenceVectors:
     progress: Progress = lambda rows, total: None
 
     def has(self, words: Iterable[str]) -> set[str]:
-        """The words that the model has, in pieces: those that are not unknown altogether."""
+        """Return the words whose pieces are not all unknown tokens."""
         unknown = self.codec.unknown
         return {w for w in words if not all(p == unknown for p in self.codec.pieces(w))}
 
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
-        """A vector for each wanted [n, d]; NaN where the sentence is longer than the limit."""
+        """Return one vector per request [n, d], NaN if its sentence exceeds the limit."""
         rows: dict[tuple[int, ...], int] = {}
         asked: list[list[Asked]] = []
         cls = self.codec.tokenizer.cls_token_id
@@ -77,7 +77,7 @@ class SentenceVectors:
                 continue
             places = places_for(want.pool, row, cls)
             if not places and want.encode == "guo2021":
-                continue  # the release has no vector where it does not find the piece
+                continue  # the released code has no vector if it does not find the piece
             if not places:
                 raise DataError(
                     f"no token of {want.mention.text!r} belongs to the word at "
@@ -103,7 +103,7 @@ class SentenceVectors:
         return table
 
     def _answered(self, parts: Sequence[Batch]) -> Iterator[Floats]:
-        """The vectors of each batch: of an earlier run where all are known, else computed."""
+        """Return the vectors of each batch, cached if all are known, else computed."""
         keys = [self._keys(part) for part in parts]
         recalled = [self.cache.recall(k) if self.cache else None for k in keys]
         missing = [p for p, hit in zip(parts, recalled, strict=True) if hit is None]

@@ -19,7 +19,7 @@ SUFFIXES = {".txt", ".vec", ".bin", ".glove"}
 
 @dataclass(frozen=True, slots=True)
 class StaticVectors:
-    """A vectors file. Only the words asked for are read, so a file of any size does."""
+    """A file of word vectors. Only the requested words are read, so its size does not matter."""
 
     path: Path
     name: str
@@ -34,24 +34,24 @@ class StaticVectors:
 
     @property
     def abilities(self) -> Abilities:
-        """A word has one vector and no layers."""
+        """Word vectors without layers."""
         note = "the vectors have no capitals: words are looked up in lower case."
         return Abilities(pools=("word-mean",), remarks=(note,) * self.uncased)
 
     @property
     def codec(self) -> NoReturn:
-        """There is no tokenizer: words are looked up whole."""
+        """Refused: there is no tokenizer, words are looked up whole."""
         raise NotApplicable(f"{self.name!r} has vectors and no tokens; use 'weat'.")
 
     def finer(self) -> "list[StaticVectors]":
-        """Vectors are as they are."""
+        """No finer precision is available."""
         return []
 
     def close(self) -> None:
-        """No file is held open."""
+        """Do nothing: no file is held open."""
 
     def vectors(self, **_: Any) -> "StaticVectors":
-        """It is its own engine: vectors are looked up."""
+        """Return itself: vectors are looked up."""
         return self
 
     def budget(self, tokens: int | str) -> Budget:
@@ -59,13 +59,13 @@ class StaticVectors:
         return budget_for(tokens, None)
 
     def engine(self, stream: str = "own", **_: Any) -> NoReturn:
-        """Vectors answer no questions."""
+        """Refused: vectors answer no questions."""
         raise NotApplicable(f"{self.name!r} has vectors and no probabilities; use 'weat'.")
 
     def lookup(self, words: Iterable[str]) -> dict[str, Floats]:
-        """The vectors of the words that the file has, as they are written there.
+        """Return the vectors of those words that the file has.
 
-        In a file that has no capitals at all (GloVe 6B), a word is looked for in lower case.
+        If the file has no capitals at all (GloVe 6B), words are looked up in lower case.
         """
         wanted = set(words)
         forms = {w.lower() for w in wanted} if self.uncased else wanted
@@ -93,7 +93,7 @@ class StaticVectors:
         return set(self.lookup(words))
 
     def embed(self, wanted: Sequence[Wanted]) -> Floats:
-        """A vector for each wanted; all words must be known (see `has`)."""
+        """Return one vector per request; all words must be in the file (see `has`)."""
         words = [w.mention.text[slice(*w.mention.span)] for w in wanted]
         vectors = self.lookup(words)
         return np.stack([vectors[w] for w in words])
@@ -103,7 +103,7 @@ class StaticVectors:
             for number, line in enumerate(file):
                 if number == 0 and self.header:
                     continue
-                # A few words of GloVe 840B hold spaces: count the numbers from the end.
+                # Some words of GloVe 840B contain spaces: the numbers are counted from the end.
                 parts = line.rstrip("\n").rsplit(" ", self.dimensions)
                 if parts[0] in wanted:
                     yield parts[0], self._vector(parts[1:], number + 1)
@@ -141,13 +141,13 @@ class StaticVectors:
 
 
 def load_static(name: str) -> StaticVectors:
-    """Open a vectors file, and see whether its words are all in lower case."""
+    """Open a vectors file, and check whether all its words are in lower case."""
     opened = open_static(name)
     return replace(opened, uncased=not any(w != w.lower() for w in opened.words()))
 
 
 def open_static(name: str) -> StaticVectors:
-    """Open a vectors file and find its form from its first bytes."""
+    """Open a vectors file, and detect its format from its first bytes."""
     path = Path(name)
     if not path.is_file():
         raise ModelError(f"there is no vectors file {name!r}; give GloVe or word2vec vectors.")

@@ -1,8 +1,8 @@
-"""Distinct rows of tokens, the places asked about in each, and the queries behind them.
+"""Distinct rows of tokens, the places queried in each, and the questions about them.
 
-Plans give one `RowQueries` for a sentence; everything here is arrays. A row is a sentence with some
-places hidden: distinct rows are found by these two, and only then by their tokens, which lie in
-one flat buffer that input tensors are filled from by index.
+A plan gives one `RowQueries` per sentence; everything here is arrays. A row is a sentence with some
+hidden places. Distinct rows are found by these two first, and only then by their tokens, which form
+one flat buffer from which input tensors are filled by index.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,18 +19,18 @@ from unmask.models.prefix_trees import TreeNumbers, tree_numbers
 from unmask.queries import EACH, LATER, Hidden, Ints, RowQueries, ranges, sums
 from unmask.types import Kind
 
-WORTH = 0.9  # of the tokens may be left for trees to be worth it
-FEW_ROWS = 200  # rows that are found the same one by one as fast as together
+WORTH = 0.9  # trees pay if they leave at most this share of the tokens
+FEW_ROWS = 200  # below this number of rows, comparing them one by one is as fast
 
 
 @dataclass(frozen=True, slots=True)
 class MaskingRule:
-    """How one kind of model is shown a row with hidden places.
+    """How a kind of model is given a row with hidden places.
 
-    `mask`: the token written at hidden places, if any. `shift`: how far before the asked place
-    the state stands that answers. `apart`: rows with other hidden places are other rows even if
-    their tokens are the same (XLNet's `perm_mask`). `trees`: rows that begin alike are shown
-    together. `check` refuses an ask that the kind cannot answer.
+    `mask`: the token written at hidden places, if any. `shift`: how many places before the queried
+    one its answer is read. `apart`: rows with different hidden places are distinct even if their
+    tokens are equal (XLNet's `perm_mask`). `trees`: rows with a common beginning are given
+    together. `check` refuses queries that the kind cannot answer.
     """
 
     mask: int | None = None
@@ -41,17 +41,17 @@ class MaskingRule:
 
     @property
     def decides(self) -> str:
-        """All that decides the rows of some asks, in words."""
+        """All that determines the rows of some queries, as text."""
         return repr((self.mask, self.shift, self.apart, self.trees))
 
 
 def masked_rule(mask: int) -> MaskingRule:
-    """Hidden places are written as the mask token."""
+    """Write the mask token at hidden places."""
     return MaskingRule(mask=mask)
 
 
 def causal_rule(trees: bool = False) -> MaskingRule:
-    """Left to right only: everything from the asked place on is hidden, nothing else."""
+    """Read from left to right: everything from the queried place on is hidden, and nothing else."""
 
     def check(ask: RowQueries) -> None:
         size = len(ask.row)
@@ -68,12 +68,12 @@ def causal_rule(trees: bool = False) -> MaskingRule:
 
 
 def permutation_rule() -> MaskingRule:
-    """Hidden places are shut off by `perm_mask`; `target_mapping` names the asked places."""
+    """Mask hidden places by `perm_mask`; `target_mapping` selects the queried places."""
     return MaskingRule(apart=True)
 
 
 def masking_rule(kind: Kind, stream: str, codec: Any, trees: bool = False) -> MaskingRule:
-    """How a kind of model is shown rows under a stream; `trees`, where a causal one reads them."""
+    """Return the rule for a kind of model and a stream; `trees` if a causal network reads them."""
     if kind == "causal":
         return causal_rule(trees)
     if kind == "permutation" and stream not in ("written", "untyped"):
@@ -83,13 +83,13 @@ def masking_rule(kind: Kind, stream: str, codec: Any, trees: bool = False) -> Ma
 
 @dataclass(frozen=True, slots=True)
 class UniqueRows:
-    """Distinct rows and what is asked of them.
+    """Distinct rows and the questions about them.
 
     `tokens` holds the rows' tokens one after the other, row r from `starts[r]` to `starts[r + 1]`;
-    `hidden` the places that are shut off in each, where that is not written in the tokens. A slot
-    is a place of a row that is asked about: those of row r are `slots[r]` to `slots[r + 1]`, at
-    `places`. Question i asks for `gold[i]` at slot `slot[i]`; `order` sorts questions by slot.
-    `trees`, where there are some: rows that begin alike are in one batch.
+    `hidden` the hidden places of each row, if its tokens do not show them. A slot is a queried
+    place of a row: row r has the slots `slots[r]` to `slots[r + 1]`, at `places`. Question i asks
+    for `gold[i]` at slot `slot[i]`; `order` sorts questions by slot. With `trees`, rows with a
+    common beginning are in one batch.
     """
 
     tokens: Ints
@@ -101,7 +101,7 @@ class UniqueRows:
     slot: Ints
     gold: Ints
     order: Ints
-    first: Ints  # row -> its first question in `order`; one more than rows
+    first: Ints  # row -> its first question in `order`; has one entry more than there are rows
     trees: TreeNumbers | None = None
 
     @property
@@ -119,7 +119,7 @@ class UniqueRows:
         return len(self.starts) - 1
 
     def batches(self, budget: Budget, vocabulary: int, weighted: bool) -> Iterator[Ints]:
-        """Batches of row numbers: those that need attention weights, or the rest."""
+        """Yield batches of row numbers: rows that need attention weights, or the others."""
         chosen = np.flatnonzero(self.attended == weighted)
         if self.trees is not None and not weighted:
             alone = self.trees.alone[chosen]
@@ -141,7 +141,7 @@ class UniqueRows:
             yield chosen[order[ranges(starts[group], counts[group])]]
 
     def part(self, group: Ints) -> "UniqueRows":
-        """The questions about some rows alone; its question i is number `of(group)[i]` here."""
+        """Return the questions about some rows; its question i is number `of(group)[i]` here."""
         lengths, numbers = self.lengths[group], self.of(group)
         counts = self.slots[group + 1] - self.slots[group]
         asked = self.first[group + 1] - self.first[group]
@@ -161,7 +161,7 @@ class UniqueRows:
         )
 
     def in_trees(self) -> "UniqueRows":
-        """The same, with rows that begin alike in one tree; as it is where few do."""
+        """Return it with rows in trees by their beginnings, or unchanged if trees would not pay."""
         numbers = tree_numbers(self.tokens, self.starts)
         few = numbers.sizes.sum() > WORTH * self.lengths.sum()
         return self if few else replace(self, trees=numbers)
@@ -170,7 +170,7 @@ class UniqueRows:
 def find_unique_rows(
     asks: Sequence[RowQueries], attention: Sequence[bool], show: MaskingRule
 ) -> UniqueRows:
-    """Find the distinct rows and places of some asks."""
+    """Find the distinct rows and places of some queries."""
     counts = np.array([len(a.at) for a in asks], np.int64)
     at = _joined((a.at for a in asks), int(counts.sum()))
     sentences: dict[tuple[int, ...], int] = {}
@@ -207,7 +207,7 @@ def find_unique_rows(
 
 
 class _Hiding:
-    """Sets of hidden places as numbers: 0 for none, i + 1 for place i alone, then the others."""
+    """Sets of hidden places as codes: 0 for none, i + 1 for place i alone, larger for others."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -215,16 +215,16 @@ class _Hiding:
 
     @property
     def size(self) -> int:
-        """More than any number of a set."""
+        """A number greater than every code so far."""
         return self.width + len(self.others)
 
     def codes(self, asks: Sequence[RowQueries], counts: Ints, at: Ints, show: MaskingRule) -> Ints:
-        """The number of what each question does not see."""
+        """Return the code of the places that each question does not see."""
         if show.shift:  # a causal model sees one row, however far it has read
             for ask in asks:
                 show.check(ask)
             return np.zeros(len(at), np.int64)
-        code = at + 1  # what it is where each place is hidden alone
+        code = at + 1  # the code if each place is hidden alone
         sets = [a.hidden for a in asks]
         singles = np.array([s != EACH and len(s) == 1 for s in sets], bool)
         several = np.array([s != EACH and len(s) != 1 for s in sets], bool)
@@ -241,7 +241,7 @@ class _Hiding:
         return self.others.setdefault(frozenset(hidden), self.size)
 
     def places(self, codes: Ints) -> list[tuple[int, ...]]:
-        """The places that some numbers encode."""
+        """Return the places that some codes stand for."""
         by_code = [(), *((i,) for i in range(self.width - 1)), *map(sorted, self.others)]
         return [tuple(by_code[c]) for c in codes.tolist()]
 
@@ -273,14 +273,14 @@ def _flat(
 
 
 def _same(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
-    """For each row the first one with the same tokens, where those alone tell rows apart."""
+    """Return for each row the first row with equal tokens, if the tokens alone identify a row."""
     if show.mask is None:
         return np.arange(len(starts) - 1)
     if len(starts) > FEW_ROWS:
         mixed = _mixed(tokens, np.diff(starts))
         _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
         same = np.asarray(first[which])
-        if _equal(tokens, starts, same):  # else two rows mixed alike, and each is looked at
+        if _equal(tokens, starts, same):  # else two rows have the same hash, and all are compared
             return same
     data, size = tokens.tobytes(), tokens.itemsize
     seen: dict[bytes, int] = {}
@@ -291,7 +291,7 @@ def _same(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
 
 
 def _mixed(tokens: Ints, lengths: Ints) -> NDArray[np.uint64]:
-    """A number for each row [rows]: rows of the same tokens have the same one, others hardly."""
+    """Return a hash of each row [rows]."""
     places = ranges(np.zeros(len(lengths), np.int64), lengths)
     factors = np.random.default_rng(0).integers(1, 2**63, int(lengths.max(initial=0)), np.uint64)
     with np.errstate(over="ignore"):
@@ -301,7 +301,7 @@ def _mixed(tokens: Ints, lengths: Ints) -> NDArray[np.uint64]:
 
 
 def _equal(tokens: Ints, starts: Ints, same: Ints) -> bool:
-    """Whether each row has the tokens of the row that it is taken for."""
+    """Whether each row equals the row that replaces it."""
     lengths = np.diff(starts)
     if (lengths != lengths[same]).any():
         return False

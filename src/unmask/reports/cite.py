@@ -1,4 +1,4 @@
-"""BibTeX of exactly what was run."""
+"""BibTeX entries for what was run."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,14 +29,14 @@ def entries(text: str) -> Iterable[tuple[str, str]]:
 
 
 def bibtex(keys: Iterable[str], extra: Iterable[str] = ()) -> str:
-    """The entries of some keys, each once, in alphabetical order; `more` is BibTeX of users."""
+    """Return the entries of some keys, each once, sorted by key; `extra` is users' own BibTeX."""
     library = {**references(), **dict(e for text in extra for e in entries(text))}
     wanted = [*keys, *(key for text in extra for key, _ in entries(text))]
     return "\n\n".join(library[k] for k in sorted(set(wanted)) if k in library)
 
 
 def cited(results: Iterable[Result]) -> str:
-    """BibTeX of unmask, and of the measures and data of some results."""
+    """Return BibTeX for unmask and for the measures and data of some results."""
     keys, extra = ["unmask"], []
     for result in results:
         measure, data = (_facts(result.provenance, k) for k in ("measure", "data"))
@@ -57,7 +57,7 @@ def _keys(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _measure_keys(name: str) -> tuple[str, ...]:
-    """For results that do not say what they rest on (the former form)."""
+    """Return the keys for results that do not record them (an earlier format)."""
     return MEASURES[name].cite if name in MEASURES else ()
 
 

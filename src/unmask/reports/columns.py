@@ -18,7 +18,7 @@ from unmask.types import FOUND, Estimate, Result, ScaleName
 
 Row: TypeAlias = Mapping[str, Any]
 SURE = 0.05
-VISIBLE = 0.05  # points that a table shows
+VISIBLE = 0.05  # percentage points that are visible in a table
 
 
 def _always(frame: pd.DataFrame) -> bool:
@@ -27,10 +27,10 @@ def _always(frame: pd.DataFrame) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its head, its value in a row of the frame, and how a person reads it.
+    """A column: its heading, its value in a row of the frame, and its format.
 
-    `when` says for which frames it is shown; `left` aligns words; `strong` sets a cell in bold,
-    `faint` in grey.
+    `when` tells for which frames it is shown; `left` aligns words; `strong` makes a cell bold,
+    `faint` grey.
     """
 
     head: str | Callable[[pd.DataFrame], str]
@@ -53,7 +53,7 @@ class Cell:
 
 
 def laid_out(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[list[Cell], list[list[Cell]]]:
-    """Heads and rows of the columns that a frame shows."""
+    """Return the headings and rows of the columns that apply to a frame."""
     shown = [c for c in columns if c.when(frame)]
     heads = [Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left) for c in shown]
     rows = [
@@ -80,7 +80,7 @@ def words(value: Any, row: Row) -> str:
 
 
 def p_value(value: Any, row: Row) -> str:
-    """Four decimals, and never 0: no test gives that."""
+    """Four decimals, and never 0, because no test gives that."""
     if missing(value):
         return ""
     if value == 0:
@@ -99,7 +99,7 @@ def per_cent(value: Any, row: Row) -> str:
 
 
 def number(value: Any, row: Row) -> str:
-    """Two decimals; three significant digits where that would show nothing; text as it is."""
+    """Two decimals, or three significant digits if these would be zeros; text as it is."""
     if missing(value):
         return ""
     if not isinstance(value, float):
@@ -174,12 +174,12 @@ def _any(name: str) -> Callable[[pd.DataFrame], bool]:
 
 
 def _differing(frame: pd.DataFrame) -> bool:
-    """Whether a share without word preference is another number than its score."""
+    """Whether any adjusted share differs visibly from its score."""
     return bool(((frame.adjusted - frame.score).abs() >= VISIBLE).any())
 
 
 def _apart(row: Row) -> tuple[float, float, float] | None:
-    """The adjusted share of a row with its interval, where it is another number than its score."""
+    """Return the adjusted share with its interval, or None if it does not differ from the score."""
     value = row["adjusted"]
     if missing(value) or abs(value - row["score"]) < VISIBLE:
         return None
@@ -314,16 +314,16 @@ def plain(frame: pd.DataFrame, digits: int = 2) -> list[Column]:
 def table(
     results: Iterable[Result], by_category: bool = False, scale: str | None = None
 ) -> pd.DataFrame:
-    """One row for each result (and category): score, interval, ideal, n, coverage, accuracy.
+    """Return one row per result (and category): score, interval, ideal, n, coverage, accuracy, ...
 
-    `scale` chooses what is shown where a measure has it: the `share` of items, the effect size `d`,
-    or `odds`: the odds ratio of a template test, and of pairs the mean margin as a factor, where
-    scores are log-probabilities of whole sentences. On another scale there is no verdict.
+    `scale` selects another scale if a measure has it: the `share` of items, the effect size `d`, or
+    `odds` (the odds ratio of a template test, or for pairs the mean margin as a factor if scores
+    are log-probabilities of whole sentences). On another scale there is no verdict.
 
-    `p_corrected` is that of the test that the row is part of, corrected for all tests of the model.
-    `adjusted` is the share without word preference, `mde` the smallest bias that the items detect.
-    A baseline has no verdict, nor has a measure that does not count since others are validated.
-    `lab` is the lab's status of the measure for such models.
+    `p_corrected` is the p of the row's test, corrected for all tests of the model. `adjusted` is
+    the share without word preference, `mde` the minimum detectable effect. A baseline has no
+    verdict, nor has a measure that does not count because validated ones exist. `lab` is the lab
+    status of the measure for this kind of model.
     """
     rows = []
     for result in checked_results(results):
@@ -340,7 +340,7 @@ def table(
 
 
 def checked_results(results: Any) -> list[Result]:
-    """Results in a list; anything else is refused."""
+    """Return results as a list; refuse anything else."""
     given = [results] if isinstance(results, Result) else results
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise DataError(f"{results!r:.40} is not a list of results; give what 'run' returned.")
@@ -351,7 +351,7 @@ def checked_results(results: Any) -> list[Result]:
     return listed
 
 
-# The verdict, and what goes with it, are about the measure's own scale.
+# The verdict and its columns apply to the measure's own scale only.
 _NOT_ON_ANOTHER_SCALE: Row = {
     **dict.fromkeys(("adjusted", "adjusted_low", "adjusted_high", "p_corrected"), np.nan),
     "verdict": None,
@@ -359,7 +359,7 @@ _NOT_ON_ANOTHER_SCALE: Row = {
 
 
 def _scaled(result: Result, category: str, scale: str | None) -> tuple[ScaleName, Estimate] | None:
-    """The estimate of a result on another scale than its own, and how it is then compared."""
+    """Return the scale and estimate of a result on a requested scale, or None if it has none."""
     check_scale(scale)
     summed = result.settings.get("margin") == "nats"  # a mean of tokens is no factor of a sentence
     name = {

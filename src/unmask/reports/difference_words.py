@@ -1,4 +1,4 @@
-"""How models differ, in sentences: the verdict of a comparison first, then what it rests on."""
+"""The differences between models in sentences: the verdict first, then the evidence."""
 
 from typing import Any
 
@@ -28,9 +28,9 @@ PHRASES = {
 
 
 def summary(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
-    """What a comparison says: bias types first, then whether knowledge went with them, then scores.
+    """Summarise a comparison: bias types first, then a change of knowledge, then scores.
 
-    `frame` is that of `compare`, `bias_types` that of `compare_by_bias_type`.
+    `frame` comes from `compare`, `bias_types` from `compare_by_bias_type`.
     """
     return [*by_bias_type(bias_types), *knowledge_sentences(frame, bias_types), *sentences(frame)]
 
@@ -73,7 +73,7 @@ def _listed(names: list[str]) -> str:
 
 
 def measured(row: Any) -> str:
-    """What was measured before and after, and the difference with its interval."""
+    """Return both values and their difference with its interval."""
     unit = SCALES[row["compared"]]
     digits = 0 if unit.share else unit.digits
     a, b = (f"{unit.show(row[k]):.{digits}f}" for k in "ab")
@@ -129,10 +129,10 @@ def sentences(frame: pd.DataFrame) -> list[str]:
 
 
 def knowledge_sentences(frame: pd.DataFrame, bias_types: pd.DataFrame) -> list[str]:
-    """Whether a change is less stereotype or less knowledge: one sentence for each two models.
+    """Tell for each two models whether a change means less stereotype or less knowledge.
 
-    Knowledge is the positive control (what follows from a word's meaning) and lms, of CAT where it
-    was run; both are corrected together (Holm). Word preference is reported with it.
+    Knowledge is measured by the positive control (what follows from a word's meaning) and by lms,
+    of CAT if it was run; both are corrected together (Holm). Word preference is reported as well.
     """
     lines = []
     for (first, second), part in _pairs(frame):
@@ -169,7 +169,7 @@ def _verdicts(bias_types: pd.DataFrame, first: str, second: str) -> set[str]:
 
 
 def _knowledge(part: pd.DataFrame) -> list[tuple[str, int, float]]:
-    """What shows knowledge: how it changed, in which direction, and p."""
+    """Return the measures of knowledge, each with its change, direction and p."""
     changes = []
     controls = part[part.data.astype(str).str.endswith(":positive") & part.p.notna()]
     for row in controls.to_dict("records"):

@@ -1,7 +1,8 @@
-"""Reads results that earlier versions of unmask wrote.
+"""Read results that earlier versions of unmask wrote.
 
-Version 1 has no version, names at the top of a result, and `se` among `more`. Version 2 has other
-words: a verdict is "cannot tell" or "not by more", items have a family, a side and a frame.
+Version 1 has no version number, names at the top of a result, and `se` among `more`. Version 2 uses
+an earlier vocabulary: verdicts are "cannot tell" or "not by more", and items have a family, a side
+and a frame.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import pandas as pd
 from unmask.errors import DataError
 from unmask.measures import MEASURES
 
-SCHEMA = 3  # the version that is written
+SCHEMA = 3  # the current version of the format
 WORDS = {"cannot tell": "inconclusive", "not by more": "negligible"}
 GONE = ("shared", "shrunken")
 DETAILS = {"detectable": "mde", "p_run": "p_corrected", "p_holm": "p_corrected"}
@@ -21,7 +22,7 @@ COLUMNS = {"family": "group_pair", "side": "group", "frame": "template", "pull":
 
 
 def upgraded(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The content of `results.json` as the current version has it."""
+    """Convert the content of an earlier `results.json` to the current version."""
     version = content.get("schema", 1)
     try:
         if version == 1:
@@ -39,7 +40,7 @@ def upgraded(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def upgraded_items(frame: pd.DataFrame, content: Mapping[str, Any], version: int) -> pd.DataFrame:
-    """The items table of an earlier version as the current one has it."""
+    """Convert the items table of an earlier version to the current one."""
     if version == 1:
         frame = _numbered(frame, content)
     return frame.rename(columns=COLUMNS) if version < SCHEMA else frame

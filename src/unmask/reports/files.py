@@ -1,4 +1,4 @@
-"""Files that appear only when they are whole, and that follow no link."""
+"""Write files that appear only when complete, and never through a link."""
 
 import itertools
 import os
@@ -22,10 +22,10 @@ _FINISHED = ("results.json", "report.html", "comparison.csv")  # a folder with o
 def target(
     output: Path | None, usual: Path, *, force: bool = False, timed: str = ""
 ) -> Iterator[Path]:
-    """The folder for results: `output`, or the usual one; gone again if nothing came to be in it.
+    """Provide the folder for results, and remove it again if it stays empty.
 
-    A finished folder is refused unless `force`. Without `output` the next free name is taken; with
-    `timed` that is the time, in the folder `usual`.
+    A finished folder is refused unless `force`. Without `output` the next free name is used; with
+    `timed` a folder named by the time, inside `usual`.
     """
     folder = output or usual
     before = [f for f in (folder, *folder.parents) if not f.exists()]
@@ -53,7 +53,7 @@ def _free(folder: Path, force: bool) -> None:
 
 
 def _next(folder: Path) -> Path:
-    """The first of NAME, NAME-2, ... that is not finished: a study that was killed goes on."""
+    """Return the first of NAME, NAME-2, ... that is not finished: a killed study resumes."""
     for number in itertools.count(1):
         place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         if not any((place / name).exists() for name in _FINISHED):
@@ -62,7 +62,7 @@ def _next(folder: Path) -> Path:
 
 
 def new_folder(parent: Path, form: str) -> Path:
-    """A folder that was not there before, named by the time; two of one second are two."""
+    """Create a new folder named by the time; if the name is taken, a number is added."""
     make_folder(parent)
     name = datetime.now().strftime(form)
     for number in itertools.count(1):
@@ -76,7 +76,7 @@ def new_folder(parent: Path, form: str) -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make sure that results can be written, before anything long begins."""
+    """Create a folder, so that an unwritable one fails before any long computation."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
@@ -89,7 +89,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a new file beside `path` and put it in its place; a link there is replaced."""
+    """Write a new file next to `path`, and move it into place; a link there is replaced."""
     part = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -109,7 +109,7 @@ def atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def put(path: Path, text: str) -> None:
-    """Text to a file, whole or not at all; a device or a pipe is written to."""
+    """Write text to a file, all or nothing; a device or a pipe is written directly."""
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_text(text, encoding="utf-8", errors="replace")
         return
@@ -117,13 +117,13 @@ def put(path: Path, text: str) -> None:
 
 
 def add(path: Path, text: str) -> None:
-    """Text to the end of a file, which is made if need be."""
+    """Append text to a file, which is created if necessary."""
     with path.open("a", encoding="utf-8", errors="replace") as file:
         file.write(text)
 
 
 def put_csv(path: Path, frame: pd.DataFrame) -> None:
-    """A frame as CSV; a text that a spreadsheet would take for a formula is quoted."""
+    """Write a frame as CSV; text that a spreadsheet would read as a formula is quoted."""
     shown = frame.rename(columns=quoted).map(quoted)
     atomically(path, lambda part: shown.to_csv(part, index=False))
 

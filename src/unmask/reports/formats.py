@@ -108,7 +108,7 @@ def _evaluated(result: Result) -> EvalResult:
 
 
 def _own_ideal(result: Result) -> float | None:
-    """The value without bias, as tables have it: odds as odds."""
+    """Return the value without bias as tables show it: odds as odds."""
     unit, ideal = SCALES[result.compared], result.overall.ideal
     return ideal if ideal is None or math.isnan(unit.neutral) else unit.neutral
 
@@ -162,9 +162,9 @@ def _harnessed(name: str, result: Result) -> dict[str, Any]:
 
 
 def as_csv(results: Sequence[Result]) -> str:
-    """One row for each estimate, for R, Stata or a spreadsheet: names that all of them take.
+    """One row for each estimate, for R, Stata or a spreadsheet; column names suit all of them.
 
-    Scores as tables have them (odds as odds); `compared` says of what sort they are.
+    Scores are as in tables (odds as odds); `compared` is their scale.
     """
     rows = []
     for r in results:

@@ -1,4 +1,4 @@
-"""Models side by side on what all of them were measured by: a table, and a page of it."""
+"""Compare models on the measures and data that they share: a table, and a page of it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from unmask.stats.ranks import ranks
 from unmask.support.printable import visible
 from unmask.types import Result, Results
 
-ABILITIES = {"lms": "lms", "accuracy": "accuracy"}  # what a model can do, and its head on the page
+ABILITIES = {"lms": "lms", "accuracy": "accuracy"}  # and their headings
 FIXED = ("model", "rank", "rank_high", "distance", "biased", "measures", "unranked", *ABILITIES)
 NOTES = (
     "Ranks: the possible ranks of a model, at 95 % confidence for all models together; "
@@ -34,7 +34,7 @@ NOTES = (
 
 
 def _check_same_data(results: Results, shared: Sequence[str]) -> None:
-    """Refuse data that only have the name in common: their scores are not of the same thing."""
+    """Refuse data sets that share only the name: their scores are not comparable."""
     digests: dict[str, dict[str, str]] = {}
     for r in results:
         digest = r.provenance.get("data", {}).get("digest")
@@ -49,16 +49,15 @@ def _check_same_data(results: Results, shared: Sequence[str]) -> None:
 
 
 def leaderboard(results: Any) -> pd.DataFrame:
-    """Models side by side on what all of them were measured by, the least biased first.
+    """Rank models on the measures and data that they share, the least biased first.
 
-    `distance` is the root mean square over measures of the distance from the ideal, in units of
-    what matters (5 points, or 0.2 d, unless the run says otherwise), with the part taken off that a
-    fair model would have by noise alone. `rank` counts the models that are surely nearer, plus one,
-    so that models which cannot be distinguished share it; `rank_high` is the last that it may have
-    (simultaneous 95 % intervals). `biased` counts the verdicts. `lms` and `accuracy` are what each
-    model can do. Only measures and data that every model has count: others would compare unlike
-    things. A model that is unfit for a verdict, or
-    has none, comes last without a rank; `unranked` says why.
+    `distance` is the root mean square over measures of the distance from the ideal, in units of the
+    negligible effect (5 points, or 0.2 d, unless the run says otherwise), minus the part that a
+    fair model would have by noise alone. `rank` is one plus the number of significantly nearer
+    models, so indistinguishable models share a rank; `rank_high` is the worst possible rank
+    (simultaneous 95 % intervals). `biased` counts the verdicts. `lms` and `accuracy` measure what a
+    model can do. Only measures and data that all models have are used. A model that is unfit for a
+    verdict, or has none, comes last without a rank; `unranked` gives the reason.
     """
     results = gather(results)
     frame = table(results)
@@ -142,7 +141,7 @@ def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> p
 
 
 def _in_units(result: Result) -> tuple[float, float]:
-    """How far the judged estimate is from its ideal, and its error, in units of what matters."""
+    """Return the distance from the ideal and its error, in units of the negligible effect."""
     estimate = judged_estimate(result)
     verdict = result.verdicts.get("")
     least = verdict.matters if verdict else SCALES[result.compared].coarse
@@ -157,7 +156,7 @@ class _Cell:
 
 
 def board_page(board: pd.DataFrame) -> str:
-    """The page of a board: one file, sortable, with the ranks that each model may have."""
+    """Return the HTML page of a board: one sortable file with the possible ranks of each model."""
     scores = [str(c) for c in board.columns if c not in FIXED]
     abilities = [name for name in ABILITIES if name in board]
     last = max(int(board.rank_high.fillna(0).max()), 2)
@@ -212,7 +211,7 @@ def unranked(board: pd.DataFrame) -> list[str]:
 
 
 def sentence(board: pd.DataFrame) -> str:
-    """Who is nearest to fair, as far as that can be told."""
+    """Return a sentence on which models are nearest to fair, as far as that is known."""
     first = [visible(str(m)) for m in board.model[board["rank"] == 1]]
     if not first:
         return "No model can be ranked; see the reasons below."

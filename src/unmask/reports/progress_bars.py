@@ -1,4 +1,4 @@
-"""What is shown while work goes on: bars on a terminal."""
+"""Progress bars on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class _CountColumn(ProgressColumn):
         """The text of one bar."""
         if task.total is None:
             return Text()
-        if self.unit == SENTENCES:  # rows of a model mean nothing to a reader; their share does
+        if self.unit == SENTENCES:  # rows mean nothing to a reader, but their share does
             share = 100 * task.completed / max(task.total, 1)
             return Text(f"{share:.0f} % of the sentences", "progress.download")
         return Text(f"{task.completed:.0f}/{task.total:.0f} {self.unit}", "progress.download")
@@ -39,11 +39,11 @@ class _CountColumn(ProgressColumn):
 
 @contextmanager
 def bars(console: Console, unit: str = SENTENCES) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for each thing that tells of its progress, counting in a unit.
+    """Show a bar for each task that reports progress, counted in a unit.
 
-    What has a total of 0 cannot be counted: it is shown from (0, 0) to (1, 0).
+    A task with a total of 0 cannot be counted: it is shown from (0, 0) to (1, 0).
     """
-    if not console.is_terminal:  # there is nobody to look at it
+    if not console.is_terminal:  # nobody is watching
         yield lambda what, done, total: None
         return
     tasks: dict[str, TaskID] = {}

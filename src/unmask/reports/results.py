@@ -1,7 +1,7 @@
-"""Results to files and back.
+"""Write results to files and read them back.
 
-`results.json` follows `results.schema.json` and names the digest of the `items.parquet` that
-belongs to it, so that a file of another run beside it is noticed.
+`results.json` follows `results.schema.json` and records the digest of its `items.parquet`, so that
+a file of another run is detected.
 """
 
 import hashlib
@@ -53,10 +53,10 @@ def save(
     command: str | None = None,
     answer: Sequence[Answer] | None = None,
 ) -> None:
-    """Write `results.json` and `items.parquet`; each appears only when whole.
+    """Write `results.json` and `items.parquet`; each appears only when complete.
 
-    `tokens.parquet` comes with them where results have kept their tokens. `command` is what made
-    them; `answer` is theirs where it is known already.
+    `tokens.parquet` is added if results have token scores. `command` is the command that was run;
+    `answer` avoids recomputing the results' answer.
     """
     several = results if isinstance(results, Iterable) else ()
     given = [results] if isinstance(results, Result) else list(several)
@@ -64,7 +64,7 @@ def save(
         raise DataError("there are no results to save; run a measure first.")
     folder = make_folder(_path(folder))
     for stale in (folder / "report.html", folder / "study.toml"):
-        stale.unlink(missing_ok=True)  # they are of what was here before
+        stale.unlink(missing_ok=True)  # it belongs to earlier results
     frame = pd.concat(
         [r.items.assign(result=place) for place, r in enumerate(given)], ignore_index=True
     )
@@ -96,7 +96,7 @@ def _answer(results: Sequence[Result], answer: Sequence[Answer] | None) -> dict[
 
 
 def about_run(command: str | None = None) -> dict[str, Any]:
-    """By which version, when and by which command a file was made."""
+    """Return the version, time and command of a file."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {"unmask": __version__, "date": now, "command": command}
 
@@ -169,11 +169,11 @@ def load(folder: Path | str) -> Results:
 
 
 def gather(given: Any) -> Results:
-    """One `Results` from a folder, results in memory, or several of them, with models told apart.
+    """Return one `Results` from a folder, from results in memory, or from several of them.
 
-    Each run gets the shortest name that tells it from the others: its model's; else with the
-    folder's name; else with its whole path; else with its number. Results in memory are runs in
-    their order: where a model was measured twice in the same way, another run begins.
+    Models of different runs get distinct names: the model's name alone if it is unique, else with
+    the folder's name, its path, or the run's number. Results in memory form runs in order: a
+    repeated measurement of a model starts a new run.
     """
     if isinstance(given, str | Path):
         return load(given)
@@ -182,7 +182,7 @@ def gather(given: Any) -> Results:
     if not isinstance(given, Iterable):
         raise DataError(f"{given!r:.40} is not a result; give results, or folders of them.")
     runs: list[_Run] = []
-    loose = False  # whether the last run is of results given one by one
+    loose = False  # whether the last run consists of results given one by one
     for part in given:
         if isinstance(part, Result):
             runs += _runs_in_memory([part], runs.pop().results if loose and runs else ())
@@ -205,7 +205,7 @@ class _Run(NamedTuple):
 
 
 def _runs_in_memory(new: Iterable[Any], before: Sequence[Result] = ()) -> list[_Run]:
-    """Results as runs, the first of which goes on from `before`; each has a result but once."""
+    """Split results into runs without repetitions; the first run continues `before`."""
     runs, seen = [list(before)], {_what(r) for r in before}
     for r in new:
         if not isinstance(r, Result):
@@ -220,12 +220,12 @@ def _runs_in_memory(new: Iterable[Any], before: Sequence[Result] = ()) -> list[_
 
 
 def _what(result: Result) -> tuple[str, ...]:
-    """What was measured: results that agree in this are of two runs."""
+    """Return a key of what was measured: results with equal keys are from different runs."""
     return (result.model, *result.spec.key)
 
 
 def _told_apart(runs: Sequence[_Run]) -> Results:
-    """The results of some runs as one, each model under a name of its own."""
+    """Combine runs into one, with a distinct name for each model."""
     places = [(model, n) for n, run in enumerate(runs) for model in run.results.models]
     names: dict[tuple[str, int], str] = {}
     for model in dict.fromkeys(model for model, _ in places):
@@ -268,7 +268,7 @@ def _part(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tokens(folder: Path, named: Mapping[str, str] | None) -> dict[int, pd.DataFrame]:
-    """The answers of each result that kept them; a file that was changed is not taken."""
+    """Return the saved token scores by result; a file that was changed is ignored."""
     path = folder / TOKENS
     if named is None or not path.is_file():
         return {}

@@ -30,7 +30,7 @@ IN_SHORT = (
     "These are preferences on test sentences, not behaviour in use. A result without bias does "
     "not prove that there is no bias: other groups, words and tasks were not tested."
 )
-LOST = 12  # lost words that are named
+LOST = 12  # number of lost words that are named
 
 
 def heading(result: Result) -> str:
@@ -42,7 +42,7 @@ def heading(result: Result) -> str:
 
 
 def sentences(result: Result) -> list[str]:
-    """What was measured, what came out, and what could have been seen."""
+    """Describe what was measured, the result, and the smallest detectable bias."""
     estimate = result.overall
     lines = [_score(result, estimate), *_stereotype(result, estimate), *_margin(result)]
     if (least := estimate.more.get("mde")) is not None:
@@ -88,7 +88,7 @@ def _score(result: Result, estimate: Estimate) -> str:
 
 
 def _stereotype(result: Result, estimate: Estimate) -> list[str]:
-    """What the verdict is about, where it is another number than the score."""
+    """Return a sentence on the adjusted score, if it differs from the score."""
     adjusted = result.extras.get("adjusted")
     if adjusted is None or abs(adjusted.value - estimate.value) < VISIBLE:
         return []
@@ -100,7 +100,7 @@ def _stereotype(result: Result, estimate: Estimate) -> list[str]:
 
 
 def _margin(result: Result) -> list[str]:
-    """How strong the preference is, beside how often it is there."""
+    """Return a sentence on how strong the preference is, in addition to how frequent."""
     mean = result.extras.get("margin")
     unit = result.settings.get("margin")
     if mean is None or unit is None:
@@ -135,7 +135,7 @@ def _coverage(result: Result) -> list[str]:
 
 
 def card(name: str) -> list[tuple[str, str]]:
-    """What a measure is and what is said against it; nothing for one that unmask does not know."""
+    """Return the card of a measure: its description and criticism; empty if unknown."""
     row = MEASURES.get(name)
     if row is None:
         return []
@@ -145,7 +145,7 @@ def card(name: str) -> list[tuple[str, str]]:
 
 
 def titles(results: Sequence[Result]) -> str:
-    """What a page is about."""
+    """Return the title of a page: what it is about."""
     models = list(dict.fromkeys(r.model for r in results))
     shown = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
     return f"Bias of {shown}"

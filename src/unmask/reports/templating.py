@@ -1,4 +1,4 @@
-"""Templates of the package, and text as LaTeX, Markdown and file names take it."""
+"""Templates of the package, and escaping for LaTeX, Markdown and file names."""
 
 import re
 from functools import cache
@@ -27,7 +27,7 @@ def latex(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text in a cell of a Markdown table: no mark of it is taken for markup."""
+    """Escape text for a cell of a Markdown table."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", one_line(" ".join(text.split())))
 
 

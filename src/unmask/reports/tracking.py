@@ -20,7 +20,7 @@ def facts(results: Sequence[Result]) -> dict[str, float]:
     """Numbers of each result: `MODEL/MEASURE on DATA/score`, and `/low` and `/high`."""
     metrics: dict[str, float] = {}
     for r in results:
-        # MLflow takes a name for a path, and refuses one with . or .. in it.
+        # MLflow treats a name as a path, and refuses one that contains . or .. as a part.
         parts_of = [p for p in f"{r.model}/{r.title}".split("/") if p not in ("", ".", "..")]
         name = _UNUSUAL.sub("_", "/".join(parts_of))
         parts = {"score": r.overall.value, "low": r.overall.low, "high": r.overall.high}
@@ -32,7 +32,7 @@ def to_mlflow(results: Sequence[Result], folder: Path, project: str) -> str:
     """A run of MLflow with metrics, what was measured, and the folder's files."""
     mlflow = _client("mlflow")
     if not mlflow.is_tracking_uri_set() and not os.environ.get("MLFLOW_TRACKING_URI"):
-        # Its usual place is a database that the light client cannot open.
+        # The default location is a database, which the light client cannot open.
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         mlflow.set_tracking_uri(Path("mlruns").absolute().as_uri())
     try:

@@ -1,4 +1,4 @@
-"""How results show themselves in a notebook: a table, and figures that can be saved."""
+"""The display of results in a notebook: a table, and figures that can be saved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Drawing:
         return drawing.drawn(self.figure, "svg").decode()
 
     def save(self, path: Path | str) -> Path:
-        """Write it; the file's ending says how."""
+        """Write the figure in the format of the file's ending."""
         target = Path(path)
         image = drawing.drawn(self.figure, target.suffix.removeprefix(".").lower())
         atomically(target, lambda part: part.write_bytes(image))

@@ -1,1 +1,1 @@
-"""A local page: type a pair and see what a model makes of it, and browse results."""
+"""A local page to score sentence pairs with a model, and to browse results."""

@@ -19,7 +19,7 @@ USUAL = {"causal": ("ll", "cps"), "": ("pll", "cps")}  # by kind of model
 
 
 class Scorer:
-    """A model that is loaded at its first pair and then kept, and the measures it is asked by."""
+    """A model that is loaded at the first pair, and the measures to score with."""
 
     def __init__(self, model: str | Model, measures: Sequence[str] = ()) -> None:
         self.name, self.measures = named(model), tuple(measures)
@@ -74,7 +74,7 @@ def _number(value: float) -> float | None:
 
 
 def _pieces(sentence: str, tokens: pd.DataFrame) -> list[dict[str, Any]]:
-    """The sentence in pieces, each with the log-probability of its token, if it was asked for."""
+    """Split a sentence into pieces with the log-probabilities of their tokens, if queried."""
     pieces: list[dict[str, Any]] = []
     at = 0
     for start, end, logp in sorted(zip(tokens.start, tokens.end, tokens.logp, strict=True)):

@@ -1,10 +1,10 @@
-"""The local site: who may ask, and what is answered.
+"""The local site: access control and replies.
 
-It listens on this machine alone, and answers those who know the secret in the address that the
-terminal shows: other users of the machine do not. A page of another site that a browser has open
-can still send requests here, so each is refused that names another host (DNS rebinding) or comes
-from another origin. Pages of results run in a sandbox, as they may be somebody else's, and links
-that lead out of their folder are not followed.
+It listens on this machine only, and answers requests with the secret from the address that the
+terminal shows, which other users of the machine do not know. Other sites in the same browser can
+still send requests here, so requests that name another host (DNS rebinding) or come from another
+origin are refused. Result pages run in a sandbox, since others may have written them, and links out
+of their folder are not followed.
 """
 
 import hmac
@@ -43,7 +43,7 @@ SANDBOX = (
 
 
 class PairScorer(Protocol):
-    """What scores a pair: `serve/pair.py` has one."""
+    """An object that scores a pair, such as the one in `serve/pair.py`."""
 
     name: str
 
@@ -75,7 +75,7 @@ class Site:
         self._one = threading.Lock()
 
     def listen(self, port: int) -> None:
-        """The names under which this site is known."""
+        """Set the host names under which this site is known, for a port."""
         self.origins = {f"http://{name}:{port}" for name in (HOST, "localhost")}
 
     def allowed(self, headers: Mapping[str, str]) -> bool:
@@ -86,11 +86,11 @@ class Site:
         return here and not cross and (origin is None or origin in self.origins)
 
     def knows(self, key: str) -> bool:
-        """Whether somebody has the secret that the terminal shows."""
+        """Whether a key is the secret that the terminal shows."""
         return hmac.compare_digest(key.encode("utf-8", "replace"), self.secret.encode())
 
     def get(self, path: str, key: str, headers: Mapping[str, str]) -> Reply:
-        """The page itself, or the page of some results by its number."""
+        """Return the site's page, or a result page by its number."""
         if not self.allowed(headers) or not self.knows(key):
             return _refused(403, "open the address that the terminal shows.")
         if path == "/":
@@ -106,11 +106,11 @@ class Site:
         return _refused(404, "there is no such page.")
 
     def may_post(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request is from our own page; asked before its body is read."""
+        """Whether a request comes from our own page; checked before its body is read."""
         return self.allowed(headers) and self.knows(headers.get("X-Unmask", ""))
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """A pair of sentences in JSON, scored."""
+        """Score a pair of sentences, given as JSON."""
         if path != "/pair":
             return _refused(404, "there is no such page.")
         if headers.get("Content-Type", "").partition(";")[0] != "application/json":
@@ -129,7 +129,7 @@ class Site:
                 answer = self.scorer.score(given)
         except UnmaskError as error:
             return _refused(400, str(error))
-        except Exception as error:  # a model of somebody's may fail in any way
+        except Exception as error:  # a user's model may fail in any way
             return _refused(500, f"the model failed ({type(error).__name__}: {error!s:.200}).")
         return Reply(200, json.dumps(answer, allow_nan=False).encode())
 
@@ -199,7 +199,7 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
             self._reply(site.post(self.path.partition("?")[0], self._named(), body))
 
         def _named(self) -> dict[str, str]:
-            """The headers; letter case of their names does not matter."""
+            """Return the headers; letter case of their names does not matter."""
             return {name.title(): value for name, value in self.headers.items()}
 
         def _reply(self, reply: Reply) -> None:
@@ -211,15 +211,15 @@ def server(site: Site, port: int) -> ThreadingHTTPServer:
             self.wfile.write(reply.content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the terminal shows what the command says."""
+            """Log nothing: the command prints what is needed."""
 
     class Server(ThreadingHTTPServer):
-        """A client that goes away is no error."""
+        """A server that ignores clients that disconnect."""
 
         daemon_threads = True
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Nothing: the terminal shows what the command says."""
+            """Print nothing: a client that disconnects is no error."""
 
     listening = Server((HOST, port), Handler)
     site.listen(listening.server_address[1])

@@ -1,4 +1,4 @@
-"""What a user's file holds as a whole: columns, bias types, clusters, directions, power."""
+"""Checks of a user's file as a whole: columns, bias types, clusters, directions, power."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ from unmask.stats.power import (
 )
 from unmask.types import Dataset
 
-UNEVEN = 3.0  # times as many items of one side as of the other
-USEFUL = 10.0  # points from 50 that a set should be able to show
-HOPELESS = 40.0  # points from 50 that only the strongest stereotypes reach
-LOPSIDED = 0.9  # share of items about one word from which there is one direction
+UNEVEN = 3.0  # ratio between the items of the two groups from which a note is due
+USEFUL = 10.0  # percentage points from 50 that a set should detect
+HOPELESS = 40.0  # percentage points from 50 that only the strongest stereotypes reach
+LOPSIDED = 0.9  # share of a word's items in one direction from which it counts as one direction
 
 
 def columns(seen: Looked) -> Iterator[Remark]:
-    """Which columns were understood, and which were not."""
+    """Report which columns are read, and which are not."""
     renamed = [f"{old!r} as {new}" for old, new in seen.columns.items() if old != new]
     names = ", ".join(seen.columns.values())
     suffix = f" ({'; '.join(renamed)})" if renamed else ""
@@ -53,7 +53,7 @@ def columns(seen: Looked) -> Iterator[Remark]:
 
 
 def clusters(seen: Looked) -> Iterator[Remark]:
-    """How many independent observations there are."""
+    """Report the number of independent observations."""
     count, items = len({i.cluster for i in seen.items}), len(seen.items)
     derived = seen.data.cluster == CHANGED_WORDS
     same = "items with the same words share the model's preference for those words"
@@ -78,7 +78,7 @@ def clusters(seen: Looked) -> Iterator[Remark]:
 
 
 def directions(seen: Looked) -> Iterator[Remark]:
-    """Whether a stereotype can be told from a preference for the group's words."""
+    """Check whether a stereotype can be told from a preference for the group's words."""
     words = [changed_words(i) for i in seen.items]
     sided = all(i.group for i in seen.items)
     if sided:
@@ -194,10 +194,10 @@ def categories(seen: Looked) -> Iterator[Remark]:
 
 
 def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) -> pd.DataFrame:
-    """For each bias type of a set what it is expected to detect, before a model was asked.
+    """Return the bias that each bias type of a set is expected to detect, before any model is run.
 
-    Words and templates vary as they usually do (`stats/power.py`); `points` are percentage points
-    from 50, `times` the factor of a measure that asks for the trait.
+    Words and templates are assumed to vary as usual (`stats/power.py`). `points` are percentage
+    points from 50; `times` is the same as a factor, for a measure that asks for the trait.
     """
     check(power)
     types = np.array([bias_types.of_category(i.category, data.name) for i in data.items], object)
@@ -224,7 +224,7 @@ def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) ->
 
 
 def power(seen: Looked) -> Iterator[Remark]:
-    """What these items can show, and what to add."""
+    """Report which bias these items detect, and what to add."""
     for row in expected_power(seen.data).to_dict("records"):
         name, points, count, size = (row[k] for k in ("bias type", "points", "words", "pairs"))
         plain = f"a bias of {50 + points:.0f} % of the pairs or more"

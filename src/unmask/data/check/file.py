@@ -1,4 +1,4 @@
-"""A user's file of pairs, looked at; and the same file made sound."""
+"""Check a user's file of pairs, and repair it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ LOOKS: Sequence[Callable[[Looked], Iterator[Remark]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A user's file: its columns and rows, the data set that they make, and what was found."""
+    """A user's file: its columns and rows, the data set that they form, and the findings."""
 
     columns: dict[str, str]
     ignored: tuple[str, ...]
@@ -57,10 +57,10 @@ class Checked:
 
 
 def check(path: Path, encoding: str | None = None) -> Checked:
-    """Read a file of pairs and look at it; a file that cannot be read is a DataError.
+    """Check a file of pairs; a file that cannot be read is a DataError.
 
-    Rows that cannot be used are findings, and the rest is looked at without them. Rows have the
-    numbers of the lines that an editor shows.
+    Unusable rows are findings, and the others are checked without them. Findings use the line
+    numbers that an editor shows.
     """
     rows = read_rows(path, encoding)
     heads = list(read_table(path, [], encoding)[0])
@@ -82,7 +82,7 @@ def check(path: Path, encoding: str | None = None) -> Checked:
 
 
 def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
-    """Rows that cannot be used, by what is wrong with them."""
+    """Report unusable rows by reason."""
     for reason in dict.fromkeys(rows.values()):
         what, _, advice = reason.rstrip(".").partition("; ")
         numbers = [n + 1 for n, why in rows.items() if why == reason]
@@ -90,7 +90,7 @@ def _unusable(rows: Mapping[int, str]) -> Iterator[Remark]:
 
 
 def check_set(data: Dataset) -> Checked:
-    """The same for a data set by name, whose columns are as they should be."""
+    """Check a data set by name, whose columns are known to be right."""
     data = defects.flagged(data)
     looks = (design.categories, design.clusters, design.directions, *RULES)
     seen = Looked((), {}, (), data)
@@ -100,17 +100,17 @@ def check_set(data: Dataset) -> Checked:
 
 
 def problems(data: Dataset) -> list[str]:
-    """The problems of a user's items in sentences, for a run: what would make its answer wrong."""
+    """Return the problems of a user's items as sentences for a run: those that would mislead."""
     seen = Looked((), {}, (), data)
     looks = (design.clusters, design.directions, by_row.defects)
     return [f.text for look in looks for f in look(seen) if f.state == PROBLEM]
 
 
 def repaired(checked: Checked) -> list[dict[str, str]]:
-    """The rows as a sound file has them: known names, no stray spaces, no row twice.
+    """Return the rows of a repaired file: known column names, no stray spaces, no repeated rows.
 
-    Rows whose sentences are the same are left out. Cluster, family, side and frame are written as
-    they were derived, so that they can be read and corrected.
+    Pairs of equal sentences are left out. The derived category, cluster, group pair, group and
+    template are written as columns, so that they can be read and corrected.
     """
     records = []
     seen: set[tuple[str, ...]] = set()

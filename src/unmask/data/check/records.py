@@ -1,4 +1,4 @@
-"""What is seen of a user's file, and what is found in it."""
+"""Records of a check: a view of the user's file, and the findings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,12 +7,12 @@ from typing import Any
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast, Dataset
 
 GOOD, NOTE, PROBLEM = "good", "note", "problem"
-NAMED = 8  # rows or words that a sentence names
+NAMED = 8  # rows or words that a sentence lists
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing that was seen in a file: a sentence, the rows it is about, and what to do."""
+    """A finding about a file: a sentence, the rows concerned, and what to do."""
 
     state: str
     about: str
@@ -22,20 +22,20 @@ class Remark:
 
     @property
     def text(self) -> str:
-        """The sentence with the rows that it is about."""
+        """The sentence with the rows concerned."""
         if not self.rows:
             return self.sentence
         named = ", ".join(map(str, self.rows[:NAMED])) + (", ..." if len(self.rows) > NAMED else "")
         return f"{self.sentence.removesuffix('.')} ({named})."
 
     def numbered(self, lines: Sequence[int]) -> "Remark":
-        """The same with the lines of the file in place of rows from 1."""
+        """Return it with line numbers of the file in place of row numbers."""
         return replace(self, rows=tuple(lines[row - 1] for row in self.rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A file as the checks see it: rows under known names, columns, and the data set they make."""
+    """The checks' view of a file: rows under known names, columns, and the data set they form."""
 
     rows: Sequence[dict[str, Any]]
     columns: dict[str, str]
@@ -54,10 +54,10 @@ def sentences(item: Contrast) -> list[str]:
 
 
 def stripped(value: Any) -> Any:
-    """A text without spaces at its ends, doubled, or of an odd kind."""
+    """Strip a text, and replace repeated or unusual spaces by one space."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def short(text: str) -> str:
-    """A name that may be a whole text."""
+    """Shorten a name, which may be a whole text."""
     return text if len(text) <= 40 else f"{text[:39]}…"

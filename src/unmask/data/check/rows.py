@@ -1,4 +1,4 @@
-"""Defects of single rows of a user's file."""
+"""Checks of single rows of a user's file."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ from unmask.text.languages import language
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, Contrast
 
 _ARTICLE = re.compile(r"\b(an?|An?)\s+([A-Za-z]+)")
-# Words whose first letter is not their first sound, as far as people write them in such files.
+# Words whose first sound differs from their first letter, as far as such files have them.
 _VOWEL_SOUND = re.compile(r"hour|honest|hono|heir")
 _CONSONANT_SOUND = re.compile(r"uni(?![nmd])|us(e|u|age)|eu|one|once|ubi|ur[aio]|uti|ukr|ugan|uru")
 
@@ -64,7 +64,7 @@ def defects(seen: Looked) -> Iterator[Remark]:
 
 
 def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
-    """Of rows that are the same, all but the first."""
+    """Return all but the first of equal rows."""
     seen: set[tuple[str, ...]] = set()
     repeats = []
     for n in rows:
@@ -76,14 +76,14 @@ def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
 
 
 def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator[Remark]:
-    """What some rows have, counted; nothing where there are none."""
+    """Report how many rows share a defect; nothing if none does."""
     if rows:
         many = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
         yield Remark(state, "rows", f"{what}: {many}.", tuple(rows), advice)
 
 
 def spaces(seen: Looked) -> Iterator[Remark]:
-    """Spaces at the ends, doubled or not breaking: a tokenizer sees them."""
+    """Report spaces at the ends, doubled or non-breaking: a tokenizer sees them."""
     rows = [
         n
         for n, row in enumerate(seen.rows, 1)
@@ -137,7 +137,7 @@ def articles(seen: Looked) -> Iterator[Remark]:
 
 
 def bad_article(sentence: str) -> bool:
-    """Whether an English sentence has a wrong article; abbreviations are not looked at."""
+    """Whether an English sentence has a wrong article; abbreviations are ignored."""
     if language(sentence) not in ("", "English"):
         return False
     for article, word in _ARTICLE.findall(sentence):

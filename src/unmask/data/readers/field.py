@@ -55,7 +55,7 @@ def read_attribute_swap(negative: Path, positive: Path, name: str, category: str
 
 def _pair(number: str, pro: str, anti: str, category: str) -> Contrast:
     texts = {STEREOTYPE: Text(pro), ANTISTEREOTYPE: Text(anti)}
-    return Contrast(number, texts, category, f"{pro} | {anti}")  # some stand twice
+    return Contrast(number, texts, category, f"{pro} | {anti}")  # some occur twice
 
 
 # ---------------------------------------------------------------- WinoQueer
@@ -64,8 +64,8 @@ def _pair(number: str, pro: str, anti: str, category: str) -> Contrast:
 def read_winoqueer(path: Path, name: str = "winoqueer") -> Dataset:
     """WinoQueer (Felkner et al. 2023): `sent_x` names a queer identity, `sent_y` another.
 
-    The category is the identity; the cluster what is said, the sentence less the identities: each
-    stands with dozens of names.
+    The category is the identity. The cluster is the statement, that is, the sentence without the
+    identities, since each statement occurs with dozens of names.
     """
     rows = read_table(path, ["Gender_ID_x", "Gender_ID_y", "sent_x", "sent_y"])
     items = []
@@ -117,10 +117,10 @@ GEST_NAMES = (
 
 
 def read_gest(path: Path, name: str = "gest", templates: tuple[int, ...] = (0, 1, 2, 3)) -> Dataset:
-    """GEST (Pikuliak et al. 2024): who said it, where a stereotype of men or women is said.
+    """GEST (Pikuliak et al. 2024): who said a sentence with a stereotype about men or women.
 
-    The stereotypical sentence has the speaker whose gender the stereotype is of, which is the side.
-    The cluster is the sentence, named behind its stereotype; the frame is the template.
+    In the stereotypical sentence the speaker has the gender of the stereotype, which is the group.
+    The cluster is the sentence, with its stereotype's name; the template is the release's.
     """
     items = []
     for number, row in enumerate(read_table(path, ["sentence", "stereotype"])):

@@ -20,8 +20,8 @@ _SLOT = re.compile(r"\[(TTT|AAAs?)\]")
 def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dataset:
     """Ahn and Oh's templates: a sentence for each country, by template and occupation.
 
-    Frames with a plural are built for English alone, since the release's plurals of other
-    languages come from a library; `about` counts those left out.
+    Templates with a plural are built for English only, since the release takes the plurals of other
+    languages from a library; `about` counts those left out.
     """
     lines = [t.strip() for t in decoded(templates).splitlines() if t.strip()]
     words = [w.strip() for w in decoded(attributes).splitlines() if w.strip()]
@@ -181,8 +181,8 @@ def read_holistic(
 
     An item is an axis in a template; its sentences are labelled `DESCRIPTOR|NOUN`. Only phrases of
     a noun with an ungendered descriptor count. `small` draws 100 of these descriptors with the
-    release's seed; the release draws of all, gendered and fixed ones too, so that its set is
-    another. Descriptors that an axis has twice stand once.
+    release's seed; the release draws from all, including gendered and fixed ones, so its set
+    differs. Descriptors that an axis lists twice are used once.
     """
     phrases = [
         p
@@ -268,7 +268,7 @@ def phrases_of(
 def _standing_alone(
     axis: str, entry: Mapping[str, Any], nouns: Sequence[tuple[str, str, str]]
 ) -> Iterator[Phrase]:
-    """A phrase of its own: with a slot for a noun, or fixed."""
+    """Yield phrases without a noun list: with a slot for a noun, or fixed."""
     text = str(entry["noun_phrase"])
     several = str(entry.get("plural_noun_phrase") or text)
     word = re.sub(r"\s+", " ", re.sub(r"\{\w+\}", "", text)).strip()

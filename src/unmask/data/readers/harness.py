@@ -14,7 +14,7 @@ from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED
 
 ZSTANDARD = 93  # how inspect packs its logs; Python's own zip module does not read it
 LABELS = {"stereotype": STEREOTYPE, "anti-stereotype": ANTISTEREOTYPE, "unrelated": UNRELATED}
-# All that Python's readers of zip files and JSON raise on damaged ones.
+# All errors that Python's readers of zip files and JSON raise on damaged ones.
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -84,7 +84,7 @@ def is_inspect(path: Path) -> bool:
 
 
 def inspect_shares(path: Path) -> Shares:
-    """For each sample how often its answer was each sentence, over its epochs; none if unread."""
+    """Return how often each sample's answer was each sentence, over its epochs."""
     counts: dict[str, dict[str, int]] = {}
     for sample in _samples(path):
         try:
@@ -105,7 +105,7 @@ def inspect_shares(path: Path) -> Shares:
 
 
 def _letter(sample: Mapping[str, Any]) -> int:
-    """The place of the answer among the choices: A is 0; -1 where there is none."""
+    """Return the position of the answer among the choices (A is 0), or -1 without one."""
     scores = sample.get("scores")
     given = scores.values() if isinstance(scores, Mapping) else ()
     answers = [s.get("answer") for s in given if isinstance(s, Mapping)]

@@ -1,11 +1,11 @@
-"""What the columns of a user's file mean: letter case, hyphens and spaces are forgiven."""
+"""Names of a user's columns: letter case, hyphens and spaces are ignored."""
 
 import re
 from collections.abc import Iterable
 
 from unmask.errors import DataError
 
-# What people call a column, without case and marks, by the name that it has here.
+# Accepted aliases of each column, without case and punctuation.
 ALIASES = {
     "stereotype": ("stereotyped", "stereotypical", "stereo", "prostereotype", "sentmore"),
     "antistereotype": ("antistereotypical", "antistereo", "counterstereotype", "sentless"),
@@ -29,9 +29,9 @@ _MEANS = {
 
 
 def understood(names: Iterable[str]) -> dict[str, str]:
-    """What each column means, by its name in the file; a column that means nothing is left out.
+    """Map the file's column names to the known ones; unknown columns are left out.
 
-    An exact name wins over one that only looks like it.
+    An exact name takes precedence over an alias.
     """
     given = [n for n in names if isinstance(n, str)]
     exact = {n for n in given if n in ALIASES}

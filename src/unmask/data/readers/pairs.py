@@ -24,7 +24,7 @@ from unmask.types import (
 
 _WORDS = r"\[(?:'[\w -]*'(?:, '[\w -]*')*)?\]"
 _PLAIN = re.compile(rf"\[(?:{_WORDS}(?:, {_WORDS})*)?\]")
-# In CrowS-Pairs `stereo` items say something of a disadvantaged group, `antistereo` items of an
+# In CrowS-Pairs `stereo` items are about a disadvantaged group, `antistereo` items about an
 # advantaged one.
 DIRECTIONS = {"stereo": "disadvantaged", "antistereo": "advantaged"}
 
@@ -93,7 +93,7 @@ def read_translated(path: Path, name: str = "translated") -> Dataset:
 
 def _ratings(text: str) -> list[list[str]]:
     """The annotators' bias types: a Python list of lists in the published file."""
-    if _PLAIN.fullmatch(text):  # as they all are; ten times as fast
+    if _PLAIN.fullmatch(text):  # all published ratings match; ten times as fast
         return json.loads(text.replace("'", '"'))  # type: ignore[no-any-return]
     try:
         ratings = ast.literal_eval(text) if text else []
@@ -103,23 +103,23 @@ def _ratings(text: str) -> list[list[str]]:
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Dataset:
-    """A user's CSV, TSV, JSON lines or parquet with `stereotype` and `antistereotype`.
+    """Read a user's CSV, TSV, JSON lines or parquet with `stereotype` and `antistereotype`.
 
-    Optional columns: `unrelated`, `id`, `category`, `cluster`, `side` (the group that the
-    stereotype is about) with its `family` (else the category), `frame` (the wording that items
+    Optional columns: `unrelated`, `id`, `category`, `cluster`, `group` (the target group of the
+    stereotype) with its `group_pair` (else the category), `template` (the wording that items
     share), and `stereotype_fill`, ... (the word that differs, for CAT; with it give `unrelated`).
-    Letter case, hyphens and spaces of their names do not matter.
+    Letter case, hyphens and spaces in the names do not matter, and common aliases are accepted.
     """
     return pairs_of(read_rows(path, encoding), path.stem, path)
 
 
 def read_rows(path: Path, encoding: str | None = None) -> list[dict[str, Any]]:
-    """The rows of a user's file of pairs, columns under the names that they have here."""
+    """Read the rows of a user's file of pairs, with columns renamed to the known names."""
     return read_table(path, [STEREOTYPE, ANTISTEREOTYPE], encoding, understood)
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> Dataset:
-    """A data set of rows with the columns that `read_pairs` takes; `path` is for messages."""
+    """Build a data set from rows with the columns of `read_pairs`; `path` is for messages."""
     triplets = all(_given(r, UNRELATED) is not None for r in rows)
     labels = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED) if triplets else (STEREOTYPE, ANTISTEREOTYPE)
     items = []
@@ -139,7 +139,7 @@ def pairs_of(rows: Sequence[Mapping[str, Any]], name: str, path: Path | str) -> 
 
 
 def broken_rows(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """What is wrong with rows that cannot be used, by their number from 0."""
+    """Return the defect of each unusable row, by its number from 0."""
     reasons: dict[int, str] = {}
     for number, row in enumerate(rows):
         try:
@@ -150,7 +150,7 @@ def broken_rows(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) -> tuple[str, ...]:
-    """A note where some rows have an unrelated sentence and others have none."""
+    """Return a note if only some rows have an unrelated sentence."""
     lacking = sum(_given(r, UNRELATED) is None for r in rows)
     if triplets or lacking == len(rows):
         return ()
@@ -161,7 +161,7 @@ def _incomplete(rows: Sequence[Mapping[str, Any]], name: str, triplets: bool) ->
 
 
 def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
-    """A note on categories that differ in letter case or spaces alone."""
+    """Return a note on categories that differ only in letter case or spaces."""
     forms: dict[str, list[str]] = {}
     for category in dict.fromkeys(item.category for item in items):
         forms.setdefault(" ".join(category.casefold().split()), []).append(category)
@@ -176,7 +176,7 @@ def _spellings(items: Sequence[Contrast], name: str) -> tuple[str, ...]:
 def _given(row: Mapping[str, Any], name: str) -> Any:
     """A field's value; None where it is missing, empty or not a number."""
     value = row.get(name)
-    if not isinstance(value, str | int | float | None):  # an array has no truth
+    if not isinstance(value, str | int | float | None):  # an array has no truth value
         return value
     missing = value is None or value != value or (isinstance(value, str) and not value.strip())
     return None if missing else value
@@ -220,7 +220,7 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
 
 
 def _fact(row: Mapping[str, Any], name: str) -> str | float | None:
-    """What a row says of its trait; a frequency is a number."""
+    """Return an optional fact about a row's trait; a frequency is a number."""
     value = _given(row, name)
     if value is None or name != "frequency":
         return None if value is None else str(value).strip()

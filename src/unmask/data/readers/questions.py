@@ -26,12 +26,12 @@ class Attribute(NamedTuple):
 def read_unqover(
     templates: Path, attributes: Path, *subjects: Path, name: str, most: int | None = None
 ) -> Dataset:
-    """Questions in the form for masked language models.
+    """Read questions in the form for masked language models.
 
-    With one list of subjects each two of them meet, with two lists each of the one with each of the
-    other; `most` keeps that many of each. An item is a pair in a template with an attribute; its
-    eight sentences have either subject in the place of the answer, in both orders, in the question
-    and in its negation: `SUBJECT|1|q`.
+    One list of subjects gives all its pairs; two lists give each subject of one with each of the
+    other. `most` limits the subjects of each list. An item is a pair in a template with an
+    attribute. Its eight sentences have either subject as the answer, in both orders, in the
+    question and in its negation: `SUBJECT|1|q`.
     """
     lists = [_words(p)[:most] for p in subjects]
     pairs = list(combinations(lists[0], 2)) if len(lists) == 1 else list(product(*lists))

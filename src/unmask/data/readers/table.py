@@ -29,7 +29,7 @@ class Row(dict[str, Any]):
 
 
 def place(row: Mapping[str, Any], number: int) -> str:
-    """Where a row is for a reader: its line, or its number in a file without lines."""
+    """Describe a row's position to the user: its line, or its number in a file without lines."""
     return f"line {row.line}" if isinstance(row, Row) else f"row {number + 1}"
 
 
@@ -80,9 +80,9 @@ def decoded(path: Path, encoding: str | None = None) -> str:
 def read_table(
     path: Path, needed: Sequence[str], encoding: str | None = None, names: Names | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of a CSV, TSV, JSON-lines or parquet file that must have some columns.
+    """Read a CSV, TSV, JSON-lines or parquet file, which must have the `needed` columns.
 
-    `names` gives columns the names that they have here, by those of the file.
+    `names` maps the file's column names to the known ones.
     """
     suffix = path.suffix.lower()
     if suffix in (".xlsx", ".xls", ".ods"):
@@ -124,10 +124,10 @@ def _json_lines(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _separated(path: Path, text: str, tabs: bool) -> list[dict[str, Any]]:
-    """Rows of CSV or TSV. In a TSV a quote is a quote, unless all that open a field close it.
+    """Read rows of CSV or TSV. In a TSV a quote is literal unless all quoted fields are closed.
 
-    A CSV file whose header has semicolons or tabs and no comma has those between its fields, as
-    spreadsheets of many countries write it. Rows without anything in them are none.
+    If the header of a CSV file has semicolons or tabs and no comma, these separate the fields, as
+    in spreadsheets of many countries. Empty rows are skipped.
     """
     csv.field_size_limit(FIELD)
     options: dict[str, Any] = {"strict": True}
@@ -176,7 +176,7 @@ def _row(path: Path, line: int, heads: Sequence[str], fields: list[str]) -> dict
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
-    """Rows of a parquet file, whose size is looked at first: a small file may hold very many."""
+    """Read a parquet file after checking its size: a small file may hold very many rows."""
     try:
         with pq.ParquetFile(path) as file:
             if file.metadata.num_rows > MOST_ROWS:
@@ -200,7 +200,7 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def _unpacked(column: Any) -> int:
-    """The bytes of a column once each value is by itself."""
+    """Return the bytes of a column if each value is stored separately."""
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     values = column.dictionary

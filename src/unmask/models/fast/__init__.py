@@ -1,1 +1,1 @@
-"""Everything that only makes it faster, behind one switch."""
+"""Optimisations that change only the speed, with one switch."""

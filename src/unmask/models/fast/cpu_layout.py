@@ -1,17 +1,17 @@
-"""Weights laid out as the CPU reads them."""
+"""Weights in the memory layout that suits the CPU."""
 
 from typing import Any
 
 import torch
 
-COPIED = 2**28  # bytes of an embedding, at most, of which the head has a copy in its own order
+COPIED = 2**28  # maximum bytes of an embedding that the head copies in its own layout
 
 
 def lay_out(net: Any) -> None:
-    """Weights in the order in which the CPU's matrix product reads them: 1.19 times as fast.
+    """Store weights in the order that the CPU's matrix product reads them: 1.19 times as fast.
 
-    An embedding reads by rows: what the head shares with it stays, and the head has a copy, unless
-    that is large.
+    An embedding is read by rows, so a weight that it shares with the head stays as it is. The head
+    gets a copy, unless the weight is large.
     """
     shared = {id(m.weight) for m in net.modules() if isinstance(m, torch.nn.Embedding)}
     for module in net.modules():

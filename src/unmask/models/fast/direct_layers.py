@@ -1,11 +1,11 @@
-"""The layers of BERT and its kin, and of DeBERTa, called with nothing around them.
+"""Call the layers of DeBERTa, BERT and BERT-like networks directly, without transformers' overhead.
 
 Projections, norms and feed-forward parts are the network's own modules, attention is the function
-that they call. Left out is what an answer does not need: the projections of the first layer are
-done once for each token and place (on a CPU; the rows of a sentence have nearly all of them in
-common), and behind the keys and values of the last layer there are only the places that are asked
-about. Python takes seven tenths as long to call the layers so, and a GPU waits that much less.
-A whole run takes 2.5 times as long without it on DeBERTa, 1.1 times on BERT (H200).
+that they call. Computation that no query needs is skipped. On a CPU the projections of the first
+layer are computed once for each token and place, since the rows of a sentence share nearly all of
+them. After the keys and values of the last layer, only the queried places are computed. Python
+needs 0.7 of the time to call the layers, so a GPU waits less. Without it a whole run takes 2.5
+times as long on DeBERTa and 1.1 times on BERT (H200).
 """
 
 import sys
@@ -22,13 +22,13 @@ from unmask.models.fast.relative_attention import ByDistance
 from unmask.models.fast.short_attention import Heads
 from unmask.models.fast.sum_norm import normed_sum
 
-Projected: TypeAlias = Callable[[Any], torch.Tensor]  # by a module, from states that it knows
+Projected: TypeAlias = Callable[[Any], torch.Tensor]  # applies a module to states that it holds
 
-# Families with layers like BERT's: behind attention, each place is on its own.
+# Families with layers like BERT's: after attention, each place is computed on its own.
 LIKE_BERT = frozenset({"bert", "roberta", "xlm-roberta", "camembert", "electra", "ernie"})
-DEBERTA = "deberta-v2"  # whose version 3 is a network of the same layers
-# What the classes of a layer and of its parts are named, behind the family's name; that of the
-# attention itself is not the same in all.
+DEBERTA = "deberta-v2"  # its version 3 has the same layers
+# Class names of a layer and its parts, after the family's name. None: the self-attention, whose
+# class name differs between families.
 _PARTS = ("Layer", "Attention", None, "SelfOutput", "Intermediate", "Output")
 _IDLE = "transformers.utils.output_capturing"
 _OTHERWISE = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
@@ -36,10 +36,10 @@ _OTHERWISE = ("is_decoder", "add_cross_attention", "chunk_size_feed_forward")
 
 @dataclass(frozen=True, slots=True)
 class PassInputs:
-    """What is asked of a pass: token `ids` [rows, width], and slots by their `row` and place `at`.
+    """Inputs of a pass: token `ids` [rows, width], and slots given by `row` and place `at`.
 
-    `mask` [rows, 1, 1, width] shuts off the padding, if there is some. `each` is the number of
-    slots of a row where all have as many, else 0.
+    `mask` [rows, 1, 1, width] masks the padding, if any. `each` is the number of slots per row if
+    all rows have the same number, else 0.
     """
 
     ids: torch.Tensor
@@ -50,31 +50,31 @@ class PassInputs:
 
 
 class Attends(Protocol):
-    """How the layers of a family attend; `some_queries` says that those asked about are enough."""
+    """The attention of a family; `some_queries`: the queries of the slots alone are enough."""
 
     @property
     def some_queries(self) -> bool:
-        """Whether a query can be asked alone."""
+        """Whether a subset of the queries can be computed."""
         ...
 
     def named(self, family: str) -> str:
-        """What the class of a family's self-attention is named."""
+        """Return the class name of the family's self-attention."""
         ...
 
     def fits(self, encoder: Any, config: Any) -> bool:
-        """Whether an encoder attends so."""
+        """Whether an encoder uses this attention."""
         ...
 
     def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
-        """What a self-attention drops numbers by, in training."""
+        """Return the dropout modules of a self-attention."""
         ...
 
     def projections(self, self_attn: Any) -> tuple[Any, Any, Any]:
-        """What makes queries, keys and values of states."""
+        """Return the modules that project states to queries, keys and values."""
         ...
 
     def context(self, self_attn: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
-        """What the places of the query attend to: [rows, places, d]."""
+        """Return the attention output at the query places [rows, places, d]."""
         ...
 
 
@@ -85,26 +85,26 @@ class ByContent:
     some_queries: bool = True
 
     def named(self, family: str) -> str:
-        """What the class of a family's self-attention is named."""
+        """Return the class name of the family's self-attention."""
         return f"{family}SelfAttention"
 
     def fits(self, encoder: Any, config: Any) -> bool:
-        """Whether an encoder attends so: by torch's function, and both ways."""
+        """Whether an encoder uses torch's attention function, in both directions."""
         each = (getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer)
         causal = any(getattr(self_attn, "is_causal", False) for self_attn in each)
         return bool(config._attn_implementation == "sdpa") and not causal
 
     def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
-        """What a self-attention drops numbers by, in training."""
+        """Return the dropout modules of a self-attention."""
         return (getattr(self_attn, "dropout", None),)
 
     def projections(self, self_attn: Any) -> tuple[Any, Any, Any]:
-        """What makes queries, keys and values of states."""
+        """Return the modules that project states to queries, keys and values."""
         return self_attn.query, self_attn.key, self_attn.value
 
     def context(self, self_attn: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
-        """What the places of the query attend to: [rows, places, d]."""
-        # By its name in torch, where short rows have a form of their own while a pass is under way.
+        """Return the attention output at the query places [rows, places, d]."""
+        # Looked up in torch at each call: for short rows the function is replaced during a pass.
         attention = functional.scaled_dot_product_attention
         attended = attention(*heads, attn_mask=mask, scale=self_attn.scaling)
         return attended.transpose(1, 2).flatten(2)
@@ -114,7 +114,7 @@ class ByContent:
 class Encoder:
     """An encoder whose layers can be called directly, by one thread at a time.
 
-    `home` is the module of transformers that has its classes, `family` what their names begin with.
+    `home` is the transformers module that defines its classes, `family` the prefix of their names.
     """
 
     module: Any
@@ -125,7 +125,7 @@ class Encoder:
 
     @property
     def as_made(self) -> bool:
-        """Whether its classes alone decide what it does, now: no hooks, patches or training."""
+        """Whether its classes alone determine its behaviour now: no hooks, patches or training."""
         layers = self.module.layer
         if any(getattr(self.config, k, 0) for k in _OTHERWISE):
             return False
@@ -136,7 +136,7 @@ class Encoder:
         return self._is(self.module, f"{self.family}Encoder") and all(map(self._as_made, layers))
 
     def _as_made(self, layer: Any) -> bool:
-        """The same for the parts of a layer whose own `forward` is not called."""
+        """As `as_made`, for the parts of a layer whose own `forward` is not called."""
         attention = getattr(layer, "attention", None)
         self_attn, behind = getattr(attention, "self", None), getattr(attention, "output", None)
         inner, output = getattr(layer, "intermediate", None), getattr(layer, "output", None)
@@ -153,7 +153,7 @@ class Encoder:
 
     @contextmanager
     def direct(self, asked: PassInputs) -> Iterator[None]:
-        """Let it give the states of the slots alone, [1, slots, d], by calling its layers."""
+        """Inside, the encoder calls its layers directly and returns states [1, slots, d]."""
         from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
         def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
@@ -170,12 +170,12 @@ class Encoder:
 
 
 def encoder_of(net: Any) -> Encoder | None:
-    """The encoder whose layers can be called directly, or None: only as transformers made it."""
+    """Return the encoder if its layers can be called directly, that is, if it is unmodified."""
     encoder = getattr(net.base_model, "encoder", None)
     layers: Any = getattr(encoder, "layer", ())
     if net.config.model_type not in LIKE_BERT | {DEBERTA} or not len(layers):
         return None
-    if getattr(net.base_model, "z_steps", 0) > 1:  # DeBERTa's last layer, several times
+    if getattr(net.base_model, "z_steps", 0) > 1:  # DeBERTa's last layer is applied several times
         return None
     if any(hasattr(module, "_hf_hook") for module in net.modules()):  # spread over devices
         return None
@@ -189,9 +189,9 @@ def encoder_of(net: Any) -> Encoder | None:
 
 
 def untouched(module: Any) -> bool:
-    """Whether a module does what its class says, and that what transformers or torch wrote.
+    """Whether a module runs its class's own `forward`, as transformers or torch wrote it.
 
-    Hooks that transformers leaves behind, idle, may be there.
+    Idle hooks that transformers leaves behind are allowed.
     """
     if module.training or "forward" in vars(module) or module._forward_pre_hooks:
         return False
@@ -203,7 +203,7 @@ def untouched(module: Any) -> bool:
 def called(
     layers: Sequence[Any], states: torch.Tensor, asked: PassInputs, attends: Attends
 ) -> torch.Tensor:
-    """The states [rows, width, d] behind all layers, at the slots: [1, slots, d]."""
+    """Run all layers on states [rows, width, d]; return those of the slots [1, slots, d]."""
     *before, last = layers
     for number, layer in enumerate(before):
         self_attn = layer.attention.self
@@ -217,9 +217,9 @@ def called(
 
 
 def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
-    """A way to project states [rows, width, d] once for each token and place, if that is fewer.
+    """Return a function that projects each distinct token and place once, or None if few repeat.
 
-    Not on a GPU: to count what is distinct, Python would have to wait for it.
+    None on a GPU: counting the distinct ones would make Python wait for it.
     """
     if states.device.type != "cpu":
         return None
@@ -230,17 +230,17 @@ def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
     index = torch.empty_like(distinct)
     index[which.flatten()] = torch.arange(which.numel())
     few = states.flatten(0, 1)[index]
-    # Positions may also hang on what else is in the row.
+    # Position embeddings may also depend on the rest of the row.
     return (lambda module: module(few)[which]) if torch.equal(few[which], states) else None
 
 
 def _heads(self_attn: Any, states: torch.Tensor) -> torch.Tensor:
-    """Projected states [rows, places, d] by head: [rows, heads, places, size]."""
+    """Split projected states [rows, places, d] by head: [rows, heads, places, size]."""
     return states.view(*states.shape[:2], -1, self_attn.attention_head_size).transpose(1, 2)
 
 
 def _last(layer: Any, states: torch.Tensor, asked: PassInputs, attends: Attends) -> torch.Tensor:
-    """The last layer, at the slots: [slots, d]."""
+    """Run the last layer at the slots: [slots, d]."""
     self_attn = layer.attention.self
     to_query, *others = attends.projections(self_attn)
     key, value = (_heads(self_attn, project(states)) for project in others)
@@ -256,7 +256,7 @@ def _last(layer: Any, states: torch.Tensor, asked: PassInputs, attends: Attends)
 
 
 def _behind(layer: Any, context: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
-    """What a layer does behind its attention, where each place is on its own."""
+    """Run the part of a layer after its attention, where each place is computed on its own."""
     output = layer.attention.output
     states = _normed(output.LayerNorm, output.dense(context), states)
     inner = layer.intermediate.intermediate_act_fn(layer.intermediate.dense(states))
@@ -264,7 +264,7 @@ def _behind(layer: Any, context: torch.Tensor, states: torch.Tensor) -> torch.Te
 
 
 def _normed(norm: Any, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-    """The norm of a sum, in one kernel where the norm is torch's own and nothing hangs on it."""
+    """Return the norm of a sum, in one kernel if the norm is an unmodified torch LayerNorm."""
     if type(norm) is torch.nn.LayerNorm and untouched(norm):
         return normed_sum(norm, x, residual)
     plain: torch.Tensor = norm(x + residual)

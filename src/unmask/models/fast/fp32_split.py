@@ -1,11 +1,11 @@
-"""Float32 products on a GPU, each as a sum of three products of half precision.
+"""Float32 matrix products on a GPU, each computed as the sum of three products in half precision.
 
-A number of float32 is the sum of two halves once its row has been scaled by a power of two: each
-has 11 bits, and the sign of the second is one more. Then x w = first first + first rest + rest
-first, and what is left out is as small as float32's own rounding. Tensor cores multiply halves so
-much faster that three products take a third of the time of one in float32 (Ootomo and Yokota
-2022). They round sums towards zero, so long sums are made in chunks. A whole run of BERT-large in
-float32 takes 2.6 times as long without it (H200).
+After its row is scaled by a power of two, a float32 number is the sum of two halves: each has 11
+bits, and the sign of the second is one more. Then x w = first first + first rest + rest first; the
+omitted term is as small as float32's own rounding. Tensor cores multiply halves so much faster that
+three products take a third of the time of one in float32 (Ootomo and Yokota 2022). They round sums
+towards zero, so long sums are computed in chunks. Without it a whole run of BERT-large in float32
+takes 2.6 times as long (H200).
 """
 
 from collections.abc import Iterator
@@ -20,21 +20,20 @@ from transformers.pytorch_utils import Conv1D
 
 from unmask.models.transformers.weights import device_of
 
-TOP_EXPONENT = 14  # the largest number of a row becomes 2**14 to 2**15; a half reaches to 2**16
-CHUNK_TERMS = 1024  # terms that tensor cores sum in one go
-ALIGNED = 8  # columns of a product that runs at full speed are a multiple of this
-MIN_ROWS = 64  # rows for which it is not worth it
+TOP_EXPONENT = 14  # the largest number of a row becomes 2**14 to 2**15; a half holds up to 2**16
+CHUNK_TERMS = 1024  # terms that tensor cores sum at once
+ALIGNED = 8  # a product runs at full speed if its columns are a multiple of this
+MIN_ROWS = 64  # below this number of rows it does not pay
 
 
 def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """A matrix [rows, columns] in halves [rows, 3 columns], and what rows are to be multiplied by.
+    """Split a matrix [rows, columns] into halves [rows, 3 columns] and a factor for each row.
 
-    Of each chunk of the columns there are three blocks side by side: of a weight its first, rest
-    and first halves; of what is multiplied with it rest, first and first. Small products come
-    first, where a sum is still small.
+    Each chunk of columns becomes three blocks: first, rest, first for a weight, and rest, first,
+    first for its input. The small products come first, while the sum is still small.
     """
     if x.is_cuda:
-        from unmask.models.fast import fp32_split_triton  # Triton is there where CUDA is
+        from unmask.models.fast import fp32_split_triton  # Triton is installed with CUDA
 
         halves: tuple[torch.Tensor, torch.Tensor] = fp32_split_triton.split(
             x, chunks, TOP_EXPONENT, weight
@@ -51,7 +50,7 @@ def split(x: torch.Tensor, chunks: int, weight: bool) -> tuple[torch.Tensor, tor
 
 
 def multiply(left: torch.Tensor, right: torch.Tensor, chunks: int) -> torch.Tensor:
-    """The products of halves [rows, n] and [columns, n], summed chunk by chunk: [rows, columns]."""
+    """Multiply halves [rows, n] and [columns, n], summed chunk by chunk: [rows, columns]."""
     pairs = zip(left.chunk(chunks, 1), right.chunk(chunks, 1), strict=True)
     products = (_product(a, b.t()) for a, b in pairs)
     total = next(products)
@@ -67,7 +66,7 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def join(
     raw: torch.Tensor, left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None
 ) -> torch.Tensor:
-    """Products [rows, columns] scaled back by rows and by columns, with a bias."""
+    """Scale products [rows, columns] back by row and column, and add the bias."""
     if raw.is_cuda:
         from unmask.models.fast import fp32_split_triton
 
@@ -79,7 +78,7 @@ def join(
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A layer's weight in halves; its columns are filled up, `count` are real."""
+    """A layer's weight as halves, padded to aligned columns; `count` of them are real."""
 
     halves: torch.Tensor
     back: torch.Tensor
@@ -89,7 +88,7 @@ class Weight:
 
     @classmethod
     def of(cls, layer: Any) -> "Weight":
-        """The weight of a `Linear`, or of GPT-2's `Conv1D`, which has it the other way round."""
+        """Split the weight of a `Linear`, or of GPT-2's `Conv1D`, whose weight is transposed."""
         weight = layer.weight.detach()
         weight = weight.t().contiguous() if isinstance(layer, Conv1D) else weight.contiguous()
         bias, count, chunks = layer.bias, len(weight), chunks_of(weight.shape[1])
@@ -99,7 +98,7 @@ class Weight:
         return cls(*split(weight, chunks, weight=True), bias, chunks, count)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """The layer's output."""
+        """Compute the layer's output."""
         rows = x.reshape(-1, x.shape[-1]).contiguous()
         halves, back = split(rows, self.chunks, weight=False)
         product = join(multiply(halves, self.halves, self.chunks), back, self.back, self.bias)
@@ -107,7 +106,7 @@ class Weight:
 
 
 def chunks_of(columns: int) -> int:
-    """How many chunks of equal size the terms of a sum are parted into."""
+    """Return the number of equal chunks that a sum is divided into."""
     least = -(-columns // CHUNK_TERMS)
     fitting = (c for c in range(least, 4 * least) if columns % (c * ALIGNED) == 0)
     return next(fitting, 1)
@@ -115,20 +114,20 @@ def chunks_of(columns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SplitProducts:
-    """The layers of a network that multiply in parts, and their weights, split at first use."""
+    """The layers of a network that use split products, and their weights, split at first use."""
 
     layers: tuple[Any, ...]
     weights: dict[int, Weight] = field(default_factory=dict)
 
     @property
     def record(self) -> str:
-        """What a result records of it."""
+        """The description that a result records."""
         text = f"of layers, for {MIN_ROWS} rows or more: each from three of half precision"
         return text if self.layers else ""
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Inside, the layers multiply in parts."""
+        """Inside, the layers use split products."""
         if not self.layers:
             yield
             return
@@ -145,7 +144,7 @@ class SplitProducts:
                 vars(layer).pop("forward", None)
 
     def forward(self, layer: Any, x: torch.Tensor) -> torch.Tensor:
-        """What a layer makes of x, in parts where that is worth it."""
+        """Compute a layer's output, with split products if there are enough rows."""
         if x.dtype != torch.float32 or x.numel() < MIN_ROWS * x.shape[-1]:
             output: torch.Tensor = type(layer).forward(layer, x)
             return output
@@ -155,14 +154,14 @@ class SplitProducts:
 
 
 def layers_of(net: Any) -> tuple[Any, ...]:
-    """The layers that can multiply in parts: plain ones of float32, as their class has them."""
+    """Return the layers that can use split products: float32 Linear and Conv1D, unmodified."""
     plain = (torch.nn.Linear, Conv1D)
     layers = (m for m in net.modules() if type(m) in plain and "forward" not in vars(m))
     return tuple(m for m in layers if m.weight.dtype == torch.float32)
 
 
 def split_products(net: Any, precision: str) -> SplitProducts:
-    """What multiplies in parts: nothing, but for float32 on an NVIDIA GPU with memory for it."""
+    """Return the layers to split: none unless float32 on an NVIDIA GPU with enough memory."""
     device = device_of(net)
     able = (
         precision == "float32"

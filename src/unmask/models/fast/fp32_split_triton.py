@@ -1,4 +1,4 @@
-"""The GPU code of `parts`, in Triton: a matrix into halves, and their products joined again."""
+"""The Triton kernels of `fp32_split`: split a matrix into halves, and join their products."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK = 4096  # columns of a row that are looked at together
+BLOCK = 4096  # columns of a row that are processed together
 TILE = (8, 512)
 
 
@@ -19,7 +19,7 @@ def _split(
     for start in range(0, columns, block):
         at = start + tl.arange(0, block)
         most = tl.maximum(most, tl.abs(tl.load(x + row * stride + at, mask=at < columns, other=0)))
-    # The exponent is in a number's bits; at the smallest its reciprocal would be no number.
+    # The exponent is in a number's bits; the reciprocal of the smallest would not be finite.
     exponent = tl.maximum(tl.max(most, 0).to(tl.int32, bitcast=True) >> 23, top + 1)
     up = ((254 + top - exponent) << 23).to(tl.float32, bitcast=True)
     tl.store(back + row, ((exponent - top) << 23).to(tl.float32, bitcast=True))
@@ -34,7 +34,7 @@ def _split(
         tl.store(place + 2 * width, first, mask=at < columns)
 
 
-@triton.jit(do_not_specialize=["rows"])  # it differs from pass to pass, and would be recompiled
+@triton.jit(do_not_specialize=["rows"])  # it differs between passes, and would recompile
 def _join(
     raw, left, right, bias, rows, columns, biased: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
@@ -52,7 +52,7 @@ def _join(
 
 
 def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
-    """As `parts.split`."""
+    """As `fp32_split.split`."""
     rows, columns = x.shape
     halves = torch.empty(rows, 3 * columns, dtype=torch.float16, device=x.device)
     back = torch.empty(rows, dtype=torch.float32, device=x.device)
@@ -66,7 +66,7 @@ def split(x: Any, chunks: int, top: int, weight: bool) -> tuple[Any, Any]:
 
 
 def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:
-    """As `parts.join`, in the memory of `raw`."""
+    """As `fp32_split.join`, in the memory of `raw`."""
     rows, columns = raw.shape
     height, width = TILE
     grid = (triton.cdiv(rows, height), triton.cdiv(columns, width))

@@ -1,4 +1,4 @@
-"""A gated product, act(one) two, in one kernel on a GPU."""
+"""A gated product, act(gate) * value, in one kernel on a GPU."""
 
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +17,7 @@ ACTIVATIONS: dict[str, Callable[..., torch.Tensor]] = {
 
 
 def fits(gate: torch.Tensor, value: torch.Tensor) -> bool:
-    """Whether two [..., n] lie in rows of one stride, on a GPU."""
+    """Whether two tensors [..., n] on a GPU can be read as rows with a constant stride."""
     return (
         TRITON
         and gate.is_cuda
@@ -38,7 +38,7 @@ def _in_rows(x: torch.Tensor) -> bool:
 
 
 def gated(act: str, gate: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """The product of act(one) and two, [..., n]; `act` as in ACTIVATIONS."""
+    """Return act(gate) * value [..., n]; `act` is a key of ACTIVATIONS."""
     if not fits(gate, value):
         return ACTIVATIONS[act](gate) * value
     product: torch.Tensor = _on_gpu()(act, gate, value)
@@ -47,7 +47,7 @@ def gated(act: str, gate: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
 
 @cache
 def _on_gpu() -> Any:
-    """The GPU code."""
+    """Return the Triton version of the function."""
     from unmask.models.fast import gated_triton
 
     return gated_triton.gated

@@ -1,4 +1,4 @@
-"""The GPU code of `gated`, in Triton: a program for a piece of each row."""
+"""The Triton kernel of `gated`: each program handles a piece of a row."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK = 1024  # numbers of a row that one program has
+BLOCK = 1024  # numbers of a row that one program handles
 
 
 @triton.jit

@@ -1,10 +1,9 @@
-"""What transformers writes out in many steps, in one.
+"""Replace multi-step functions of transformers by one kernel each.
 
-Each step reads and writes all states once more, which is what a GPU then waits for. GELU by a tanh
-has eight of them (GPT-2, ALBERT, BLOOM); on a GPU there are also gated products, norms by the root
-of the mean square and rotary positions (ModernBERT, Llama and its kin). The functions are the same,
-and are rounded once. Without it a whole run takes 1.8 times as long on ModernBERT, 1.3 times on
-Llama, and as long on BERT (H200).
+Each step reads and writes all states once more, and a GPU waits for that. GELU by tanh takes eight
+steps (GPT-2, ALBERT, BLOOM). On a GPU there are also gated products, RMS norms and rotary positions
+(ModernBERT, Llama and similar). The functions are the same, but rounded once. Without it a whole
+run takes 1.8 times as long on ModernBERT, 1.3 times on Llama, and as long on BERT (H200).
 """
 
 import sys
@@ -24,7 +23,7 @@ from unmask.models.fast.rotary import turned
 from unmask.models.transformers.weights import device_of
 
 Forward: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
-ROUGH = "BloomGelu"  # whose constant has eight digits: as good in float32, not in float64
+ROUGH = "BloomGelu"  # its constant has eight digits: enough for float32, not for float64
 LIKE_LLAMA = ("llama", "mistral", "qwen2", "qwen3")
 _ROTARY = "apply_rotary_pos_emb"
 _ACTIVATIONS = {SiLUActivation: "silu", torch.nn.SiLU: "silu", GELUActivation: "gelu"}
@@ -32,16 +31,16 @@ _ACTIVATIONS = {SiLUActivation: "silu", torch.nn.SiLU: "silu", GELUActivation: "
 
 @dataclass(frozen=True, slots=True)
 class OneStep:
-    """Modules of a network with the step that they take; `homes` turn places by `rotary`."""
+    """Replaced `forward` functions by module, and the modules whose rotary function is replaced."""
 
     forwards: tuple[tuple[Any, Forward], ...] = ()
     homes: tuple[Any, ...] = ()
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Inside, they do it in one step."""
+        """Inside, the modules use their one-step functions."""
         before = [getattr(home, _ROTARY) for home in self.homes]
-        # Not by `setattr`, which asks of each whether it is a weight or a module.
+        # `setattr` is avoided: it checks for each value whether it is a weight or a module.
         for module, step in self.forwards:
             vars(module)["forward"] = step
         for home, usual in zip(self.homes, before, strict=True):
@@ -56,7 +55,7 @@ class OneStep:
 
 
 def one_step(net: Any) -> OneStep:
-    """What can be done in one step in a network."""
+    """Return the one-step functions that a network can use."""
     forwards: list[tuple[Any, Forward]] = []
     homes: dict[str, Any] = {}
     gpu = device_of(net).type == "cuda" and not hasattr(net, "hf_device_map")
@@ -72,7 +71,7 @@ def one_step(net: Any) -> OneStep:
 
 
 def _gelu(module: Any) -> Forward | None:
-    """GELU by a tanh, where it is written out."""
+    """Return a one-step GELU by tanh for a module that computes it in several steps, else None."""
     kind = type(module)
     bloom = kind.__name__ == ROUGH and kind.__module__.startswith("transformers.models.bloom.")
     if kind is NewGELUActivation or bloom:
@@ -88,14 +87,14 @@ def _tanh_gelu(module: Any, x: torch.Tensor, exact: bool) -> torch.Tensor:
 
 
 def _family(module: Any) -> str:
-    """The family of transformers whose steps are known here, or none."""
+    """Return the module's family if its functions can be replaced, else an empty string."""
     name = type(module).__module__
     families = (*LIKE_LLAMA, "modernbert")
     return next((f for f in families if name == f"transformers.models.{f}.modeling_{f}"), "")
 
 
 def _on_gpu(module: Any) -> Forward | None:
-    """A norm by the root of the mean square, or a gated product."""
+    """Return a one-step RMS norm or gated product for a module on a GPU, or None."""
     family, name = _family(module), type(module).__name__
     if family in LIKE_LLAMA and name.endswith("RMSNorm"):
         return partial(_rms_norm, module)
@@ -117,12 +116,12 @@ def _rms_norm(module: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 def _gated_halves(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
-    """ModernBERT's: one product gives what is gated and the gate."""
+    """ModernBERT's MLP: one product gives the gate and the value."""
     output: torch.Tensor = module.Wo(gated(act, *module.Wi(x).chunk(2, -1)))
     return output
 
 
 def _gated_two(module: Any, act: str, x: torch.Tensor) -> torch.Tensor:
-    """Llama's: two products give them."""
+    """Llama's MLP: two products give the gate and the value."""
     output: torch.Tensor = module.down_proj(gated(act, module.gate_proj(x), module.up_proj(x)))
     return output

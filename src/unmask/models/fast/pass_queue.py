@@ -1,4 +1,4 @@
-"""Passes under way on a device, in order, so that a GPU need not wait for Python."""
+"""A queue of forward passes on a device, so that a GPU need not wait for Python."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A pass under way: `done` says whether its answer is there, `fetch` waits and takes it."""
+    """A started pass: `done` tells whether its result is ready, `fetch` waits and stores it."""
 
     done: Callable[[], bool]
     fetch: Callable[[], None]
@@ -28,16 +28,16 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class PassQueue:
-    """Jobs one behind the other; at most `most` of their passes are under way at a time."""
+    """A queue of jobs; at most `most` of their passes run on the device at a time."""
 
     most: int
     _jobs: deque[_Job] = field(default_factory=deque)
     _flying: deque[tuple[_Job, Started]] = field(default_factory=deque)
 
     def add(self, passes: Passes) -> Callable[[], None]:
-        """Put passes at the end of the line; what is returned waits until all are done.
+        """Append passes to the queue, and return a function that waits until all are done.
 
-        Where one fails, that is raised to whoever is waiting, and again by what was returned.
+        If a pass fails, its error is raised to whoever waits, and again by that function.
         """
         job = _Job(passes)
         self._jobs.append(job)
@@ -54,13 +54,13 @@ class PassQueue:
         return finish
 
     def tend(self) -> None:
-        """Take what is done and start what there is room for, without waiting."""
+        """Fetch finished passes and start new ones if there is room, without waiting."""
         while self._flying and self._flying[0][1].done():
             self._fetch()
         self._start()
 
     def start_all(self) -> None:
-        """Start all that is in line, as soon as there is room."""
+        """Start all queued passes, waiting for room."""
         self.tend()
         while self._jobs:
             self._fetch()
@@ -86,7 +86,7 @@ class PassQueue:
 
     @contextmanager
     def _blamed(self, job: _Job) -> Iterator[None]:
-        """What goes wrong inside is the job's: it is over."""
+        """Mark the job as failed if an error occurs inside."""
         try:
             yield
         except BaseException as error:

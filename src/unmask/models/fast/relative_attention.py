@@ -1,10 +1,10 @@
-"""DeBERTa's attention, with the relative positions that a row has.
+"""DeBERTa's attention, limited to the relative positions that occur in a row.
 
-The score of a place q for a place k is the sum of three products, times a scale: of query and key;
-of the query with a key of the distance q - k; of the key with a query of that distance (He and
-others 2021, their equation 4). transformers makes the second and the third for all 512 distances
-that the network knows, and repeats their keys and queries for each row; a row of 16 places has 31.
-With the direct layers a whole run of DeBERTa takes 1 / 2.5 of the time (H200).
+The score of place q for place k is the scaled sum of three products: query with key; query with the
+key of the distance q - k; key with the query of that distance (He et al. 2021, equation 4).
+transformers computes the second and third for all 512 distances of the network, and repeats their
+keys and queries for each row; a row of 16 places has only 31. With the direct layers a whole run of
+DeBERTa takes 1 / 2.5 of the time (H200).
 """
 
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ from unmask.models.fast.fp32_split import ALIGNED
 from unmask.models.fast.short_attention import Heads, attended_from
 
 _BOTH = frozenset({"c2p", "p2c"})
-LEAST = 32  # places of a row for which distances are made at least
+LEAST = 32  # minimum number of places per row for which distances are computed
 _NUMBERS = count()
 
 
 class Distances(NamedTuple):
     """Keys and queries of the distances from `far` - 1 down to - `far`: [heads, n, size].
 
-    A few zeros are behind them; `made_of` says of which weights they are.
+    A few zeros follow them; `made_of` identifies the weights that they were computed from.
     """
 
     far: int
@@ -35,7 +35,7 @@ class Distances(NamedTuple):
     queries: torch.Tensor
 
     def within(self, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Those from `width` - 1 on, as many as a row of that width needs, and a few more."""
+        """Return the keys and queries for a row of that width, with a few more for alignment."""
         start = self.far - width
         end = start + 2 * width - 1
         end += (start - end) % ALIGNED
@@ -44,33 +44,33 @@ class Distances(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ByDistance:
-    """The attention of an encoder's layers; `distances` are those of each, once made."""
+    """DeBERTa's attention; `distances` caches those of each layer."""
 
     encoder: Any
     distances: dict[int, Distances] = field(default_factory=dict)
-    some_queries: bool = False  # a query has distances of its own: all are asked together
+    some_queries: bool = False  # each query has its own distances, so all are computed together
 
     def named(self, family: str) -> str:
-        """What the class of a family's self-attention is named."""
+        """Return the class name of the self-attention."""
         return "DisentangledSelfAttention"
 
     def fits(self, encoder: Any, config: Any) -> bool:
-        """Whether an encoder attends so: by distances both ways, and without a convolution."""
+        """Whether an encoder uses distances in both directions, and no convolution."""
         each = [getattr(getattr(m, "attention", None), "self", None) for m in encoder.layer]
         both = all({*getattr(self_attn, "pos_att_type", ())} == _BOTH for self_attn in each)
         relative = all(getattr(self_attn, "relative_attention", False) for self_attn in each)
         return both and relative and encoder.conv is None
 
     def dropouts(self, self_attn: Any) -> tuple[Any, ...]:
-        """What a self-attention drops numbers by, in training."""
+        """Return the dropout modules of a self-attention."""
         return getattr(self_attn, "dropout", None), getattr(self_attn, "pos_dropout", None)
 
     def projections(self, self_attn: Any) -> tuple[Any, Any, Any]:
-        """What makes queries, keys and values of states."""
+        """Return the modules that project states to queries, keys and values."""
         return self_attn.query_proj, self_attn.key_proj, self_attn.value_proj
 
     def context(self, self_attn: Any, heads: Heads, mask: torch.Tensor | None) -> torch.Tensor:
-        """What the places of the query attend to: [rows, places, d]."""
+        """Return the attention output at all places [rows, places, d]."""
         query, key, _ = heads
         width, size = query.shape[2:]
         keys, queries = self._distances(self_attn, query).within(width)
@@ -100,9 +100,9 @@ class ByDistance:
         query: torch.Tensor,
         made_of: tuple[int, ...],
     ) -> Distances:
-        """The distances of a layer, for rows up to a power of two.
+        """Compute the distances of a layer for rows up to a power of two.
 
-        Which of the network's distances each is, transformers says: far ones share theirs.
+        transformers maps them to the network's distances: far ones share theirs.
         """
         heads, width, size = query.shape[1:]
         far = max(LEAST, 1 << (width - 1).bit_length())
@@ -118,7 +118,7 @@ class ByDistance:
 
 
 def _made_of(modules: tuple[Any, Any], encoder: Any) -> tuple[int, ...]:
-    """What tells whether distances would be the same as before; with hooks they never are."""
+    """Return a key that changes when the distances would; with hooks it is always new."""
     norm = getattr(encoder, "LayerNorm", None)
     parts = [*modules, encoder.rel_embeddings, *([] if norm is None else [norm])]
     weights = [p for m in parts for p in m._parameters.values() if p is not None]
@@ -128,9 +128,9 @@ def _made_of(modules: tuple[Any, Any], encoder: Any) -> tuple[int, ...]:
 
 
 def _products(states: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
-    """States [rows, heads, places, size] with distances [heads, n, size]: [heads, rows, places, n].
+    """Multiply states [rows, heads, places, size] by distances [heads, n, size].
 
-    One product for a head and not one for each row of it.
+    Returns [heads, rows, places, n]: one product for each head, not for each head and row.
     """
     rows, heads, width, _ = states.shape
     flat = states.transpose(1, 2).flatten(0, 1).transpose(0, 1)
@@ -138,9 +138,9 @@ def _products(states: torch.Tensor, distances: torch.Tensor) -> torch.Tensor:
 
 
 def skewed(products: torch.Tensor, width: int) -> torch.Tensor:
-    """By distance [heads, rows, places, n] to by place [rows, heads, places, w], as a view.
+    """View products by distance [heads, rows, places, n] as by place [rows, heads, places, w].
 
-    Place k of place q is k - q + w - 1 columns from the left: the next row begins a column later.
+    For place q, place k is in column k - q + w - 1; each following q starts one column earlier.
     """
     products = products.contiguous()
     heads, rows, places, many = products.shape

@@ -1,7 +1,7 @@
 """Rotary positions in one kernel on a GPU, for queries and keys together.
 
-Each pair of numbers (x, y) of a head, which stand half a head apart, is turned by the angle of its
-place: (x cos - y sin, y cos + x sin).
+Each pair of numbers (x, y), half a head apart, is rotated by the angle of its place:
+(x cos - y sin, y cos + x sin).
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ MOST_HEADS = 128
 
 
 def fits(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> bool:
-    """Whether heads [rows, heads, places, size] are turned whole, by [rows or 1, places, size]."""
+    """Whether the kernel fits: heads [rows, heads, places, size] by [rows or 1, places, size]."""
     if not (TRITON and q.is_cuda and q.dtype in DTYPES and q.dim() == k.dim() == 4):
         return False
     rows, heads, width, size = q.shape
@@ -44,7 +44,7 @@ def turned(
     *more: Any,
     **options: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As transformers' `apply_rotary_pos_emb`, which is the `usual` one."""
+    """Rotate like transformers' `apply_rotary_pos_emb`, which is `usual` and the fallback."""
     given = (*more, *options.values())
     if given not in ((), (1,)) or not fits(q, k, cos, sin):
         plain: tuple[torch.Tensor, torch.Tensor] = usual(q, k, cos, sin, *more, **options)

@@ -1,4 +1,4 @@
-"""The GPU code of `rotary`, in Triton: a program for all heads of a place."""
+"""The Triton kernel of `rotary`: each program handles all heads of a place."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def _turned(
 
 
 def turned(q: Any, k: Any, cos: Any, sin: Any) -> Any:
-    """As `rotary.turned`; the heads of a place lie side by side in what comes out."""
+    """As `rotary.turned`; in the output the heads of a place are adjacent in memory."""
     rows, heads, width, size = q.shape
     kv_heads = k.shape[1]
     options = {"dtype": q.dtype, "device": q.device}

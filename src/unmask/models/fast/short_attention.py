@@ -1,10 +1,9 @@
 """Attention within short rows, on a GPU in half precision.
 
-A sentence has about sixteen tokens, and the usual kernels work on tiles of 64 by 128: most of a
-tile is empty. Here several rows share one tile, each seeing itself alone. All families whose
-attention is torch's `scaled_dot_product_attention` have it while a pass is under way; what it does
-not fit (long rows, float32, odd sizes) goes the usual way.
-Without it a whole run takes 1.05 to 1.2 times as long (H200).
+A sentence has about sixteen tokens, but the usual kernels work on tiles of 64 by 128, most of which
+stay empty. Here several rows share one tile, each attending only to itself. During a pass this
+replaces torch's `scaled_dot_product_attention`. Inputs that it does not fit (long rows, float32,
+odd sizes) use torch's function. Without it a whole run takes 1.05 to 1.2 times as long (H200).
 """
 
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ TRITON = find_spec("triton") is not None
 
 
 def fits(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None) -> bool:
-    """Whether attention [rows, heads, places, size] is of short rows that see themselves."""
+    """Whether attention [rows, heads, places, size] is self-attention within short rows."""
     rows, heads, width, size = query.shape
     if not query.is_cuda or query.dtype not in HALVES or not 0 < width <= LONGEST:
         return False
@@ -47,7 +46,7 @@ def attended(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
-    """As torch's function of this meaning: [rows, heads, places, size]."""
+    """Replace torch's function of this name: [rows, heads, places, size]."""
     if dropout_p or query.dim() != 4 or not fits(query, key, attn_mask):
         usual: torch.Tensor = _USUAL(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
@@ -72,9 +71,9 @@ def attended_from(
     mask: torch.Tensor | None,
     scale: float,
 ) -> torch.Tensor:
-    """Attention by scores (query key + both shifts) scale; shifts [rows, heads, from, to].
+    """Return attention with scores (query key + both shifts) scale; shifts [rows, heads, from, to].
 
-    `mask` is true where a place is seen, [rows, 1, 1 or from, to].
+    `mask` [rows, 1, 1 or from, to] is true where a place can be attended to.
     """
     if TRITON and fits(heads.query, heads.key, mask):
         context: torch.Tensor = _on_gpu()(*heads, mask, False, scale, shifts)
@@ -88,7 +87,7 @@ def attended_from(
 
 @cache
 def _on_gpu() -> Any:
-    """The GPU code: Triton is there where CUDA is."""
+    """Return the Triton version; Triton is installed with CUDA."""
     from unmask.models.fast import short_attention_triton
 
     return short_attention_triton.attended
@@ -99,13 +98,13 @@ _USUAL: Any = functional.scaled_dot_product_attention
 
 @dataclass(frozen=True, slots=True)
 class ShortAttention:
-    """Whether a network's short rows share tiles."""
+    """The switch for sharing tiles between a network's short rows."""
 
     able: bool = False
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Let attention within short rows be done here."""
+        """Inside, attention within short rows shares tiles."""
         if not self.able:
             yield
             return
@@ -118,6 +117,6 @@ class ShortAttention:
 
 
 def short_attention(net: Any) -> ShortAttention:
-    """What a network can have of it: on a GPU, where Triton is, in half precision."""
+    """Return the switch for a network: on for a GPU in half precision with Triton."""
     weights = next(net.parameters())
     return ShortAttention(TRITON and weights.is_cuda and weights.dtype in HALVES)

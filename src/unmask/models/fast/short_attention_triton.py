@@ -1,4 +1,4 @@
-"""The GPU code of `short_attention`, in Triton: several rows in one tile."""
+"""The Triton kernel of `short_attention`: several rows in one tile."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-TILE = 64  # places that are looked at together
-# Numbers that differ from pass to pass: else each sort of them would be compiled for itself.
+TILE = 64  # places that are processed together
+# Arguments that differ between passes: else each combination would be compiled separately.
 VARIED = ["rows", "width", "together", "group", "m_row", "m_from", "m_to"]
 VARIED += [f"{shift}_{step}" for shift in ("one", "two") for step in ("row", "head", "from", "to")]
 
@@ -56,7 +56,7 @@ def _attended(
     tile: tl.constexpr,
 ) -> None:
     head = tl.program_id(1)
-    shared = head // group  # heads may have keys and values in common
+    shared = head // group  # heads may share keys and values
     at = tl.arange(0, tile)
     nth, place = at // width, at % width
     row = (tl.program_id(0) * together + nth).to(tl.int64)
@@ -83,7 +83,7 @@ def _attended(
         score += tl.load(second + two_at + (place * two_to)[None, :], mask=sees, other=0.0)
     score = tl.where(sees, score * scale, float("-inf"))
     most = tl.max(score, 1)
-    most = tl.where(most == float("-inf"), 0.0, most)  # what sees nothing is no number else
+    most = tl.where(most == float("-inf"), 0.0, most)  # a place that sees nothing would give NaN
     weight = tl.exp(score - most[:, None])
     total = tl.sum(weight, 1)
     v = tl.load(value + v_at, mask=inside, other=0.0)
@@ -94,7 +94,7 @@ def _attended(
 def attended(
     query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, shifts: Any = None
 ) -> Any:
-    """As in `short_attention`; the heads of a place lie side by side in what comes out."""
+    """As in `short_attention`; in the output the heads of a place are adjacent in memory."""
     rows, heads, width, size = query.shape
     query, key, value = (x if x.stride(3) == 1 else x.contiguous() for x in (query, key, value))
     output = torch.empty(rows, width, heads, size, dtype=query.dtype, device=query.device)

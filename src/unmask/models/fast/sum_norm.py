@@ -1,6 +1,6 @@
-"""A sum and the norm behind it in one kernel, on a GPU in half precision.
+"""A sum and the norm that follows it, in one kernel on a GPU in half precision.
 
-Both are bound by memory: apart they read and write the states five times, together three times.
+Both are bound by memory: separately they read and write the states five times, together three.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ WIDEST = 8_192  # numbers of a place that one program holds
 
 
 def fits(norm: Any, x: torch.Tensor, residual: torch.Tensor) -> bool:
-    """Whether a sum of two [..., d] and its norm can be done here."""
+    """Whether the kernel can compute the norm of a sum of two tensors [..., d]."""
     return (
         TRITON
         and x.is_cuda
@@ -31,7 +31,7 @@ def fits(norm: Any, x: torch.Tensor, residual: torch.Tensor) -> bool:
 
 
 def normed_sum(norm: torch.nn.LayerNorm, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-    """norm(one + two), for a LayerNorm as torch made it."""
+    """Return norm(x + residual) for torch's LayerNorm."""
     if not fits(norm, x, residual):
         plain: torch.Tensor = norm(x + residual)
         return plain

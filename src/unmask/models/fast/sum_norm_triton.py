@@ -1,4 +1,4 @@
-"""The GPU code of `sum_norm`, in Triton: a program for each place."""
+"""The Triton kernel of `sum_norm`: one program for each place."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def _normed_sum(x, residual, weight, bias, output, width, eps, block: tl.constex
     inside = at < width
     a = tl.load(x + start + at, mask=inside, other=0.0)
     b = tl.load(residual + start + at, mask=inside, other=0.0)
-    whole = (a.to(tl.float32) + b.to(tl.float32)).to(a.dtype).to(tl.float32)  # rounded as torch has
+    whole = (a.to(tl.float32) + b.to(tl.float32)).to(a.dtype).to(tl.float32)  # as torch rounds
     mean = tl.sum(whole, 0) / width
     apart = tl.where(inside, whole - mean, 0.0)
     variance = tl.sum(apart * apart, 0) / width

@@ -1,4 +1,4 @@
-"""Ray: connected to a cluster that is named, or to one of this machine."""
+"""Connect to a Ray cluster: one that is named, or a new one on this machine."""
 
 import logging
 import os
@@ -8,8 +8,8 @@ from unmask.errors import UnmaskError
 
 
 def started(address: str | None = None) -> Any:
-    """Ray itself, connected: to an address, to RAY_ADDRESS, or to a cluster that it starts here."""
-    # One that may run here is not looked for: where it is gone, that would wait for minutes.
+    """Return the connected Ray module: to an address, to RAY_ADDRESS, or to a new local cluster."""
+    # Ray's own search for a local cluster is skipped: if that is gone, it would wait for minutes.
     there = address or os.environ.get("RAY_ADDRESS")
     try:
         import ray

@@ -1,4 +1,4 @@
-"""A model that workers of a cluster hold: its batches run there, all else happens here."""
+"""A model on the workers of a cluster: its batches run there, everything else here."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ class RemoteEngine:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A transformer on workers, as the flow sees it."""
+    """A transformer on workers, with the interface of a model."""
 
     name: str
     kind: Kind
@@ -79,7 +79,7 @@ class Remote:
     provenance: Mapping[str, Any]
     limit: int
     remarks: tuple[str, ...] = ()
-    prefixes: bool = False  # rows that begin alike are asked together
+    prefixes: bool = False  # rows with a common beginning are queried together
 
     @property
     def family(self) -> str:
@@ -87,21 +87,21 @@ class Remote:
         return str(self.config.model_type)
 
     def finer(self) -> list["Remote"]:
-        """The same in float32, on the same workers: there may be room for no others."""
+        """Return the model in float32 on the same workers: there may be no room for more."""
         return [replace(self, precision="float32", **self.workers.facts("float32"))]
 
     def close(self) -> None:
-        """Let the workers go."""
+        """Stop the workers."""
         self.workers.close()
 
     @property
     def abilities(self) -> Abilities:
-        """Those of the network that the workers hold."""
+        """The abilities of the network on the workers."""
         arguments = (self.kind, self.config, self.limit, self.precision)
         return network_abilities(*arguments, remarks=self.remarks)
 
     def budget(self, tokens: int | str) -> Budget:
-        """What one forward pass may hold on a worker."""
+        """Return the limits of one forward pass on a worker."""
         budget: Budget = self.workers.first("budget", self.precision, tokens)
         return budget
 
@@ -113,7 +113,7 @@ class Remote:
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> RemoteEngine:
-        """The likelihood engine."""
+        """Return the likelihood engine."""
         arguments = (self.kind, stream, self.codec, self.prefixes)
         show = MaskingRule() if stream == "next" else masking_rule(*arguments)
         answers = answers_of(store, self.provenance, stream)
@@ -129,7 +129,7 @@ class Remote:
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> SentenceVectors:
-        """The embedding engine; its batches run on workers."""
+        """Return the embedding engine; its batches run on workers."""
         name = salt(self.provenance, "vectors")
         answers = VectorAnswers(store, name) if store is not None else None
         chosen = -1 if layer is None else layer
@@ -150,7 +150,7 @@ def load_remote(
     workers: int | None = None,
     among: int = 1,
 ) -> Remote:
-    """A transformer on the workers of a Ray cluster, which is shared `among` several models."""
+    """Load a transformer on workers of a Ray cluster that `among` models share."""
     checkpoint = without_weights(name)
     codec = TokenizerCodec(checkpoint.tokenizer(), checkpoint.kind, name)
     place = checkpoint.source if Path(checkpoint.source).exists() else name

@@ -1,6 +1,6 @@
-"""Workers of a Ray cluster that hold a model, and jobs scattered over them.
+"""Workers of a Ray cluster that hold a model, and the distribution of jobs among them.
 
-A worker that dies costs the jobs it had: they go to the others, or to a new one.
+If a worker dies, its jobs go to the others, or to a new worker.
 """
 
 import math
@@ -17,14 +17,14 @@ from unmask.errors import ModelError, UnmaskError
 from unmask.models.transformers.model import load
 from unmask.models.transformers.vectors import pooled
 
-JOBS_AHEAD = 2  # jobs that a worker has before it, so that it need not wait for the driver
-CPUS_A_WORKER = 2  # of a worker without a GPU, where a node has as many
-MAX_REPLACEMENTS = 3  # last workers that may be lost with no answer between them
-START_TIMEOUT = 3600.0  # seconds that a worker may wait for its place, and load its model
+JOBS_AHEAD = 2  # jobs queued per worker, so that it need not wait for the driver
+CPUS_A_WORKER = 2  # CPUs of a worker without a GPU, if a node has that many
+MAX_REPLACEMENTS = 3  # last remaining workers that may be lost without a result in between
+START_TIMEOUT = 3600.0  # seconds that a worker may take to be placed and to load its model
 
 
 class Worker:
-    """What runs on a worker: the model, in every precision that is asked for, and its answers."""
+    """A worker: the model in each requested precision, and its engines."""
 
     def __init__(self, name: str, device: str | None, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -38,14 +38,14 @@ class Worker:
         return self.models[dtype]
 
     def facts(self, dtype: str) -> dict[str, Any]:
-        """What the driver needs to know of the model."""
+        """Return the facts about the model that the driver needs."""
         model = self._model(dtype)
         facts = {"provenance": dict(model.provenance), "limit": model.limit}
         trees = bool(model.abilities.streams) and model.engine().fast.prefixes
         return facts | {"remarks": model.abilities.remarks, "prefixes": trees}
 
     def budget(self, dtype: str, tokens: int | str) -> Any:
-        """What one forward pass may hold here."""
+        """Return the limits of one forward pass on this worker."""
         return self._model(dtype).budget(tokens)
 
     def _engine(self, dtype: str, stream: str) -> Any:
@@ -54,21 +54,21 @@ class Worker:
         return self.engines[dtype, stream]
 
     def answer(self, dtype: str, stream: str, asked: Any, weighted: bool) -> Any:
-        """The answers of one batch of a stream."""
+        """Return the answers for one batch of a stream."""
         return self._engine(dtype, stream).answered(asked, weighted)
 
     def ask(self, dtype: str, stream: str, asks: Any, attention: Any) -> Any:
-        """The readings of an engine that has no batches of questions: the next-sentence head."""
+        """Return the readings of an engine without batches: the next-sentence head."""
         return self._engine(dtype, stream).ask(asks, attention)
 
     def pooled(self, dtype: str, rows: Any, asked: Any) -> Any:
-        """The vectors of one batch."""
+        """Return the vectors of one batch."""
         model = self._model(dtype)
         return pooled(model.net, model.codec, rows, asked)
 
 
 class Workers:
-    """The workers of one model: one a GPU, or a share of the CPUs each."""
+    """The workers of one model: one per GPU, or one per share of the CPUs."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Workers:
     ) -> None:
         self.ray, self.name = ray, name
         self.given = (name, device)
-        self.replaced = 0  # last workers that were lost since the last answer
+        self.replaced = 0  # last remaining workers that were lost since the last result
         gpus = int(ray.cluster_resources().get("GPU", 0)) if device != "cpu" else 0
         cpus = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
         share = max(1, min([CPUS_A_WORKER, *(c for c in cpus if c)]))
@@ -97,7 +97,7 @@ class Workers:
         self.alive = [self._new() for _ in range(min(count or usual, most))]
 
     def _fits(self, memory: int) -> None:
-        """Refuse a model that no node has the memory for: it would wait for ever."""
+        """Refuse a model that is too large for every node: its workers would wait forever."""
         rooms = [int(n["Resources"].get("memory", 0)) for n in self.ray.nodes() if n["Alive"]]
         if memory > max(rooms, default=0):
             raise ModelError(
@@ -110,7 +110,7 @@ class Workers:
         return maker.remote(*self.given, self.threads)
 
     def facts(self, dtype: str) -> dict[str, Any]:
-        """The facts of the first worker that is placed; the others join when they can."""
+        """Return the facts from the first worker that is placed; the others join later."""
         asked = {w.facts.remote(dtype): w for w in self.alive}
         died = ""
         while asked:
@@ -130,11 +130,11 @@ class Workers:
         raise ModelError(f"the workers of {self.name!r} died: {died}.")
 
     def first(self, method: str, *arguments: Any) -> Any:
-        """The answer of one worker."""
+        """Run one job, and return its result."""
         return next(iter(self.map(method, [arguments])))
 
     def map(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """The answers of all jobs, in their order, as soon as they are there."""
+        """Return the results of all jobs in order, each as soon as possible."""
         answers: dict[int, Any] = {}
         place = 0
         for number, value in self.scattered(method, jobs):
@@ -144,7 +144,7 @@ class Workers:
                 place += 1
 
     def scattered(self, method: str, jobs: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """Numbers of jobs with their answers, in the order in which they come."""
+        """Return pairs of job number and result, in order of completion."""
         waiting = deque(range(len(jobs)))
         under_way: dict[Any, tuple[int, Any]] = {}
         while waiting or under_way:
@@ -181,7 +181,7 @@ class Workers:
             loads[worker] += 1
 
     def _lost(self, worker: Any, dtype: str, error: Any) -> None:
-        """A worker is gone; where it was the last, another is started, and must come to load."""
+        """Remove a lost worker; if it was the last, start another and wait until it has loaded."""
         if worker in self.alive:
             self.alive.remove(worker)
         if self.alive:
@@ -195,14 +195,14 @@ class Workers:
         self.facts(dtype)
 
     def close(self) -> None:
-        """Let the workers go."""
+        """Stop the workers."""
         for worker in self.alive:
             self.ray.kill(worker)
         self.alive = []
 
 
 def _own(error: Any) -> Exception:
-    """Our own error, as it was raised on a worker; another is one sentence."""
+    """Return unmask's own error from a worker; any other becomes one sentence."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, UnmaskError):
         return type(cause)(str(cause))
@@ -215,13 +215,13 @@ def _cause(error: BaseException) -> str:
 
 
 def _size(place: str, dtype: str, rechecked: bool) -> int:
-    """Bytes that a model in a local folder or file takes in memory; 0 where that is not known.
+    """Return the bytes that a model from a local folder or file needs in memory; 0 if unknown.
 
-    One of a reduced dtype may have to be `rechecked` in float32, which is held beside it.
+    A model in reduced precision may be `rechecked` in float32, which needs memory for both.
     """
     path = Path(place)
     if path.is_file():
-        return 4 * path.stat().st_size  # a quantised file is spread out
+        return 4 * path.stat().st_size  # a quantised file is unpacked
     weights = 0
     for file in path.glob("*.safetensors") if path.is_dir() else ():
         with suppress(SafetensorError, OSError), safe_open(file, "pt") as shard:  # its worker tells

@@ -1,9 +1,9 @@
-"""A chat model behind a server: the probability of each label at the start of its reply.
+"""A chat model on a server: the probability of each label at the start of its reply.
 
-Where the server gives `top_logprobs`, one request is enough; a label beyond the likeliest tokens
-has an upper bound. Where it gives none, several replies are sampled and read. A reply without a
-label is declined, and is never asked again. What the server returns is tried first, and refused
-where it would give wrong numbers.
+With `top_logprobs` one request is enough; a label beyond the likeliest tokens gets an upper bound.
+Without them, several replies are sampled and read. A reply without a label counts as declined and
+is not queried again. The server's responses are tested first, and refused if they would give wrong
+numbers.
 """
 
 import json
@@ -27,12 +27,12 @@ from unmask.models.served.openai_model import CHAT_MARK, served_record
 from unmask.queries import Encoded, Query, Readings, RowQueries, row_queries_of
 from unmask.types import Kind, Text
 
-TOP = 20  # tokens that a server says the probability of
+TOP = 20  # the number of likeliest tokens that a server returns
 REPLIES = 5  # sampled for each request, unless the name says ?chat=K
-PRICE_VARIABLE = "UNMASK_PRICE"  # of a million tokens that are sent
-CHARACTERS = 4  # of a token, about
+PRICE_VARIABLE = "UNMASK_PRICE"  # price of a million tokens sent
+CHARACTERS = 4  # approximate number in a token
 LONGEST_REPLY, LONGEST_THOUGHT = 16, 2048  # tokens
-TOLERANCE = 0.1  # in probability, between two times that the same is asked
+TOLERANCE = 0.1  # accepted difference in probability between two identical requests
 PROBE = "Which of these is a colour?\n\nA) {}\nB) {}\n\nReply with A or B only.\nAnswer:"
 PROBES = (("red", "table"), ("table", "red"))
 _THOUGHT = re.compile(r"<think>.*?</think>|<thinking>.*?</thinking>", re.DOTALL)
@@ -54,7 +54,7 @@ def load_chat(name: str, progress: Any = lambda what, done, total: None) -> "Ser
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """A server that was tried: whether it gives probabilities (else `samples` replies are read)."""
+    """A tested server; `samples` replies are read per request, 0 if it gives probabilities."""
 
     server: Server
     model: str
@@ -100,7 +100,7 @@ def _probed(there: Server, model: str, samples: int) -> Probed:
 
 
 def _settings(samples: int, thinks: bool) -> dict[str, Any]:
-    """What is asked of the server beside the message."""
+    """Return the settings of a request besides its message."""
     if samples:
         length = LONGEST_THOUGHT if thinks else LONGEST_REPLY
         return {"max_tokens": length, "temperature": 1, "top_p": 1}
@@ -108,7 +108,7 @@ def _settings(samples: int, thinks: bool) -> dict[str, Any]:
 
 
 class Label(NamedTuple):
-    """The log-probability of a label, or where the server does not return it an upper bound."""
+    """The log-probability of a label, or an upper bound if the server does not return it."""
 
     logp: float
     at_most: bool = False
@@ -117,7 +117,7 @@ class Label(NamedTuple):
 def _ask(
     there: Server, model: str, samples: int, thinks: bool, asked: tuple[str, Sequence[str]]
 ) -> list[Label]:
-    """The log-probability of each label, or that of its share among sampled replies."""
+    """Return each label's log-probability, or the log of its share among sampled replies."""
     message, labels = asked
     if not samples:
         reply = there.chat(model, message, _settings(0, thinks))
@@ -143,23 +143,23 @@ def _choices(there: Server, reply: Mapping[str, Any]) -> Sequence[Mapping[str, A
 
 
 def _content(choice: Mapping[str, Any]) -> str:
-    """The text of a reply; a refusal field, or none at all, is an empty one."""
+    """Return the text of a reply; empty for a refusal or if there is none."""
     message = choice.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     return content if isinstance(content, str) else ""
 
 
 def label_of(reply: str, labels: Sequence[str]) -> str | None:
-    """The label that a reply gives, behind its thoughts; None where it declines."""
+    """Return the label that a reply gives after its reasoning, or None if it gives none."""
     text = _THOUGHT.sub("", reply)
-    if _OPEN.search(text):  # it never ended to think
+    if _OPEN.search(text):  # the reasoning never ended
         return None
     match = _LABEL.match(text)
     return match[1] if match and match[1] in labels else None
 
 
 def _top(reply: Mapping[str, Any]) -> list[tuple[str, float]] | None:
-    """The likeliest tokens of the reply's first place; None where the server tells none."""
+    """Return the likeliest tokens of the reply's first place, or None if the server gives none."""
     try:
         first = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         top = [(str(t["token"]), float(t["logprob"])) for t in first]
@@ -185,9 +185,9 @@ def _check_top(there: Server, top: Sequence[tuple[str, float]]) -> None:
 
 
 def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) -> None:
-    """Refuse log-probabilities of another place than the reply's first: it must be the likeliest.
+    """Refuse log-probabilities that are misaligned: the reply must start with the likeliest token.
 
-    Servers exist that give those of the token before.
+    Some servers return those of the token before.
     """
     likeliest = max(top, key=lambda t: t[1])[0].strip()
     reply = content.strip()
@@ -200,7 +200,7 @@ def _check_place(there: Server, content: str, top: Sequence[tuple[str, float]]) 
 
 
 def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]) -> list[Label]:
-    """The log-probability of each label over its spellings; of one not returned an upper bound."""
+    """Return each label's log-probability over its spellings, or an upper bound."""
     _check_top(there, top)
     total = sum(math.exp(v) for _, v in top)
     bound = min(min(v for _, v in top), math.log(max(1 - total, 1e-12)))
@@ -213,14 +213,14 @@ def _logp(there: Server, top: Sequence[tuple[str, float]], labels: Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class ServerChat:
-    """How a message is put to a chat server: as it is; the template is the server's."""
+    """The chat format of a server: messages are sent as they are, the template is the server's."""
 
     record: Mapping[str, Any] = field(default_factory=lambda: {"form": "chat", "by": "server"})
     notes: tuple[str, ...] = ()
 
 
 class ChatServerCodec:
-    """Requests and labels as numbers: what the engine sends for them are the words themselves."""
+    """Requests and labels as numbers; the engine sends the texts themselves."""
 
     unknown: int | None = None
     reserved: frozenset[int] = frozenset()
@@ -234,22 +234,22 @@ class ChatServerCodec:
         self.labels: dict[str, int] = {}
 
     def chat_prompts(self, messages: Sequence[str]) -> list[tuple[int, ...]]:
-        """A number for each message."""
+        """Return a number for each message."""
         return [(self.messages.setdefault(m, len(self.messages)),) for m in messages]
 
     def label_ids(self, labels: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        """A number for each label; its spellings are summed by the engine."""
+        """Return a number for each label; the engine sums its spellings."""
         return {k: (self.labels.setdefault(k, len(self.labels)),) for k in labels}
 
     def spelt(self, ids: Any) -> list[str]:
-        """The labels."""
+        """Return the labels of some numbers."""
         names = [*self.labels]
         return [names[i] if i < len(names) else "" for i in ids]
 
     def encode_texts(
         self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]]
     ) -> list[Encoded]:
-        """Refused: only questions can be asked."""
+        """Refused: a chat server can only be asked questions."""
         return self._refuse()
 
     def _refuse(self, *_: Any) -> NoReturn:
@@ -262,13 +262,13 @@ class ChatServerCodec:
 
     @property
     def mask(self) -> str:
-        """There is none."""
+        """Refused: there is no mask token."""
         return self._refuse()
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEngine:
-    """Answers from chat completions, side by side; what was answered is kept in the store."""
+    """Answers from parallel chat completions; they are cached in the store."""
 
     codec: ChatServerCodec
     probed: Probed
@@ -276,7 +276,7 @@ class ChatEngine:
     progress: Progress
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
-        """The log-probability of each label that is asked for; `attention` is 1 for a bound."""
+        """Return each requested label's log-probability; `attention` is 1 for an upper bound."""
         rows = row_queries_of(asks)
         wanted: dict[int, set[int]] = {}
         for ask in rows:
@@ -296,7 +296,7 @@ class ChatEngine:
         return Readings(logp, np.zeros(len(values), bool), at_most, len(jobs))
 
     def _found(self, jobs: Mapping[int, tuple[str, tuple[str, ...]]]) -> dict[int, list[Label]]:
-        """The answers to all jobs: those that are kept, and those of the server."""
+        """Return the answers to all jobs, cached or from the server."""
         keys = {number: self._key(*job) for number, job in jobs.items()}
         values = self.store.get([*keys.values()]) if self.store is not None else {}
         results: dict[int, list[Label]] = {}
@@ -327,7 +327,7 @@ class ChatEngine:
         return digest(repr(("chat 2", facts, message, tuple(labels))).encode())
 
     def _announce(self, messages: Sequence[str]) -> None:
-        """What is sent, and what it costs, where a price is known."""
+        """Report the number of requests and their cost, if a price is set."""
         price = os.environ.get(PRICE_VARIABLE, "")
         if not price or not messages:
             return
@@ -350,7 +350,7 @@ class ChatEngine:
 
 @dataclass(frozen=True, slots=True)
 class ServedChat:
-    """A chat model behind a server, as the flow sees it."""
+    """A chat model on a server, with the interface of a model."""
 
     name: str
     codec: ChatServerCodec
@@ -361,14 +361,14 @@ class ServedChat:
 
     @property
     def abilities(self) -> Abilities:
-        """Questions, and nothing else."""
+        """Questions only."""
         base = self.probed.server.base
         unseen = f"the weights cannot be verified: the model name is what {base} reports."
         return Abilities(streams=("reply",), limit=NO_LIMIT, remarks=(unseen, *self.probed.notes))
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What it is, for the record."""
+        """The record of the model in results."""
         given = self.probed
         return {
             "kind": "causal",
@@ -387,11 +387,11 @@ class ServedChat:
 
     @property
     def samples(self) -> int:
-        """Replies that are sampled for each request; 0 where probabilities are known."""
+        """The number of replies sampled per request; 0 if the server returns probabilities."""
         return self.probed.samples
 
     def budget(self, tokens: int | str) -> Budget:
-        """The server has its own."""
+        """Return the default budget: the server has its own."""
         return Budget()
 
     def vectors(self, **_: Any) -> NoReturn:
@@ -412,8 +412,8 @@ class ServedChat:
         return ChatEngine(self.codec, self.probed, store, progress)
 
     def finer(self) -> "list[ServedChat]":
-        """There is no finer one to be had."""
+        """No finer precision is available."""
         return []
 
     def close(self) -> None:
-        """The server goes on."""
+        """Do nothing: the server keeps running."""

@@ -16,27 +16,27 @@ from urllib.parse import urlsplit
 from unmask.errors import ModelError
 from unmask.support.registry import unknown
 
-KEY_VARIABLE = "UNMASK_API_KEY"  # of a server; it goes into the headers of requests, nowhere else
-REQUESTS_VARIABLE = "UNMASK_REQUESTS"  # how many requests may be under way
+KEY_VARIABLE = "UNMASK_API_KEY"  # an API key; it is sent in request headers only
+REQUESTS_VARIABLE = "UNMASK_REQUESTS"  # how many requests may run in parallel
 TIMEOUT_VARIABLE = "UNMASK_TIMEOUT"  # seconds that a request may take
 RETRY_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 TRIES = 6
 PROMPT_STATUSES = {400, 413, 414, 422}  # refusals of one prompt
-LONGEST_PAUSE = 30.0  # seconds; a server that asks for more is not waited for
+LONGEST_PAUSE = 30.0  # seconds; if a server asks for a longer pause, the run stops
 LARGEST_ANSWER = 64 * 2**20  # bytes: a thousand times what a long sentence takes
-FIRST_PAUSE = 0.5  # seconds; doubled with every try
+FIRST_PAUSE = 0.5  # seconds; doubled with every retry
 
 
 AN_ADDRESS = "give http://HOST:PORT/v1#MODEL"
 
 
 class Refused(ModelError):
-    """One prompt that a server refuses, while it answers others."""
+    """A server refuses one prompt, but answers others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a server is, and how it is asked. `base` ends in `/v1`, without a slash."""
+    """A server's address and request limits. `base` ends in `/v1`, without a slash."""
 
     base: str
     requests: int = 8
@@ -57,14 +57,14 @@ class Server:
             raise ModelError(f"{self.base!r} is not an address; {AN_ADDRESS}.")
 
     def models(self) -> list[Mapping[str, Any]]:
-        """What the server says it holds."""
+        """Return the records of the models that the server offers."""
         records = self._call("/models", None).get("data")
         if not isinstance(records, list) or not all(isinstance(m, dict) for m in records):
             raise ModelError(f"{self.base} lists no models; give the address up to /v1.")
         return records
 
     def model(self, name: str) -> Mapping[str, Any]:
-        """The record of one model; without a name the only one there is."""
+        """Return the record of one model; without a name, of the only one."""
         by_name = {str(m["id"]): m for m in self.models() if m.get("id")}
         if not by_name:
             raise ModelError(f"{self.base} has no model loaded; load one first.")
@@ -90,9 +90,9 @@ class Server:
         prompts: Sequence[Any],
         done: Callable[[int, Any], None] = lambda count, reply: None,
     ) -> list[Any]:
-        """What `ask` returns for each prompt, several at a time; `done` hears of each.
+        """Return the results of `ask` for all prompts, run in parallel; call `done` after each.
 
-        A prompt that the server refuses for itself (too long, say) has a `Refused` in its place.
+        If the server refuses a single prompt (too long, say), its result is a `Refused`.
         """
         todo: queue.SimpleQueue[int] = queue.SimpleQueue()
         replies: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
@@ -101,7 +101,7 @@ class Server:
         over = threading.Event()
         for _ in range(min(self.requests, len(prompts))):
             job = (ask, prompts, todo, replies, over)
-            # Not a pool: its threads would be waited for when the command is interrupted.
+            # Not a pool: on an interruption, the command would wait for its threads.
             threading.Thread(target=self._worker, args=job, daemon=True).start()
         results: list[Any] = [None] * len(prompts)
         try:
@@ -116,7 +116,7 @@ class Server:
         return results
 
     def chat(self, model: str, message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to one message, as the server gives it."""
+        """Return the server's reply to one message."""
         messages = [{"role": "user", "content": message}]
         body = {"model": model, "messages": messages, **settings}
         return self._call("/chat/completions", body)
@@ -140,7 +140,7 @@ class Server:
                 done.put((k, error))
 
     def _echo(self, model: str, prompt: str) -> Mapping[str, Any]:
-        # One token more is asked for, since to some servers 0 means as many as there is room for.
+        # One token is requested, since some servers take 0 for no limit.
         asked = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
         reply = self._call("/completions", {**asked, "logprobs": 1, "echo": True})
         try:
@@ -157,7 +157,7 @@ class Server:
         return {**choice, "fingerprint": reply.get("system_fingerprint")}
 
     def _call(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        """One request; what may pass is tried again, each time after a longer pause."""
+        """Send a request; retry transient errors, each time after a longer pause."""
         for number in range(TRIES):
             try:
                 return self._once(path, body)
@@ -170,7 +170,7 @@ class Server:
                 pause = self._asked_pause(error.headers.get("Retry-After", ""))
             except (InvalidURL, UnicodeError) as error:
                 raise ModelError(f"{self.base!r} is not an address ({error}).") from None
-            except HTTPException as error:  # an answer that breaks off, or is none
+            except HTTPException as error:  # a truncated or invalid response
                 if number == TRIES - 1:
                     what = type(error).__name__
                     raise ModelError(f"{self.base} does not answer in HTTP ({what}).") from None
@@ -186,7 +186,7 @@ class Server:
         raise AssertionError
 
     def _asked_pause(self, text: str) -> float:
-        """The seconds that a server asks to wait; more than we would are an error."""
+        """Return the pause that a server asks for, in seconds; refuse one that is too long."""
         pause = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 20 else 0.0
         if pause > LONGEST_PAUSE:
             raise ModelError(
@@ -217,7 +217,7 @@ class Server:
         return content
 
     def _body(self, answer: Any, until: float) -> bytes:
-        """What an answer holds; one that comes in drops takes no longer than another."""
+        """Return the body of a response; the timeout also applies if it arrives in small pieces."""
         parts, size = [], 0
         while part := answer.read1(2**20):
             parts.append(part)
@@ -226,12 +226,12 @@ class Server:
                 raise ModelError(f"{self.base} sends more than {LARGEST_ANSWER >> 20} MB at once.")
             if time.monotonic() > until:
                 raise TimeoutError("timed out")
-        if answer.length:  # it broke off, which `read1` takes for the end
+        if answer.length:  # it was truncated, which `read1` takes for the end
             raise IncompleteRead(b"", answer.length)
         return b"".join(parts)
 
     def _refused(self, error: urllib.error.HTTPError) -> str:
-        """Why a server refused, in one sentence, without anything that was sent to it."""
+        """Return why a server refused, in one sentence, without the key that was sent to it."""
         if error.code in (401, 403):
             return f"{self.base} refuses ({error.code}); set {KEY_VARIABLE} to a key that it takes."
         if error.code == 404:
@@ -257,9 +257,9 @@ class Server:
 
 
 def _key() -> str:
-    """The key that requests carry. It is never printed, so one that cannot be sent is not either.
+    """Return the API key of requests; refuse one that cannot be sent without printing it.
 
-    Whatever http.client refuses to send it would show in its error.
+    http.client would show such a key in its error message.
     """
     key = os.environ.get(KEY_VARIABLE, "")
     if not key.isascii() or not key.isprintable() or " " in key:
@@ -271,7 +271,7 @@ def _key() -> str:
 
 
 class _SameOrigin(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect within one server; another would be sent the key and the sentences."""
+    """Follow redirects within one server only; another would receive the key and the sentences."""
 
     def redirect_request(
         self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: str
@@ -290,12 +290,12 @@ _OPENER = urllib.request.build_opener(_SameOrigin)
 
 
 def _echoed(text: str, prompt: str) -> bool:
-    """Whether a text begins with the prompt, but for a start token and the first space."""
+    """Whether a text begins with the prompt, apart from a start token and the first space."""
     return text.startswith(prompt) or prompt.strip() in text
 
 
 def server(base: str) -> Server:
-    """A server at an address, with limits from the environment."""
+    """Return a server at an address, with limits from the environment."""
     return Server(
         base.rstrip("/"), int(_number(REQUESTS_VARIABLE, 8)), _number(TIMEOUT_VARIABLE, 120)
     )

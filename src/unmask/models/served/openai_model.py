@@ -1,4 +1,4 @@
-"""A causal model that a server holds: its tokens and their log-probabilities are all we see."""
+"""A causal model on a server, which returns only tokens and their log-probabilities."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ def is_served(name: str) -> bool:
 
 
 def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
-    """The server, its record of the model, and the text before every sentence."""
+    """Return the server, its record of the model, and the text before every sentence."""
     base, _, rest = name.partition("#")
     model, _, start = rest.partition(CHAT_MARK)[0].partition(START_MARK)
     there = server(base)
@@ -33,7 +33,7 @@ def served_record(name: str) -> tuple[Server, Mapping[str, Any], str]:
 
 
 def load_served(name: str, progress: Progress = lambda what, done, total: None) -> "Served":
-    """The model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
+    """Load the model at `http://HOST:PORT/v1#MODEL`, or `...#MODEL?start=<s>`."""
     there, record, start = served_record(name)
     codec = ServedCodec(there, str(record["id"]), name, start, progress)
     sample = codec.encode("The server answers.")
@@ -54,21 +54,21 @@ def load_served(name: str, progress: Progress = lambda what, done, total: None) 
     return Served(name, codec, _limit(record), facts, 0 in sample.specials)
 
 
-# Pairs that differ at one place only: what is probable there cannot depend on what is there.
+# Pairs that differ at one place: the distribution there must not depend on the token there.
 PROBES = (
     ("We saw the man", "We saw the sea"),
     ("She is old", "She is red"),
     ("It can be", "It can go"),
 )
-PROBE_TOLERANCE = 0.02  # in log-probability: what batches and threads may change
+PROBE_TOLERANCE = 0.02  # in log-probability: batches and threads may change that much
 
 
 def _check_places(codec: "ServedCodec") -> None:
     """Refuse a server whose log-probabilities are one place off.
 
-    Two sentences begin alike up to a place. Before it their tokens have the same log-probability,
-    or it is said one place too early; at it they have not, or it is said one place too late; and
-    the most probable token there is the same.
+    Two sentences share their beginning up to a place. Before it the log-probabilities must be
+    equal, or they are one place early. At it they must differ, or they are one place late; the most
+    probable token there must be the same.
     """
     echoes = [codec.echo(text) for pair in PROBES for text in pair]
     before, at, best = [0.0], [], [0.0]
@@ -97,7 +97,7 @@ def _check_places(codec: "ServedCodec") -> None:
 
 
 def _check_constancy(codec: "ServedCodec") -> None:
-    """Refuse a server that answers the same question differently."""
+    """Refuse a server whose answers to the same question differ."""
     text = PROBES[0][0]
     (again,) = codec.server.echoes(codec.model, [codec.start + text])
     if isinstance(again, Refused):
@@ -112,7 +112,7 @@ def _check_constancy(codec: "ServedCodec") -> None:
 
 
 def _limit(record: Mapping[str, Any]) -> int:
-    """The longest prompt, if the server says so."""
+    """Return the longest prompt, if the server reports it."""
     meta = record.get("meta")
     stated = [record.get("max_model_len"), meta.get("n_ctx") if isinstance(meta, dict) else None]
     return min((int(n) - 1 for n in stated if isinstance(n, int) and n > 1), default=NO_LIMIT)
@@ -120,10 +120,10 @@ def _limit(record: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A sentence as the server reads it: tokens, their characters, log-probabilities, hits.
+    """A sentence as the server tokenises it: tokens, their characters, log-probabilities, hits.
 
-    `before` tokens are the start; the first token of all has no probability (NaN). `best` is
-    that of the most probable token, infinite where the server does not say it.
+    The first `before` tokens are the start text; the very first token has no probability (NaN).
+    `best` is the log-probability of the most probable token, infinite if the server omits it.
     """
 
     tokens: tuple[str, ...]
@@ -137,19 +137,19 @@ EMPTY_ECHO = Echo((), (), np.zeros(0), np.zeros(0), 0)
 
 
 def _spelt(token: str) -> bool:
-    """Whether a token says which it is."""
+    """Whether a token has an unambiguous spelling."""
     return bool(token) and "\ufffd" not in token and not token.startswith("bytes:")
 
 
 class ServedCodec:
-    """Tokens as a server makes them, numbered as they are met; its answers come along.
+    """A tokenizer that uses the server's tokens, numbered in order of appearance.
 
-    A sentence is sent once: the echo has its tokens and what the model says of each.
+    Each sentence is sent once: the echo holds its tokens and their log-probabilities.
     """
 
     unknown: int | None = None
     reserved: frozenset[int] = frozenset()
-    adds_start: bool = False  # its tokens are those that it echoes
+    adds_start: bool = False  # it uses the tokens that the server echoes
 
     def __init__(
         self, there: Server, model: str, name: str, start: str, progress: Progress
@@ -163,18 +163,18 @@ class ServedCodec:
         )
         self.fingerprint: str | None = None
         self.echoes: dict[str, Echo] = {}
-        self.refused: dict[str, str] = {}  # sentences that it did not answer, and why
+        self.refused: dict[str, str] = {}  # sentences that the server refused, and why
         self.numbers: dict[str, int] = {}
         self.answers: dict[tuple[int, ...], Echo] = {}
 
     def encode(self, string: str) -> Encoded:
-        """Tokens of a string."""
+        """Return the tokens of a string."""
         return self.encode_texts([Text(string)], [("", "", "")])[0]
 
     def encode_texts(
         self, texts: Sequence[Text], focuses: Sequence[tuple[str, str, str]], start: bool = True
     ) -> list[Encoded]:
-        """Tokens of many texts; those that the server has not seen yet are sent, side by side."""
+        """Return the tokens of many texts; new ones are sent to the server in parallel."""
         new = list(dict.fromkeys(t.string for t in texts if t.string not in self.echoes))
         total = len(new)
         sent = self.server.echoes(
@@ -195,7 +195,7 @@ class ServedCodec:
 
     def _encoded(self, text: Text, focus: tuple[str, str, str]) -> Encoded:
         echo = self.echoes[text.string]
-        # A part of a character has no spelling: it is identified by its sentence and its place.
+        # Part of a character has no spelling: its sentence and place identify it.
         names = [t if _spelt(t) else f"{t}\0{text.string}\0{k}" for k, t in enumerate(echo.tokens)]
         ids = tuple([self.numbers.setdefault(t, len(self.numbers)) for t in names])
         self.answers[ids] = echo
@@ -206,12 +206,12 @@ class ServedCodec:
         return Encoded(ids, specials, roles, (), focus, text, echo.spans)
 
     def echo(self, string: str) -> Echo:
-        """A string as the server reads it."""
+        """Return the server's echo of a string."""
         self.encode(string)
         return self.echoes[string]
 
     def spelt(self, ids: Iterable[int]) -> list[str]:
-        """Each token as the server spells it."""
+        """Return the server's spelling of each token."""
         names = list(self.numbers)
         return [names[i].partition("\0")[0] for i in ids]
 
@@ -229,12 +229,12 @@ class ServedCodec:
 
     @property
     def mask(self) -> str:
-        """There is none."""
+        """Refused: there is no mask token."""
         self._refuse()
 
 
 def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
-    """The tokens of a prompt from its echo; an answer of another form is one sentence."""
+    """Read the tokens of a prompt from its echo; an invalid response is one sentence."""
     try:
         echo = _parsed(choice, start, string)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
@@ -255,7 +255,7 @@ def _read(choice: Mapping[str, Any], start: str, string: str) -> Echo:
 
 
 def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
-    """The tokens of a prompt, without those that were generated behind it."""
+    """Read the tokens of a prompt, without those that were generated after it."""
     marks = choice["logprobs"]
     tokens, logp = list(map(str, marks["tokens"])), list(marks["token_logprobs"])
     spans, shift = _placed(marks, tokens, start, string)
@@ -277,7 +277,7 @@ def _parsed(choice: Mapping[str, Any], start: str, string: str) -> Echo:
 def _placed(
     marks: Mapping[str, Any], tokens: Sequence[str], start: str, string: str
 ) -> tuple[list[Span] | None, int]:
-    """The characters of each token, and how many of them are the start's: it may be left out."""
+    """Return the characters of each token, and the length of the start (0 if it is left out)."""
     for text, shift in ((start + string, len(start)), (string, 0)):
         spans = _walked(tokens, text) or _by_offsets(marks, tokens, text)
         if spans is not None:
@@ -286,9 +286,9 @@ def _placed(
 
 
 def _walked(tokens: Sequence[str], text: str) -> list[Span] | None:
-    """The characters of each token, where their spelling makes up the text from its beginning.
+    """Return the characters of each token if their spellings add up to the text, else None.
 
-    A first token that is not in the text is a start token that the server has added.
+    A first token that is not part of the text is a start token that the server added.
     """
     at, spans = 0, []
     for number, token in enumerate(tokens):
@@ -305,7 +305,7 @@ def _walked(tokens: Sequence[str], text: str) -> list[Span] | None:
 
 
 def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> list[Span] | None:
-    """The same from the server's offsets: tokens that are parts of a character have no spelling."""
+    """As `_walked`, from the server's offsets: parts of a character have no spelling."""
     offsets = marks.get("text_offset")
     if not isinstance(offsets, list) or len(offsets) < len(tokens):
         return None
@@ -316,7 +316,7 @@ def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> l
     ends = [*offsets[1:], len(text)]
     for k, token in enumerate(tokens):
         start = k == 0 and not token and all(map(_spelt, tokens[1:2]))
-        if not _spelt(token) and not start:  # a part of a character: each has all of it
+        if not _spelt(token) and not start:  # part of a character: each part spans all of it
             ends[k] = next((o for o in offsets[k:] if o > offsets[k]), len(text))
     whole = [(a, min(b, len(text))) for a, b in zip(offsets, ends, strict=False) if a < len(text)]
     fits = whole and all(
@@ -328,12 +328,12 @@ def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> l
 
 @dataclass(frozen=True, slots=True)
 class ServedEngine:
-    """Answers from the echoes: whatever goes left to right through a sentence is in them."""
+    """Answers read from the echoes, which hold everything that is asked from left to right."""
 
     codec: ServedCodec
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
-        """The log-probability of each token asked for; attention is not known."""
+        """Return the log-probability of each requested token; attention is unknown."""
         logp, hit = [], []
         rows: set[tuple[int, ...]] = set()
         for ask in row_queries_of(asks):
@@ -358,7 +358,7 @@ class ServedEngine:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model behind a server, as the flow sees it."""
+    """A causal model on a server, with the interface of a model."""
 
     name: str
     codec: ServedCodec
@@ -370,12 +370,12 @@ class Served:
 
     @property
     def abilities(self) -> Abilities:
-        """Queries from left to right; its precision is not known, and nothing can be run again."""
+        """Queries from left to right; the precision is unknown and cannot be changed."""
         return Abilities(streams=("own",), limit=self.limit, remarks=self._remarks)
 
     @property
     def _remarks(self) -> tuple[str, ...]:
-        """What a reader of a score must know of it."""
+        """Return what a reader of its scores must know."""
         base = self.codec.server.base
         unseen = f"the weights cannot be verified: the model name is what {base} reports"
         first = "" if self.started else (
@@ -385,7 +385,7 @@ class Served:
         return (f"{unseen}{first}.",)
 
     def budget(self, tokens: int | str) -> Budget:
-        """The server has its own."""
+        """Return the default budget: the server has its own."""
         return Budget()
 
     def vectors(self, **_: Any) -> NoReturn:
@@ -402,8 +402,8 @@ class Served:
         return ServedEngine(self.codec)
 
     def finer(self) -> "list[Served]":
-        """There is no finer one to be had."""
+        """No finer precision is available."""
         return []
 
     def close(self) -> None:
-        """The server goes on."""
+        """Do nothing: the server keeps running."""

@@ -1,8 +1,8 @@
-"""The chat template of a tokenizer: the text before and after a message.
+"""A tokenizer's chat template: the text before and after a message.
 
-A template is rendered with a placeholder, and must keep the message as it is. What would change the
-result from day to day or unseen is refused or pinned: today's date, a second start token, an open
-thinking block. Without a template the message is asked as plain text.
+The template is rendered with a placeholder, and must keep the message unchanged. Anything that
+would change the result unnoticed or from day to day is refused or fixed: today's date, a second
+start token, an open reasoning block. Without a template the message is sent as plain text.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ THINKS = (("<think>", "</think>"), ("<|thinking|>", "<|/thinking|>"))
 
 @dataclass(frozen=True, slots=True)
 class ChatFrame:
-    """The text `before` and `after` a user's message, up to where the reply begins.
+    """The text `before` and `after` a user's message, up to the start of the reply.
 
-    `form` is `chat` where a template gives it, else `plain`; `notes` are what a reader must know.
+    `form` is `chat` with a template, else `plain`; `notes` are what a reader must know.
     """
 
     before: str
@@ -37,7 +37,7 @@ class ChatFrame:
 
     @property
     def record(self) -> Mapping[str, Any]:
-        """What a result keeps of it."""
+        """Return what a result records of it."""
         digest = hashlib.blake2b(self.text(MARK).encode(), digest_size=8).hexdigest()
         return {"form": self.form, "before": self.before, "after": self.after, "hash": digest}
 
@@ -72,7 +72,7 @@ def _rendered(tokenizer: Any, name: str, message: str) -> str:
                 date_string=PINNED_DATE,
             )
         )
-    except Exception as error:  # a template is a program of its author's
+    except Exception as error:  # a template is a program by its author
         first = (str(error).splitlines() or [""])[0][:100]
         raise NotApplicable(
             f"the chat template of {name!r} fails ({type(error).__name__}: {first}); use measures "
@@ -81,7 +81,7 @@ def _rendered(tokenizer: Any, name: str, message: str) -> str:
 
 
 def _check(tokenizer: Any, name: str, before: str, after: str) -> None:
-    """Refuse a template whose result would depend on the day, or that leaves thinking open."""
+    """Refuse a template whose result would depend on the date, or that leaves reasoning open."""
     today = [date.today().strftime(form) for form in DATES]
     if any(day in before + after for day in today):
         raise NotApplicable(
@@ -104,7 +104,7 @@ def _check(tokenizer: Any, name: str, before: str, after: str) -> None:
 def label_ids(
     backend: Any, labels: Sequence[str], unknown: int | None
 ) -> dict[str, tuple[int, ...]]:
-    """The tokens that spell each label: bare, behind a space; spellings that all labels have."""
+    """Return each label's tokens, bare and after a space, in spellings that all labels have."""
     spellings: list[list[int]] = []
     for space in ("", "\u0120", "\u2581"):  # of byte-level vocabularies, and of SentencePiece
         ids = [backend.token_to_id(space + label) for label in labels]

@@ -1,4 +1,4 @@
-"""How a sentence with a word in it is encoded: as usual, and as published code does it."""
+"""Encodings of a sentence with a word: the usual one, and those of published code."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -21,7 +21,7 @@ def no_specials(codec: TokenizerCodec, mention: Mention) -> Encoded:
 
 
 def tan2019(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """Tan and Celis' release: last character cut, words tokenised apart, no [SEP].
+    """Tan and Celis' release: the last character is cut, words are tokenised separately, no [SEP].
 
     GPT-2's words come without their leading spaces, and a padding token (id 0) follows.
     """
@@ -44,12 +44,13 @@ def tan2019(codec: TokenizerCodec, mention: Mention) -> Encoded:
 
 
 def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """Husse and Spitz's release: the final character is cut off, and places are counted in words.
+    """Husse and Spitz's release: the final character is cut, and places are counted in words.
 
-    A word of one piece is read at its number among the words, whatever pieces the earlier ones
-    have; of several words as many places from the number of the first. Only a single word of
-    several pieces is found by its pieces. One with a hyphen is taken to be three words (short, -,
-    term): its own pieces, as many as the word two further on has, and one for the hyphen.
+    A word of one piece is read at its number among the words, even if earlier words have several
+    pieces. A phrase is read at as many places, counted from the number of its first word. Only a
+    single word of several pieces is found by its pieces. A hyphenated word is taken for three words
+    (short, -, term): its own pieces, as many as the word two positions later has, and one for the
+    hyphen.
     """
     text, (start, end) = mention.text[:-1], mention.span
     row = codec.encode_text(Text(text), start=False) if text.strip() else usual(codec, mention)
@@ -72,7 +73,7 @@ def husse2022(codec: TokenizerCodec, mention: Mention) -> Encoded:
 
 
 def _number(word: list[str], tokens: list[str]) -> int | None:
-    """The number of the last token that is the word; of several words, of the first one's first."""
+    """Return the number of the word's last token, or of the first token that begins a phrase."""
     if word[0] not in tokens:
         return None
     if len(word) > 1:
@@ -88,11 +89,11 @@ def _cut_end(codec: TokenizerCodec, mention: Mention) -> Encoded:
 
 
 def guo2021(codec: TokenizerCodec, mention: Mention) -> Encoded:
-    """Guo and Caliskan's release: no special tokens, nine words, the last piece's first place.
+    """Guo and Caliskan's release: nine words, no special tokens, the last piece's first place.
 
-    Of at least nine words the first or the last nine are kept, or four before and three behind
-    the word's first occurrence. The word is read at the first place that has the id of its last
-    piece. Causal models get a leading space.
+    Of a longer sentence the first or the last nine words remain, or four on each side of the word's
+    first occurrence. The word is read at the first place that has the id of its last piece. Causal
+    models get a leading space.
     """
     start, end = mention.span
     lead = " " if codec.kind == "causal" else ""
@@ -107,7 +108,7 @@ def _nine(mention: Mention) -> str:
     if len(words) < WINDOW:
         return mention.text
     word = mention.text[slice(*mention.span)]
-    # A word that is glued to a comma stops the release: its own place is taken instead.
+    # The release fails if a comma is attached to the word: here the word's own place is used.
     at = words.index(word) if word in words else len(mention.text[: mention.span[0]].split())
     if at < 4:
         return " ".join(words[:WINDOW])

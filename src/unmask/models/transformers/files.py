@@ -1,4 +1,4 @@
-"""Where the files of a model are, and what they say of it before its weights are read."""
+"""Locate a model's files, and read what they tell before its weights are loaded."""
 
 import logging
 import os
@@ -29,12 +29,12 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
     "source.spm",
 )
-SPREAD = "auto"  # the device that is all of them
+SPREAD = "auto"  # the device name for all devices together
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a model before its weights; `options` are those to load it with."""
+    """What is known of a model before its weights are read; `options` are those to load it with."""
 
     name: str
     source: str
@@ -49,7 +49,7 @@ class Known:
 
 
 def without_weights(name: str) -> Known:
-    """The config of a model by name, and where its other files are."""
+    """Return the config of a model by name, and the location of its other files."""
     source, options = source_of(name)
     config = attempt(name, transformers.AutoConfig.from_pretrained, source, **options)
     kind = kind_of(config)
@@ -58,7 +58,7 @@ def without_weights(name: str) -> Known:
 
 
 def kind_of(config: Any) -> Kind:
-    """What a config's architecture can answer: masked, causal, permutation, or encoder."""
+    """Return the kind of a config's architecture: masked, causal, permutation or encoder."""
     family = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise NotApplicable(
@@ -89,12 +89,12 @@ def kind_of(config: Any) -> Kind:
 
 
 def spread_options(device: str | None, bits: str | None) -> dict[str, Any]:
-    """How transformers is to place a large model; what it needs is asked for before it loads."""
+    """Return options for placing a large model; refuse if a needed package is missing."""
     needed = (["accelerate"] if device == SPREAD or bits else []) + ["bitsandbytes"] * bool(bits)
     for package in needed:
         if find_spec(package) is None:
             raise ModelError(f"this needs {package}; install it with: pip install 'unmask[large]'.")
-        logging.getLogger(package).setLevel(logging.ERROR)  # one speaks at every layer
+        logging.getLogger(package).setLevel(logging.ERROR)  # one of them logs at every layer
     options: dict[str, Any] = {"device_map": "auto"} if device == SPREAD else {}
     if bits:
         bits_options = {"load_in_8bit": bits == "8bit", "load_in_4bit": bits == "4bit"}
@@ -104,7 +104,7 @@ def spread_options(device: str | None, bits: str | None) -> dict[str, Any]:
 
 
 def check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
-    """Refuse a folder without a tokenizer, which would read every word as unknown, or pickles."""
+    """Refuse a folder without a tokenizer (every word would be unknown), or with pickles only."""
     folder = Path(source)
     if not folder.is_dir() or "gguf_file" in options:
         return
@@ -127,7 +127,7 @@ def check_files(name: str, source: str, options: Mapping[str, Any]) -> None:
 
 
 def source_of(name: str) -> tuple[str, dict[str, Any]]:
-    """Where a name points, and the options to load it with. No code is ever run from a hub."""
+    """Return the source of a name and the options to load it with. No hub code is ever run."""
     options: dict[str, Any] = {"trust_remote_code": False}
     if not name.strip():
         raise ModelError("the name of a model is empty; give a hub name, a folder or 'bundled'.")
@@ -154,7 +154,7 @@ def source_of(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
-    """Call a loader and turn its failures into one sentence."""
+    """Call a loader, and turn its failures into one sentence."""
     if loader.__self__ is transformers.AutoConfig and "gguf_file" in options:
         options.setdefault("trust_remote_code", False)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -162,7 +162,7 @@ def attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
     bars = transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    # What reads GGUF files draws bars of its own.
+    # The reader of GGUF files draws progress bars of its own.
     silent = redirect_stderr(StringIO()) if "gguf_file" in options else nullcontext()
     try:
         with silent:
@@ -180,7 +180,7 @@ def attempt(name: str, loader: Any, source: str, **options: Any) -> Any:
 
 
 def _lacking(name: str, error: ImportError) -> str:
-    """What to install for a model, by our own extra where there is one."""
+    """Return what to install for a model: unmask's own extra if there is one."""
     reason = first_sentence(error)
     for extra in ("gguf", "sentencepiece"):
         if extra in reason.lower() or (extra == "gguf" and name.endswith(".gguf")):
@@ -189,7 +189,7 @@ def _lacking(name: str, error: ImportError) -> str:
 
 
 def _not_found(name: str, error: BaseException) -> str:
-    """A name that is nowhere: no guess for a right one, no hub's words where there is none."""
+    """Return the error for a name that is not found, with a suggestion if one is close."""
     where = (
         f"the hub did not provide it ({first_sentence(error)})"
         if hub.reachable()

@@ -1,4 +1,4 @@
-"""What is done inside a network: which states its head sees, and the attention it pays."""
+"""Hooks into a network: which states its head sees, and the attention that places receive."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from unmask.models.fast.direct_layers import LIKE_BERT
 
 
 def padding_mask(net: Any, real: torch.Tensor, fast: bool = True) -> torch.Tensor:
-    """What shuts off the padding, from what is `real` [rows, width].
+    """Return the attention mask for padding, from the `real` tokens [rows, width].
 
-    A mask of two dimensions makes transformers look whether it is needed, and Python wait for
-    the GPU; where it is known how to give all four, that is not so.
+    With a mask of two dimensions transformers checks whether it is needed, and Python waits for the
+    GPU. A mask of four dimensions avoids this; it is used for known architectures.
     """
     config = net.config
     ready = config._attn_implementation == "sdpa" and not getattr(config, "is_decoder", False)
@@ -25,11 +25,11 @@ def padding_mask(net: Any, real: torch.Tensor, fast: bool = True) -> torch.Tenso
 
 @contextmanager
 def only_at(net: Any, row: torch.Tensor, at: torch.Tensor, fast: bool = True) -> Iterator[None]:
-    """Let the head see the states of some places only: [rows, width, d] becomes [1, places, d].
+    """Inside, the head sees the states of some places: [rows, width, d] becomes [1, places, d].
 
-    A hook on the base model does it for every architecture; OPT's head calls the decoder inside
-    of the base model directly, so that is hooked too, and whichever comes first gathers. Where
-    it is known, that is the last attention: what comes behind it is then done for these alone.
+    A hook on the base model works for every architecture. OPT's head calls the decoder inside the
+    base model directly, so that is hooked, too, and whichever runs first gathers. In BERT-like
+    networks the last attention is hooked: what follows it is then computed for these places only.
     """
     gathered = False
 
@@ -38,7 +38,7 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor, fast: bool = True) ->
         if gathered:
             return output
         gathered = True
-        where = output[0].device  # of a model that is spread, the last layer's
+        where = output[0].device  # the last layer's device, if several are used
         states = output[0][row.to(where), at.to(where)].unsqueeze(0)
         if isinstance(output, tuple):
             return (states, *output[1:])
@@ -58,7 +58,7 @@ def only_at(net: Any, row: torch.Tensor, at: torch.Tensor, fast: bool = True) ->
 
 @contextmanager
 def own_precision(net: Any) -> Iterator[None]:
-    """Let XLNet's positions be in its own precision: transformers makes them in float32 alone."""
+    """Compute XLNet's positions in its own precision: transformers always returns float32."""
     base, dtype = net.base_model, next(net.parameters()).dtype
     original = getattr(base, "relative_positional_encoding", None)
     if original is None or dtype == torch.float32:
@@ -73,15 +73,15 @@ def own_precision(net: Any) -> Iterator[None]:
 
 @cache
 def keeps_nothing(forward: Callable[..., Any]) -> dict[str, bool]:
-    """What tells a network with this `forward` to keep no keys and values: a row is shown once."""
+    """Return the option that turns off the key-value cache: each row is used once."""
     return {"use_cache": False} if "use_cache" in signature(forward).parameters else {}
 
 
 @contextmanager
 def no_search_for_padding(net: Any) -> Iterator[None]:
-    """Where no mask is given there is no padding: transformers looks, and waits for a GPU.
+    """Turn off the padding check of transformers, which makes Python wait for a GPU.
 
-    It does so to warn, in GPT-2, DeBERTa and others.
+    GPT-2, DeBERTa and others check in order to warn. Without a mask there is no padding here.
     """
     base = net.base_model
     base.warn_if_padding_and_no_attention_mask = lambda *args, **more: None
@@ -92,13 +92,13 @@ def no_search_for_padding(net: Any) -> Iterator[None]:
 
 
 def _last_attention(net: Any) -> list[Any]:
-    """The attention of the last layer, where each place is on its own behind it."""
+    """Return the last layer's attention, if each place is computed on its own after it."""
     layers = getattr(getattr(net.base_model, "encoder", None), "layer", ())
     chunked = getattr(net.config, "chunk_size_feed_forward", 0)
     if net.config.model_type not in LIKE_BERT or chunked or not len(layers):
         return []
     attentions = [getattr(layer, "attention", None) for layer in layers]
-    # Layers may be one and the same: then it is not the last alone.
+    # Layers may share one module: then it is not only the last.
     return (
         [attentions[-1]]
         if attentions[-1] is not None and attentions.index(attentions[-1]) == len(attentions) - 1
@@ -121,10 +121,10 @@ def attention_weights(net: Any, wanted: bool) -> Iterator[None]:
 
 
 def attention_received(layers: Sequence[Any], real: torch.Tensor) -> torch.Tensor:
-    """Attention that each place receives [rows, width].
+    """Return the attention that each place receives [rows, width].
 
-    The mean over layers, heads and the real (unpadded) places that attend. `layers` holds
-    [rows, heads, from, to]; XLNet gives a pair (content, query stream), of which the first counts.
+    It is the mean over layers, heads and the real (unpadded) places that attend. `layers` holds
+    [rows, heads, from, to]; XLNet gives pairs (content, query stream), of which the first counts.
     """
     total = torch.zeros(real.shape, dtype=torch.float64, device=real.device)
     padding = (real == 0)[:, None, :, None]
@@ -139,7 +139,7 @@ def attention_received(layers: Sequence[Any], real: torch.Tensor) -> torch.Tenso
 
 @contextmanager
 def matmul_precision(precision: str) -> Iterator[None]:
-    """Matrix products of float32 in full on a GPU, or in tf32 where that is asked for."""
+    """Compute float32 matrix products in full precision on a GPU, or in tf32 if requested."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:

@@ -1,4 +1,4 @@
-"""Is there a hub? Asked once, so that a wrong name is answered at once where there is none."""
+"""Whether the hub is reachable; checked once, so that a wrong name fails fast without a network."""
 
 import os
 import socket

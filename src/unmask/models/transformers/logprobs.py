@@ -1,8 +1,8 @@
 """The likelihood engine: questions in, log-probabilities out.
 
-Each distinct row goes through the model once, whatever number of measures asked for it. Rows are
-batched by token budget, the head is applied only at the places that are asked about, and while a
-GPU works on one batch the next one is made ready.
+Each distinct row goes through the model once, whatever the number of measures that query it. Rows
+are batched by token budget, and the head is applied only at the queried places. While a GPU works
+on one batch, the next one is prepared.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -47,14 +47,14 @@ from unmask.types import Floats
 
 @dataclass(frozen=True, slots=True)
 class PendingValues:
-    """An answer on its way from a GPU, behind its pass and before those started later."""
+    """Results that are copied from a GPU asynchronously, in the order of the passes."""
 
     values: torch.Tensor
     event: Any = None
 
     @classmethod
     def of(cls, values: torch.Tensor) -> "PendingValues":
-        """An answer as it leaves a device."""
+        """Start the copy of values from a device."""
         if values.device.type != "cuda":
             return cls(values.cpu())
         here = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
@@ -64,11 +64,11 @@ class PendingValues:
         return cls(here, event)
 
     def done(self) -> bool:
-        """Whether it has come."""
+        """Whether the copy is complete."""
         return self.event is None or bool(self.event.query())
 
     def fetch(self) -> Floats:
-        """The numbers, waited for."""
+        """Wait for the copy, and return the numbers."""
         if self.event is not None:
             self.event.synchronize()
         numbers: Floats = self.values.numpy()
@@ -77,12 +77,12 @@ class PendingValues:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One forward pass: the rows of a batch, and what is read off it.
+    """One forward pass: the rows of a batch, and what is read from it.
 
-    `ids` and `real` [rows, width]; `row` and `at` [slots] say where the head reads, `nth` the
-    number of a slot within its row; `index` and `gold` [questions] which slot and which token;
-    `questions` are their numbers. `each` is the number of slots of a row where all have as many,
-    else 0. Of trees there are also the `places` of tokens in their sentences, and what each `sees`.
+    `ids` and `real` [rows, width]; `row` and `at` [slots]: where the head reads; `nth` [slots]:
+    the number of a slot within its row; `index` and `gold` [questions]: the slot and token of each
+    question; `questions`: their numbers. `each` is the number of slots per row if all rows have the
+    same, else 0. For trees, `places` are the positions in the sentences and `sees` is the mask.
     """
 
     rows: Ints
@@ -101,7 +101,7 @@ class Pass:
 
 
 def prepare_trees(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
-    """The tensors of a batch whose rows are in trees; a place that they share is one slot."""
+    """Build the tensors of a batch of trees; a place that several rows share is one slot."""
     assert asked.trees is not None
     lengths = asked.lengths[group]
     tokens = asked.tokens[ranges(asked.starts[group], lengths)]
@@ -133,7 +133,7 @@ def prepare_trees(asked: UniqueRows, group: Ints, pad: int, device: torch.device
 
 
 def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
-    """The tensors of a batch, filled by index; they travel to a GPU while it works."""
+    """Build the tensors of a batch by indexing; they are copied to a GPU while it works."""
     lengths = asked.lengths[group]
     real = np.arange(int(lengths.max())) < lengths[:, None]
     ids = np.full(real.shape, pad, np.int64)
@@ -156,7 +156,7 @@ def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> P
 
 
 def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
-    """Arrays as tensors on a device; to a GPU they travel as one, while it works."""
+    """Copy arrays to a device as tensors; to a GPU in one asynchronous transfer."""
     if device.type != "cuda":
         return [torch.from_numpy(a).to(device) for a in arrays]
     sizes = [a.size for a in arrays]
@@ -166,13 +166,13 @@ def _sent(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
     return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
 
 
-# ---------------------------------------------------------------- other readings than log p
+# ---------------------------------------------------------------- readings other than log p
 
 
 def rank(
     logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """- ln of the token's rank in the vocabulary, 1 the likeliest: ties share the better rank."""
+    """Return minus the log rank of the token, 1 for the likeliest; ties share the better rank."""
     chosen = logits[index, gold]
     chunks = zip(index.split(RANKED), chosen.split(RANKED), strict=True)
     above = torch.cat([(logits[i] > c[:, None]).sum(-1) for i, c in chunks])
@@ -182,7 +182,7 @@ def rank(
 def gap(
     logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """ln p of the token less that of the likeliest one."""
+    """Return ln p of the token minus ln p of the likeliest one."""
     chosen = logits[index, gold]
     return chosen - logits.amax(-1)[index], torch.full_like(chosen, torch.nan)
 
@@ -190,20 +190,20 @@ def gap(
 def top(
     logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """ln p of the likeliest token but `gold` many, and that token in place of the attention."""
+    """Return ln p of the token of rank `gold` from 0, and its id in place of the attention."""
     best = logits.topk(int(gold.max()) + 1, dim=-1)
     return best.values[index, gold] - total[index], best.indices[index, gold]
 
 
-RANKED = 256  # questions whose logits are looked through at a time
+RANKED = 256  # questions whose logits are ranked at a time
 READINGS = {"rank": rank, "gap": gap, "top": top}
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A language model with a way to show it rows; answers the `LogProbs` protocol.
+    """A language model with a rule for presenting rows; implements the `LogProbs` protocol.
 
-    `reading` is what is read off the logits: log-probabilities, or one of READINGS.
+    `reading` is what is computed from the logits: log-probabilities, or one of READINGS.
     """
 
     net: Any
@@ -219,7 +219,7 @@ class Engine:
 
     @property
     def products(self) -> str:
-        """How its layers multiply, where that is not plain."""
+        """A note on how its layers multiply, empty if as usual."""
         return self.fast.split.record
 
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
@@ -229,15 +229,15 @@ class Engine:
     def begin(
         self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]
     ) -> Callable[[], Readings]:
-        """Send all questions off, behind those sent before; what is returned waits for the answers.
+        """Queue all questions, and return a function that waits for the answers.
 
-        A GPU has a few batches before it, so that it need not wait for Python.
+        A few batches are queued on a GPU, so that it need not wait for Python.
         """
         return self.begin_rows(self.rows(row_queries_of(asks), attention))
 
     @property
     def shows(self) -> str:
-        """What decides its rows, beside the questions."""
+        """All that determines its rows besides the questions."""
         return self.show.decides
 
     def rows(self, asks: Sequence[RowQueries], attention: Sequence[bool]) -> UniqueRows:
@@ -245,7 +245,7 @@ class Engine:
         return find_unique_rows(asks, attention, self.show)
 
     def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
-        """Send the questions about some rows off, behind those sent before."""
+        """Queue the questions about some rows, and return a function that waits for the answers."""
         values = np.full((3, len(asked.gold)), np.nan)
         vocabulary = int(self.net.config.vocab_size)
         if len(asked.gold) and asked.gold.max() >= vocabulary:
@@ -263,15 +263,15 @@ class Engine:
         return answers
 
     def tend(self) -> None:
-        """Let the device go on; to be called now and then in longer work between questions."""
+        """Keep the device busy; to be called regularly during longer work between questions."""
         self.fast.queue.tend()
 
     def start_all(self) -> None:
-        """Start all that was sent off: what is left is to wait for the answers."""
+        """Start all queued passes, so that only the answers remain to be waited for."""
         self.fast.queue.start_all()
 
     def _passes(self, asked: UniqueRows, values: Floats) -> Passes:
-        """Passes as they are started; what is known already is not asked."""
+        """Yield passes as they are started; cached answers need none."""
         vocabulary = int(self.net.config.vocab_size)
         for weighted in (True, False):
             for group in asked.batches(self.budget, vocabulary, weighted):
@@ -289,7 +289,7 @@ class Engine:
     def _started(
         self, asked: UniqueRows, group: Ints, weighted: bool
     ) -> Iterator[tuple[Pass, "PendingValues"]]:
-        """A batch on its way; one that the memory does not hold goes in halves."""
+        """Start a batch; if it does not fit into memory, its halves one after the other."""
         in_trees = asked.trees is not None and not weighted and not asked.trees.alone[group].all()
         fill = prepare_trees if in_trees else prepare
         batch = fill(asked, group, self.pad, device_of(self.net))
@@ -346,7 +346,7 @@ class Engine:
         # Only a token likelier than all others is a hit: a network without weights ties them all.
         alone = (logits == most).sum(-1) == 1
         hit = (chosen == most[index, 0]) & alone[index]
-        # What `logsumexp` does, but for looking for the most once more.
+        # `logsumexp` without computing the maximum a second time.
         total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
         values = chosen - total[index]
         weights = received.to(logits.device)[index]
@@ -388,19 +388,19 @@ class Engine:
         ]
 
     def _mask(self, batch: Pass, weighted: bool) -> torch.Tensor | None:
-        """What places do not see, where that is not usual for the network."""
+        """Return the attention mask of a batch, or None if the network's default is right."""
         if batch.sees is not None:
             return batch.sees
-        # Without padding there is nothing to shut off, and attention is faster. Padding stands
-        # behind all that is asked about, where a causal network does not look: with a mask of it
-        # transformers would look whether it is needed, and Python wait for the GPU.
+        # Without padding no mask is needed, and attention is faster. Padding follows all queried
+        # places, where a causal network does not look. With a mask, transformers would check
+        # whether it is needed, and Python would wait for the GPU.
         unseen = self.show.trees and not weighted
         if unseen or not batch.padded:
             return None
         return padding_mask(self.net, batch.real, self.fast.gathers)
 
     def _gathered(self, batch: Pass, picked: bool, weighted: bool) -> AbstractContextManager[None]:
-        """A way to let the head see the states of the slots alone."""
+        """Return a context in which the head sees the states of the slots only."""
         encoder = self.fast.encoder
         if encoder is None or weighted or not encoder.as_made:
             return only_at(

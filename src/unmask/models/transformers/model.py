@@ -42,7 +42,7 @@ from unmask.models.transformers.weights import (
 from unmask.models.unique_rows import masking_rule
 from unmask.types import Floats, Kind
 
-OWN_VOCABULARY = 0.8  # of the network's rows, which are padded in some; fewer is another model's
+OWN_VOCABULARY = 0.8  # of the network's rows, some of which are padding; fewer is suspicious
 _AUTO = {
     "masked": transformers.AutoModelForMaskedLM,
     "causal": transformers.AutoModelForCausalLM,
@@ -63,10 +63,10 @@ class TransformerModel:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     precision: str = "float32"
-    placed: str | None = None  # the device it was asked for
+    placed: str | None = None  # the requested device
     fast: bool = True  # else every pass is a plain call of the network
     remarks: tuple[str, ...] = ()  # what a reader of its scores must know
-    cacheable: bool = True  # whether its hash says all that decides its answers
+    cacheable: bool = True  # whether its hash covers all that determines its outputs
 
     @property
     def family(self) -> str:
@@ -74,9 +74,9 @@ class TransformerModel:
         return str(self.net.config.model_type)
 
     def finer(self) -> list["TransformerModel"]:
-        """The same model in finer precisions, float32 last: from its files or from its memory.
+        """Return the model in finer precisions, float32 last, from its files or from memory.
 
-        On a GPU bfloat16 and float16 have tf32 before it, which decides most of what they do not.
+        On a GPU tf32 comes before float32: it decides most cases that half precision leaves open.
         """
         if self.precision == "tf32":
             return [replace(self, precision="float32")]
@@ -90,7 +90,7 @@ class TransformerModel:
 
     @property
     def abilities(self) -> Abilities:
-        """Queries where it has a head, vectors of every layer."""
+        """Queries if it has a head, and vectors of every layer."""
         return network_abilities(
             self.kind,
             self.net.config,
@@ -101,7 +101,7 @@ class TransformerModel:
         )
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: only memory is held."""
 
     def vectors(
         self,
@@ -111,7 +111,7 @@ class TransformerModel:
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> SentenceVectors:
-        """The embedding engine; without a layer, the last."""
+        """Return the embedding engine; the last layer by default."""
         chosen = -1 if layer is None else layer
         cache = store if self.cacheable else None
         answers = (
@@ -125,7 +125,7 @@ class TransformerModel:
         return (pooled(self.net, self.codec, *part) for part in parts)
 
     def budget(self, tokens: int | str) -> Budget:
-        """What one forward pass may hold on the model's device."""
+        """Return the limits of one forward pass on the model's device."""
         device = device_of(self.net)
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
         weights = int(self.provenance.get("parameters", 0))
@@ -140,9 +140,9 @@ class TransformerModel:
         store: Store | None = None,
         progress: Progress = lambda rows, total: None,
     ) -> Engine | NextSentence:
-        """The likelihood engine; `stream` as in `Likelihood`.
+        """Return the likelihood engine; `stream` as in `Likelihood`.
 
-        Answers are kept in a `store` on a CPU only: a GPU gives them faster than a file does.
+        Outputs are cached in `store` on a CPU only: on a GPU, recomputing is faster.
         """
         if stream == "next":
             head = next_sentence_net(self)
@@ -199,7 +199,7 @@ def load(
     )
     check_complete(name, report)
     unused = unused_weights(name, report)
-    known_by = checked_hash(net, name)  # before they go to a GPU: they need not come back for it
+    known_by = checked_hash(net, name)  # before it moves to a GPU, from which weights would return
     placed = net if device == SPREAD or bits else moved(net, device)
     model = wrap(placed, tokenizer, kind, name, known_by, fast)
     if fast and device_of(placed).type == "cpu" and not hasattr(placed, "hf_device_map"):
@@ -210,7 +210,7 @@ def load(
     facts = {**model.provenance, "dtype": stated} if stated else model.provenance
     if device == SPREAD:
         facts = {**facts, "devices": devices(net)}
-    # A quantised model is what it is: there is no finer one to hold it against.
+    # No finer precision is available for a quantised model.
     precision = "float32" if bits else dtype
     origin = "" if bits else source
     return replace(
@@ -225,7 +225,7 @@ def load(
 
 
 def moved(thing: Any, device: str | None) -> Any:
-    """A network or a tensor on a device, or on the best there is; one that fails is refused."""
+    """Move a network or a tensor to a device, by default the best; refuse one that fails."""
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         return thing.to(where)
@@ -236,7 +236,7 @@ def moved(thing: Any, device: str | None) -> Any:
 
 
 def next_sentence_net(model: TransformerModel) -> Any:
-    """The model's own next-sentence head; refused where its files have none."""
+    """Load the model's own next-sentence head; refuse if its files have none."""
     families = modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
     refusal = NotApplicable(
         f"{model.name!r} has no trained next-sentence head; use 'cat-continue', which needs none."
@@ -258,10 +258,11 @@ def next_sentence_net(model: TransformerModel) -> Any:
 
 
 def in_memory(net: Any, tokenizer: Any, fast: bool = True) -> TransformerModel:
-    """A network of transformers with its tokenizer, as it is now.
+    """Wrap a network of transformers and its tokenizer as they are now.
 
-    A CPU computes in half precision hundreds of times slower, and with another score: there a copy
-    in float32 is measured, and a remark says so. Of one that is spread for training its module.
+    A CPU computes half precision hundreds of times more slowly, and with another score: there a
+    float32 copy is measured, and a remark says so. A network wrapped for parallel training is
+    unwrapped.
     """
     parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
     net = net.module if isinstance(net, parallel) else net
@@ -277,7 +278,7 @@ def in_memory(net: Any, tokenizer: Any, fast: bool = True) -> TransformerModel:
 
 
 def _tokenizer_remarks(net: Any, tokenizer: Any, kind: Kind, name: str) -> tuple[str, ...]:
-    """Notes on a tokenizer that may be another model's; one that cannot be its own is refused."""
+    """Return remarks if the tokenizer may belong to another model; refuse one that cannot fit."""
     rows = net.get_input_embeddings().weight.shape[0]
     largest = max(tokenizer.get_vocab().values())
     if largest >= rows:
@@ -297,7 +298,7 @@ def _tokenizer_remarks(net: Any, tokenizer: Any, kind: Kind, name: str) -> tuple
 
 
 def _of_class(net: Any) -> Any:
-    """Its config, with the network's own class as the architecture: a new one names none."""
+    """Return the config with the network's own class: a new network's config names none."""
     config = copy.copy(net.config)
     config.architectures = [type(net).__name__]
     return config
@@ -328,7 +329,7 @@ def wrap(
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
     }
     if not fast:
-        provenance["path"] = "plain"  # fast paths round otherwise, so answers are kept apart
+        provenance["path"] = "plain"  # fast paths round differently: cached separately
     codec = TokenizerCodec(tokenizer, kind, name)
     limit, remarks = _limit(net, tokenizer), _tokenizer_remarks(net, tokenizer, kind, name)
     plain = all(map(untouched, net.modules()))
@@ -337,9 +338,9 @@ def wrap(
 
 
 def _limit(net: Any, tokenizer: Any) -> int:
-    """The longest row the model takes, in tokens.
+    """Return the longest row that the model takes, in tokens.
 
-    Where positions start behind the padding index, as RoBERTa's do, the embedding itself says so.
+    If positions start after the padding index, as RoBERTa's do, the embedding gives the limit.
     """
     config = net.config
     positions = getattr(config, "max_position_embeddings", None) or getattr(

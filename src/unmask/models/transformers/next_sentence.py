@@ -1,4 +1,4 @@
-"""The next-sentence head: does a sentence follow a context?"""
+"""The next-sentence head: the probability that a sentence follows a context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from unmask.queries import Query, Readings, RowQueries, row_queries_of
 
 @dataclass(frozen=True, slots=True)
 class NextSentence:
-    """A network with a next-sentence head; answers the `LogProbs` protocol.
+    """A network with a next-sentence head; implements the `LogProbs` protocol.
 
     A query's row holds both segments, the second from place `at` on; `gold` is a class of the
     head. Equal rows run once.

@@ -1,4 +1,4 @@
-"""The tokenizer as plans and roles see it."""
+"""A transformers tokenizer with the interface that plans need."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from unmask.text.roles import all_places
 from unmask.types import Kind, Text
 
 THREADS = 8
-WORTHWHILE = 200  # strings for a thread
+WORTHWHILE = 200  # strings that make a thread worthwhile
 
 
 class TokenizerCodec:
@@ -34,7 +34,7 @@ class TokenizerCodec:
             )
         self.tokenizer, self.kind, self.name = tokenizer, kind, name
         self.refused: Mapping[str, str] = {}  # a tokenizer refuses nothing
-        # Asked for at every token: a tokenizer looks them up each time.
+        # Read once: a tokenizer looks these up at every access.
         self.stand_in = tokenizer.unk_token_id  # for a token that is asked for by its name
         self.unknown = _unknown_token(tokenizer)
         self.reserved = frozenset(map(int, tokenizer.all_special_ids)) - {self.unknown}
@@ -84,7 +84,7 @@ class TokenizerCodec:
         last: Any = None
         there: tuple[int, ...] = ()
         for name, spans in text.spans.items():
-            if spans != last:  # names often mark the same
+            if spans != last:  # names often mark the same spans
                 last, there = spans, all_places(offsets, specials, spans)
             roles[name] = there
         return Encoded(tuple(ids), specials, roles, tuple(words), focus, text, tuple(offsets))
@@ -106,9 +106,9 @@ class TokenizerCodec:
         return Encoded(tuple(batch["input_ids"]), special, {"second": where})
 
     def encode_after_paragraph(self, string: str) -> Encoded:
-        """Ids of the string behind the paragraph that transformers itself gives to XLNet.
+        """Return the ids of a string after the paragraph that transformers itself gives to XLNet.
 
-        It is the one of Nadeem et al.'s release, up to its `<eod>`.
+        It is the paragraph in Nadeem et al.'s release, up to its `<eod>`.
         """
         from transformers.pipelines.text_generation import TextGenerationPipeline
 
@@ -136,7 +136,7 @@ class TokenizerCodec:
         return tuple(backend.encode(word, add_special_tokens=False).ids)
 
     def token(self, word: str) -> int:
-        """The id of the token spelt exactly so, or the unknown token's."""
+        """Return the id of the token with exactly this spelling, or the unknown token's."""
         token_id = self.tokenizer.backend_tokenizer.token_to_id(word)
         token_id = self.stand_in if token_id is None else token_id
         return int(self.tokenizer.convert_tokens_to_ids(word) if token_id is None else token_id)
@@ -199,9 +199,9 @@ class TokenizerCodec:
 
 
 def _encodings(backend: Any, strings: list[str], special: bool = True) -> list[Any]:
-    """What the tokenizer makes of many strings, by some threads of ours.
+    """Tokenise many strings with threads of our own.
 
-    Its own threads are off: they do not live on in a process that forks later.
+    The tokenizer's own threads are off: they would not survive a later fork of the process.
     """
     size = max(-(-len(strings) // min(os.cpu_count() or 1, THREADS)), WORTHWHILE)
     parts = [strings[i : i + size] for i in range(0, len(strings), size)]
@@ -213,9 +213,9 @@ def _encodings(backend: Any, strings: list[str], special: bool = True) -> list[A
 
 
 def _unknown_token(tokenizer: Any) -> int | None:
-    """The id of the token for words that a vocabulary lacks; None where it lacks none.
+    """Return the id of the unknown token, or None if every word can be tokenised.
 
-    GPT-2's vocabulary has every byte: what it calls its unknown token is its start and its end.
+    GPT-2's vocabulary covers every byte: its unknown token is really its start and end token.
     """
     number, model = tokenizer.unk_token_id, tokenizer.backend_tokenizer.model
     lacks_none = type(model).__name__ == "BPE" and not model.unk_token
@@ -223,7 +223,7 @@ def _unknown_token(tokenizer: Any) -> int | None:
 
 
 def _start_token(tokenizer: Any) -> int | None:
-    """What precedes a causal model's first word: its start token, or GPT-2's end token."""
+    """Return the token before a causal model's first word: a start token, or GPT-2's end token."""
     for name in ("bos_token_id", "eos_token_id"):
         if (token := getattr(tokenizer, name, None)) is not None:
             return int(token)

@@ -40,7 +40,7 @@ def network_abilities(
 def pooled(
     net: Any, codec: TokenizerCodec, rows: list[tuple[int, ...]], asked: list[list[Asked]]
 ) -> Floats:
-    """One vector for each question asked of these rows, in order."""
+    """Return one vector for each question about these rows, in order."""
     ids, real = map(torch.from_numpy, padded(rows, codec.pad_id))
     device = device_of(net)
     wanted = {layer for questions in asked for _, _, layer in questions}

@@ -1,4 +1,4 @@
-"""A network's weights, wherever they are: checked, named by a hash, laid out for the CPU."""
+"""A network's weights, also if spread over devices: validation, hash, layout for the CPU."""
 
 import hashlib
 import os
@@ -14,14 +14,14 @@ import torch
 
 from unmask.errors import ModelError, UnmaskError
 
-HASH_PIECE = 2**20  # weights that are looked at at a time
+HASH_PIECE = 2**20  # weights that are hashed at a time
 THREADS = min(16, os.cpu_count() or 1)
 # Weights that no measure reads.
 _HARMLESS = re.compile(r"(^|\.)pooler\.|position_ids$|inv_freq$|seq_relationship")
 
 
 def device_of(net: Any) -> torch.device:
-    """Where a network takes its input: of one that is spread over devices, the first of them."""
+    """Return the device of a network's input: the first, if it is spread over several."""
     for module in net.modules() if hasattr(net, "_hf_hook") else ():
         for hook in _hooks(module):
             if (where := getattr(hook, "execution_device", None)) is not None:
@@ -30,16 +30,16 @@ def device_of(net: Any) -> torch.device:
 
 
 def devices(net: Any) -> list[str]:
-    """All devices that a spread network's weights are kept on; `disk` is one."""
+    """Return all devices that hold weights of a spread network; `disk` may be one."""
     places = set(getattr(net, "hf_device_map", {"": device_of(net)}).values())
     return sorted(p if isinstance(p, str) else str(torch.device(p)) for p in places)
 
 
 def weights(net: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Names and values in the order of the names, one at a time.
+    """Yield names and values in the order of the names, one at a time.
 
-    A part of a spread network that no GPU holds has empty weights; accelerate keeps the values
-    beside it until it runs.
+    Parts of a spread network that no GPU holds have empty weights; accelerate stores their values
+    separately until they run.
     """
     modules = dict(net.named_modules(remove_duplicate=False))
     for key, value in sorted(net.state_dict().items()):
@@ -47,13 +47,13 @@ def weights(net: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _hooks(module: Any) -> tuple[Any, ...]:
-    """What accelerate has hung onto a module."""
+    """Return the hooks that accelerate has attached to a module."""
     hook = getattr(module, "_hf_hook", None)
     return tuple(getattr(hook, "hooks", (hook,)))
 
 
 def _beside(modules: Mapping[str, Any], key: str) -> torch.Tensor:
-    """A weight that is kept by its module, or by one around it."""
+    """Return a weight that accelerate stores for its module, or for a module around it."""
     parts = key.split(".")
     for cut in range(len(parts) - 1, -1, -1):
         for hook in _hooks(modules[".".join(parts[:cut])]):
@@ -63,7 +63,7 @@ def _beside(modules: Mapping[str, Any], key: str) -> torch.Tensor:
 
 
 def count(net: Any) -> int:
-    """How many weights there are; those that are tied count once."""
+    """Count the weights; tied weights count once."""
     if not any(p.is_meta for p in net.parameters()):
         return int(net.num_parameters())
     tied = getattr(net, "all_tied_weights_keys", None) or {}
@@ -71,10 +71,10 @@ def count(net: Any) -> int:
 
 
 def checked_hash(net: Any, name: str) -> str:
-    """A hash of all weights by name, shape and bytes; those that are not numbers are refused.
+    """Return a hash of all weights by name, shape and bytes; refuse NaN and infinity.
 
-    Pieces are looked at side by side (SHA-256, which processors do themselves), and their hashes
-    are hashed in order: all cores work, and no more than a few pieces are copied.
+    Pieces are hashed in parallel (SHA-256, which processors support), and their hashes are hashed
+    in order: all cores work, and only a few pieces are copied at a time.
     """
     digest = hashlib.sha256()
     parameters = {k for k, _ in net.named_parameters(remove_duplicate=False)}
@@ -105,7 +105,7 @@ def checked_hash(net: Any, name: str) -> str:
 
 
 def _looked_at(piece: torch.Tensor, check: bool) -> tuple[bytes, bool]:
-    """The hash of some weights, and whether all are numbers, if that is to be checked."""
+    """Hash some weights, and return whether all are finite, if `check` is set."""
     here = piece.cpu()
     finite = not check or not here.numel() or _finite(here)
     return hashlib.sha256(here.view(torch.uint8).numpy().data).digest(), finite
@@ -116,7 +116,7 @@ def _finite(values: torch.Tensor) -> bool:
         values = torch.view_as_real(values)
     if not values.is_floating_point():
         return True
-    if values.dtype in (torch.float32, torch.float64):  # in this thread alone, as torch would not
+    if values.dtype in (torch.float32, torch.float64):  # in this thread only, unlike torch
         numbers = values.numpy()
         return bool(np.isfinite(numbers.min()) and np.isfinite(numbers.max()))
     values = values.float() if values.itemsize == 1 else values  # float8
@@ -125,10 +125,10 @@ def _finite(values: torch.Tensor) -> bool:
 
 @contextmanager
 def running(net: Any) -> Iterator[None]:
-    """Whatever a network does wrong in a pass is one sentence, but for running out of memory.
+    """Turn any error of a forward pass, except running out of memory, into one sentence.
 
-    torch turns oneDNN off for the whole process when one of its products fails, as those in
-    bfloat16 do on CPUs without it: it is put back, or float32 would be rounded otherwise after.
+    torch turns oneDNN off for the whole process when one of its products fails, as bfloat16 does on
+    CPUs without it. It is turned on again, or later float32 results would be rounded differently.
     """
     onednn = torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
     try:
@@ -146,7 +146,7 @@ def running(net: Any) -> Iterator[None]:
             torch.backends.mkldnn.set_flags(True)
 
 
-# Heads and buffers that a checkpoint may hold besides what is asked of it.
+# Heads and buffers that a checkpoint may hold in addition to those that are needed.
 _OTHER_HEADS = re.compile(
     r"seq_relationship|pooler|position_ids|masked_bias|attn\.bias|inv_freq|classifier|score\."
     r"|qa_outputs|discriminator|generator|^cls\.|lm_head|predictions|nsp|mlm_head|vocab_"
@@ -156,7 +156,7 @@ _LAYER = re.compile(r"(?:layers?|h|blocks?)\.\d+\.")
 
 
 def unused_weights(name: str, report: Mapping[str, Any]) -> tuple[str, ...]:
-    """A note on weights of the files that the network does not use; adapters, layers: refused."""
+    """Return a note on weights that the network does not use; refuse adapters and unused layers."""
     unused = sorted(map(str, report.get("unexpected_keys") or ()))
     if adapters := [k for k in unused if _ADAPTER.search(k)]:
         raise ModelError(
@@ -176,7 +176,7 @@ def unused_weights(name: str, report: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check_complete(name: str, report: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint that lacks weights: they would be random."""
+    """Refuse a checkpoint with missing weights: they would be random."""
     missing = sorted(k for k in report["missing_keys"] if not _HARMLESS.search(k))
     wrong = sorted(str(k) for k in report.get("mismatched_keys") or [])
     if missing or wrong:

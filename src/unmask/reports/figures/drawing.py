@@ -23,7 +23,7 @@ INK = "#555555"
 SAID: Spec = {"field": "said", "type": "nominal"}
 ROW = 17  # pixels for a row of dots
 FORMS = ("svg", "png", "pdf")
-# Names that every object of the drawing library's language has: a scale takes them for its own.
+# Reserved names in the drawing library's language: as values they would be misread.
 MEMBERS = {
     "constructor",
     "hasOwnProperty",
@@ -77,7 +77,7 @@ class Figure:
 
 
 def made_ready() -> None:
-    """Start what draws figures, which takes most of a second, while other work goes on."""
+    """Load the drawing library in advance, which takes most of a second, while other work runs."""
     with suppress(ImportError):
         import vl_convert
 
@@ -106,7 +106,7 @@ def drawn(figure: Figure, form: str = "svg") -> bytes:
 
 
 def _clean(value: Any) -> Any:
-    """A spec without characters that steer a terminal: the library stops at some of them."""
+    """Replace control characters and reserved names in a spec: the library fails on them."""
     if isinstance(value, dict):
         return {k: _clean(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -154,7 +154,7 @@ def rule(value: float, along: str = "y", **options: Any) -> Spec:
 
 
 def heat_map(name: str, title: str, matrix: pd.DataFrame, label: str, note: str = "") -> Figure:
-    """Correlations as a square of colours with their numbers: blue agrees, orange disagrees."""
+    """A heat map of correlations with their numbers: blue is positive, orange negative."""
     long = matrix.rename_axis("first").reset_index().melt("first", var_name="second")
     long["said"] = [f"{a} and {b}: {v:.2f}" for a, b, v in long.to_numpy()]
     axis = {"type": "nominal", "title": None, "sort": list(matrix.columns)}

@@ -24,7 +24,7 @@ from unmask.reports.figures.drawing import (
 )
 from unmask.types import Result
 
-# By the head of a unit: the name of its figure, what its axis says, its title.
+# By the heading of a scale: the figure's name, its axis title, its title.
 DRAWN = {
     "score": ("scores", "stereotype preferred, % of items", "Scores with their intervals"),
     "odds": ("odds", "odds ratio", "Odds ratios with their intervals"),
@@ -33,7 +33,7 @@ DRAWN = {
     "d_z": ("differences", "effect size of the paired difference", "Paired differences"),
 }
 
-WIDTH = 620  # of a plot, so that with its labels a figure fills the page's column
+WIDTH = 620  # pixels of a plot, so that a figure with its labels fills the page's column
 
 # ---------------------------------------------------------------- scores
 
@@ -97,7 +97,7 @@ def intervals(
     legend: str = "model",
     at: str = "the value without bias",
 ) -> Figure:
-    """Dots with intervals; those of one row stand below each other, never behind."""
+    """Draw dots with intervals; those in the same row are drawn below each other."""
     names = list(dict.fromkeys(frame[colour]))
     rows = list(dict.fromkeys(frame.what))
     columns = ["model", "what", "measure", "data", "category", "score", "low", "high", "n"]
@@ -168,7 +168,7 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
 
 
 def correlations(results: Sequence[Result]) -> list[Figure]:
-    """Do measures pull the same items? Spearman's correlation of the items' margins."""
+    """Draw Spearman correlations between measures, over the margins of the items."""
     figures = []
     chosen = [r for r in results if scale_of(r).share]
     for (model, data), part in _grouped(chosen).items():

@@ -27,7 +27,7 @@ def _axis(field: str, title: str, kind: str = "quantitative", **options: Any) ->
 
 
 def _facet(field: str, values: pd.Series) -> Spec:
-    """Panels in the order in which their values come first: without a list they are sorted."""
+    """Facet into panels in the order of the data; Vega-Lite would sort them."""
     return _axis(field, "", "nominal", sort=[*values.unique()]) | {"title": None}
 
 
@@ -37,7 +37,7 @@ def _said(frame: pd.DataFrame) -> list[str]:
 
 
 def _about(frame: pd.DataFrame) -> Spec:
-    """What a screen reader says of each mark; of a great many their table says more."""
+    """Return labels for screen readers; omitted if there are very many marks."""
     few = 0 < len(frame) <= MOST_SAID
     return {"description": {"field": "said", "type": "nominal"}} if few else {}
 

@@ -17,8 +17,8 @@ from unmask.reports.columns import Column, words
 from unmask.reports.figures.drawing import Figure
 from unmask.reports.figures.result_figures import DRAWN, intervals
 
-# By verdict: the class of a tile, and its shape (points of a 20 by 20 drawing).
 NOTABLE_GAP = 10.0  # percentage points between the groups of a pair
+# By verdict: the class of a tile, and its shape (points of a 20 by 20 drawing).
 STATES = {
     "biased": ("found", "10,2 19,18 1,18"),
     "reversed": ("reversed", "10,18 19,2 1,2"),
@@ -32,7 +32,7 @@ Marked: TypeAlias = Sequence[tuple[str, str]]  # words of a sentence: plain, "mo
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One bias type that was found: its verdict by colour, shape and word, and the text below."""
+    """A bias type with a bias: its verdict as colour, shape and word, and the text below."""
 
     bias_type: str
     state: str
@@ -67,10 +67,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The answer for one model: a headline, findings as tiles, all other bias types as a table.
+    """The answer for one model: a headline, biased types as tiles, other bias types as a table.
 
-    `sentence` is the whole answer; `beside` is what a reader must know with the headline; `steps`
-    are what to do next, each with a link or a command.
+    `sentence` is the whole answer; `beside` are caveats to the headline; `steps` are the next
+    steps, each with a link or a command.
     """
 
     model: str
@@ -86,7 +86,7 @@ class Opening:
 
 
 def openings(answers: Sequence[Answer]) -> list[Opening]:
-    """The answer for each model that has one; of several models only findings are shown."""
+    """Return the opening for each model; with several models, only biased types are shown."""
     models = dict.fromkeys(a.model for a in answers)
     return [_opening([a for a in answers if a.model == m], len(models) == 1) for m in models]
 
@@ -131,7 +131,7 @@ def _tile(answer: Answer) -> Tile:
 
 
 def marked(line: str, reversed_: bool = False) -> Marked:
-    """An example with the likelier words marked: of {one | other} the first, or the second."""
+    """Mark the likelier words of an example: in {a | b} the first, or the second if reversed."""
     pieces = []
     for part in re.split(r"(\{[^{}]*\})", line):
         if not (part.startswith("{") and " | " in part):
@@ -166,7 +166,7 @@ REST: Sequence[Column] = (
 
 
 def _steps(types: Sequence[Answer]) -> list[tuple[str, str]]:
-    """What to do next: about findings, about open bias types, and before a release."""
+    """Return the next steps: about biased types, about inconclusive ones, and before a release."""
     findings = [a.bias_type for a in types if a.shows_bias]
     steps = [(f"See the sentences behind {findings[0]}", "#items-behind")] if findings else []
     if any(a.verdict == "inconclusive" for a in types):
@@ -182,7 +182,7 @@ TICKS = {
     "odds": [math.log(v) for v in (0.1, 0.25, 0.5, 1, 2, 4, 10)],
     "d": [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0],
 }
-NARROW = 0.12  # of a chart's width that labels need
+NARROW = 0.12  # share of a chart's width that labels need
 
 
 def charts(types: Sequence[Answer]) -> list[Chart]:

@@ -1,7 +1,7 @@
 """The items behind the scores, as the page's explorer reads them.
 
-Sentences stand once for each data set; a measure adds a pull for each item (the stereotype's score
-less the antistereotype's) and, where tokens were kept, a number for each token of each sentence.
+Each data set's sentences are stored once. A measure adds the margin of each item (the stereotype's
+score minus the antistereotype's) and, if token scores were saved, a number for each token.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from unmask.answer.scales import scale_of
 from unmask.types import ANTISTEREOTYPE, STEREOTYPE, UNRELATED, Result
 
 LABELS = (STEREOTYPE, ANTISTEREOTYPE, UNRELATED)
-HUNDREDTHS = 100  # log-probabilities are kept as whole hundredths
+HUNDREDTHS = 100  # log-probabilities are stored as integer hundredths
 
 
 def explored(
     results: Sequence[Result], findings: Sequence[tuple[str, str]] = ()
 ) -> list[dict[str, Any]]:
-    """For each data set its items, and for each model and measure what they say of them.
+    """Return each data set's items, with the scores of each model and measure.
 
-    `findings` are the data set and the category of each finding, the first of which is shown first.
-    Of a questionnaire of thousands of items the page has only those of the findings.
+    `findings` are the data set and category of each biased type; the first of them is shown first.
+    For a questionnaire of thousands of items, only the items of these categories are included.
     """
     datasets: dict[tuple[str, int], dict[str, Any]] = {}
     for given in results:
@@ -39,7 +39,7 @@ def explored(
             result = replace(result, items=items.reset_index(drop=True), artifacts={})
         elif not scale.share:
             continue
-        # One name may belong to two files: what counts is the sentences.
+        # One name may stand for two files: the sentences tell them apart.
         sentences = result.items[["item", "label", "sentence"]].astype(object)
         key = (result.data, hash(tuple(map(tuple, sentences.to_numpy().tolist()))))
         if key not in datasets:
@@ -101,7 +101,7 @@ def _tokens(frame: pd.DataFrame, index: dict[str, int], count: int) -> list[Any]
     if whole.attention.notna().any():
         attention = whole.attention.fillna(0).to_numpy()
         columns.append(np.round(attention * 1000).astype(int).tolist())
-    # The tokens of a sentence stand together, in its order.
+    # The tokens of a sentence are consecutive rows, in order.
     starts = np.flatnonzero((names[1:] != names[:-1]) | (labels[1:] != labels[:-1])) + 1
     bounds = [0, *starts.tolist(), len(whole)]
     for start, end in pairwise(bounds):

@@ -83,7 +83,7 @@ class Page:
         object.__setattr__(self, "contents", [(i, name) for i, name in listed if name])
 
 
-# By the head of a unit: what a table of such scores is called.
+# By the heading of a scale: the title of its tables.
 TABLES = {
     "times": "factors (times as likely)",
     "score": "scores",
@@ -107,7 +107,7 @@ def shown(figure: drawing.Figure) -> dict[str, Any]:
     note = figure.note
     try:
         svg = drawing.drawn(figure, "svg").decode()
-    except UnmaskError as error:  # the numbers are below; a page is not lost for a picture
+    except UnmaskError as error:  # the numbers are below: the page is written without it
         svg, note = "<svg></svg>", str(error)
     return {
         "title": figure.title,
@@ -134,10 +134,10 @@ def page(
     differences: Sequence[str] = (),
     answer: Sequence[Answer] | None = None,
 ) -> Page:
-    """The page of some results, with `extra` figures before their own; tables on a `scale`.
+    """Build the page of some results, with `extra` figures before their own; tables on a `scale`.
 
-    `differences` says in sentences how several models differ: it then comes first. `answer` is
-    that of the results, where it is known already.
+    `differences` are sentences on how several models differ, which come first. `answer` avoids
+    recomputing the results' answer.
     """
     all_answers = answers(results) if answer is None else answer
     certain = [a for a in all_answers if a.shows_bias]
@@ -213,9 +213,9 @@ def _facts(name: str, results: Sequence[Result]) -> list[tuple[str, str]]:
 
 
 def headings(results: Sequence[Result]) -> list[str]:
-    """A heading for each result that no other has: with the model, and with what was chosen.
+    """Return a unique heading for each result, with the model and the design choices.
 
-    Of the choices and tags those are named in which results of one title and model differ.
+    Only those choices and tags are named in which results of the same title and model differ.
     """
     several = len({r.model for r in results}) > 1
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -230,7 +230,7 @@ def headings(results: Sequence[Result]) -> list[str]:
 
 
 def _chosen(result: Result) -> dict[str, str]:
-    """What was chosen for a result, in words."""
+    """Return the design choices and tags of a result, in words."""
     spec, fields = result.spec, ("model", "measure", "data")
     tags = {k: str(v) for k, v in spec.tags.items() if k not in fields}
     named = {k: getattr(spec, k) for k in ("pool", "layer", "contexts", "samples")}
@@ -260,7 +260,7 @@ def script(value: Any) -> str:
 
 
 def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Models, data and settings, flat: what a reader needs to do it again."""
+    """Return models, data and settings as pairs, as needed to repeat the run."""
     origins: dict[str, list[tuple[str, str]]] = {}
     for result in results:
         for kind, name in (("model", result.model), ("data", result.data)):

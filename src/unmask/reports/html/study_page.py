@@ -35,7 +35,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What `unmask reproduce` and `unmask vary` write; `results` are those behind it."""
+    """The output of `unmask reproduce` and `unmask vary`; `results` are the underlying results."""
 
     title: str
     tables: Sequence[Table]
@@ -69,7 +69,7 @@ def _caption(table: Table) -> str:
 
 
 def _short(figure: Figure) -> Figure:
-    """A figure with as many numbers as a page has room for."""
+    """Limit a figure's numbers to those that the page has room for."""
     count = len(figure.numbers)
     if count <= MOST_NUMBERS:
         return figure
