@@ -7,6 +7,7 @@ score distributions, and runs as a whole. Seeded: the same numbers on every mach
 """
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from scipy import stats
 from simulation import answers, effects, others, runs, shares
 from sizes import SMALL
 
-PARTS = (
+PARTS = (  # the longest first
+    answers.runs,
+    answers.gated,
     shares.shares,
     shares.unequal,
     shares.triplets,
     answers.estimates,
-    answers.runs,
-    answers.gated,
     answers.gated_questionnaire,
     answers.neutral,
     effects.word_tests,
@@ -57,12 +58,14 @@ CHANCE = 0.001  # a scenario misses where chance alone would do that less often
 
 
 def study(times: int, parts: Any = PARTS) -> pd.DataFrame:
-    """All scenarios; costly ones are repeated less often."""
-    rows = []
-    for part in parts:
-        repetitions = max(2, times // COSTLY.get(part, 1))
-        rows += [r._asdict() | {"times": repetitions} for r in part(repetitions)]
-    return pd.DataFrame(rows)
+    """All scenarios, a process for each core; costly ones are repeated less often."""
+    with ProcessPoolExecutor() as pool:
+        futures = [pool.submit(_rows, part, max(2, times // COSTLY.get(part, 1))) for part in parts]
+        return pd.DataFrame([row for future in futures for row in future.result()])
+
+
+def _rows(part: Any, times: int) -> list[dict[str, Any]]:
+    return [row._asdict() | {"times": times} for row in part(times)]
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -114,13 +117,13 @@ hypothesis in more than 5 %, by more than chance (p < .001): {count} of {all}.
 - *run* is one answer over two validated measures and all bias types: how often any bias type is
   called biased, and how often a true bias is detected. Each scenario also gives the power of a
   single uncorrected test that knows the standard error. On the bundled pairs an unbiased model is
-  called biased in 3 to 5 % of runs, and in 8 to 10 % if the two templates of a bias type differ by
-  .3 nats.
+  called biased in 2 to 3 % of runs, and in 6 to 8 % if the two templates of a bias type differ by
+  .3 nats (8.3 % here, 6.0 % in 600 other runs).
 - On CrowS-Pairs, most bias types have few items about the other group, so word preference and bias
   are hard to separate. If the model has no word preference, the error of its estimate is
   overestimated: a bias of 65 % on race and colour is detected in 23 % of runs, although the raw
   share detects it nearly always.
-- *adjusted share* has the lowest coverage (90.5 %) for one bias type with few templates.
+- *adjusted share* has the lowest coverage (91 %) for one bias type with few templates.
 - If fewer than 10 clusters contain the rarer answer, a correlation of 0.15 within clusters is
   assumed instead of estimated. These intervals are wider than necessary.
 - *d, tails of t(2.5)*: the scores have almost no finite variance. The sample d is then too large,

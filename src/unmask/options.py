@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -291,9 +291,12 @@ def option(
 
 
 def _checked(name: str, value: Any) -> Any:
-    """The value of an option after its check."""
-    check = CHECKS[name]
-    return value if value is None or check is None else check(name, value)
+    """The value of an option after its check; None passes where it is the default."""
+    spec = BY_NAME[name]
+    check = spec.metadata["check"]
+    if check is None or (value is None and spec.default is None):
+        return value
+    return check(name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,8 +456,8 @@ class Options:
         return Resampling(seed=self.seed, level=self.level, splits=self.splits, random=self.random)
 
 
-ABOUT: Mapping[str, str] = {f.name: f.metadata["about"] for f in fields(Options)}
-CHECKS: Mapping[str, Check | None] = {f.name: f.metadata["check"] for f in fields(Options)}
+BY_NAME: Mapping[str, Field[Any]] = {f.name: f for f in fields(Options)}
+ABOUT: Mapping[str, str] = {name: f.metadata["about"] for name, f in BY_NAME.items()}
 F = TypeVar("F", bound=Callable[..., Any])
 
 

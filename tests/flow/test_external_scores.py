@@ -250,7 +250,7 @@ def test_what_a_file_holds_instead_is_shown(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("id,score\nfirst-of-mine,1\nsecond-of-mine,2\n")
     first = bundled_pairs().items[0].id
-    with pytest.raises(DataError, match=f"look like '{first}/.*like 'first-of-mine' in the file"):
+    with pytest.raises(DataError, match=f"look like '{first}/.*in the file like 'first-of-mine'"):
         score_file(path, "bundled-pairs")
     path = tmp_path / "scores.json"
     path.write_text('[{"name": "first"}, {"name": "second"}]')

@@ -47,7 +47,7 @@ def scored(folder, one, two, count=20):
 def test_a_file_of_ties_is_refused_and_some_are_told(tmp_path):
     result, err = scored(tmp_path, lambda k: -1.0, lambda k: -1.0)
     assert result is None
-    assert "all 20 items" in err
+    assert "all 20 scored items" in err
     assert err.count("\n") == 1
     result, _ = scored(tmp_path, lambda k: -1.0, lambda k: -1.0 - (k > 4))
     assert "5 items are ties, which count a half." in result.notes

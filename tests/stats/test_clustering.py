@@ -220,7 +220,9 @@ def test_what_was_subtracted_from_a_variance_leaves_its_error():
     plain = added([words, Variance(0.0, 2.0)])
     seen = added([words, Variance(0.0, 2.0, noise=0.1)])
     assert seen.value == plain.value
-    assert seen.df == pytest.approx(0.2**2 / (0.2**2 / 40 + 0.5 * 0.1**2 / 2))
+    assert seen.df == pytest.approx(0.2**2 / (0.2**2 / 40 + 0.5 * 0.1**2 / 4))  # as of 4
+    enough = added([words, Variance(0.0, 8.0, noise=0.1)])
+    assert enough.df == pytest.approx(0.2**2 / (0.2**2 / 40 + 0.5 * 0.1**2 / 8))
     assert added([v.scaled(scale) for v in (words, Variance(0.0, 2.0, 0.1))]) == (
         pytest.approx(scale * 0.2),
         pytest.approx(seen.df),

@@ -105,6 +105,28 @@ def test_the_posterior_mean_by_numerical_integration():
     assert crossed._between_units(own, noise) == pytest.approx(expected, rel=0.01)
 
 
+def test_the_noise_of_a_word_preference_is_its_sampling_variance():
+    """Writers have items about all pairs and groups, so most of what they add cancels."""
+    rng = np.random.default_rng(2)
+    rows = [(p, g, k) for p in range(5) for g, n in (("a", 120), ("b", 12)) for k in range(n)]
+    writers = rng.integers(0, 25, len(rows))
+    design = Design.of(
+        {
+            "cluster": [f"w{w}" for w in writers],
+            "category": [f"c{p}" for p, *_ in rows],
+            "group_pair": [f"p{p}" for p, *_ in rows],
+            "group": [g for _, g, _ in rows],
+            "template": [""] * len(rows),
+        }
+    )
+    model, own, noise = Crossed.of(design), [], []
+    for _ in range(400):
+        values = rng.normal(size=len(rows)) + rng.normal(size=25)[design.clusters]
+        own.append(np.bincount(model.unit, weights=model.contrast * values))
+        noise.append(model._noise(values))
+    assert np.mean(noise, axis=0) == pytest.approx(np.var(own, axis=0), rel=0.25)
+
+
 def test_pooling_follows_what_the_pairs_have_in_common():
     """Pairs that agree lend each other their preference; pairs that do not keep their own."""
     design = unbalanced([(60, 3)] * 9)

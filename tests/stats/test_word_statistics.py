@@ -120,7 +120,7 @@ def test_sets_that_are_alike_have_no_direction(name, tmp_path):
     lines = [f"{len(words)} 3", *(f"{w} {' '.join(map(str, v))}" for w, v in words.items())]
     (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
     alike = Stimuli("alike", {"x": ("a", "b"), "y": ("c", "d")}, {"p": ("a", "b"), "q": ("a", "b")})
-    with pytest.raises(DataError, match="alike"):
+    with pytest.raises(DataError, match="identical"):
         unmask.evaluate(str(tmp_path / "vectors.txt"), name, alike)
 
 

@@ -21,6 +21,7 @@ Value = TypeVar("Value")
 SMALL_TABLE = 1_000  # below this many codes, counting is always faster
 COLUMNS = ("cluster", "category", "group_pair", "group", "template")  # of an items table
 CUT = 0.5**0.5  # the error of a difference of mean squares around 0, if it is cut there
+FEW_DF = 4.0  # below this, counting all of that error would cost more power than it saves errors
 MOST_CACHED = 1_000_000  # numbers that are cached for a design, times a few
 
 
@@ -61,7 +62,8 @@ def added(parts: Iterable[Variance], otherwise: float = 0.0) -> Variance:
     """
     every = list(parts)
     value = sum(v.value for v in every)
-    squares = sum((v.value + CUT * v.noise) ** 2 / max(v.df, 1.0) for v in every)
+    errors = [v.value + CUT * v.noise * min(1.0, v.df / FEW_DF) ** 0.5 for v in every]
+    squares = sum(e**2 / max(v.df, 1.0) for e, v in zip(errors, every, strict=True))
     return Variance(value, max(1.0, value**2 / squares) if squares > 0 else otherwise)
 
 

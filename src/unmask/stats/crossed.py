@@ -233,15 +233,34 @@ class Crossed:
         return WordPreference(values, shares, pooled, Variance(between, df), noise)
 
     def _noise(self, scores: Floats) -> Floats:
-        """Sampling variance of each unit's own word preference; infinite without both groups."""
+        """Sampling variance of each unit's own word preference; infinite without both groups.
+
+        Items of a cluster are equally correlated. Where a writer has items about both groups, what
+        they have in common cancels.
+        """
         residuals = scores - self._means(scores)[self.cell]
         squares = float(np.sum(residuals**2))
         free = max(1, len(scores) - len(self.cell_size))
-        by_cluster = np.bincount(self.design.clusters, weights=residuals)
-        effect = max(1.0, float(np.sum(by_cluster**2)) / squares) if squares > 0 else 1.0
-        first, second = (np.maximum(size, 1) for size in self._by_group)
-        noise = squares / free * effect / 4 * (1 / first + 1 / second)
+        sums = np.bincount(self.design.clusters, weights=residuals)
+        others = float(np.mean(self._cluster_size[self.design.clusters])) - 1
+        alike = 0.0
+        if squares > 0 and others > 0:
+            alike = min(1.0, max(0.0, (float(np.sum(sums**2)) / squares - 1) / others))
+        apart = np.bincount(self.unit, weights=self.contrast**2)
+        noise = squares / free * ((1 - alike) * apart + alike * self._contrast_by_cluster)
         return np.where(self.both, noise, np.inf)
+
+    @cached_property
+    def _cluster_size(self) -> Floats:
+        return np.bincount(self.design.clusters).astype(float)
+
+    @cached_property
+    def _contrast_by_cluster(self) -> Floats:
+        """The sum over clusters of their squared total contrast in each unit [units]."""
+        count = int(self.unit.max()) + 1
+        part, within = np.unique(self.design.clusters * count + self.unit, return_inverse=True)
+        totals = np.bincount(within, weights=self.contrast)
+        return np.bincount(part % count, weights=totals**2, minlength=count).astype(float)
 
     def _means(self, values: Floats) -> Floats:
         return np.bincount(self.cell, weights=values) / self.cell_size
@@ -389,13 +408,16 @@ class Fit:
                 df.append(words.df)
         return usual_variance(np.array(ratios), np.array(df))
 
-    def _moderated(self, words: Variance, weight: Floats) -> Variance:
-        """Shrink the variance of one category's words towards the common variance."""
-        chosen = np.abs(weight) > 1e-12
+    def _moderated(self, words: Variance, model: Floats, weight: Floats) -> Variance:
+        """Shrink the variance of one category's words towards the common variance.
+
+        Not that of writers, who have different numbers of items in each category.
+        """
         usual = self._usual
-        if usual.df <= 0 or len(np.unique(self.crossed.category[chosen])) > 1:
+        one = len(np.unique(self.crossed.category[weight != 0])) == 1
+        if usual.df <= 0 or not (one and self.crossed.nested):
             return words
-        scale = float(np.sum(weight**2))
+        scale = float(np.sum(model**2))
         together = words.df + usual.df
         value = (words.df * words.value + usual.df * usual.value * scale) / together
         return Variance(value, together)
@@ -423,7 +445,7 @@ class Fit:
         if adjust:
             model, left = crossed.adjusted(weight, self.preference)
         words, alone = crossed.words(self._residuals, model)
-        words = words if share else self._moderated(words, model)
+        words = words if share else self._moderated(words, model, weight)
         templates, count = Variance(0.0, 1.0), 1
         if crossed.template is not None:
             shares = np.bincount(crossed.template, weights=model)
