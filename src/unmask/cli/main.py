@@ -77,32 +77,42 @@ def main() -> None:
     before = interrupts.on_termination()
     try:
         status = app(standalone_mode=False)
-    except UnmaskError as error:
-        _complain(str(error), STOPPED if isinstance(error, interrupts.Stopped) else 2)
-    except OSError as error:
-        what = f"{error.filename or 'a file'}: {error.strerror or error}"
-        _complain(f"{what}; fix the problem and run the command again.")
-    except MemoryError:
-        _complain(NO_MEMORY)
-    except ImportError as error:
-        if not any(reason in str(error) for reason in ("map segment", "allocate memory")):
-            raise
-        _complain(NO_MEMORY)
     except (KeyboardInterrupt, typer.Abort):
         status = STOPPED
     except Exception as error:
-        if not hasattr(error, "format_message"):  # a failure other than a wrong command line
+        sentence = _sentence(error)
+        if not sentence:
             raise
-        if type(error).__name__ == "NoArgsIsHelpError":  # rich has drawn it already, or we do
-            typer.echo(error.format_message())
-            sys.exit(2)
-        where = getattr(getattr(error, "ctx", None), "command_path", "unmask")
-        _complain(f"{error.format_message().rstrip('.')}; see {where} --help.")
+        _complain(sentence, STOPPED if isinstance(error, interrupts.Stopped) else 2)
     finally:
         interrupts.as_before(before)
     if status == STOPPED:
         _complain("stopped.", STOPPED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _sentence(error: Exception) -> str:
+    """What a user reads about an error that they can fix; empty for a defect of the program."""
+    if isinstance(error, UnmaskError):
+        return str(error)
+    if isinstance(error, OSError):
+        what = f"{error.filename or 'a file'}: {error.strerror or error}"
+        return f"{what}; fix the problem and run the command again."
+    if isinstance(error, MemoryError) or _out_of_memory(error):
+        return NO_MEMORY
+    if type(error).__name__ == "NoArgsIsHelpError":  # rich has drawn it already, or we do
+        typer.echo(error.format_message())  # type: ignore[attr-defined]
+        sys.exit(2)
+    if hasattr(error, "format_message"):  # a wrong command line
+        where = getattr(getattr(error, "ctx", None), "command_path", "unmask")
+        return f"{error.format_message().rstrip('.')}; see {where} --help."
+    return ""
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether a library could not be loaded for want of memory."""
+    reasons = ("map segment", "allocate memory")
+    return isinstance(error, ImportError) and any(reason in str(error) for reason in reasons)
 
 
 def _said(message: object, category: type[Warning], *_: object, **__: object) -> None:

@@ -125,7 +125,17 @@ def resolve(
     if not isinstance(data, str | Path):
         dataset = _rows(data, cluster)
         return [dataset, defects.without_flagged(dataset)] if exclude_flagged else [dataset]
-    name = str(data)
+    words = _word_data(str(data))
+    if words is not None:
+        return words
+    base, _, control = str(data).partition(":")
+    flagged = _flagged(base, encoding, cluster)
+    sets: list[Data] = [controls.controlled(flagged, control) if control else flagged]
+    return sets + ([defects.without_flagged(flagged)] if exclude_flagged else [])
+
+
+def _word_data(name: str) -> list[Data] | None:
+    """What a name or path stands for if it is not a sentence set."""
     if name in wordsets.groups():
         return [d for member in wordsets.groups()[name] for d in resolve(member)]
     if name in wordsets.stimuli():
@@ -136,12 +146,7 @@ def resolve(
         return _object(_word_file(Path(name)))
     if name.endswith(".txt") and "+" in name:
         return [read_lists(*map(Path, name.split("+", 1)))]
-    if name in ENTRY_POINTS:
-        return _offered(name)
-    base, _, control = name.partition(":")
-    flagged = _flagged(base, encoding, cluster)
-    sets: list[Data] = [controls.controlled(flagged, control) if control else flagged]
-    return sets + ([defects.without_flagged(flagged)] if exclude_flagged else [])
+    return _offered(name) if name in ENTRY_POINTS else None
 
 
 def _flagged(name: str, encoding: str | None, cluster: str | None) -> Dataset:

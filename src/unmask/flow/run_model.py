@@ -107,45 +107,56 @@ def _report(job: Job, specs: list[Spec], error: UnmaskError) -> None:
         job.failed(spec, error)
 
 
-def _run_part(
-    specs: Mapping[int, Spec], job: Job, state: RunState, prefetch: ModelPrefetch
-) -> None:
-    """Measure specs that are asked together; what comes before a failure is kept."""
-    first = specs[min(specs)]
-    at_once = not run_likelihood.on_gpu(first.model)
-    settled: set[int] = set()
-    broken: list[UnmaskError] = []
+@dataclass
+class _Part:
+    """Specs that are queried together; what comes before a failure is kept."""
 
-    def tell(spec: Spec, error: UnmaskError) -> None:
-        settled.add(id(spec))
-        job.failed(spec, error)
+    specs: Mapping[int, Spec]
+    job: Job
+    state: RunState
+    settled: set[int] = field(default_factory=set)
+    broken: bool = False
 
-    def stop(error: UnmaskError) -> None:
-        if not broken:
-            broken.append(error)
-            _report(job, [s for s in specs.values() if id(s) not in settled], error)
+    def failed(self, spec: Spec, error: UnmaskError) -> None:
+        """Report that one spec cannot be measured."""
+        self.settled.add(id(spec))
+        self.job.failed(spec, error)
 
-    def finish(ready: run_likelihood.Ready) -> None:
-        if broken:
+    def stop(self, error: UnmaskError) -> None:
+        """Report a failure for all specs that have no result yet."""
+        if not self.broken:
+            self.broken = True
+            _report(self.job, [s for s in self.specs.values() if id(s) not in self.settled], error)
+
+    def finish(self, ready: run_likelihood.Ready) -> None:
+        """Make the results of outputs that have come back."""
+        if self.broken:
             return
         try:
             makers = ready()
         except (ModelError, NotApplicable) as error:
-            stop(error)
+            self.stop(error)
             return
         for index, make in makers.items():
-            settled.add(id(specs[index]))
-            _take(index, make, specs[index], job, state)
+            self.settled.add(id(self.specs[index]))
+            _take(index, make, self.specs[index], self.job, self.state)
 
+
+def _run_part(
+    specs: Mapping[int, Spec], job: Job, state: RunState, prefetch: ModelPrefetch
+) -> None:
+    """Measure specs that are queried together."""
+    part, first = _Part(specs, job, state), specs[min(specs)]
+    at_once = not run_likelihood.on_gpu(first.model)
     loop = run_association.run if isinstance(first.measure, Association) else run_likelihood.run
     try:
-        for ready in loop(first.model, specs, job.options, tell):
+        for ready in loop(first.model, specs, job.options, part.failed):
             prefetch.gpu_busy.set()
-            state.submit(partial(finish, ready), at_once)
-            if broken:
+            state.submit(partial(part.finish, ready), at_once)
+            if part.broken:
                 return
     except (ModelError, NotApplicable) as error:
-        state.submit(partial(stop, error), at_once)
+        state.submit(partial(part.stop, error), at_once)
 
 
 def _take(index: int, make: Callable[[], Result], spec: Spec, job: Job, state: RunState) -> None:

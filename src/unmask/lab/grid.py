@@ -25,9 +25,8 @@ from unmask.lab.world import NULL, Plant, World
 from unmask.measures import find
 from unmask.models.protocol import Model
 from unmask.models.transformers.model import moved
-from unmask.options import named
+from unmask.options import one_of, whole
 from unmask.reports.files import atomically, put
-from unmask.support.registry import unknown
 from unmask.types import Kind
 
 TIERS = ("tiny", "oracle", "bundled")
@@ -55,26 +54,17 @@ class Grid:
     first: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "nulls", "first"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < (name == "seeds"):
-                raise UnmaskError(
-                    f"{name} is {value!r}; give a whole number of at least {int(name == 'seeds')}."
-                )
+        for name, least in (("seeds", 1), ("nulls", 0), ("first", 0)):
+            whole(least)(name, getattr(self, name))
         if self.first + self.seeds > NULL:
             raise UnmaskError(
                 f"seeds is {self.seeds} from {self.first} on; give seeds below {NULL}."
             )
-        for name in ("thetas", "rhos", "kinds", "measures"):  # duplicates count once
-            given = {named(v) if name == "measures" else v: v for v in getattr(self, name)}
-            object.__setattr__(self, name, tuple(given.values()))
-            if not getattr(self, name) and name != "measures":
-                raise UnmaskError(f"the grid has no {name}; give at least one.")
+        for name in ("thetas", "rhos", "kinds", "measures"):
+            self._once(name)
         for kind in self.kinds:
-            if kind not in KINDS:
-                raise UnmaskError(unknown("kind of model", str(kind), KINDS))
-        if self.tier not in TIERS:
-            raise UnmaskError(unknown("tier", str(self.tier), TIERS))
+            one_of(KINDS)("kind of model", kind)
+        one_of(TIERS)("tier", self.tier)
         if self.tier == "bundled" and self.kinds != ("masked",):
             raise UnmaskError("the bundled model is masked; give --kind masked with its tier.")
         for measure in self.measures:
@@ -84,6 +74,13 @@ class Grid:
             raise UnmaskError(
                 "rho 1 is not in the grid; add it, because all results are compared with it."
             )
+
+    def _once(self, name: str) -> None:
+        """Keep each value of an axis once; only `measures` may be empty."""
+        values = tuple({getattr(v, "name", v): v for v in getattr(self, name)}.values())
+        if not values and name != "measures":
+            raise UnmaskError(f"the grid has no {name}; give at least one.")
+        object.__setattr__(self, name, values)
 
     def plants(self) -> list[Plant]:
         """Every world of the grid."""
