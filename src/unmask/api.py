@@ -45,11 +45,11 @@ def evaluate(model: ModelLike, measure: Any, data: Any, **options: Any) -> Resul
     the result is for the items without visible defects.
     """
     results = run([model], [measure], [data], **options)
-    chosen = [r for r in results if r.provenance["data"].get("unflagged")] or list(results)
-    if len(chosen) > 1:
-        names = ", ".join(r.data for r in chosen[:5])
+    subset = [r for r in results if r.provenance["data"].get("unflagged")] or list(results)
+    if len(subset) > 1:
+        names = ", ".join(r.data for r in subset[:5])
         raise NotApplicable(f"{data!r:.40} covers several sets ({names}, ...); use unmask.run.")
-    return replace(chosen[0], notes=(*chosen[0].notes, *results.notes))
+    return replace(subset[0], notes=(*subset[0].notes, *results.notes))
 
 
 @takes_options
@@ -66,19 +66,19 @@ def run(
     `Options`; `progress=True` shows a bar. `notes` says what was requested but could not be run; if
     nothing could be run, an error is raised.
     """
-    with _shown(options) as chosen, _resting(models):
-        return _run(models, measures, data, chosen)
+    with _shown(options) as options_used, _resting(models):
+        return _run(models, measures, data, options_used)
 
 
 def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -> Results:
     checked_names(options)
     settings = Options(**options)
-    asked, given = _several(measures), _several(data)
+    measure_list, given = _several(measures), _several(data)
     named, same_name = _named_apart([_loaded(m, settings) for m in _several(models)])
     if not named:
         raise UnmaskError("no model was given; give a name, a folder or a loaded model.")
-    suites = {} if asked else {id(m): SUITES[kind(m)] for m in named}
-    rows = _distinct(find(m) for m in asked or [n for s in suites.values() for n in s])
+    suites = {} if measure_list else {id(m): SUITES[kind(m)] for m in named}
+    rows = _distinct(find(m) for m in measure_list or [n for s in suites.values() for n in s])
     for row in rows:
         check_own_name(row)
     sets = _told_apart(
@@ -94,12 +94,12 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     sets, left_out = _excluding(sets, settings.exclude, named)
     if settings.limit is not None:
         sets = [catalogue.limited(d, settings.limit, settings.seed) for d in sets]
-    named_both = bool(asked and given)
+    named_both = bool(measure_list and given)
     pairs = [(m, d) for d in sets for m in rows if takes(m, d) and (named_both or meant_for(m, d))]
     notes = (
         same_name
         + left_out
-        + _unmatched(rows, sets, pairs, bool(asked), bool(given))
+        + _unmatched(rows, sets, pairs, bool(measure_list), bool(given))
         + _unused(settings, pairs)
     )
     pairs.sort(key=lambda pair: isinstance(pair[0], Association))
@@ -107,7 +107,7 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
         spec(model, m, d, settings)
         for model in named
         for m, d in pairs
-        if asked or m.name in suites[id(model)]
+        if measure_list or m.name in suites[id(model)]
     ]
     failures: list[tuple[Spec, UnmaskError]] = []
     results = evaluate_specs(specs, settings, lambda s, error: failures.append((s, error)))
@@ -118,7 +118,8 @@ def _run(models: Models, measures: Any, data: Any, options: Mapping[str, Any]) -
     notes += [
         f"{s.title} was not scored for {s.in_names().model}: {error}"
         for s, error in failures
-        if (asked or not isinstance(error, NotApplicable)) and not isinstance(error, ModelError)
+        if (measure_list or not isinstance(error, NotApplicable))
+        and not isinstance(error, ModelError)
     ]
     notes += _following(results) + _unsided(results) + _not_people(results) + _whole_run(results)
     return Results(results, notes, tuple(lost))
@@ -214,24 +215,24 @@ def spec(model: str | Path | Model, measure: Measure, data: Data, options: Optio
     return Spec(model, measure, data, options.pool, options.layer, source, samples)
 
 
-def _several(given: Any) -> list[Any]:
+def _several(value: Any) -> list[Any]:
     """Return a list without duplicates; a single name, path or object becomes a list of one."""
-    if given is None:
+    if value is None:
         return []
-    whole = isinstance(given, str | Path) or hasattr(given, "to_dict") or _is_pair(given)
-    many = isinstance(given, Iterable) and not whole and not hasattr(given, "to_pandas")
-    things = list(given) if many else [given]
+    single = isinstance(value, str | Path) or hasattr(value, "to_dict") or _is_pair(value)
+    many = isinstance(value, Iterable) and not single and not hasattr(value, "to_pandas")
+    things = list(value) if many else [value]
     keys = [str(t) if isinstance(t, str | Path) else id(t) for t in things]
     return list(dict(zip(keys, things, strict=True)).values())
 
 
-def _is_pair(given: Any) -> bool:
+def _is_pair(value: Any) -> bool:
     """Whether this is a network with its tokenizer, as transformers loads them."""
     return (
-        isinstance(given, tuple)
-        and len(given) == 2
-        and hasattr(given[0], "named_parameters")
-        and hasattr(given[1], "convert_ids_to_tokens")
+        isinstance(value, tuple)
+        and len(value) == 2
+        and hasattr(value[0], "named_parameters")
+        and hasattr(value[1], "convert_ids_to_tokens")
     )
 
 
@@ -313,11 +314,11 @@ def _named_apart(models: list[Any]) -> tuple[list[Any], list[str]]:
 
 def _told_apart(sets: Iterable[Data]) -> list[Data]:
     """Sets of one name and shape get a number, so that their results can be told apart."""
-    given = list(sets)
+    sets_read = list(sets)
     taken: set[tuple[str, str]] = set()
-    names = {d.name for d in given}
+    names = {d.name for d in sets_read}
     unique_sets = []
-    for data in given:
+    for data in sets_read:
         name, shape, number = data.name, catalogue.shape(data), 1
         while (name, shape) in taken or (number > 1 and name in names):
             number += 1
@@ -331,8 +332,8 @@ def _unmatched(
     rows: Sequence[Measure],
     sets: Sequence[Data],
     pairs: Sequence[tuple[Measure, Data]],
-    asked: bool,
-    given: bool,
+    named: bool,
+    explicit: bool,
 ) -> list[str]:
     """A note for each measure and data set without a match; an error if there is no match at all.
 
@@ -351,12 +352,12 @@ def _unmatched(
     notes = [
         f"{m.name} was not run: it needs {' or '.join(m.shapes)}, and the data are {shapes}."
         for m in rows
-        if asked and id(m) not in used
+        if named and id(m) not in used
     ]
     return notes + [
         f"{d.name} was not used: no requested measure takes {catalogue.shape(d)}."
         for d in sets
-        if given and id(d) not in used and d.name not in matched
+        if explicit and id(d) not in used and d.name not in matched
     ]
 
 

@@ -99,17 +99,17 @@ def _kept(what: str, value: Any) -> Any:
     return [_one_of(what, name, KEEP) for name in value] and value
 
 
-def _until(what: str, given: Any) -> str | float:
+def _until(what: str, value: Any) -> str | float:
     """`decided`, or the half-width in points at which a run may stop."""
-    if given == DECIDED:
+    if value == DECIDED:
         return DECIDED
     try:
-        points = float(given)
+        points = float(value)
     except (TypeError, ValueError):
         points = math.nan
-    if isinstance(given, bool) or not 0 < points < 50:
+    if isinstance(value, bool) or not 0 < points < 50:
         raise UnmaskError(
-            f"{what} is {given!r}; give {DECIDED!r}, or a number of points between 0 and 50."
+            f"{what} is {value!r}; give {DECIDED!r}, or a number of points between 0 and 50."
         )
     return points
 
@@ -199,9 +199,9 @@ def amounts(text: str, what: str = "matters") -> dict[str, float]:
     return by_unit
 
 
-def matters(given: Any) -> Threshold:
+def matters(value: Any) -> Threshold:
     """What matters, from a record, a number of points or a text such as `5,0.2d`."""
-    return given if isinstance(given, Threshold) else Threshold(**amounts(given))
+    return value if isinstance(value, Threshold) else Threshold(**amounts(value))
 
 
 SCALES = ("share", "d", "odds")  # what a table may show
@@ -247,14 +247,14 @@ class Spec:
     def key(self) -> tuple[str, ...]:
         """Measure, data and all that was chosen: what tells results of one model apart."""
         tags = sorted((k, v) for k, v in self.tags.items() if k != "model")
-        chosen = (self.pool, self.layer, self.contexts, self.samples, *tags)
-        return (named(self.measure), named(self.data), *map(str, chosen))
+        choices = (self.pool, self.layer, self.contexts, self.samples, *tags)
+        return (named(self.measure), named(self.data), *map(str, choices))
 
     @property
     def comparable(self) -> tuple[str, ...]:
         """The key without a limit of items: such results have items in common."""
-        measure, data, *chosen = self.key
-        return (measure, _LIMITED.sub("", data), *chosen)
+        measure, data, *choices = self.key
+        return (measure, _LIMITED.sub("", data), *choices)
 
     def in_names(self) -> "Spec":
         """The same with names for objects, as a result keeps it."""
@@ -475,8 +475,8 @@ def takes_options(function: F) -> F:
     return function
 
 
-def checked_names(given: Iterable[str]) -> None:
+def checked_names(names: Iterable[str]) -> None:
     """Refuse options that do not exist, with the nearest right ones."""
-    for name in given:
+    for name in names:
         if name not in ABOUT:
             raise UnmaskError(unknown("option", name, ["models", "measures", "data", *ABOUT]))

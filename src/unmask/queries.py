@@ -193,12 +193,12 @@ def check_readings(readings: Readings, count: int) -> None:
         raise ModelError(
             f"the model's 'ask' returns {readings!r:.40}; it must return unmask's Readings."
         )
-    given = (readings.logp, readings.hit, readings.attention)
-    if not all(isinstance(v, np.ndarray) for v in given):
+    columns = (readings.logp, readings.hit, readings.attention)
+    if not all(isinstance(v, np.ndarray) for v in columns):
         raise ModelError(
             "the model's outputs are not numpy arrays; return logp, hit and attention as arrays."
         )
-    shapes = {np.shape(v) for v in given}
+    shapes = {np.shape(v) for v in columns}
     if shapes != {(count,)}:
         raise ModelError(
             f"the model gives {np.size(readings.logp)} answers to {count} queries; it must give "

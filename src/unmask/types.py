@@ -482,15 +482,15 @@ class Results(Sequence[Result]):
     ) -> "Results":
         """The results of some models, measures or data sets; a name that none has is an error."""
         results = list(self)
-        for name, given in (("model", models), ("measure", measures), ("data", data)):
-            if not isinstance(given, str | Iterable):
-                raise DataError(f"{name}s are {given!r:.40}; give a list of names.")
-            wanted = (given,) if isinstance(given, str) else tuple(given or ())
+        for name, names_given in (("model", models), ("measure", measures), ("data", data)):
+            if not isinstance(names_given, str | Iterable):
+                raise DataError(f"{name}s are {names_given!r:.40}; give a list of names.")
+            allowed = (names_given,) if isinstance(names_given, str) else tuple(names_given or ())
             names = list(dict.fromkeys(str(getattr(r, name)) for r in self))
-            for value in wanted:
+            for value in allowed:
                 if value not in names:
                     raise NameUnknown(unknown(name, value, names))
-            results = [r for r in results if not wanted or getattr(r, name) in wanted]
+            results = [r for r in results if not allowed or getattr(r, name) in allowed]
         return Results(results, self.notes, self.lost)
 
     def _repr_html_(self) -> str:

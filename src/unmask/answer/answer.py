@@ -161,8 +161,8 @@ def _with_verdicts(
 
 
 @lru_cache(maxsize=4)
-def _answers(given: tuple[Same, ...]) -> list[Answer]:
-    results = [g.result for g in given]
+def _answers(members: tuple[Same, ...]) -> list[Answer]:
+    results = [g.result for g in members]
     by_model: list[Answer] = []
     for model in dict.fromkeys(r.model for r in results):
         by_model += _of_model(model, _distinct([r for r in results if r.model == model]))
@@ -244,10 +244,10 @@ def _unless_shown(answer: Answer, why: str, needed: str = "") -> Answer:
 
 def _distinct(results: Sequence[Result]) -> list[Result]:
     """Results without duplicates: the same score on the same items."""
-    seen: dict[tuple[Any, ...], Result] = {}
+    distinct: dict[tuple[Any, ...], Result] = {}
     for r in results:
-        seen.setdefault((*r.spec.key, r.overall.value, r.overall.low, r.overall.n), r)
-    return list(seen.values())
+        distinct.setdefault((*r.spec.key, r.overall.value, r.overall.low, r.overall.n), r)
+    return list(distinct.values())
 
 
 def _answer(
@@ -265,7 +265,7 @@ def _answer(
     decisive = [e for t in significant for e in t.evidence]
     main = _main(decisive or ordered, first.sign if first and significant else 0.0)
     verdict = _verdict(main, first, count)
-    chosen = {id(e.result) for e in counting}
+    counted = {id(e.result) for e in counting}
     word, sign = verdict.word, first.sign if first else main.bias
     judged_ = {
         id(e): replace(e, verdict=_of_measure(e, verdict, sign), p=_p_of(e, tests)) for e in ordered
@@ -277,7 +277,7 @@ def _answer(
         main.scale.strength(main.bias),
         judged_[id(main)],
         tuple(judged_[id(e)] for e in ordered),
-        tuple(e for e in evidence if id(e.result) not in chosen),
+        tuple(e for e in evidence if id(e.result) not in counted),
         tuple(judged_[id(min(t.evidence, key=lambda e: e.precedence))] for t in tests),
         None if first is None else first.p,
         count,
@@ -359,6 +359,6 @@ def _examples(main: Evidence) -> tuple[dict[str, Any], ...]:
     items = items[items.influence > 0] if main.bias > 0 else items[items.influence < 0]
     if "group" in items:
         items = pd.concat([items.drop_duplicates("group"), items]).drop_duplicates("item")
-    wanted = ("item", "stereotype", "antistereotype", "sentence", "influence")
+    columns = ("item", "stereotype", "antistereotype", "sentence", "influence")
     rows = items.head(EXAMPLES).to_dict("records")
-    return tuple({k: r[k] for k in wanted if k in r and r[k] is not None} for r in rows)
+    return tuple({k: r[k] for k in columns if k in r and r[k] is not None} for r in rows)

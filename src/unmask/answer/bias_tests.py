@@ -43,8 +43,8 @@ class Same:
 
 
 @lru_cache(maxsize=4)
-def _combined(given: tuple[Same, ...]) -> Combined:
-    return Combined(tuple({id(g.result): g.result for g in given}.values()))
+def _combined(results: tuple[Same, ...]) -> Combined:
+    return Combined(tuple({id(g.result): g.result for g in results}.values()))
 
 
 def same_pairs(first: Test, second: Test) -> bool:
@@ -74,10 +74,10 @@ def pairs_test(evidence: Sequence[Evidence], bias_type: str) -> Test | None:
         estimate: Estimate | None = usable[0].tested
     else:
         parts = {(e.result.data, e.category) for e in usable}
-        whole = all(not e.category for e in usable)
+        all_pairs = all(not e.category for e in usable)
         combined = _combined(tuple(Same(e.result) for e in usable))
         level = usable[0].estimate.level
-        estimate = combined.estimate(None if whole else tuple(sorted(parts)), level)
+        estimate = combined.estimate(None if all_pairs else tuple(sorted(parts)), level)
     p = None if estimate is None else p_value(estimate)
     if estimate is None or p is None:
         return None
@@ -90,12 +90,12 @@ def _at_its_look(p: float, evidence: Sequence[Evidence], bias_type: str) -> floa
     A test that has crossed a bound stays significant. The p of a single result already accounts for
     its looks.
     """
-    given = [(e, e.result.settings["looks"]) for e in evidence if e.result.settings.get("looks")]
-    if not given:
+    looks = [(e, e.result.settings["looks"]) for e in evidence if e.result.settings.get("looks")]
+    if not looks:
         return p
     if len(evidence) > 1:
-        _, longest = max(given, key=lambda g: len(g[1]["fractions"]))
+        _, longest = max(looks, key=lambda g: len(g[1]["fractions"]))
         fractions = tuple(longest["fractions"])
-        look = max(min(k["last"].get(e.category, 0), len(fractions) - 1) for e, k in given)
+        look = max(min(k["last"].get(e.category, 0), len(fractions) - 1) for e, k in looks)
         p = sequential_p(p, look, fractions)
-    return min([p, *(k["p"][bias_type] for _, k in given if bias_type in k.get("p", {}))])
+    return min([p, *(k["p"][bias_type] for _, k in looks if bias_type in k.get("p", {}))])

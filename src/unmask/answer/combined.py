@@ -57,13 +57,13 @@ class Combined:
         In robust standard deviations of a margin; None where no item has a margin.
         """
         table = self.table
-        chosen = np.ones(len(table), bool)
+        mask = np.ones(len(table), bool)
         if parts is not None:
             keys = zip(table.data, table.bias_type, strict=True)
-            chosen = np.array([key in parts for key in keys], bool)
-        if not chosen.any():
+            mask = np.array([key in parts for key in keys], bool)
+        if not mask.any():
             return None
-        return self._fit.estimate(chosen, resampling=Resampling(level=level))
+        return self._fit.estimate(mask, resampling=Resampling(level=level))
 
 
 def _scored(result: Result) -> pd.DataFrame:

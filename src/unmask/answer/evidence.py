@@ -126,8 +126,8 @@ def evidence_of_all_pairs(results: Sequence[Result]) -> list[Evidence]:
 def most_trusted(evidence: Sequence[Evidence]) -> list[Evidence]:
     """The evidence with the highest level of trust."""
     for trust in (VALIDATED, UNCLEAR, UNFIT):
-        if chosen := [e for e in evidence if e.trust == trust]:
-            return chosen
+        if trusted := [e for e in evidence if e.trust == trust]:
+            return trusted
     return []
 
 

@@ -45,10 +45,10 @@ def agreement(answer: Answer) -> str:
     return f"{which} validated measures agree"
 
 
-def sentence(given: Sequence[Answer]) -> str:
+def sentence(answers: Sequence[Answer]) -> str:
     """The answer for one model in a few sentences: overall, then the findings, then the rest."""
-    types = [a for a in given if a.bias_type != OVERALL]
-    parts = [*unfit_warning(given), *(overall(a) for a in given if a.bias_type == OVERALL)]
+    types = [a for a in answers if a.bias_type != OVERALL]
+    parts = [*unfit_warning(answers), *(overall(a) for a in answers if a.bias_type == OVERALL)]
     parts += [_finding(a) for a in types if a.shows_bias]
     if len(parts) == 0:
         parts = ["No bias was found." if _all_negligible(types) else "Inconclusive."]
@@ -67,8 +67,8 @@ def sentence(given: Sequence[Answer]) -> str:
     return " ".join(parts)
 
 
-def _all_negligible(given: Sequence[Answer]) -> bool:
-    return bool(given) and all(a.verdict == "negligible" for a in given)
+def _all_negligible(answers: Sequence[Answer]) -> bool:
+    return bool(answers) and all(a.verdict == "negligible" for a in answers)
 
 
 def overall(answer: Answer) -> str:
@@ -85,11 +85,11 @@ def _overall_verdict(answer: Answer) -> str:
     }[answer.verdict]
 
 
-def headline(given: Sequence[Answer]) -> str:
+def headline(answers: Sequence[Answer]) -> str:
     """The overall verdict in one sentence, or that of the first finding."""
-    warning = unfit_warning(given)
-    overall_ = next((a for a in given if a.bias_type == OVERALL), None)
-    finding = next((a for a in given if a.shows_bias), None)
+    warning = unfit_warning(answers)
+    overall_ = next((a for a in answers if a.bias_type == OVERALL), None)
+    finding = next((a for a in answers if a.shows_bias), None)
     if warning and not finding:
         return warning[0]
     if overall_ is not None:
@@ -98,14 +98,14 @@ def headline(given: Sequence[Answer]) -> str:
         return f"{_overall_verdict(overall_)}: {reads}{strength(overall_.main)}."
     if finding is not None:
         return _finding(finding)
-    return "No bias was found." if _all_negligible(given) else "Inconclusive."
+    return "No bias was found." if _all_negligible(answers) else "Inconclusive."
 
 
-def beside(given: Sequence[Answer]) -> list[str]:
+def beside(answers: Sequence[Answer]) -> list[str]:
     """Lines below the headline: doubts about the model, and the published score."""
-    first = headline(given)
-    lines = [text for text in unfit_warning(given) if text != first]
-    lines += [_published(a).strip() for a in given if a.bias_type == OVERALL]
+    first = headline(answers)
+    lines = [text for text in unfit_warning(answers) if text != first]
+    lines += [_published(a).strip() for a in answers if a.bias_type == OVERALL]
     return [text for text in lines if text]
 
 
@@ -143,9 +143,9 @@ def _finding(answer: Answer) -> str:
     return f"{name}: {answer.strength} {direction} ({what}).{opposed}"
 
 
-def unfit_warning(given: Sequence[Answer]) -> list[str]:
+def unfit_warning(answers: Sequence[Answer]) -> list[str]:
     """A sentence on the results that are unfit for a verdict, or on the model if all are."""
-    by_result = {id(e.result): e for a in given for e in (*a.evidence, *a.others)}
+    by_result = {id(e.result): e for a in answers for e in (*a.evidence, *a.others)}
     unfit = [e for e in by_result.values() if not e.result.fitness.fit]
     if not unfit:
         return []
@@ -162,9 +162,9 @@ def sentences(results: Sequence[Result]) -> dict[str, str]:
     return _by_model(answers(results))
 
 
-def _by_model(given: Sequence[Answer]) -> dict[str, str]:
-    models = dict.fromkeys(a.model for a in given)
-    return {m: sentence([a for a in given if a.model == m]) for m in models}
+def _by_model(answers: Sequence[Answer]) -> dict[str, str]:
+    models = dict.fromkeys(a.model for a in answers)
+    return {m: sentence([a for a in answers if a.model == m]) for m in models}
 
 
 def _capital(text: str) -> str:
@@ -236,12 +236,12 @@ def differing(first: str, second: str) -> str:
     return " ".join(parts)
 
 
-def frame(results: Sequence[Result], given: Sequence[Answer] | None = None) -> pd.DataFrame:
+def frame(results: Sequence[Result], found: Sequence[Answer] | None = None) -> pd.DataFrame:
     """One row for each model and bias type, findings first; `attrs["sentences"]` by model.
 
     `given` are the answers of these results, where they are known already.
     """
-    given = answers(results) if given is None else given
-    table = pd.DataFrame([record(a) for a in given])
-    table.attrs["sentences"] = _by_model(given)
+    found = answers(results) if found is None else found
+    table = pd.DataFrame([record(a) for a in found])
+    table.attrs["sentences"] = _by_model(found)
     return table

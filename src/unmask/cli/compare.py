@@ -56,12 +56,12 @@ def compare(
             "further from fair for any bias type ('worse'). For rules with margins, use 'gate'."
         ),
     ] = None,
-    **chosen: Any,
+    **resampling_options: Any,
 ) -> None:
     """Compare two or more runs on the same items: paired differences, tests, changed items."""
     if top < 0:
         raise UnmaskError(f"--top is {top}; give a whole number of at least 0.")
-    resampling = options.Resampling(**chosen)
+    resampling = options.Resampling(**resampling_options)
     loaded = results.gather(folders)
     if fail_on is not None and fail_on not in FAIL_ON:
         raise UnmaskError(f"--fail-on is {fail_on!r}; give one of: {', '.join(FAIL_ON)}.")
@@ -101,12 +101,12 @@ def _record(frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> dict[str, Any]
 
 def _as_read(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Odds as odds, and their difference as a factor; the rest as it is."""
-    shown = frame.drop(columns=["bias", "both_sure"], errors="ignore").copy()
-    if "compared" in shown:
-        odds = shown.compared.map(lambda c: scales.SCALES[c].is_factor).astype(bool)
+    columns = frame.drop(columns=["bias", "both_sure"], errors="ignore").copy()
+    if "compared" in columns:
+        odds = columns.compared.map(lambda c: scales.SCALES[c].is_factor).astype(bool)
         for name in ("a", "b", "difference", "low", "high"):
-            shown.loc[odds, name] = shown.loc[odds, name].map(math.exp)
-    return shown
+            columns.loc[odds, name] = columns.loc[odds, name].map(math.exp)
+    return columns
 
 
 def _fails(fail_on: str, frame: "pd.DataFrame", bias_types: "pd.DataFrame") -> bool:

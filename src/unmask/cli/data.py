@@ -97,14 +97,14 @@ def check_file(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on any problem.")] = False,
     in_json: InJson = False,
-    **chosen: Any,
+    **options: Any,
 ) -> None:
     """Check pairs before they are used: columns, words, balance, defects, power."""
     if write is not None and write.exists():
         raise UnmaskError(f"{str(write)!r} already exists; give another name.")
     if write is not None and write.suffix != ".csv":
         raise UnmaskError(f"--write {str(write)!r} is not a CSV file; give a name ending in .csv.")
-    checked = _checked(file, chosen["encoding"])
+    checked = _checked(file, options["encoding"])
     if model is not None:
         data = checked.data
         with terminal.shown(console, in_json) as progress:
@@ -133,10 +133,10 @@ def _checked(name: str, encoding: str | None) -> "file_check.Checked":
         return file_check.check(Path(name), encoding)
     if "/" in name or Path(name).suffix:
         raise UnmaskError(f"{name!r} is not a file; 'unmask data template' writes one.")
-    (given, *_) = catalogue.resolve(name)
-    if not isinstance(given, types.Dataset) or given.shape not in types.LABELS:
+    (dataset, *_) = catalogue.resolve(name)
+    if not isinstance(dataset, types.Dataset) or dataset.shape not in types.LABELS:
         raise UnmaskError(f"{name!r} contains no pairs; give a data set of pairs, or a file.")
-    return file_check.check_set(given)
+    return file_check.check_set(dataset)
 
 
 @app.command("template")
@@ -184,17 +184,17 @@ def data_frequencies(
 
     paths = harvest.expand(corpus)
     if join is None:
-        frame = shown = frequency.ranks(count.count(paths, frequency.group_words()))
+        frame = table = frequency.ranks(count.count(paths, frequency.group_words()))
     else:
         items = results.read_items(join)
-        wanted = set().union(*frequency.own_words(items))
-        frame = frequency.joined(items, count.count(paths, wanted))
-        shown = frequency.follows(frame)
-        if not len(shown):
+        words = set().union(*frequency.own_words(items))
+        frame = frequency.joined(items, count.count(paths, words))
+        table = frequency.follows(frame)
+        if not len(table):
             raise UnmaskError(
                 f"{join} has no measure with at least 5 scored pairs of sentences; give results "
                 "of a likelihood measure."
             )
-    terminal.print_frame(console, shown)
+    terminal.print_frame(console, table)
     if output is not None:
         frame.to_csv(output, index=False)

@@ -39,8 +39,8 @@ def leaderboard(
     if html is not None and html.is_file() and not force:
         raise UnmaskError(f"{str(html)!r} already exists; name another file, or give --force.")
     board = boards.leaderboard(results.gather(folders))
-    shown = board.drop(columns="unranked").round(2).astype(object).set_index("model")
-    terminal.print_frame(console, shown.T.rename_axis(None, axis=1).reset_index(names=""))
+    table = board.drop(columns="unranked").round(2).astype(object).set_index("model")
+    terminal.print_frame(console, table.T.rename_axis(None, axis=1).reset_index(names=""))
     for line in boards.unranked(board):
         console.print(escape(line), style="yellow", highlight=False)
     note = (

@@ -54,8 +54,8 @@ def measure_card(row: Measure) -> list[tuple[str, str]]:
 
 def _ideal(row: Measure) -> float:
     """What a model without the bias scores, as reports write it."""
-    shown = SCALES[row.compared].neutral
-    return row.ideal if math.isnan(shown) else shown
+    neutral = SCALES[row.compared].neutral
+    return row.ideal if math.isnan(neutral) else neutral
 
 
 def _line(row: Measure, by_lab: bool) -> str:

@@ -131,15 +131,15 @@ def _complain(message: str, status: int = 2) -> None:
     sys.exit(status)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         print(f"unmask {package.__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def about(
-    shown: Annotated[
+    version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:

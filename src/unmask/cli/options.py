@@ -47,14 +47,14 @@ def takes(*names: str) -> Callable[[C], C]:
     return decorate
 
 
-def _flag(given: Field[Any]) -> inspect.Parameter:
-    about = given.metadata
-    shown = typer.Option(help=about["about"], rich_help_panel=about["panel"])
-    typed: Any = about.get("type", given.type)
-    annotation: Any = Annotated[typed, shown]  # type: ignore[valid-type]
-    default = about.get("usual", given.default)
+def _flag(option: Field[Any]) -> inspect.Parameter:
+    about = option.metadata
+    flag = typer.Option(help=about["about"], rich_help_panel=about["panel"])
+    typed: Any = about.get("type", option.type)
+    annotation: Any = Annotated[typed, flag]  # type: ignore[valid-type]
+    default = about.get("usual", option.default)
     kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(given.name, kind, default=default, annotation=annotation)
+    return inspect.Parameter(option.name, kind, default=default, annotation=annotation)
 
 
 def _completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

@@ -62,8 +62,8 @@ def by_bias_type(
     """Return the differences by bias type, or an empty frame if there are too many models."""
     if len(results.models) > MODELS_BY_BIAS_TYPE:
         return pd.DataFrame()
-    chosen = options.Resampling() if resampling is None else resampling
-    return bias_type_differences.compare_by_bias_type(results, resampling=chosen)
+    resampling_used = options.Resampling() if resampling is None else resampling
+    return bias_type_differences.compare_by_bias_type(results, resampling=resampling_used)
 
 
 def of_comparison(

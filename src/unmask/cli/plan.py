@@ -55,18 +55,18 @@ def plan(
     for unit, part in frame.groupby("unit", sort=False):
         head = f"To detect {amounts[str(unit)]:g} {unit} with power {power:g}"
         console.print(f"\n[bold]{escape(head)}[/]")
-        shown = part.dropna(axis=1, how="all").drop(columns="unit").round(2).convert_dtypes()
-        shown = shown.astype(object)
-        terminal.print_frame(console, shown.where(shown.notna(), ""))
+        table = part.dropna(axis=1, how="all").drop(columns="unit").round(2).convert_dtypes()
+        table = table.astype(object)
+        terminal.print_frame(console, table.where(table.notna(), ""))
 
 
 def _print_expected(name: str, power: float, level: float) -> None:
     """What the pairs of a data set find with this power, as words and templates usually vary."""
-    for given in catalogue.resolve(name):
-        if not isinstance(given, types.Dataset) or given.shape not in types.LABELS:
+    for dataset in catalogue.resolve(name):
+        if not isinstance(dataset, types.Dataset) or dataset.shape not in types.LABELS:
             raise UnmaskError(f"{name!r} contains no pairs; give a data set of pairs.")
-        frame = design.expected_power(given, power=power, level=level)
-        head = f"Smallest bias that {given.name} detects with power {power:g}, by bias type"
+        frame = design.expected_power(dataset, power=power, level=level)
+        head = f"Smallest bias that {dataset.name} detects with power {power:g}, by bias type"
         console.print(f"\n[bold]{escape(head)}[/]")
         terminal.print_frame(console, frame.round(2))
     console.print(

@@ -28,7 +28,7 @@ console = shared.made_console()
 
 @shared.takes("tokens", "fast", "cache", "level", "seed")
 def reliability(
-    given: Annotated[
+    folders: Annotated[
         list[str] | None,
         typer.Argument(metavar="MODEL", help="Models, or checkpoints of one model."),
     ] = None,
@@ -42,7 +42,7 @@ def reliability(
     **chosen: Any,
 ) -> None:
     """Test how reliable the score is over items, measures, wordings, layers and checkpoints."""
-    names, measures = named_models(model, given), shared.split(measure, study.MEASURES)
+    names, measures = named_models(model, folders), shared.split(measure, study.MEASURES)
     with files.target(output, shared.RESULTS / "reliability", force=force) as folder:
         keeps = interrupts.answering(chosen["cache"], models=names)
         with keeps, terminal.bars(console) as progress:
@@ -51,7 +51,7 @@ def reliability(
             written, apart = study.reliability(loaded, settings, measures=measures, data=data)
         study_page.write(written, folder)
         files.put_csv(folder / "disagree.csv", apart.assign(data=data))
-    shown = [t for t in written.tables if t.name != "items-all"]
-    terminal.print_study(console, study_page.Study(written.title, shown), folder)
+    tables = [t for t in written.tables if t.name != "items-all"]
+    terminal.print_study(console, study_page.Study(written.title, tables), folder)
     note = f"{len(apart)} items disagree with the rest. To exclude them for other models: --exclude"
     console.print(escape(f"{note} {folder / 'disagree.csv'}"), soft_wrap=True)

@@ -49,6 +49,8 @@ def reproduce(
         with keeps, terminal.bars(console) as progress:
             settings = study_options(chosen, progress)
             command = results.command_line()
-            asked = request.Request(settings, quick, corpus or (), contexts, command, sentences)
-            study = papers.reproduce(paper, shared.split(model), folder, asked)
+            request_made = request.Request(
+                settings, quick, corpus or (), contexts, command, sentences
+            )
+            study = papers.reproduce(paper, shared.split(model), folder, request_made)
         terminal.print_study(console, study, folder)

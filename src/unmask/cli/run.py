@@ -119,21 +119,21 @@ def _study(context: typer.Context, config: Path | None) -> "study_file.StudyFile
     """What to run: the file's study, and what was given on the command line in place of it."""
     base = study_file.read(config) if config is not None else study_file.StudyFile()
     sources = {k: context.get_parameter_source(k) for k in context.params}
-    given = {
+    flags = {
         k: v for k, v in context.params.items() if getattr(sources[k], "name", "") != "DEFAULT"
     }
-    chosen = {"seed": 0, "level": 0.95, "cache": True, "keep": ("tokens",), **base.options}
-    chosen |= {k: v for k, v in given.items() if k in study_file.OPTIONS}
-    if "tokens" in given:
-        chosen["tokens"] = shared.token_budget(given["tokens"])
-    if given.get("no_tokens"):
-        chosen["keep"] = ()
-    if chosen.get("exclude") is not None:
-        chosen["exclude"] = str(chosen["exclude"])
-    models = shared.split(given.get("model"), base.models or ("bundled",))
-    measures_ = shared.split(given.get("measure"), base.measures)
-    data = shared.split(given.get("data"), base.data)
-    return study_file.StudyFile(tuple(models), tuple(measures_), tuple(data), chosen)
+    settings = {"seed": 0, "level": 0.95, "cache": True, "keep": ("tokens",), **base.options}
+    settings |= {k: v for k, v in flags.items() if k in study_file.OPTIONS}
+    if "tokens" in flags:
+        settings["tokens"] = shared.token_budget(flags["tokens"])
+    if flags.get("no_tokens"):
+        settings["keep"] = ()
+    if settings.get("exclude") is not None:
+        settings["exclude"] = str(settings["exclude"])
+    models = shared.split(flags.get("model"), base.models or ("bundled",))
+    measures_ = shared.split(flags.get("measure"), base.measures)
+    data = shared.split(flags.get("data"), base.data)
+    return study_file.StudyFile(tuple(models), tuple(measures_), tuple(data), settings)
 
 
 def _save(study: "study_file.StudyFile", path: Path, force: bool) -> None:

@@ -47,9 +47,9 @@ def scaling(
     for sentence in result.sentences:
         console.print(escape(sentence), highlight=False)
     console.print()
-    shown = result.models.assign(parameters=result.models.parameters / 1e6)
-    shown = shown.rename(columns={"parameters": "million parameters"}).dropna(axis=1, how="all")
-    terminal.print_frame(console, shown.round(2))
+    table = result.models.assign(parameters=result.models.parameters / 1e6)
+    table = table.rename(columns={"parameters": "million parameters"}).dropna(axis=1, how="all")
+    terminal.print_frame(console, table.round(2))
     console.print(
         "Slopes are within families; p is exact, over all orders of model sizes. Scores use the "
         "items that all models share.",

@@ -37,8 +37,8 @@ def serve(
     show: shared.Open = False,
 ) -> None:
     """Open a local page to score single pairs with shaded tokens and to browse results."""
-    chosen = shared.split(measure) if measure else []
-    for name in chosen:
+    measures = shared.split(measure) if measure else []
+    for name in measures:
         if "pairs" not in rows.find(name).shapes:
             raise UnmaskError(f"{name} does not take a pair of sentences; give one that does: cps.")
     for folder in folders or ():
@@ -48,7 +48,7 @@ def serve(
     if not 0 <= port <= 65535:
         raise UnmaskError(f"--port is {port}; give a number from 0 to 65535.")
     listed = folders or sorted(shared.RESULTS.glob("*"), reverse=True)
-    app = site.Site(pair.Scorer(model, chosen), listed)
+    app = site.Site(pair.Scorer(model, measures), listed)
     try:
         server = site.server(app, port)
     except OSError as error:

@@ -15,15 +15,15 @@ else:
 
 
 def study_options(
-    chosen: Mapping[str, Any], progress: Callable[[str, int, int], None]
+    values: Mapping[str, Any], progress: Callable[[str, int, int], None]
 ) -> "options.Options":
     """The options of a study, from the flags of its command."""
-    tokens = token_budget(chosen["tokens"])
-    return options.Options(**{**chosen, "tokens": tokens, "progress": progress})
+    tokens = token_budget(values["tokens"])
+    return options.Options(**{**values, "tokens": tokens, "progress": progress})
 
 
-def named_models(option: Sequence[str] | None, given: Sequence[str] | None) -> list[str]:
+def named_models(option: Sequence[str] | None, argument: Sequence[str] | None) -> list[str]:
     """Return the models given as an option or as arguments; an unknown one fails at once."""
-    names = split([*(option or ()), *(given or ())] or None, ("bundled",))
+    names = split([*(option or ()), *(argument or ())] or None, ("bundled",))
     loading.look_up(names)
     return names

@@ -126,10 +126,10 @@ def _print_table(
     console: Console, frame: pd.DataFrame, columns: Iterable[Column], title: str
 ) -> list[str]:
     """A table as wide as the terminal; returns the heads of the columns that had no room."""
-    whole = laid_out(frame, columns)
-    heads, rows, gone = fitted(*whole, console.width)
+    layout = laid_out(frame, columns)
+    heads, rows, gone = fitted(*layout, console.width)
     if not fits(heads, rows, console.width):
-        _print_lines_of(console, *whole, title)
+        _print_lines_of(console, *layout, title)
         return []
     console.print(_drawn(heads, rows, title))
     if gone:

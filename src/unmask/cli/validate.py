@@ -101,22 +101,22 @@ def _grid(
 ) -> "grids.Grid":
     """The quick or the standard grid, with what was given in place of its own."""
     base = grids.QUICK if quick else grids.STANDARD
-    given: dict[str, Any] = {"tier": tier, "measures": tuple(shared.split(measure))}
+    settings: dict[str, Any] = {"tier": tier, "measures": tuple(shared.split(measure))}
     if tier == "bundled":
-        given |= {"training": finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
-    given |= {k: _numbers(k[:-1], v) for k, v in planted.items() if v is not None}
-    given |= {"kinds": tuple(shared.split(kind))} if kind is not None else {}
-    given |= {k: v for k, v in worlds.items() if v is not None}
+        settings |= {"training": finetune.HOW} | ({"kinds": ("masked",)} if kind is None else {})
+    settings |= {k: _numbers(k[:-1], v) for k, v in planted.items() if v is not None}
+    settings |= {"kinds": tuple(shared.split(kind))} if kind is not None else {}
+    settings |= {k: v for k, v in worlds.items() if v is not None}
     changes = {k: v for k, v in training.items() if v is not None}
     if "layers" in changes and tier != "tiny":
         raise UnmaskError("only tiny models have layers to choose; leave --layers out.")
-    given["training"] = replace(given.get("training", base.training), **changes)
-    return replace(base, **given)
+    settings["training"] = replace(settings.get("training", base.training), **changes)
+    return replace(base, **settings)
 
 
-def _numbers(name: str, given: list[str]) -> tuple[float, ...]:
+def _numbers(name: str, values: list[str]) -> tuple[float, ...]:
     numbers = []
-    for text in shared.split(given):
+    for text in shared.split(values):
         try:
             numbers.append(float(text))
         except ValueError as error:

@@ -10,17 +10,17 @@ from unmask.corpus.readers import Broken, blocks, documents, is_json
 
 def count(files: Iterable[Path], words: Iterable[str]) -> Counter[str]:
     """Occurrences of each word, whatever its case."""
-    wanted = {w: w.lower().encode() for w in words}
+    encoded = {w: w.lower().encode() for w in words}
     total: Counter[str] = Counter()
     for file in files:
         json_lines = is_json(file)
         try:
             for block in blocks(file):
                 here = Counter(words_of(documents(block, json_lines)))
-                total.update({w: here[b] for w, b in wanted.items()})
+                total.update({w: here[b] for w, b in encoded.items()})
         except Broken:
             continue
-    return Counter({w: total[w] for w in wanted})
+    return Counter({w: total[w] for w in encoded})
 
 
 def words_of(text: bytes) -> list[bytes]:

@@ -194,10 +194,10 @@ class Matcher:
         """A target and an attribute of one test in one sentence, at most 18 words apart."""
         targets, attributes = self._tests[test]
         lines, sentences = held
-        chosen = np.flatnonzero(targets[hits.word] | attributes[hits.word])
+        hit = np.flatnonzero(targets[hits.word] | attributes[hits.word])
         pairs = []
-        for step in range(1, len(chosen)):
-            first, second = chosen[:-step], chosen[step:]
+        for step in range(1, len(hit)):
+            first, second = hit[:-step], hit[step:]
             same = hits.sentence[first] == hits.sentence[second]
             if not same.any():
                 break  # matches are sorted by sentence: no pair is further apart
@@ -239,9 +239,9 @@ def _offer(
     key = lines.key[hits.sentence]
     good = key <= into.limit[name]
     hits, name, key = hits.where(good), name[good], key[good]
-    chosen = sentences.take(pa.array(hits.sentence))
-    start, end, chosen = _characters(hits.start, hits.end, chosen)
-    into.offer(name, key, (start, end), chosen, np.full(len(name), into.source(source)))
+    with_hits = sentences.take(pa.array(hits.sentence))
+    start, end, with_hits = _characters(hits.start, hits.end, with_hits)
+    into.offer(name, key, (start, end), with_hits, np.full(len(name), into.source(source)))
 
 
 def _characters(

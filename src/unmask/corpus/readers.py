@@ -45,17 +45,17 @@ def _zst(raw: IO[bytes]) -> Iterator[bytes]:
         raise DataError("zst files need more packages: pip install 'unmask[corpus]'.") from error
     # Reddit's dumps use a window of 2 GiB.
     maker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-    frame, whole = maker.decompressobj(), True
+    frame, complete = maker.decompressobj(), True
     try:
         while chunk := raw.read(BLOCK // 64):
             while chunk:
                 content = frame.decompress(chunk)
                 yield from (content[i : i + BLOCK] for i in range(0, len(content), BLOCK))
-                whole, chunk = frame.eof, frame.unused_data
-                frame = maker.decompressobj() if whole else frame
+                complete, chunk = frame.eof, frame.unused_data
+                frame = maker.decompressobj() if complete else frame
     except zstandard.ZstdError as error:
         raise EOFError(str(error)) from error
-    if not whole:
+    if not complete:
         raise EOFError("it ends inside a frame")
 
 
@@ -116,8 +116,8 @@ def documents(block: bytes, json_lines: bool) -> bytes:
         return block
     texts = _kept(_parsed(block))
     texts = pc.replace_substring(texts, "\n", " \x1e ")
-    whole = pa.ListArray.from_arrays([0, len(texts)], texts)
-    joined = pc.binary_join(whole, "\n")[0].as_buffer()
+    lists = pa.ListArray.from_arrays([0, len(texts)], texts)
+    joined = pc.binary_join(lists, "\n")[0].as_buffer()
     return joined.to_pybytes() + b"\n" if len(texts) else b""
 
 

@@ -97,8 +97,8 @@ def merge(stores: Sequence[Path], folder: Path, keep: int) -> None:
         for store in stores:
             together.merge(pq.read_table(store / name))
         _write(folder / name, together.table())
-    asked = sorted({w for r in reports for w in r["asked"]})
-    facts = reports[0] | {"keep": keep, "asked": asked}
+    words = sorted({w for r in reports for w in r["asked"]})
+    facts = reports[0] | {"keep": keep, "asked": words}
     (folder / REPORT).write_text(json.dumps(facts, indent=1))
 
 
@@ -115,8 +115,8 @@ def counts(folder: Path) -> dict[str, int]:
     if not path.is_file():
         raise DataError(f"{str(folder)!r} holds no context store; run 'unmask contexts build'.")
     names = pq.read_table(path, columns=["stimulus"])["stimulus"].to_pylist()
-    asked = json.loads((folder / REPORT).read_text())["asked"] if (folder / REPORT).exists() else []
-    totals = dict.fromkeys(asked, 0)
+    words = json.loads((folder / REPORT).read_text())["asked"] if (folder / REPORT).exists() else []
+    totals = dict.fromkeys(words, 0)
     for name in names:
         totals[name] = totals.get(name, 0) + 1
     return totals

@@ -74,8 +74,8 @@ def limited(data: Data, most: int, seed: int = 0) -> Data:
     count = len(data.items)
     edges = [k * count // most for k in range(most + 1)]
     key = [most, count, seed] if seed else [most, count]
-    chosen = np.random.default_rng(key).integers(edges[:-1], edges[1:])
-    items = tuple(data.items[k] for k in chosen.tolist())
+    sample = np.random.default_rng(key).integers(edges[:-1], edges[1:])
+    items = tuple(data.items[k] for k in sample.tolist())
     about = {**data.about, "limited": {"items": most, "of": count, "seed": seed}}
     name = f"{data.name}:{most}-of-{count}" + (f"-seed-{seed}" if seed else "")
     return replace(data, name=name, items=items, about=about)

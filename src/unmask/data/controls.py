@@ -42,8 +42,8 @@ def unrelated(data: Dataset) -> Dataset:
         raise DataError(f"{data.name!r} has no unrelated sentences; use a set of triplets.")
 
     def swap(item: Contrast) -> Contrast:
-        chosen = {STEREOTYPE: item.texts[UNRELATED], ANTISTEREOTYPE: item.texts[ANTISTEREOTYPE]}
-        return replace(item, texts=chosen)
+        texts = {STEREOTYPE: item.texts[UNRELATED], ANTISTEREOTYPE: item.texts[ANTISTEREOTYPE]}
+        return replace(item, texts=texts)
 
     shape: Literal["pairs", "continuations"] = "pairs"
     if data.shape == "continuations":

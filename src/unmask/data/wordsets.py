@@ -37,14 +37,14 @@ def _build(test: Mapping[str, Any]) -> Stimuli:
     forms: dict[str, str] = {}
     sides = []
     for side in ("targets", "attributes"):
-        chosen = {}
+        tests = {}
         for label, by_form in test[side].items():
             used = {f: w for f, w in by_form.items() if f != ASIDE}
-            chosen[label] = tuple(dict.fromkeys(w for words in used.values() for w in words))
+            tests[label] = tuple(dict.fromkeys(w for words in used.values() for w in words))
             # A word of two sets keeps its first form; the sets of a test do not disagree.
             for form, words in used.items():
                 forms |= {w: form for w in words if w not in forms}
-        sides.append(chosen)
+        sides.append(tests)
     adjectives = {
         label: tuple(by_form[ASIDE])
         for label, by_form in test["attributes"].items()
@@ -89,9 +89,9 @@ def _weathub(content: Mapping[str, Any]) -> dict[str, Any]:
     """WEATHub's form (Mukherjee et al. 2023): four sets, each a category with examples."""
     sets: dict[str, Any] = {"targets": {}, "attributes": {}}
     for key, side in WEATHUB.items():
-        given = content[key] if isinstance(content[key], Mapping) else {}
-        words = given.get("examples")
-        label = str(given.get("category") or key)
+        lists = content[key] if isinstance(content[key], Mapping) else {}
+        words = lists.get("examples")
+        label = str(lists.get("category") or key)
         labels = {**sets["targets"], **sets["attributes"]}
         sets[side][f"{label} ({key})" if label in labels else label] = (
             list(dict.fromkeys(words)) if isinstance(words, list) else words

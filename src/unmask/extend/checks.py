@@ -152,8 +152,8 @@ def _check_sum(model: Model, ask: RowQueries, tokens: set[int], engine: Any) -> 
     row, at, golds = ask.row, ask.at[-1], tuple(sorted(tokens))
     hidden = range(at, len(row)) if model.kind == "causal" else frozenset((at,))
     try:
-        asked = [RowQueries(row, (at,) * len(golds), golds, (hidden,))]
-        readings = engine.ask(asked, [False])
+        queries = [RowQueries(row, (at,) * len(golds), golds, (hidden,))]
+        readings = engine.ask(queries, [False])
     except (ModelError, NotApplicable):  # a server knows only the tokens of its own sentences
         return
     total = float(np.exp(readings.logp).sum())

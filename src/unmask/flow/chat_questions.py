@@ -35,15 +35,15 @@ def encode_questions(
     ids = codec.label_ids(LETTERS[: max(len(item.texts) for item in items)])
     encodings = []
     for item, requests in zip(items, prompts, strict=True):
-        asked = [(next(rows), prompt.labels) for prompt in requests]
-        longest = max((row for row, _ in asked), key=len)
+        requests_made = [(next(rows), prompt.labels) for prompt in requests]
+        longest = max((row for row, _ in requests_made), key=len)
         encodings.append(
             {
                 label: Encoded(
                     longest,
                     frozenset(),
                     text=text,
-                    prompts=tuple((row, ids[letters[label]]) for row, letters in asked),
+                    prompts=tuple((row, ids[letters[label]]) for row, letters in requests_made),
                 )
                 for label, text in item.texts.items()
             }
@@ -54,9 +54,9 @@ def encode_questions(
 def _prompts(question: Question, item: Contrast) -> list[Any]:
     texts = {k: t.string for k, t in item.texts.items()}
     order = item.meta.get("order")  # of the answers in their file
-    shown = {k: texts[k] for k in order} if order else texts
+    in_order = {k: texts[k] for k in order} if order else texts
     facts = (str(item.meta.get("context", "")), str(item.meta.get("question", "")))
-    return list(question.prompts(shown, *facts))
+    return list(question.prompts(in_order, *facts))
 
 
 def as_replies(

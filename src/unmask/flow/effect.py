@@ -109,10 +109,10 @@ def _statistic(
     sets = [np.stack([v.mean(0) for v in words.values()]) for words in by_word.values()]
     sets = [unit(s) for s in sets] if measure.normalised else sets
     first = measure.each
-    chosen = [[k] for k in range(targets, len(sets))] if first else [range(targets, len(sets))]
+    groups = [[k] for k in range(targets, len(sets))] if first else [range(targets, len(sets))]
     estimates: dict[str, Estimate] = {}
     without: dict[str, dict[str, float]] = {}
-    for attributes in chosen:
+    for attributes in groups:
         places = [*range(targets), *attributes]
         overall, parts = _over_words(
             measure, measure.statistic, sets, targets, attributes, resampling
@@ -122,8 +122,8 @@ def _statistic(
             named = dict(zip(by_word[labels[place]], values.tolist(), strict=True))
             without.setdefault(labels[place], named)
     beside = {
-        name: _over_words(measure, statistic, sets, targets, chosen[0], resampling)[0]
-        for name, statistic in (measure.beside if len(chosen[0]) == 2 else {}).items()
+        name: _over_words(measure, statistic, sets, targets, groups[0], resampling)[0]
+        for name, statistic in (measure.beside if len(groups[0]) == 2 else {}).items()
     }
     overall = next(iter(estimates.values()))
     categories = estimates if first and len(estimates) > 1 else {}
@@ -257,11 +257,11 @@ def _without_attributes(by_word: ByWord, n: int) -> tuple[Floats, Floats]:
     targets = unit(np.concatenate([stacked(x)[0], stacked(y)[0]]))
     sums = [np.stack([unit(v).sum(0) for v in words.values()]) for words in (a, b)]
     counts = [np.array([len(v) for v in words.values()]) for words in (a, b)]
-    whole = [targets @ (s.sum(0) / c.sum()) for s, c in zip(sums, counts, strict=True)]
+    full = [targets @ (s.sum(0) / c.sum()) for s, c in zip(sums, counts, strict=True)]
     effects = []
     for k, sign in ((0, 1.0), (1, -1.0)):
-        left = (sums[k].sum(0) - sums[k]) / (counts[k].sum() - counts[k])[:, None]
-        scores = sign * (targets @ left.T - whole[1 - k][:, None])
+        remaining = (sums[k].sum(0) - sums[k]) / (counts[k].sum() - counts[k])[:, None]
+        scores = sign * (targets @ remaining.T - full[1 - k][:, None])
         effects.append(np.array([effect_size(s[:n], s[n:]) for s in scores.T]))
     return effects[0], effects[1]
 

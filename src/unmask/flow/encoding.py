@@ -120,9 +120,9 @@ def _first(measure: Likelihood, item: Contrast) -> str:
     return ANTISTEREOTYPE if behind else STEREOTYPE
 
 
-def _shown(model: Model, measure: Likelihood, given: Text, item: Contrast) -> Text:
+def _shown(model: Model, measure: Likelihood, label_text: Text, item: Contrast) -> Text:
     """A sentence as the measure writes it; spans that it cut off are lost."""
-    text = _filled(given, item) if measure.fills else given
+    text = _filled(label_text, item) if measure.fills else label_text
     if measure.text is as_written:
         return text
     string = measure.text(text.string, model.family)
@@ -133,8 +133,8 @@ def _shown(model: Model, measure: Likelihood, given: Text, item: Contrast) -> Te
 def _encode_two(model: Model, measure: Likelihood, item: Contrast) -> dict[str, Encoded]:
     """The sentences of an item as two segments each."""
     encodings = {}
-    for label, given in item.texts.items():
-        text = _shown(model, measure, given, item)
+    for label, label_text in item.texts.items():
+        text = _shown(model, measure, label_text, item)
         (a, b), (c, d) = text.spans["context"][0], text.spans["continuation"][0]
         encodings[label] = model.codec.encode_two(text.string[a:b], text.string[c:d])
     return encodings
@@ -190,8 +190,8 @@ def _strange(encoded: Mapping[str, Encoded], codec: Codec) -> str:
     if len(rows) < len(strings) and any(unknown in row for row in rows):
         return "the tokenizer does not know the words in which its sentences differ"
     for role in _TELLING:
-        asked = [e.ids[i] for e in encoded.values() for i in e.roles.get(role, ())]
-        if asked and all(token == unknown for token in asked):
+        pieces = [e.ids[i] for e in encoded.values() for i in e.roles.get(role, ())]
+        if pieces and all(token == unknown for token in pieces):
             return f"the tokenizer knows none of its {role} words"
     if all(e.ids[i] == unknown for e in encoded.values() for i in e.content):
         return "the tokenizer knows none of its words"

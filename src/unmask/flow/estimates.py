@@ -169,8 +169,8 @@ def sentence_vectors(
     """A vector for each sentence, in the order of items and labels [sentences, d]."""
     engine = model.vectors(budget=model.budget(options.tokens), store=options.store)
     texts = [text.string for item in data.items for text in item.texts.values()]
-    wanted = [Wanted(Mention(t, (0, len(t))), measure.pool) for t in texts]
-    return pd.DataFrame(engine.embed(wanted))
+    requests = [Wanted(Mention(t, (0, len(t))), measure.pool) for t in texts]
+    return pd.DataFrame(engine.embed(requests))
 
 
 def _as_estimates(valued: Valued, frame: pd.DataFrame) -> Estimates:
@@ -454,10 +454,10 @@ def preferences(
     extras = model.estimates()
     overall = extras.pop("score")
     categories = {}
-    for name, chosen in layout.categories.items():
-        if not (chosen & model.mask).any():  # all are dropped ties
+    for name, mask in layout.categories.items():
+        if not (mask & model.mask).any():  # all are dropped ties
             continue
-        in_category = model.estimates(chosen)
+        in_category = model.estimates(mask)
         categories[name] = in_category.pop("score")
         extras |= {f"{key}:{name}": value for key, value in in_category.items()}
     count = int((table[STEREOTYPE] == table[ANTISTEREOTYPE]).sum())

@@ -111,10 +111,14 @@ def resolved(spec: Spec) -> Spec:
         raise NotApplicable(f"{spec.title} takes no {' and no '.join(unused)}; leave it out.")
     if spec.samples is not None:
         measure_ = replace(measure_, samples=spec.samples)
-    given = spec.contexts
-    source = contexts.source(str(given)) if isinstance(given, str | Path) else given
+    named_contexts = spec.contexts
+    source = (
+        contexts.source(str(named_contexts))
+        if isinstance(named_contexts, str | Path)
+        else named_contexts
+    )
     if source is not None and not isinstance(source, contexts.Source):
-        raise UnmaskError(f"contexts are {given!r:.40}; give a name, a path or a Source.")
+        raise UnmaskError(f"contexts are {named_contexts!r:.40}; give a name, a path or a Source.")
     data = sets[0]
     if isinstance(measure_, Likelihood) and isinstance(data, Dataset):
         data = as_options(data, measure_)
@@ -125,8 +129,8 @@ def by_model(specs: Mapping[int, Spec]) -> dict[str | int, list[int]]:
     """Indices of the specs of each model: by name, or by identity if it is loaded already."""
     groups: dict[str | int, list[int]] = {}
     for index, spec in specs.items():
-        given = isinstance(spec.model, str | Path)
-        if not given:
+        by_name = isinstance(spec.model, str | Path)
+        if not by_name:
             kind(spec.model)  # what is not a model is refused
-        groups.setdefault(str(spec.model) if given else id(spec.model), []).append(index)
+        groups.setdefault(str(spec.model) if by_name else id(spec.model), []).append(index)
     return groups

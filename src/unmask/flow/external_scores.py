@@ -68,7 +68,7 @@ def score_file(
     choices = harness.is_inspect(path)
     if choices:
         dataset = _without_filler(dataset)
-    scores, given = _chosen(path, dataset) if choices else read_scores(path, dataset)
+    scores, rows = _chosen(path, dataset) if choices else read_scores(path, dataset)
     frame = _frame(dataset, scores, name or path.stem)
     _check_found(frame, dataset, scores, path)
     if measure is None and not {STEREOTYPE, ANTISTEREOTYPE} <= {*dataset.items[0].texts}:
@@ -78,9 +78,9 @@ def score_file(
         )
     row = None if measure is None else _row(measure, dataset)
     if row is not None and row.compare in VALUED:
-        return assessed([_valued(path, dataset, frame, row, given, resampling, least)])[0]
+        return assessed([_valued(path, dataset, frame, row, rows, resampling, least)])[0]
     rule: Ties = "drop" if choices else "half" if row is None else row.ties
-    result = _result(path, dataset, frame, row, rule, given, resampling, least)
+    result = _result(path, dataset, frame, row, rule, rows, resampling, least)
     return judged(assessed([result]))[0]
 
 
@@ -90,7 +90,7 @@ def _result(
     frame: pd.DataFrame,
     row: Likelihood | None,
     rule: Ties,
-    given: int,
+    rows: int,
     resampling: Resampling,
     least: Threshold,
 ) -> Result:
@@ -126,12 +126,12 @@ def _result(
             scored=len(dataset.items) - missing,
             ties=ties,
             reasons=_reasons(frame),
-            unused=given,
+            unused=rows,
         ),
         settings={"seed": resampling.seed, "cluster": dataset.cluster, **settings},
         notes=(
             *dataset.about.get("notes", ()),
-            *_foreign(given, dataset.name),
+            *_foreign(rows, dataset.name),
             *tied(ties, rule),
             *_losses(frame),
         ),
@@ -166,7 +166,7 @@ def _valued(
     dataset: Dataset,
     frame: pd.DataFrame,
     row: Likelihood,
-    given: int,
+    rows: int,
     resampling: Resampling,
     least: Threshold,
 ) -> Result:
@@ -190,10 +190,10 @@ def _valued(
             len(dataset.items) - missing,
             equal_pairs(frame),
             _reasons(frame),
-            unused=given,
+            unused=rows,
         ),
         settings=facts | valued_settings(valued),
-        notes=(*dataset.about.get("notes", ()), *_foreign(given, dataset.name), *valued.notes),
+        notes=(*dataset.about.get("notes", ()), *_foreign(rows, dataset.name), *valued.notes),
         provenance={
             "file": path.name,
             "data": data_facts(dataset),
@@ -349,8 +349,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     lists = content.values() if isinstance(content, dict) else [content]
     rows = [row for part in lists if isinstance(part, list) for row in part]
     if not all(isinstance(r, dict) and {"id", "score"} <= r.keys() for r in rows):
-        shown = json.dumps(rows[0])[:60] if rows else "nothing"
-        raise DataError(f"{path} should hold rows with 'id' and 'score'; it holds {shown}.")
+        excerpt = json.dumps(rows[0])[:60] if rows else "nothing"
+        raise DataError(f"{path} should hold rows with 'id' and 'score'; it holds {excerpt}.")
     return rows
 
 

@@ -30,10 +30,10 @@ def meant_for(measure: Measure, data: Data) -> bool:
 
 def fitting(measure: Measure, candidates: Iterable[Data]) -> list[Data]:
     """The data behind a name that a measure takes; none is an error."""
-    given = list(candidates)
-    taken = [d for d in given if takes(measure, d)]
+    measures = list(candidates)
+    taken = [d for d in measures if takes(measure, d)]
     if not taken:
-        raise NotApplicable(_wrong_shape(measure, given))
+        raise NotApplicable(_wrong_shape(measure, measures))
     return taken
 
 
@@ -56,10 +56,10 @@ def check_fit(measure: Measure, data: Data, model: Model) -> None:
         raise DataError(f"{data.name!r} has two items with the same id; make the ids unique.")
 
 
-def _wrong_shape(measure: Measure, given: Sequence[Data]) -> str:
-    shapes = dict.fromkeys(map(shape, given))
+def _wrong_shape(measure: Measure, sets: Sequence[Data]) -> str:
+    shapes = dict.fromkeys(map(shape, sets))
     others = [m.name for m in MEASURES.values() if {*m.shapes} & {*shapes}]
-    names = ", ".join(dict.fromkeys(repr(d.name) for d in given))
+    names = ", ".join(dict.fromkeys(repr(d.name) for d in sets))
     return (
         f"{measure.name!r} needs {' or '.join(measure.shapes)}, and {names} has "
         f"{' and '.join(shapes)}; measures that fit: {', '.join(others)}."

@@ -126,10 +126,10 @@ def groups(
     usual: Any = {"tested": False, "within": PER_CENT, "resampling": resampling}
 
     def estimate(
-        shares: "pd.Series[float]", chosen: pd.DataFrame, ideal: float
+        shares: "pd.Series[float]", rows: pd.DataFrame, ideal: float
     ) -> tuple[Estimate, ItemStatistic]:
-        statistic = STATISTICS["mean"](shares.to_numpy(float), chosen)
-        design = Design(codes(chosen.cluster.to_numpy(str)))
+        statistic = STATISTICS["mean"](shares.to_numpy(float), rows)
+        design = Design(codes(rows.cluster.to_numpy(str)))
         return over_items(statistic, design, ideal=ideal, **usual), statistic
 
     overall, averaged = estimate(values, facts, 5.0)
@@ -166,8 +166,8 @@ def questions(
     )
     wide = table.pivot(index="item", columns=["first", "sort", "order"], values="p")
     wide = wide.loc[facts.index]
-    asked = {x: wide[x]["q"].mean(axis=1) - wide[x]["n"].mean(axis=1) for x in (True, False)}
-    values = (asked[True] - asked[False]) / 2
+    gap = {x: wide[x]["q"].mean(axis=1) - wide[x]["n"].mean(axis=1) for x in (True, False)}
+    values = (gap[True] - gap[False]) / 2
     design = design_of(facts, "mu")
     usual: Any = {"tested": False, "within": POSITIVE, "resampling": resampling}
     statistic, count = (STATISTICS[k](values.to_numpy(float), facts) for k in ("mu", "eta"))
@@ -247,18 +247,18 @@ def _two_lists(
     near = first @ second.T
     wins = near * (scores[1] > scores[0][:, None])
     above, below = wins.sum(), near.sum()
-    without, left = [], []
+    without, incomplete = [], []
     for half, axis in zip(halves, (1, 0), strict=True):
         part = pd.DataFrame({"wins": wins.sum(axis), "near": near.sum(axis)})
         gone = part.groupby(codes(frame.cluster.to_numpy(str)[half])).sum()
         without.append((100 * (above - gone.wins) / (below - gone.near)).to_numpy(float))
         each = 100 * (above - part.wins) / (below - part.near)
-        left.append(each.set_axis(frame["item"].to_numpy(object)[half]))
+        incomplete.append(each.set_axis(frame["item"].to_numpy(object)[half]))
     overall = over_words(
         float(100 * above / below), without, ideal=50.0, within=PER_CENT, resampling=resampling
     )
     nothing = pd.Series(dtype=float)
-    return Valued(overall, "", nothing, nothing, judged=False, without=pd.concat(left))
+    return Valued(overall, "", nothing, nothing, judged=False, without=pd.concat(incomplete))
 
 
 # For each way to `compare`, the function that turns scores into one value per item.

@@ -118,8 +118,8 @@ def slices(
                 full = min(GROWTH * full, size)
                 part, room = [], full
             items = data.items[start : start + max(room // each, 1)]
-            whole = len(items) == len(data.items)
-            part.append((data, data if whole else replace(data, items=items), start))
+            complete = len(items) == len(data.items)
+            part.append((data, data if complete else replace(data, items=items), start))
             start, room = start + len(items), room - len(items) * each
         room = 0 if long else room
     if part:
@@ -136,8 +136,8 @@ def arranged(data: Dataset) -> tuple[Dataset, Ints]:
 def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None = None) -> Planned:
     """All questions of a measure on a data set; measures that share a `cache` encode it once."""
     cache = {} if cache is None else cache
-    shown = (measure.question, measure.request)
-    key = (id(data), measure.text, measure.segments, measure.fills, measure.aligned, *shown)
+    wording = (measure.question, measure.request)
+    key = (id(data), measure.text, measure.segments, measure.fills, measure.aligned, *wording)
     if key not in cache:
         cache[key] = read(model, measure, data.items)
     tokens = cache[key]
@@ -151,21 +151,21 @@ def plan(model: Model, measure: Likelihood, data: Dataset, cache: Cache | None =
         reason = obstacle or ("" if measure.scores_odd else oddity)
         reason = reason or _unmarked(encoded.values(), measure.needs)
         new: list[RowQueries] = []
-        asked: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for sentence in encoded.values() if not reason else ():
             value = _put(measure, ask, sentence, model.codec, new)
             before = _put(measure, prior, sentence, model.codec, new) if prior else 0
-            asked.append((value, before))
+            ranges.append((value, before))
         candidates += new
         if not reason and model.kind == "causal" and any(0 in a.at for a in new):
             reason = "its first token has no probability, because nothing precedes it"
-        if not reason and measure.empty == "unscored" and not all(v for v, _ in asked):
+        if not reason and measure.empty == "unscored" and not all(v for v, _ in ranges):
             reason = measure.nothing_for(model.kind)
         if reason:
             reasons[item.id] = reason
-            new, asked = [], [(0, 0)] * len(encoded)
+            new, ranges = [], [(0, 0)] * len(encoded)
         asks += new
-        counts += asked
+        counts += ranges
     _check_fit(measure, candidates)
     values, priors = np.array(counts, np.int64).T
     questions = partial(_questions, asks, values + priors, tokens)

@@ -53,9 +53,9 @@ def checked(
         again = [a | u for a, u in _each(again, unsure)]
         # The sample is known in float32, and shows the error of each precision before it.
         runs = [u & ~d if rung is rungs[-1] else u | d for u, d in _each(unsure, drawn)]
-        left = [(g, r) for g, r in _each(counted, runs) if r.any()]
-        finer = answered(rung, _parts(*zip(*left, strict=True)), quiet, {}) if left else {}
-        now |= {p: _patched(g.data, now[p], finer[p], r) for g, r in left for p in g.places}
+        close = [(g, r) for g, r in _each(counted, runs) if r.any()]
+        finer = answered(rung, _parts(*zip(*close, strict=True)), quiet, {}) if close else {}
+        now |= {p: _patched(g.data, now[p], finer[p], r) for g, r in close for p in g.places}
     for g, sample, runs_of in zip(counted, drawn, again, strict=True):
         for p in g.places:
             patched = _patched(g.data, now[p], exact[p], sample)
@@ -87,22 +87,22 @@ def _drawn(data: Dataset, seed: int) -> NDArray[np.bool_]:
     return sample
 
 
-def _parts(groups: Sequence[Any], chosen: Sequence[NDArray[np.bool_]]) -> list[Any]:
+def _parts(groups: Sequence[Any], masks: Sequence[NDArray[np.bool_]]) -> list[Any]:
     """The groups on some of their items; those that are on the same ones share them."""
     parts: dict[tuple[int, bytes], Dataset] = {}
-    for group, which in zip(groups, chosen, strict=True):
+    for group, which in zip(groups, masks, strict=True):
         parts.setdefault((id(group.data), which.tobytes()), _part(group.data, which))
     return [
-        replace(g, data=parts[id(g.data), c.tobytes()]) for g, c in zip(groups, chosen, strict=True)
+        replace(g, data=parts[id(g.data), c.tobytes()]) for g, c in zip(groups, masks, strict=True)
     ]
 
 
-def _part(data: Dataset, chosen: NDArray[np.bool_]) -> Dataset:
-    return replace(data, items=tuple(data.items[i] for i in np.flatnonzero(chosen)))
+def _part(data: Dataset, mask: NDArray[np.bool_]) -> Dataset:
+    return replace(data, items=tuple(data.items[i] for i in np.flatnonzero(mask)))
 
 
-def _sentences(data: Dataset, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.repeat(chosen, [len(item.texts) for item in data.items])
+def _sentences(data: Dataset, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.repeat(mask, [len(item.texts) for item in data.items])
 
 
 def _margins(data: Dataset, score: Floats) -> Floats:
@@ -143,15 +143,15 @@ def _unsure(
     return doubts
 
 
-def _patched(data: Dataset, scored: Scored, full: Scored, chosen: NDArray[np.bool_]) -> Scored:
+def _patched(data: Dataset, scored: Scored, full: Scored, mask: NDArray[np.bool_]) -> Scored:
     """Scores, hits and kept tokens of some items from the finer run."""
-    where = _sentences(data, chosen)
+    where = _sentences(data, mask)
     columns = {name: getattr(scored, name).copy() for name in ("score", "prior", "hits")}
     for name, values in columns.items():
         values[where] = getattr(full, name)
     frames = scored.token_frames
     if full.token_frames:
-        again = {item.id for item, c in zip(data.items, chosen, strict=True) if c}
+        again = {item.id for item, c in zip(data.items, mask, strict=True) if c}
         frames = tuple(frame[~frame["item"].isin(again)] for frame in frames) + full.token_frames
     return replace(scored, **columns, rows=scored.rows + full.rows, token_frames=frames)
 

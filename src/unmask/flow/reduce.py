@@ -59,14 +59,14 @@ def reduced(
         here = readings[ranges(starts, values)]
         before = sums(readings.logp[ranges(starts + values, priors)], priors)
     scores = np.full(len(values), np.nan)
-    asked = _asked(planned)
-    scores[asked] = _scores(measure, replace(here, counts=values[asked]), model)
+    queried = _asked(planned)
+    scores[queried] = _scores(measure, replace(here, counts=values[queried]), model)
     prior = np.full(len(values), np.nan)
     if measure.prior:
-        prior[asked] = before[asked] if priors.any() else 0.0
+        prior[queried] = before[queried] if priors.any() else 0.0
         if measure.compare == "preference":
             scores -= prior
-    counted, hits, gold = _hits(measure, here, values, asked)
+    counted, hits, gold = _hits(measure, here, values, queried)
     return Scored(
         score=scores,
         prior=prior,
@@ -85,7 +85,7 @@ def reduced(
 
 
 def _hits(
-    measure: Likelihood, readings: Readings, values: Ints, asked: NDArray[np.bool_]
+    measure: Likelihood, readings: Readings, values: Ints, queried: NDArray[np.bool_]
 ) -> tuple[Ints, Ints, Ints]:
     """How many tokens of each sentence were asked for, how many are the likeliest, and which.
 
@@ -98,7 +98,7 @@ def _hits(
         return values, sums(hit, values), gold
     side = np.sqrt(values).round().astype(np.int64)
     diagonal = ranges(np.zeros_like(values), values) % (np.repeat(side, values) + 1) == 0
-    return np.where(asked & (values == 0), 1, side), sums(hit * diagonal, values), gold[diagonal]
+    return np.where(queried & (values == 0), 1, side), sums(hit * diagonal, values), gold[diagonal]
 
 
 def joined(parts: Sequence[Scored]) -> Scored:
@@ -165,23 +165,23 @@ def tokens(planned: Planned, readings: Readings, codec: Codec) -> pd.DataFrame:
     another row than the sentence itself.
     """
     values = planned.values
-    chosen = ranges(planned.starts, values)
+    index = ranges(planned.starts, values)
     names = [(item.id, label) for item in planned.data.items for label in item.texts]
     items, labels = (np.repeat(np.array(k, object), values) for k in zip(*names, strict=True))
     questions = planned.questions
-    gold, spans = questions.gold[chosen], questions.spans[chosen]
+    gold, spans = questions.gold[index], questions.spans[index]
     ids, which = np.unique(gold, return_inverse=True)
     return pd.DataFrame(
         {
             "item": items,
             "label": labels,
-            "place": questions.at[chosen],
+            "place": questions.at[index],
             "token": np.array([*codec.spelt(ids.tolist()), ""], object)[which],
             "start": spans[:, 0],
             "end": spans[:, 1],
             "gold": gold,
-            "logp": readings.logp[chosen],
-            "hit": readings.hit[chosen],
-            "attention": readings.attention[chosen],
+            "logp": readings.logp[index],
+            "hit": readings.hit[index],
+            "attention": readings.attention[index],
         }
     )

@@ -84,16 +84,16 @@ def run(
     words = {w for s in specs.values() for ws in s.data.stimuli.sets.values() for w in ws}
     vocabulary = engine.has(words)
     notes = model.abilities.remarks
-    asked: dict[int, AskedWords] = {}
+    by_spec: dict[int, AskedWords] = {}
     for place, spec in specs.items():
         try:
-            asked[place] = replace(prepare(model, spec, vocabulary, options.seed), remarks=notes)
+            by_spec[place] = replace(prepare(model, spec, vocabulary, options.seed), remarks=notes)
         except (DataError, NotApplicable) as error:
             failed(spec, error)
-    if not asked:
+    if not by_spec:
         return
-    embedded = embed_all(engine, list(asked.values()))
-    for (place, request), vectors in zip(asked.items(), embedded, strict=True):
+    embedded = embed_all(engine, list(by_spec.values()))
+    for (place, request), vectors in zip(by_spec.items(), embedded, strict=True):
         make = partial(score, model, specs[place], request, vectors, options)
         yield partial(dict, {place: make})
 
@@ -141,10 +141,10 @@ def _whole_pairs(
     if len({len(words) for words in pairs.values()}) > 1:
         sizes = ", ".join(f"{label} has {len(words)}" for label, words in pairs.items())
         raise DataError(f"the words must be paired, but {sizes}; give sets of equal size.")
-    whole = [p for p in zip(*pairs.values(), strict=True) if not any(w in lost for w in p)]
-    if len(whole) < MIN_WORDS:
-        raise DataError(f"{len(whole)} pairs are left; {MIN_WORDS} are needed.")
-    survivors = dict(zip(pairs, zip(*whole, strict=True), strict=True))
+    complete = [p for p in zip(*pairs.values(), strict=True) if not any(w in lost for w in p)]
+    if len(complete) < MIN_WORDS:
+        raise DataError(f"{len(complete)} pairs are left; {MIN_WORDS} are needed.")
+    survivors = dict(zip(pairs, zip(*complete, strict=True), strict=True))
     for label, words in pairs.items():
         gone = (w for w in words if w not in lost and w not in survivors[label])
         lost |= dict.fromkeys(gone, "its partner is missing")
@@ -175,14 +175,14 @@ def _source(spec: Spec) -> Source:
 
 
 def _too_few(
-    test: str, label: str, words: Sequence[str], lost: Mapping[str, str], shown: int = 5
+    test: str, label: str, words: Sequence[str], lost: Mapping[str, str], most: int = 5
 ) -> str:
     """Which words a set lacks, the first few by name."""
     gone = [w for w in words if w in lost]
     if not gone:
         return f"{test}: {label} has {len(words)} word; it needs {MIN_WORDS}."
-    named = ", ".join(gone[:shown])
-    named += f" and {len(gone) - shown} more" if len(gone) > shown else ""
+    named = ", ".join(gone[:most])
+    named += f" and {len(gone) - most} more" if len(gone) > most else ""
     keeps = f"{len(words) - len(gone)} of its {len(words)} words (without {named})"
     return f"{test}: {label} keeps {keeps}; it needs {MIN_WORDS}."
 
@@ -200,58 +200,60 @@ def _equal(
     return subsets
 
 
-def embed_all(engine: Vectors, asked: Sequence[AskedWords]) -> Iterator[Floats]:
+def embed_all(engine: Vectors, words: Sequence[AskedWords]) -> Iterator[Floats]:
     """The vectors of each test; each distinct sentence of all tests is encoded once."""
-    together = (w for a in asked for w in a.wanted())
+    together = (w for a in words for w in a.wanted())
     distinct = {w: i for i, w in enumerate(dict.fromkeys(together))}
     vectors = engine.embed(list(distinct))
-    for a in asked:
+    for a in words:
         yield vectors[[distinct[w] for w in a.wanted()]]
 
 
-def score(model: Model, spec: Spec, asked: AskedWords, vectors: Floats, options: Options) -> Result:
+def score(
+    model: Model, spec: Spec, queries: AskedWords, vectors: Floats, options: Options
+) -> Result:
     """The effect size with its interval and test, and the association of every word."""
-    by_word, too_long = _split(asked, vectors)
-    asked = replace(
-        asked,
-        lost={**asked.lost, **too_long},
+    by_word, too_long = _split(queries, vectors)
+    queries = replace(
+        queries,
+        lost={**queries.lost, **too_long},
         sets={label: tuple(words) for label, words in by_word.items()},
     )
     resampling = options.resampling
-    count = len(asked.test.stimuli.targets)
-    effects = effect(asked.measure, by_word, resampling, _frames(asked), count)
+    count = len(queries.test.stimuli.targets)
+    effects = effect(queries.measure, by_word, resampling, _frames(queries), count)
     behind = {"samples": effects.drawn, "sentences": effects.sentences}
-    reasons = pd.Series(asked.lost, dtype=object).value_counts()
+    reasons = pd.Series(queries.lost, dtype=object).value_counts()
     return Result(
         spec=spec.in_names(),
-        compared=asked.measure.compared,
+        compared=queries.measure.compared,
         overall=effects.overall,
         by_category=effects.categories,
         extras=effects.beside,
         accuracy=None,
         coverage=Coverage(
-            items=sum(len(words) for words in asked.test.stimuli.sets.values()),
-            scored=sum(map(len, asked.sets.values())),
+            items=sum(len(words) for words in queries.test.stimuli.sets.values()),
+            scored=sum(map(len, queries.sets.values())),
             reasons={str(k): int(v) for k, v in reasons.items()},
-            lost=dict(asked.lost),
+            lost=dict(queries.lost),
         ),
-        settings=_settings(model, asked, len(vectors), resampling) | _behind(by_word, effects),
-        provenance=provenance(model, asked.measure, asked.test),
+        settings=_settings(model, queries, len(vectors), resampling) | _behind(by_word, effects),
+        provenance=provenance(model, queries.measure, queries.test),
         verdicts=undecided((), "association", options.least)
-        if asked.measure.statistic is None
+        if queries.measure.statistic is None
         else {},
-        items=_frame(model, asked, by_word, effects.without),
-        notes=_notes(asked) + contradiction(effects.overall),
+        items=_frame(model, queries, by_word, effects.without),
+        notes=_notes(queries) + contradiction(effects.overall),
         shown=tuple(effects.beside),
         artifacts={k: v for k, v in behind.items() if v is not None and k in options.keep},
     )
 
 
-def _frames(asked: AskedWords) -> dict[str, dict[str, list[str]]]:
+def _frames(words: AskedWords) -> dict[str, dict[str, list[str]]]:
     """The sentences of the target words, without the word: the template of each."""
     return {
-        label: {w: [_around(m) for m in asked.contexts[w]] for w in asked.sets[label]}
-        for label in asked.test.stimuli.targets
+        label: {w: [_around(m) for m in words.contexts[w]] for w in words.sets[label]}
+        for label in words.test.stimuli.targets
     }
 
 
@@ -275,11 +277,11 @@ def _behind(by_word: ByWord, effects: Effect) -> dict[str, Any]:
     return details
 
 
-def _notes(asked: AskedWords) -> tuple[str, ...]:
-    lost = asked.test.about.get("sentences_without_their_word", 0)
+def _notes(words: AskedWords) -> tuple[str, ...]:
+    lost = words.test.about.get("sentences_without_their_word", 0)
     note = (f"{lost} sentences of the file have none of its words and are left out.",)
-    notes = (*asked.test.about.get("notes", ()), *_overlaps(asked.test.stimuli))
-    return notes + (note if lost else ()) + asked.remarks
+    notes = (*words.test.about.get("notes", ()), *_overlaps(words.test.stimuli))
+    return notes + (note if lost else ()) + words.remarks
 
 
 def _overlaps(test: Stimuli) -> tuple[str, ...]:
@@ -292,26 +294,26 @@ def _overlaps(test: Stimuli) -> tuple[str, ...]:
     )
 
 
-def _settings(model: Model, asked: AskedWords, sentences: int, resampling: Resampling) -> Any:
+def _settings(model: Model, words: AskedWords, sentences: int, resampling: Resampling) -> Any:
     settings: dict[str, Any] = {
         "seed": resampling.seed,
         "random": "attributes"
-        if asked.measure.samples or asked.measure.statistic
+        if words.measure.samples or words.measure.statistic
         else resampling.random,
-        "contexts": asked.source,
-        "pool": asked.pool,
-        "encode": asked.measure.encode,
+        "contexts": words.source,
+        "pool": words.pool,
+        "encode": words.measure.encode,
         "sentences": sentences,
     }
-    settings |= {"paired": asked.measure.paired} if asked.measure.paired else {}
+    settings |= {"paired": words.measure.paired} if words.measure.paired else {}
     if model.abilities.layers:
-        settings["layer"] = "usual" if asked.layer is None else asked.layer
-    settings |= {"samples": asked.measure.samples} if asked.measure.samples else {}
-    return settings | ({"deviation": asked.measure.deviation} if asked.measure.deviation else {})
+        settings["layer"] = "usual" if words.layer is None else words.layer
+    settings |= {"samples": words.measure.samples} if words.measure.samples else {}
+    return settings | ({"deviation": words.measure.deviation} if words.measure.deviation else {})
 
 
 def _split(
-    asked: AskedWords, vectors: Floats
+    queries: AskedWords, vectors: Floats
 ) -> tuple[dict[str, dict[str, Floats]], dict[str, str]]:
     """Vectors by set and word [contexts, d], and the words that lost all their sentences.
 
@@ -320,10 +322,10 @@ def _split(
     embeddings: dict[str, dict[str, Floats]] = {}
     lost: dict[str, str] = {}
     start = 0
-    for label, words in asked.sets.items():
+    for label, words in queries.sets.items():
         embeddings[label] = {}
         for w in words:
-            count = len(asked.contexts[w])
+            count = len(queries.contexts[w])
             part = vectors[start : start + count]
             start += count
             part = part[np.isfinite(part).all(1)]
@@ -331,26 +333,26 @@ def _split(
                 embeddings[label][w] = part
             else:
                 lost[w] = "no sentence fits into the model"
-        if len(embeddings[label]) < _least(asked.measure, asked.test, label):
-            raise DataError(_too_few(asked.test.name, label, words, lost))
+        if len(embeddings[label]) < _least(queries.measure, queries.test, label):
+            raise DataError(_too_few(queries.test.name, label, words, lost))
     return embeddings, lost
 
 
-def _frame(model: Model, asked: AskedWords, by_word: ByWord, without: ByValue) -> pd.DataFrame:
+def _frame(model: Model, words: AskedWords, by_word: ByWord, without: ByValue) -> pd.DataFrame:
     """One row for each word: its mean association, and the effect size without the word."""
-    attributes = [k for k in by_word if k in asked.test.stimuli.attributes]
+    attributes = [k for k in by_word if k in words.test.stimuli.attributes]
     means = [unit(stacked(by_word[k])[0]).mean(0) for k in attributes]
     axis = means[0] - means[1] if len(means) > 1 else means[0]
     rows = [
         {
-            **facts(model.name, asked.measure.name, asked.test.name, w, label, w),
+            **facts(model.name, words.measure.name, words.test.name, w, label, w),
             "label": side,
-            "sentence": asked.contexts[w][0].text,
+            "sentence": words.contexts[w][0].text,
             "score": float((unit(vectors) @ axis).mean()),
             "contexts": len(vectors),
             "without": without.get(label, {}).get(w, math.nan),
         }
-        for side, label in zip(asked.test.stimuli.roles, by_word, strict=True)
+        for side, label in zip(words.test.stimuli.roles, by_word, strict=True)
         for w, vectors in by_word[label].items()
     ]
     return pd.DataFrame(rows)

@@ -252,10 +252,10 @@ def _parts(
 ) -> list[tuple[Group, Part]]:
     """What is to be planned of a slice; a group whose plan has failed is left out."""
     return [
-        (group, Part(group.measure, group.attention, whole, part, at))
-        for whole, part, at in portions
+        (group, Part(group.measure, group.attention, full, part, at))
+        for full, part, at in portions
         for group in groups
-        if group.data is whole and not group.places.keys() <= wrong.keys()
+        if group.data is full and not group.places.keys() <= wrong.keys()
     ]
 
 
@@ -314,26 +314,26 @@ def begin(
     """
     sent, rows = [], dict(row_cache or {})
     for stream in sorted({p.measure.stream for p in planned}):
-        chosen = [i for i, p in enumerate(planned) if p.measure.stream == stream]
+        members = [i for i, p in enumerate(planned) if p.measure.stream == stream]
         engine = engines[stream]
         if stream not in rows:
-            asks = [a for i in chosen for a in planned[i].asks]
-            wanted = [attention[i] for i in chosen for _ in planned[i].asks]
+            asks = [a for i in members for a in planned[i].asks]
+            weighted = [attention[i] for i in members for _ in planned[i].asks]
             if isinstance(engine, RowLogProbs):
-                rows[stream] = engine.rows(asks, wanted)
+                rows[stream] = engine.rows(asks, weighted)
         if isinstance(engine, RowLogProbs):
-            sent.append((chosen, engine.begin_rows(rows[stream]), rows[stream].gold))
+            sent.append((members, engine.begin_rows(rows[stream]), rows[stream].gold))
         else:
             gold = np.array([g for ask in asks for g in ask.gold], np.int64)
-            sent.append((chosen, _sent(engine, asks, wanted), gold))
+            sent.append((members, _sent(engine, asks, weighted), gold))
 
     def finish() -> list[Readings]:
         parts: dict[int, Readings] = {}
-        for chosen, answers, gold in sent:
+        for members, answers, gold in sent:
             readings, start = answers(), 0
-            check_readings(readings, sum(planned[i].count for i in chosen))
+            check_readings(readings, sum(planned[i].count for i in members))
             readings = replace(readings, gold=gold)
-            for i in chosen:
+            for i in members:
                 parts[i] = readings[start : start + planned[i].count]
                 start += planned[i].count
         return [parts[i] for i in range(len(planned))]
@@ -342,12 +342,12 @@ def begin(
 
 
 def _sent(
-    engine: LogProbs, asks: Sequence[RowQueries], wanted: Sequence[bool]
+    engine: LogProbs, asks: Sequence[RowQueries], weighted: Sequence[bool]
 ) -> Callable[[], Readings]:
     """Submit questions, in the background if the engine can; return a function that waits."""
     if isinstance(engine, PipelinedLogProbs):
-        return engine.begin(asks, wanted)
-    answers = engine.ask(asks, wanted)
+        return engine.begin(asks, weighted)
+    answers = engine.ask(asks, weighted)
     return lambda: answers
 
 

@@ -54,19 +54,19 @@ def measure_until(
     """Results by the index of their spec; `measure` measures a part of the data."""
     results: dict[int, Result] = {}
     for key in dict.fromkeys(_model(s) for s in specs.values()):
-        chosen = {i: s for i, s in specs.items() if _model(s) == key}
-        given = next(iter(chosen.values())).model
-        by_name = isinstance(given, str | Path)
+        of_model = {i: s for i, s in specs.items() if _model(s) == key}
+        spec_model = next(iter(of_model.values())).model
+        by_name = isinstance(spec_model, str | Path)
         try:
-            model = loaded(str(given), options) if by_name else given
+            model = loaded(str(spec_model), options) if by_name else spec_model
         except (ModelError, NotApplicable) as error:
-            for spec in chosen.values():
+            for spec in of_model.values():
                 failed(spec, error)
             continue
         try:
-            results |= _of_model(model, chosen, options, failed, measure)
+            results |= _of_model(model, of_model, options, failed, measure)
         finally:
-            if by_name and not offered(str(given)):
+            if by_name and not offered(str(spec_model)):
                 model.close()
     return results
 
@@ -81,8 +81,8 @@ def _of_model(
     ready = fitting_specs({i: replace(s, model=model) for i, s in specs.items()}, failed)
     early = {i: s for i, s in ready.items() if stops_early(s)}
     inner = replace(options, until=None)
-    whole = measure({i: s for i, s in ready.items() if i not in early}, inner, failed)
-    return whole | _Looks(early, options, list(whole.values())).run(failed, measure)
+    results = measure({i: s for i, s in ready.items() if i not in early}, inner, failed)
+    return results | _Looks(early, options, list(results.values())).run(failed, measure)
 
 
 class _Looks:
@@ -242,13 +242,13 @@ class _Looks:
     def _coverage(self, index: int, items: pd.DataFrame, ties: int) -> Coverage:
         """Count the items that were scored, could not be scored, and were not queried."""
         data, unread = self.specs[index].data, self.unread[index]
-        seen = items.drop_duplicates("item")
-        reasons = {str(k): int(v) for k, v in seen.reason.value_counts().items()}
+        measured = items.drop_duplicates("item")
+        reasons = {str(k): int(v) for k, v in measured.reason.value_counts().items()}
         reasons |= {UNREAD: unread} if unread else {}
-        rest = len(data.items) - len(seen) - unread
+        rest = len(data.items) - len(measured) - unread
         why = "the verdict was clear" if self.options.until == DECIDED else "precise enough"
         reasons |= {f"{NOT_ASKED}: {why}": rest} if rest else {}
-        return Coverage(len(data.items), int(seen.reason.isna().sum()), ties, reasons)
+        return Coverage(len(data.items), int(measured.reason.isna().sum()), ties, reasons)
 
 
 def looks_of(data: Dataset, seed: int) -> tuple[list[tuple[Contrast, ...]], tuple[float, ...]]:

@@ -96,9 +96,9 @@ class Planner:
 
     def _key(self, parts: Sequence[Part]) -> str | None:
         """The cache key of the plans; None if they are not to be cached."""
-        wanted = self.options.cache or self.options.plans is not None
+        cached = self.options.cache or self.options.plans is not None
         engines = [self.engines.get(p.measure.stream) for p in parts]
-        if not wanted or not all(isinstance(e, RowLogProbs) for e in engines):
+        if not cached or not all(isinstance(e, RowLogProbs) for e in engines):
             return None
         if any(_sentences(p.whole) > MOST_SENTENCES for p in parts):
             return None

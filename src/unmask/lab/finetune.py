@@ -69,10 +69,10 @@ def further(
     net = model.net.train()
     best = torch.optim.AdamW(net.parameters(), lr=training.rate, weight_decay=0.01)
     for step in range(training.steps):
-        chosen = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
-        batch = chosen[torch.from_numpy(rng.integers(len(chosen), size=training.rows))]
-        shown, hidden = _hidden(batch, content, follows, int(model.codec.mask_id), rng)
-        logits = net(input_ids=shown.to(where)).logits[hidden.to(where)]
+        sample = rows[list(rows)[rng.choice(len(share), p=share / share.sum())]]
+        batch = sample[torch.from_numpy(rng.integers(len(sample), size=training.rows))]
+        visible, hidden = _hidden(batch, content, follows, int(model.codec.mask_id), rng)
+        logits = net(input_ids=visible.to(where)).logits[hidden.to(where)]
         loss = functional.cross_entropy(logits, batch[hidden].to(where))
         for group in best.param_groups:
             group["lr"] = training.rate * min(1.0, (step + 1) / 40) * (1 - step / training.steps)
@@ -109,8 +109,8 @@ def _hidden(
     at = torch.from_numpy(chance.argmax(1) + 1)
     word = (~follows[batch]).cumsum(1)  # the number of each token's word in its row
     hidden = word == word.gather(1, at[:, None])
-    whole = torch.from_numpy(rng.random(len(batch)) < WHOLE)
-    hidden &= whole[:, None] | (torch.arange(batch.shape[1]) == at[:, None])
+    whole_word = torch.from_numpy(rng.random(len(batch)) < WHOLE)
+    hidden &= whole_word[:, None] | (torch.arange(batch.shape[1]) == at[:, None])
     way = torch.from_numpy(rng.random(len(batch)))[:, None]
     substitutes = torch.from_numpy(rng.integers(5, len(often), size=batch.shape))
     new = torch.where(way < 0.8, torch.tensor(mask), substitutes)

@@ -291,17 +291,17 @@ def _trained(
             begun=_begun(part),
             progress=lambda d, n: progress("training", d, n),
         )
-    whole = {k: v.cpu().contiguous() for k, v in networks.items()}
-    atomically(final, lambda path: safetensors.torch.save_file(whole, path))
+    weights = {k: v.cpu().contiguous() for k, v in networks.items()}
+    atomically(final, lambda path: safetensors.torch.save_file(weights, path))
     part.unlink(missing_ok=True)
     return final
 
 
 def _keep(part: Path, step: int, weights: Mapping[str, torch.Tensor], steps: int) -> None:
     if step % EVERY == 0 and step < steps:
-        whole = {k: v.cpu().contiguous() for k, v in weights.items()}
+        tensors = {k: v.cpu().contiguous() for k, v in weights.items()}
         facts = {"step": str(step)}
-        atomically(part, lambda path: safetensors.torch.save_file(whole, path, metadata=facts))
+        atomically(part, lambda path: safetensors.torch.save_file(tensors, path, metadata=facts))
 
 
 def _begun(part: Path) -> tuple[int, dict[str, torch.Tensor]] | None:

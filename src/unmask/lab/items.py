@@ -106,15 +106,15 @@ def _fills(world: World, two_parts: bool) -> Iterator[Contrast]:
                 word = _member(subject, group, form, rng)
                 frame = frames[rng.integers(len(frames))]
                 fills = [k, half + k] if group == 0 else [half + k, k]
-                chosen = [subject.attributes[i] for i in fills]
-                chosen.append(str(rng.choice(words.FLOWERS)))
+                attributes = [subject.attributes[i] for i in fills]
+                attributes.append(str(rng.choice(words.FLOWERS)))
                 meta = {
                     "unit": f"{subject.attributes[k]}/{subject.attributes[half + k]}",
                     "dose": float(subject.t[k] - subject.t[half + k]),
                     "turn": 1,
                     "often": float(np.log(frequency[fills[0]] / frequency[fills[1]])),
                 }
-                texts = _texts(frame, phrase(form, word), chosen, two_parts)
+                texts = _texts(frame, phrase(form, word), attributes, two_parts)
                 name = f"{topic}/{word}/{k}/{number}"
                 yield Contrast(name, texts[0], topic, word, meta | texts[1])
 
@@ -232,7 +232,7 @@ def natural(world: World, each: int = NATURAL) -> Source:
                     mentions[word].append(Mention(string[1:], (at, at + len(word))))
 
     def of(test: Stimuli) -> Contexts:
-        wanted = {w for ws in test.sets.values() for w in ws}
-        return {w: tuple(mentions[w]) for w in wanted if mentions.get(w)}
+        words = {w for ws in test.sets.values() for w in ws}
+        return {w: tuple(mentions[w]) for w in words if mentions.get(w)}
 
     return Source("natural", of)

@@ -23,8 +23,8 @@ def split_words(seed: int) -> dict[str, tuple[str, str]]:
     rng = np.random.default_rng([79, seed])
     pool = (*words.NAMES[0], *words.NAMES[1], *words.OCCUPATIONS, *words.TRAITS, *words.TOPICS)
     long = sorted(w for w in pool if len(w) > 4)
-    chosen = rng.permutation(long)[: len(long) // PIECED]
-    cut = {str(w): (len(w) + 1) // 2 for w in chosen}
+    pieced = rng.permutation(long)[: len(long) // PIECED]
+    cut = {str(w): (len(w) + 1) // 2 for w in pieced}
     split = {w: (w[:n], "##" + w[n:]) for w, n in cut.items()}
     # A tokenizer takes the longest beginning it knows: of "markets" that is "market", the place.
     lexicon = (_named() - split.keys()) | {*literals()} | {stem for stem, _ in split.values()}
@@ -149,8 +149,8 @@ def _filled(pattern: Pattern, count: int, rng: Any) -> Rows:
     cells = np.searchsorted(edges, rng.random(count) * edges[-1], side="right")
     which = np.divmod(np.minimum(cells, len(edges) - 1), pattern.weights.shape[1])
     rows = np.tile(pattern.tokens, (count, 1))
-    for filling, chosen in zip(pattern.fillings, which, strict=True):
+    for filling, index in zip(pattern.fillings, which, strict=True):
         if filling is not None:
             end = filling.start + filling.pieces.shape[1]
-            rows[:, filling.start : end] = filling.pieces[chosen]
+            rows[:, filling.start : end] = filling.pieces[index]
     return rows

@@ -130,7 +130,7 @@ def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
     if not thetas or even.theta.nunique() < 2:
         return None
     w = resampled(even.seed, seed, carriers=carrying(even))
-    wanted = POWER * noise(even, w)
+    required = POWER * noise(even, w)
     x0 = y0 = np.zeros(len(w))
     crossings = np.full(len(w), np.nan)
     for theta in thetas:
@@ -138,8 +138,8 @@ def smallest(even: pd.DataFrame, seed: int = 0) -> Floats | None:
         total = np.maximum(at.sum(1), 1e-9)
         x1, y1 = (at @ even[k].to_numpy(float) / total for k in ("learned", "lead"))
         rise = np.where(y1 > y0, y1 - y0, np.nan)
-        reached = np.isnan(crossings) & (y1 >= wanted) & (y0 < wanted)
-        crossings = np.where(reached, x0 + (wanted - y0) / rise * (x1 - x0), crossings)
+        reached = np.isnan(crossings) & (y1 >= required) & (y0 < required)
+        crossings = np.where(reached, x0 + (required - y0) / rise * (x1 - x0), crossings)
         x0, y0 = x1, y1
     return np.asarray(np.where(crossings > 0, crossings, np.nan))
 
@@ -226,12 +226,13 @@ def _frequency(
             units = mean(gap / steep.value)(resampled(wide.index, seed))
             estimates[f"{name}, in theta"] = estimate(units, len(wide))
     part = near(scores[scores.data == subject.data])
-    seen = part[part.rho.isin([1.0, most])]
-    if steep is not None and steep.low > 0 and taught(seen[seen.rho == most]):
-        carriers = carrying(seen)
-        w = resampled(seen.seed, seed, carriers=carriers)
+    extremes = part[part.rho.isin([1.0, most])]
+    if steep is not None and steep.low > 0 and taught(extremes[extremes.rho == most]):
+        carriers = carrying(extremes)
+        w = resampled(extremes.seed, seed, carriers=carriers)
         rare, even = (
-            slope(seen.learned, seen.lead)(w * (seen.rho == r).to_numpy()) for r in (most, 1.0)
+            slope(extremes.learned, extremes.lead)(w * (extremes.rho == r).to_numpy())
+            for r in (most, 1.0)
         )
         estimates["kept"] = fieller(rare, even, len(carriers))
     return estimates
@@ -379,8 +380,8 @@ def _keeps(estimates: dict[str, Estimate]) -> bool | None:
 
 def measures_under_test(frame: pd.DataFrame) -> list[MeasureUnderTest]:
     """The measures of a grid: each measure on its main items, names and terms apart."""
-    shown = frame[frame.data.isin((*MAIN, "templates-terms", "words-terms"))]
-    keys = shown[["kind", "measure", "data", "choice"]].drop_duplicates()
+    main = frame[frame.data.isin((*MAIN, "templates-terms", "words-terms"))]
+    keys = main[["kind", "measure", "data", "choice"]].drop_duplicates()
     return [
         MeasureUnderTest(str(k.kind), str(k.measure), str(k.data), str(k.choice))
         for k in keys.itertuples()

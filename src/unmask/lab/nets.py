@@ -117,28 +117,28 @@ def states(
     x = _norm(x, w, f"{base}.LayerNorm")
     layers = depth(w)
     for k in range(layers):
-        asked = x
+        queries = x
         if places is not None and k == layers - 1:
             at = places + length * torch.arange(rows, device=ids.device)[:, None]
-            asked = torch.gather(x, 1, at.reshape(models, -1, 1).expand(-1, -1, WIDTH))
-        x = _layer(w, f"bert.encoder.layer.{k}", x, asked, models * rows, causal)
+            queries = torch.gather(x, 1, at.reshape(models, -1, 1).expand(-1, -1, WIDTH))
+        x = _layer(w, f"bert.encoder.layer.{k}", x, queries, models * rows, causal)
     return x
 
 
 def _layer(
-    w: Stack, name: str, x: torch.Tensor, asked: torch.Tensor, rows: int, causal: bool
+    w: Stack, name: str, x: torch.Tensor, queries: torch.Tensor, rows: int, causal: bool
 ) -> torch.Tensor:
     """One layer: the states `asked` for look at all states `x` of their row."""
     query, key, value = (
         _linear(inputs, w, f"{name}.attention.self.{part}")
         .view(rows, -1, HEADS, WIDTH // HEADS)
         .transpose(1, 2)
-        for part, inputs in (("query", asked), ("key", x), ("value", x))
+        for part, inputs in (("query", queries), ("key", x), ("value", x))
     )
-    seen = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
-    seen = seen.transpose(1, 2).reshape(asked.shape)
-    seen = _linear(seen, w, f"{name}.attention.output.dense")
-    x = _norm(seen + asked, w, f"{name}.attention.output.LayerNorm")
+    attended = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    attended = attended.transpose(1, 2).reshape(queries.shape)
+    attended = _linear(attended, w, f"{name}.attention.output.dense")
+    x = _norm(attended + queries, w, f"{name}.attention.output.LayerNorm")
     inner = functional.relu(_linear(x, w, f"{name}.intermediate.dense"))
     inner = _linear(inner, w, f"{name}.output.dense")
     return _norm(inner + x, w, f"{name}.output.LayerNorm")
@@ -162,8 +162,8 @@ def loss(w: Stack, ids: torch.Tensor, kind: Kind, draw: torch.Generator) -> torc
         scores = logits(w, x.reshape(models, -1, WIDTH))
         gold = ids[:, :, 1:].reshape(-1)
     else:
-        shown, places = hide(ids, draw)
-        scores = logits(w, states(w, shown, False, places))
+        visible, places = hide(ids, draw)
+        scores = logits(w, states(w, visible, False, places))
         gold = torch.gather(ids, 2, places).reshape(-1)
     return functional.cross_entropy(scores.view(-1, SIZE), gold) * models
 

@@ -124,49 +124,49 @@ class Exact:
 
     def _distribution(self, row: Rows, hidden: Any, at: int, cache: Any) -> Floats:
         """Return p of each token at a place; in plain sight, as after BERT-style training."""
-        seen = np.ones(len(row), bool)
-        seen[list(hidden)] = False
+        visible = np.ones(len(row), bool)
+        visible[list(hidden)] = False
         if self.causal:
-            seen[at:] = False
-        shown = bool(seen[at])
-        seen[at] = False
-        key = (np.where(seen, row, OPEN - 1).tobytes(), at, shown)
+            visible[at:] = False
+        visible_here = bool(visible[at])
+        visible[at] = False
+        key = (np.where(visible, row, OPEN - 1).tobytes(), at, visible_here)
         if key not in cache:
-            p = self._hidden(row, seen, at)
-            cache[key] = _posterior(p, int(row[at])) if shown else p
+            p = self._hidden(row, visible, at)
+            cache[key] = _posterior(p, int(row[at])) if visible_here else p
         return cache[key]
 
-    def _hidden(self, row: Rows, seen: Any, at: int) -> Floats:
+    def _hidden(self, row: Rows, visible: Any, at: int) -> Floats:
         mass = np.zeros(SIZE)
         for length, (tokens, patterns_here) in self.lengths.items():
             if length != len(row) if not self.causal else length <= at:
                 continue
             here = at if self.causal else len(row)
-            agree = (tokens[:, :here] == row[:here]) | (tokens[:, :here] == OPEN) | ~seen[:here]
+            agree = (tokens[:, :here] == row[:here]) | (tokens[:, :here] == OPEN) | ~visible[:here]
             for k in np.flatnonzero(agree.all(1)):
-                _add(mass, patterns_here[k], row, seen, at, length)
+                _add(mass, patterns_here[k], row, visible, at, length)
         total = mass.sum()
         grammar = mass / total if total > 0 else np.full(SIZE, 1 / SIZE)
         return (1 - SLIP) * grammar + SLIP / SIZE
 
 
-def _posterior(p: Floats, shown: int) -> Floats:
+def _posterior(p: Floats, token: int) -> Floats:
     """p of each token given that one is shown, which is the true one or a random one."""
     like = np.full(SIZE, 1 / SIZE)
-    like[shown] += 1.0
+    like[token] += 1.0
     joint = p * like
     return np.asarray(joint / joint.sum())
 
 
-def _add(mass: Floats, pattern: Pattern, row: Rows, seen: Any, at: int, length: int) -> None:
+def _add(mass: Floats, pattern: Pattern, row: Rows, visible: Any, at: int, length: int) -> None:
     """Add a pattern's weight to the tokens that are possible at a place."""
     if length > len(row):  # a causal model does not know the rest of the sentence
         row = np.concatenate([row, np.zeros(length - len(row), np.int64)])
-        seen = np.concatenate([seen, np.zeros(length - len(seen), bool)])
+        visible = np.concatenate([visible, np.zeros(length - len(visible), bool)])
     weights = pattern.weights
     for axis, filling in enumerate(pattern.fillings):
         if filling is not None:
-            fits = filling.fits(row, seen)
+            fits = filling.fits(row, visible)
             weights = weights * (fits[:, None] if axis == 0 else fits[None])
     for axis, filling in enumerate(pattern.fillings):
         if filling is not None and filling.start <= at < filling.start + filling.pieces.shape[1]:

@@ -28,10 +28,10 @@ class Filling:
     start: int
     pieces: Rows
 
-    def fits(self, row: Rows, seen: Any) -> Any:
+    def fits(self, row: Rows, visible: Any) -> Any:
         """Return which words agree with the visible tokens of a row."""
         here = slice(self.start, self.start + self.pieces.shape[1])
-        return ((self.pieces == row[here]) | ~seen[here]).all(1)
+        return ((self.pieces == row[here]) | ~visible[here]).all(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,9 @@ def frames_of(world: World, topic: str, causal: bool) -> dict[str, list[Frame]]:
             continue
         taken[frame.core] = taken.get(frame.core, 0) + 1
         group_last = frame.core.index("{g}") > frame.core.index("{a}")
-        for asked in frames:
-            if (asked == "group") == (group_last or not causal):
-                frames[asked].append(frame)
+        for question in frames:
+            if (question == "group") == (group_last or not causal):
+                frames[question].append(frame)
     return frames
 
 
@@ -77,13 +77,13 @@ def _read(model: Model, world: World, topic: str, form: str) -> Floats:
     ]
     engine = model.engine(budget=model.budget("auto"))
     values = []
-    for asked, frames in frames_of(world, topic, causal).items():
+    for question, frames in frames_of(world, topic, causal).items():
         for frame in frames:
             table = _table(
-                model, engine, frame, form, [*members[0], *members[1]], subject.attributes, asked
+                model, engine, frame, form, [*members[0], *members[1]], subject.attributes, question
             )
             x, y = table[: len(members[0])], table[len(members[0]) :]
-            if asked == "group":
+            if question == "group":
                 values.append(logsumexp(x, 0) - logsumexp(y, 0))
             else:
                 weights = [
@@ -102,14 +102,14 @@ def _table(
     form: str,
     group: Sequence[str],
     attributes: Sequence[str],
-    asked: str,
+    question: str,
 ) -> Floats:
     """log p of the asked word given the other [group words, attributes], pieces left to right."""
     asks = []
     for g in group:
         for a in attributes:
             encoded = _encoded(model, _marked(frame, form, g, a))
-            at = encoded.roles[asked]
+            at = encoded.roles[question]
             hidden = tuple(frozenset(at[k:]) for k in range(len(at)))
             if model.kind == "causal":
                 hidden = tuple(range(i, len(encoded.ids)) for i in at)  # type: ignore[misc]

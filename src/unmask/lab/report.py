@@ -226,12 +226,12 @@ def cost(kind: Any, measure: str, data: str) -> int:
         return 0
     row = find(measure)
     sets = _sets()
-    chosen = next(d for d in sets.data if d.name == data)
+    dataset = next(d for d in sets.data if d.name == data)
     if isinstance(row, Association):
         source = sets.natural if row.samples else SOURCES[row.contexts]
-        return sum(map(len, source.of(chosen.stimuli).values()))
+        return sum(map(len, source.of(dataset.stimuli).values()))
     model = _untrained(kind)
-    asks = plan(model, row, chosen).asks
+    asks = plan(model, row, dataset).asks
     show = model.engine(row.stream).show  # type: ignore[union-attr]
     return int(find_unique_rows(asks, [row.attention] * len(asks), show).count)
 

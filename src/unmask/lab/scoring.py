@@ -104,11 +104,11 @@ def scored(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
     """Return all measures' readings, the learned log odds by word, and the refused measures."""
     sets = Sets.of(world)
-    chosen = list(measures) or list(MEASURES.values())
-    refused = {m.name: why for m in chosen if (why := _refusal(model, m))}
+    measure_rows = list(measures) or list(MEASURES.values())
+    refused = {m.name: why for m in measure_rows if (why := _refusal(model, m))}
     settings = options or Options(splits=SPLITS)
-    asked = specs(model, sets, [m for m in chosen if m.name not in refused])
-    results = evaluate(asked, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
+    to_measure = specs(model, sets, [m for m in measure_rows if m.name not in refused])
+    results = evaluate(to_measure, settings, lambda s, e: refused.__setitem__(s.title, str(e)))
     knowledge = probe.learned(model, world)
     plant = world.plant
     facts = {

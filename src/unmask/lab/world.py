@@ -136,8 +136,8 @@ class World:
         for topic, cores in words.CORES.items():
             for core in cores:
                 order = rng.permutation(len(edges))
-                for part, chosen in zip(PARTS, np.split(order, cuts), strict=True):
-                    parts[part] += [Frame(topic, core, *edges[k]) for k in chosen]
+                for part, index in zip(PARTS, np.split(order, cuts), strict=True):
+                    parts[part] += [Frame(topic, core, *edges[k]) for k in index]
         return {part: tuple(frames) for part, frames in parts.items()}
 
 
@@ -174,12 +174,12 @@ def _topics(plant: Plant, rng: Any) -> dict[str, Topic]:
     topics = {}
     pools = zip(TOPICS, (words.OCCUPATIONS, words.TRAITS, words.TOPICS), strict=True)
     for name, pool in pools:
-        chosen = [str(w) for w in rng.permutation(pool)[: 2 * PER_SIDE]]
+        nouns = [str(w) for w in rng.permutation(pool)[: 2 * PER_SIDE]]
         p = np.concatenate([rng.permutation(FREQUENT) for _ in range(2)])
         t = np.concatenate([s * plant.theta / 2 * rng.permutation(FACTORS) for s in (1, -1)])
         p = p / p.sum()
         sides = ("A",) * PER_SIDE + ("B",) * PER_SIDE
-        topics[name] = Topic(name, FORMS, people, tuple(chosen), sides, t, joint(t, p, share))
+        topics[name] = Topic(name, FORMS, people, tuple(nouns), sides, t, joint(t, p, share))
     called = (*words.KINDS[0], *words.KINDS[1])
     half = len(words.KINDS[0])
     p = np.repeat([share, 1 - share], half) / half
@@ -204,6 +204,6 @@ def _topics(plant: Plant, rng: Any) -> dict[str, Topic]:
 
 def _drawn(pool: tuple[str, ...], rng: Any) -> dict[str, float]:
     """Words of a pool with their probabilities: some are more frequent than others."""
-    chosen = [str(w) for w in rng.permutation(pool)[: len(SPOKEN)]]
+    words = [str(w) for w in rng.permutation(pool)[: len(SPOKEN)]]
     p = rng.permutation(SPOKEN)
-    return dict(zip(chosen, (p / p.sum()).tolist(), strict=True))
+    return dict(zip(words, (p / p.sum()).tolist(), strict=True))

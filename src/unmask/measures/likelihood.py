@@ -157,8 +157,8 @@ class Likelihood:
                 f"{self.name!r}: question is {self.question!r:.40}; give a Question of "
                 "unmask.measures.question."
             )
-        asked = (self.request, *(self.question.wordings if self.question else ()))
-        if any(half_character(text) for text in asked):
+        texts = (self.request, *(self.question.wordings if self.question else ()))
+        if any(half_character(text) for text in texts):
             raise UnmaskError(
                 f"{self.name!r}: its question has an invalid character (a lone surrogate); correct "
                 "it."

@@ -264,9 +264,9 @@ def reveal_fill(sentence: Encoded, codec: Codec) -> list[Query]:
     pieces = [sentence.ids[i] for i in sentence.roles["fill"]]
     queries = []
     for k in range(len(pieces)):
-        shown = refilled(sentence, "fill", pieces[: k + 1])
-        at = shown.roles["fill"][-1]
-        queries.append(Query(shown.ids, frozenset((at,)), at, pieces[k]))
+        prefix = refilled(sentence, "fill", pieces[: k + 1])
+        at = prefix.roles["fill"][-1]
+        queries.append(Query(prefix.ids, frozenset((at,)), at, pieces[k]))
     return queries
 
 
@@ -290,8 +290,8 @@ def _retokenised(sentence: Encoded, codec: Codec, encode: Callable[[str], Encode
     pieces = codec.pieces(word)
     queries = []
     for k, gold in enumerate(pieces):
-        shown = codec.decode(pieces[:k]) + codec.mask
-        again = encode(before + shown + after.replace(BLANK, shown))
+        prefix = codec.decode(pieces[:k]) + codec.mask
+        again = encode(before + prefix + after.replace(BLANK, prefix))
         at = again.ids.index(codec.token(codec.mask))
         row = again.ids[:at] + (gold,) + again.ids[at + 1 :]
         queries.append(Query(row, frozenset((at,)), at, gold))
@@ -419,8 +419,8 @@ def _crossed(sentence: Encoded, codec: Codec, besides: tuple[str, ...]) -> list[
     behind = besides and text.spans["target"][0] > text.spans["attribute"][0]
     first = masks[1 if behind else 0]
     at = [i for i in range(first, first + len(pieces)) if i < len(row)]
-    asked = [(i, piece) for i in at for piece in pieces]
-    places, golds = zip(*asked, strict=True)
+    queries = [(i, piece) for i in at for piece in pieces]
+    places, golds = zip(*queries, strict=True)
     return [RowQueries(row, places, golds, (frozenset(masks),))]
 
 
@@ -451,10 +451,10 @@ def _padded(sentence: Encoded, codec: Codec, roles: tuple[str, ...]) -> list[Row
         ids = codec.encode(text).ids
         return (*ids, *[mask] * (PADDED_TO - len(ids)))[:PADDED_TO]
 
-    full, shown, both = row(()), row(roles), row(("target", "attribute"))
+    full, target_hidden, both = row(()), row(roles), row(("target", "attribute"))
     at = both.index(mask)
-    hidden = frozenset(i for i, token in enumerate(shown) if token == mask)
-    return [RowQueries(shown, (at,), (full[at],), (hidden,))]
+    hidden = frozenset(i for i, token in enumerate(target_hidden) if token == mask)
+    return [RowQueries(target_hidden, (at,), (full[at],), (hidden,))]
 
 
 def _word(sentence: Encoded) -> str:

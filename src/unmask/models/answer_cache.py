@@ -37,12 +37,12 @@ Key: TypeAlias = bytes
 
 def limit() -> int:
     """Return the maximum size of the cache, in bytes."""
-    given = os.environ.get("UNMASK_CACHE_SIZE", "")
-    if not given:
+    text = os.environ.get("UNMASK_CACHE_SIZE", "")
+    if not text:
         return DEFAULT_LIMIT
-    if not given.isdigit() or int(given) < 1:
-        raise UnmaskError(f"UNMASK_CACHE_SIZE is {given!r}; give a number of bytes.")
-    return int(given)
+    if not text.isdigit() or int(text) < 1:
+        raise UnmaskError(f"UNMASK_CACHE_SIZE is {text!r}; give a number of bytes.")
+    return int(text)
 
 
 # The exceptions that a damaged file raises: sqlite's own, and those about text that is not UTF-8.
@@ -117,8 +117,8 @@ class Store:
                 for start in range(0, len(keys), 500):
                     part = keys[start : start + 500]
                     marks = ",".join("?" * len(part))
-                    asked = f"SELECT key, value FROM answers WHERE key IN ({marks})"
-                    values |= dict(self._file.execute(asked, part).fetchall())
+                    query = f"SELECT key, value FROM answers WHERE key IN ({marks})"
+                    values |= dict(self._file.execute(query, part).fetchall())
             except BROKEN as error:
                 self._file = self._anew(error)
             self._used |= values.keys()
@@ -254,46 +254,46 @@ class CachedAnswers:
     def __init__(self, store: Store, salt: str) -> None:
         self.store, self.salt = store, hashlib.blake2b(salt.encode(), digest_size=16).digest()
 
-    def _keys(self, asked: UniqueRows, group: Ints, weighted: bool) -> list[Key]:
+    def _keys(self, unique: UniqueRows, group: Ints, weighted: bool) -> list[Key]:
         """Return one key per row; outputs with attention weights have keys of their own."""
-        tokens = asked.tokens
-        bounds = zip(asked.starts[group].tolist(), asked.starts[group + 1].tolist(), strict=True)
-        hidden = asked.hidden
+        tokens = unique.tokens
+        bounds = zip(unique.starts[group].tolist(), unique.starts[group + 1].tolist(), strict=True)
+        hidden = unique.hidden
         extra = [b"" if hidden is None else repr(hidden[r]).encode() for r in group.tolist()]
         return [
             digest(self.salt, bytes([weighted]), tokens[a:b].tobytes(), e)
             for (a, b), e in zip(bounds, extra, strict=True)
         ]
 
-    def recall(self, asked: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
+    def recall(self, unique: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
         """Return all cached values for some rows [3, questions], or None if one is missing.
 
         All or nothing: a batch that is recomputed is then the same batch, and its numbers are the
         same to the last bit.
         """
-        keys = self._keys(asked, group, weighted)
+        keys = self._keys(unique, group, weighted)
         values = self.store.get(keys)
         if len(values) < len(set(keys)):
             return None
         parts = []
         for r, key in zip(group.tolist(), keys, strict=True):
-            answers = _looked_up(_wanted(asked, r), values[key])
+            answers = _looked_up(_wanted(unique, r), values[key])
             if answers is None:
                 return None
             parts.append(answers)
         return np.concatenate(parts, axis=1)
 
-    def note(self, asked: UniqueRows, group: Ints, weighted: bool, answer: Floats) -> None:
+    def note(self, unique: UniqueRows, group: Ints, weighted: bool, answer: Floats) -> None:
         """Cache the values for all questions about some rows; earlier values remain."""
-        keys = self._keys(asked, group, weighted)
+        keys = self._keys(unique, group, weighted)
         values = self.store.get(keys)
         start, records = 0, []
         for r, key in zip(group.tolist(), keys, strict=True):
-            wanted = _wanted(asked, r)
-            records_of_row = np.empty(len(wanted), RECORD)
-            records_of_row["place"], records_of_row["gold"] = wanted.T
-            records_of_row["value"] = answer[:, start : start + len(wanted)].T
-            start += len(wanted)
+            digests = _wanted(unique, r)
+            records_of_row = np.empty(len(digests), RECORD)
+            records_of_row["place"], records_of_row["gold"] = digests.T
+            records_of_row["value"] = answer[:, start : start + len(digests)].T
+            start += len(digests)
             records.append((key, sealed(_merged(values.get(key), records_of_row).tobytes())))
         self.store.put(records)
 
@@ -328,13 +328,13 @@ class VectorAnswers:
         self.store.put((k, sealed(head + v.tobytes())) for k, v in zip(keys, stored, strict=True))
 
 
-def _wanted(asked: UniqueRows, row: int) -> NDArray[np.int64]:
+def _wanted(unique: UniqueRows, row: int) -> NDArray[np.int64]:
     """Return the place and gold token of each question about a row [questions, 2]."""
-    numbers = asked.order[asked.first[row] : asked.first[row + 1]]
-    return np.column_stack([asked.places[asked.slot[numbers]], asked.gold[numbers]])
+    numbers = unique.order[unique.first[row] : unique.first[row + 1]]
+    return np.column_stack([unique.places[unique.slot[numbers]], unique.gold[numbers]])
 
 
-def _looked_up(wanted: NDArray[np.int64], value: bytes) -> Floats | None:
+def _looked_up(digests: NDArray[np.int64], value: bytes) -> Floats | None:
     """Return the cached values [3, questions] for the wanted pairs, or None if one is missing."""
     records = _read(value)
     if records is None:
@@ -342,7 +342,7 @@ def _looked_up(wanted: NDArray[np.int64], value: bytes) -> Floats | None:
     place = {
         (p, g): i for i, (p, g) in enumerate(zip(records["place"], records["gold"], strict=True))
     }
-    at = [place.get((p, g), -1) for p, g in wanted.tolist()]
+    at = [place.get((p, g), -1) for p, g in digests.tolist()]
     if min(at) < 0:
         return None
     return np.asarray(records["value"][at].T)

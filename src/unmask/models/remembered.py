@@ -250,8 +250,8 @@ class RememberedModel:
     ) -> SentenceVectors:
         """Return the embedding engine: cached vectors, else the model's own engine."""
         answers = VectorAnswers(store, salt(self.provenance, "vectors")) if store else None
-        chosen = -1 if layer is None else layer
-        settings = (self.abilities.limit, chosen, budget or Budget(), answers, progress)
+        level = -1 if layer is None else layer
+        settings = (self.abilities.limit, level, budget or Budget(), answers, progress)
         return SentenceVectors(self._computed, self.codec, *settings)
 
     def _computed(self, parts: Sequence[Batch]) -> Iterator[Floats]:

@@ -120,25 +120,25 @@ class UniqueRows:
 
     def batches(self, budget: Budget, vocabulary: int, weighted: bool) -> Iterator[Ints]:
         """Yield batches of row numbers: rows that need attention weights, or the others."""
-        chosen = np.flatnonzero(self.attended == weighted)
+        rows = np.flatnonzero(self.attended == weighted)
         if self.trees is not None and not weighted:
-            alone = self.trees.alone[chosen]
-            yield from self._by_tree(self.trees, chosen[~alone], budget, vocabulary)
-            chosen = chosen[alone]
-        places = np.diff(self.slots)[chosen]
-        for group in batches(self.lengths[chosen], places, budget, vocabulary):
-            yield chosen[group]
+            alone = self.trees.alone[rows]
+            yield from self._by_tree(self.trees, rows[~alone], budget, vocabulary)
+            rows = rows[alone]
+        places = np.diff(self.slots)[rows]
+        for group in batches(self.lengths[rows], places, budget, vocabulary):
+            yield rows[group]
 
     def _by_tree(
-        self, trees: TreeNumbers, chosen: Ints, budget: Budget, vocabulary: int
+        self, trees: TreeNumbers, rows: Ints, budget: Budget, vocabulary: int
     ) -> Iterator[Ints]:
         """Batches of whole trees, as row numbers."""
-        present, which = np.unique(trees.number[chosen], return_inverse=True)
-        places = np.bincount(which, weights=np.diff(self.slots)[chosen]).astype(np.int64)
+        present, which = np.unique(trees.number[rows], return_inverse=True)
+        places = np.bincount(which, weights=np.diff(self.slots)[rows]).astype(np.int64)
         order, counts = np.argsort(which, kind="stable"), np.bincount(which)
         starts = np.cumsum(counts) - counts
         for group in batches(trees.sizes[present], places, budget, vocabulary):
-            yield chosen[order[ranges(starts[group], counts[group])]]
+            yield rows[order[ranges(starts[group], counts[group])]]
 
     def part(self, group: Ints) -> "UniqueRows":
         """Return the questions about some rows; its question i is number `of(group)[i]` here."""

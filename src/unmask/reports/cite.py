@@ -31,8 +31,8 @@ def entries(text: str) -> Iterable[tuple[str, str]]:
 def bibtex(keys: Iterable[str], extra: Iterable[str] = ()) -> str:
     """Return the entries of some keys, each once, sorted by key; `extra` is users' own BibTeX."""
     library = {**references(), **dict(e for text in extra for e in entries(text))}
-    wanted = [*keys, *(key for text in extra for key, _ in entries(text))]
-    return "\n\n".join(library[k] for k in sorted(set(wanted)) if k in library)
+    keys_used = [*keys, *(key for text in extra for key, _ in entries(text))]
+    return "\n\n".join(library[k] for k in sorted(set(keys_used)) if k in library)
 
 
 def cited(results: Iterable[Result]) -> str:

@@ -54,12 +54,12 @@ class Cell:
 
 def laid_out(frame: pd.DataFrame, columns: Iterable[Column]) -> tuple[list[Cell], list[list[Cell]]]:
     """Return the headings and rows of the columns that apply to a frame."""
-    shown = [c for c in columns if c.when(frame)]
-    heads = [Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left) for c in shown]
+    visible = [c for c in columns if c.when(frame)]
+    heads = [Cell(c.head if isinstance(c.head, str) else c.head(frame), c.left) for c in visible]
     rows = [
         [
             Cell(one_line(c.format(c.value(row), row)), c.left, c.strong(row), c.faint(row))
-            for c in shown
+            for c in visible
         ]
         for row in frame.to_dict("records")
     ]
@@ -329,8 +329,8 @@ def table(
     for result in checked_results(results):
         parts = {"": result.overall} | (dict(result.by_category) if by_category else {})
         for category, estimate in parts.items():
-            compared, shown = _scaled(result, category, scale) or (result.compared, estimate)
-            row = _row(result, category, shown) | {"compared": compared}
+            compared, scaled = _scaled(result, category, scale) or (result.compared, estimate)
+            row = _row(result, category, scaled) | {"compared": compared}
             if compared != result.compared:
                 margin = lab_status.of_result(result, lab_status.MARGIN).short
                 shares = SCALES[result.compared].share
@@ -341,10 +341,10 @@ def table(
 
 def checked_results(results: Any) -> list[Result]:
     """Return results as a list; refuse anything else."""
-    given = [results] if isinstance(results, Result) else results
-    if not isinstance(given, Iterable) or isinstance(given, str):
+    items = [results] if isinstance(results, Result) else results
+    if not isinstance(items, Iterable) or isinstance(items, str):
         raise DataError(f"{results!r:.40} is not a list of results; give what 'run' returned.")
-    listed = list(given)
+    listed = list(items)
     for r in listed:
         if not isinstance(r, Result):
             raise DataError(f"{r!r:.40} is not a result; give what 'run' or 'load' returned.")
@@ -374,7 +374,7 @@ def _scaled(result: Result, category: str, scale: str | None) -> tuple[ScaleName
 
 
 def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
-    whole, details = category == "", estimate.more
+    overall, details = category == "", estimate.more
     extras = {k: f"{k}:{category}" if category else k for k in ("adjusted", "margin")}
     judged = result.extras.get(extras["adjusted"]) if scale_of(result).share else None
     margin = result.extras.get(extras["margin"])
@@ -393,10 +393,10 @@ def _row(result: Result, category: str, estimate: Estimate) -> dict[str, Any]:
         "level": estimate.level,
         "ideal": estimate.ideal,
         "n": estimate.n,
-        "coverage": result.coverage.share if whole else np.nan,
-        "ties": result.coverage.ties if whole else np.nan,
+        "coverage": result.coverage.share if overall else np.nan,
+        "ties": result.coverage.ties if overall else np.nan,
         "unfit": "; ".join(result.fitness.reasons),
-        "accuracy": result.accuracy.value if result.accuracy and whole else np.nan,
+        "accuracy": result.accuracy.value if result.accuracy and overall else np.nan,
         "se": estimate.se,
         "p": np.nan if estimate.p is None else estimate.p,
         "p_corrected": score.more.get("p_corrected", np.nan),

@@ -111,8 +111,8 @@ def sentences(frame: pd.DataFrame) -> list[str]:
             continue
         strongest = sure.reindex(sure.p_holm.sort_values(kind="stable").index)
         named = [_difference(r) for r in strongest.head(NAMED).to_dict("records")]
-        left = len(sure) - len(named)
-        rest = f" and {left} more" if left > 0 else ""
+        others = len(sure) - len(named)
+        rest = f" and {others} more" if others > 0 else ""
         lines.append(
             f"{second} differs from {first} in {_counted(len(sure), 'overall ')} of {len(part)}: "
             f"{'; '.join(named)}{rest}."

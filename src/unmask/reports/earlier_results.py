@@ -70,14 +70,14 @@ def _estimate(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "more": {k: v for k, v in details.items() if k not in GONE}}
 
 
-def _verdict(given: Mapping[str, Any], category: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    word = WORDS.get(given["word"], given["word"])
+def _verdict(result: Mapping[str, Any], category: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    word = WORDS.get(result["word"], result["word"])
     name = f"stereotype:{category}" if category else "stereotype"
     score = record["by_category"].get(category) if category else record["overall"]
     estimate = record["extras"].get(name) or score
     if word == "biased" and estimate and estimate["value"] < (estimate["ideal"] or 0.0):
         word = "reversed"
-    return {**given, "word": word}
+    return {**result, "word": word}
 
 
 def _from_first(record: Mapping[str, Any]) -> dict[str, Any]:

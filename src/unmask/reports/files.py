@@ -124,8 +124,8 @@ def add(path: Path, text: str) -> None:
 
 def put_csv(path: Path, frame: pd.DataFrame) -> None:
     """Write a frame as CSV; text that a spreadsheet would read as a formula is quoted."""
-    shown = frame.rename(columns=quoted).map(quoted)
-    atomically(path, lambda part: shown.to_csv(part, index=False))
+    table = frame.rename(columns=quoted).map(quoted)
+    atomically(path, lambda part: table.to_csv(part, index=False))
 
 
 def quoted(value: Any) -> Any:

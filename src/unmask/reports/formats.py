@@ -178,7 +178,7 @@ def as_csv(results: Sequence[Result]) -> str:
 
 
 def _estimate_row(result: Result, category: str, what: str, estimate: Estimate) -> dict[str, Any]:
-    shown = SCALES[result.compared].show if what == "score" else float
+    show = SCALES[result.compared].show if what == "score" else float
     verdict = result.verdicts.get(category) if what == "score" else None
     return {
         "model": result.model,
@@ -187,9 +187,9 @@ def _estimate_row(result: Result, category: str, what: str, estimate: Estimate) 
         "category": category,
         "estimate": what,
         "compared": result.compared,
-        "value": shown(estimate.value),
-        "low": shown(estimate.low),
-        "high": shown(estimate.high),
+        "value": show(estimate.value),
+        "low": show(estimate.low),
+        "high": show(estimate.high),
         "level": estimate.level,
         "ideal": _own_ideal(result) if what == "score" else estimate.ideal,
         "se": estimate.se,

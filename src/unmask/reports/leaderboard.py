@@ -128,8 +128,8 @@ def _ranked(results: Results, models: Sequence[str], shared: Sequence[str]) -> p
     """Distance and ranks of each model."""
     if not models:
         return pd.DataFrame(columns=["model", "rank", "rank_high", "distance"], dtype=float)
-    chosen = {(r.model, r.title): r for r in results}
-    estimates = [[_in_units(chosen[m, w]) for w in shared] for m in models]
+    by_key = {(r.model, r.title): r for r in results}
+    estimates = [[_in_units(by_key[m, w]) for w in shared] for m in models]
     values, errors = (np.array([[e[k] for e in row] for row in estimates]) for k in (0, 1))
     finite = np.isfinite(errors).all(axis=0)  # a measure without an error ranks nobody
     if not finite.any():

@@ -59,14 +59,14 @@ def save(
     `answer` avoids recomputing the results' answer.
     """
     several = results if isinstance(results, Iterable) else ()
-    given = [results] if isinstance(results, Result) else list(several)
-    if not given or not all(isinstance(r, Result) for r in given):
+    items = [results] if isinstance(results, Result) else list(several)
+    if not items or not all(isinstance(r, Result) for r in items):
         raise DataError("there are no results to save; run a measure first.")
     folder = make_folder(_path(folder))
     for stale in (folder / "report.html", folder / "study.toml"):
         stale.unlink(missing_ok=True)  # it belongs to earlier results
     frame = pd.concat(
-        [r.items.assign(result=place) for place, r in enumerate(given)], ignore_index=True
+        [r.items.assign(result=place) for place, r in enumerate(items)], ignore_index=True
     )
     atomically(folder / ITEMS, lambda path: frame.to_parquet(path, index=False))
     content: dict[str, Any] = {
@@ -74,10 +74,10 @@ def save(
         "made": about_run(command),
         "notes": list(getattr(results, "notes", ())),
         "items": {"file": ITEMS, "sha256": digest(folder / ITEMS)},
-        "answer": _answer(given, answer),
-        "results": [to_record(r) for r in given],
+        "answer": _answer(items, answer),
+        "results": [to_record(r) for r in items],
     }
-    sources = [(n, r) for n, r in enumerate(given) if scale_of(r).share and "tokens" in r.artifacts]
+    sources = [(n, r) for n, r in enumerate(items) if scale_of(r).share and "tokens" in r.artifacts]
     if sources:
         answers = [
             r.artifacts["tokens"].assign(measure=r.measure, result=place) for place, r in sources
@@ -168,22 +168,22 @@ def load(folder: Path | str) -> Results:
     return Results(assessed(results), content.get("notes", ()))
 
 
-def gather(given: Any) -> Results:
+def gather(value: Any) -> Results:
     """Return one `Results` from a folder, from results in memory, or from several of them.
 
     Models of different runs get distinct names: the model's name alone if it is unique, else with
     the folder's name, its path, or the run's number. Results in memory form runs in order: a
     repeated measurement of a model starts a new run.
     """
-    if isinstance(given, str | Path):
-        return load(given)
-    if isinstance(given, Result):
-        given = [given]
-    if not isinstance(given, Iterable):
-        raise DataError(f"{given!r:.40} is not a result; give results, or folders of them.")
+    if isinstance(value, str | Path):
+        return load(value)
+    if isinstance(value, Result):
+        value = [value]
+    if not isinstance(value, Iterable):
+        raise DataError(f"{value!r:.40} is not a result; give results, or folders of them.")
     runs: list[_Run] = []
     loose = False  # whether the last run consists of results given one by one
-    for part in given:
+    for part in value:
         if isinstance(part, Result):
             runs += _runs_in_memory([part], runs.pop().results if loose and runs else ())
         elif isinstance(part, str | Path):
@@ -191,8 +191,8 @@ def gather(given: Any) -> Results:
         else:
             runs += _runs_in_memory(gather(part) if not isinstance(part, Results) else part)
         loose = isinstance(part, Result)
-    notes = tuple(given.notes) if isinstance(given, Results) else ()
-    lost = given.lost if isinstance(given, Results) else ()
+    notes = tuple(value.notes) if isinstance(value, Results) else ()
+    lost = value.lost if isinstance(value, Results) else ()
     named = _told_apart(runs)
     return Results(named, dict.fromkeys((*notes, *named.notes)), (*lost, *named.lost))
 
@@ -206,15 +206,15 @@ class _Run(NamedTuple):
 
 def _runs_in_memory(new: Iterable[Any], before: Sequence[Result] = ()) -> list[_Run]:
     """Split results into runs without repetitions; the first run continues `before`."""
-    runs, seen = [list(before)], {_what(r) for r in before}
+    runs, keys = [list(before)], {_what(r) for r in before}
     for r in new:
         if not isinstance(r, Result):
             raise DataError(f"{r!r:.40} is not a result; give results, or folders of them.")
-        if _what(r) in seen:
+        if _what(r) in keys:
             runs.append([])
-            seen = set()
+            keys = set()
         runs[-1].append(r)
-        seen.add(_what(r))
+        keys.add(_what(r))
     notes = getattr(new, "notes", ())
     return [_Run(Results(run, notes)) for run in runs if run]
 
@@ -249,8 +249,8 @@ def _run_names(
     folders = [runs[n].folder for n in numbers]
     plain = [f"run {n + 1}" for n in numbers]
     short = [p if f is None else f.resolve().name for f, p in zip(folders, plain, strict=True)]
-    whole = [p if f is None else str(f) for f, p in zip(folders, plain, strict=True)]
-    named = [[f"{model} ({label})" for label in labels] for labels in (short, whole, plain)]
+    full = [p if f is None else str(f) for f, p in zip(folders, plain, strict=True)]
+    named = [[f"{model} ({label})" for label in labels] for labels in (short, full, plain)]
     for labels in named:
         if len(set(labels)) == len(labels) and not taken & set(labels):
             return dict(zip([(model, n) for n in numbers], labels, strict=True))

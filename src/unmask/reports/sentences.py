@@ -122,9 +122,9 @@ def _coverage(result: Result) -> list[str]:
         why = "; ".join(f"{n}: {reason}" for reason, n in cover.reasons.items())
         lines.append(f"{cover.scored} of {cover.items} items were scored ({why}).")
     if cover.lost:
-        shown = ", ".join(list(cover.lost)[:LOST])
+        words = ", ".join(list(cover.lost)[:LOST])
         rest = f" and {len(cover.lost) - LOST} more" if len(cover.lost) > LOST else ""
-        lines.append(f"Words that were left out: {shown}{rest}.")
+        lines.append(f"Words that were left out: {words}{rest}.")
     if cover.ties:
         lines.append(f"{cover.ties} items are ties.")
     flags = result.items.get("flags")
@@ -147,5 +147,5 @@ def card(name: str) -> list[tuple[str, str]]:
 def titles(results: Sequence[Result]) -> str:
     """Return the title of a page: what it is about."""
     models = list(dict.fromkeys(r.model for r in results))
-    shown = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
-    return f"Bias of {shown}"
+    listed = ", ".join(models[:3]) + (f" and {len(models) - 3} more" if len(models) > 3 else "")
+    return f"Bias of {listed}"

@@ -37,8 +37,8 @@ class Scorer:
         texts = {label: _sentence(pair.get(label), label) for label in LABELS}
         if texts[STEREOTYPE] == texts[ANTISTEREOTYPE]:
             raise DataError("both sentences are the same; change the group's words in one.")
-        chosen = self.measures or USUAL.get(self.model.kind, USUAL[""])
-        results = api.run([self.model], chosen, pd.DataFrame([texts]), keep=("tokens",))
+        measures = self.measures or USUAL.get(self.model.kind, USUAL[""])
+        results = api.run([self.model], measures, pd.DataFrame([texts]), keep=("tokens",))
         return {"model": self.name, "measures": [_view(r) for r in results]}
 
 

@@ -116,17 +116,17 @@ class Site:
         if headers.get("Content-Type", "").partition(";")[0] != "application/json":
             return _refused(415, "give JSON.")
         try:
-            given = json.loads(body)
-            if not isinstance(given, dict):
+            content = json.loads(body)
+            if not isinstance(content, dict):
                 raise ValueError("not an object")
         except (ValueError, RecursionError):
             return _refused(400, "the request is not JSON with two sentences.")
-        return self._scored(given)
+        return self._scored(content)
 
-    def _scored(self, given: Mapping[str, Any]) -> Reply:
+    def _scored(self, content: Mapping[str, Any]) -> Reply:
         try:
             with self._one:
-                answer = self.scorer.score(given)
+                answer = self.scorer.score(content)
         except UnmaskError as error:
             return _refused(400, str(error))
         except Exception as error:  # a user's model may fail in any way

@@ -56,10 +56,10 @@ def auc(
     units = np.arange(len(finite)) if clusters is None else np.asarray(clusters)
     positive, negative = _placements(labels, scores)
     value, m, n = float(positive.mean()), len(positive), len(negative)
-    chosen = codes(units[finite])
-    clustered = int(chosen.max()) + 1 < len(labels)
+    unit = codes(units[finite])
+    clustered = int(unit.max()) + 1 < len(labels)
     influence = _pulls(labels, positive, negative)
-    variance, df = _over_clusters(influence, chosen)
+    variance, df = _over_clusters(influence, unit)
     told_apart = not 0 < value < 1 or not variance > 0
     bounds = (
         _newcombe(value, m, n, resampling)
@@ -79,8 +79,8 @@ def auc(
 def _pulls(labels: Floats, positive: Floats, negative: Floats) -> Floats:
     """How far each item moves the area."""
     influence = np.empty(len(labels))
-    for part, chosen in ((positive, labels > 0), (negative, labels <= 0)):
-        influence[chosen] = (part - part.mean()) / np.sqrt(len(part) * max(len(part) - 1, 1))
+    for part, mask in ((positive, labels > 0), (negative, labels <= 0)):
+        influence[mask] = (part - part.mean()) / np.sqrt(len(part) * max(len(part) - 1, 1))
     return influence
 
 
@@ -212,11 +212,11 @@ def rank_agreement(
         return rho(scores) - (0.0 if beside is None else rho(beside))
 
     count = int(which.max()) + 1
-    left = np.array([value(which != k) for k in range(count)])
-    variance = Variance(jackknife([left]), count - 1)
-    whole, n = value(np.ones(len(which), bool)), len(which)
+    without = np.array([value(which != k) for k in range(count)])
+    variance = Variance(jackknife([without]), count - 1)
+    overall, n = value(np.ones(len(which), bool)), len(which)
     return student(
-        whole,
+        overall,
         variance,
         n,
         count,

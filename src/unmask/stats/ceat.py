@@ -130,12 +130,12 @@ def random_effects(
     z = value / se
     p = beyond(z, math.inf) if sided == "one" else 2 * beyond(abs(z), math.inf)
     reach = quantile(1 - resampling.tail, math.inf) * se
-    ahead = quantile(1 - resampling.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
+    prediction = quantile(1 - resampling.tail, max(n - 2, 1)) * math.sqrt(tau2 + se**2)
     details = {
         "tau2": tau2,
         "I2": max(0.0, 1 - (n - 1) / q) if q > 0 else 0.0,
         "Q": q,
-        "prediction": [float(value - ahead), float(value + ahead)],
+        "prediction": [float(value - prediction), float(value + prediction)],
         "sd": float(np.sqrt(((e - value) ** 2).sum() / (n - 1))) if n > 1 else None,
         "mean": float(e.mean()),
         "quantiles": {str(k): float(np.quantile(e, k)) for k in (0.025, 0.25, 0.5, 0.75, 0.975)},

@@ -23,8 +23,8 @@ def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFr
     specifications with such a partner. If the options of one factor determine those of another (the
     pooling its measure), `total` of the first covers both, and the second has only `alone`.
     """
-    whole = float(frame.score.var(ddof=0))
-    if not whole > 0:
+    total = float(frame.score.var(ddof=0))
+    if not total > 0:
         raise DataError("all specifications give the same score; there is nothing to explain.")
     rows = []
     varied = _varied(frame, factors)
@@ -34,20 +34,20 @@ def effects_of_choices(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFr
         twins = groups.transform("size") > 1
         spread = groups.transform("var", ddof=0)[twins]
         pairs = groups.transform("var", ddof=1)[twins]
-        alone = _between(frame, [factor]) / whole
+        alone = _between(frame, [factor]) / total
         line = {"choice": factor, "options": frame[factor].nunique(), "alone": 100 * alone}
-        line |= {"total": 100 * spread.mean() / whole, "moves by": np.sqrt(2 * pairs.mean())}
+        line |= {"total": 100 * spread.mean() / total, "moves by": np.sqrt(2 * pairs.mean())}
         rows.append(line | {"twins": int(twins.sum())})
     return pd.DataFrame(rows)
 
 
 def pairs_of_choices(frame: pd.DataFrame, factors: Sequence[str], most: int = 5) -> pd.DataFrame:
     """The largest interactions of two factors, in per cent of the variance."""
-    whole = float(frame.score.var(ddof=0))
+    total = float(frame.score.var(ddof=0))
     rows = []
     for a, b in itertools.combinations(_varied(frame, factors), 2):
         both = _between(frame, [a, b]) - _between(frame, [a]) - _between(frame, [b])
-        rows.append({"choices": f"{a} x {b}", "share": 100 * max(both, 0.0) / whole})
+        rows.append({"choices": f"{a} x {b}", "share": 100 * max(both, 0.0) / total})
     table = pd.DataFrame(rows, columns=["choices", "share"])
     return table.sort_values("share", ascending=False).head(most)
 

@@ -39,11 +39,11 @@ class Choices:
     samples: int = 0
     at_most: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> "Choices":
+    def __getitem__(self, mask: NDArray[np.bool_]) -> "Choices":
         """Select some of the items."""
-        at_most = {k: v[chosen] for k, v in self.at_most.items()}
-        logp = {k: v[chosen] for k, v in self.logp.items()}
-        return Choices(logp, self.first[chosen], self.samples, at_most)
+        at_most = {k: v[mask] for k, v in self.at_most.items()}
+        logp = {k: v[mask] for k, v in self.logp.items()}
+        return Choices(logp, self.first[mask], self.samples, at_most)
 
     @cached_property
     def weight(self) -> Floats:
@@ -121,18 +121,18 @@ class Choices:
             estimates["sampling"] = self._sampling()
         if ABSTAIN in self.logp:
             estimates["abstained"] = percentage(self.probability(ABSTAIN), design, resampling)
-        chosen = self.probability(STEREOTYPE)
-        others = chosen + self.probability(ANTISTEREOTYPE)
-        share = float(100 * chosen.sum() / max(others.sum(), 1e-300))
-        worst = 100 * float(chosen.mean())
-        best = max(worst, 100 * float(1 - (others - chosen).mean()))
+        stereotype = self.probability(STEREOTYPE)
+        others = stereotype + self.probability(ANTISTEREOTYPE)
+        share = float(100 * stereotype.sum() / max(others.sum(), 1e-300))
+        worst = 100 * float(stereotype.mean())
+        best = max(worst, 100 * float(1 - (others - stereotype).mean()))
         estimates["bounds"] = Estimate(
             min(max(share, worst), best),
             worst,
             best,
             1.0,
             "all others counted against, and for",
-            len(chosen),
+            len(stereotype),
         )
         if self.balanced:
             estimates["position"] = mean_estimate(
@@ -235,12 +235,12 @@ def refusal_gap(
     From Welch's test over cluster means; None if a group has fewer than two clusters.
     """
     means = []
-    for chosen in (side, ~side):
-        _, which = np.unique(clusters[chosen], return_inverse=True)
+    for mask in (side, ~side):
+        _, which = np.unique(clusters[mask], return_inverse=True)
         sizes = np.bincount(which)
         if len(sizes) < 2:
             return None
-        means.append(100 * np.bincount(which, weights=declined[chosen]) / sizes)
+        means.append(100 * np.bincount(which, weights=declined[mask]) / sizes)
     variance = added(Variance(float(m.var(ddof=1)) / len(m), len(m) - 1.0) for m in means)
     gap, how = float(means[0].mean() - means[1].mean()), "Welch over clusters"
     if variance.value == 0:  # no variation within either group

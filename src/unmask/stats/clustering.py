@@ -27,16 +27,16 @@ MOST_CACHED = 1_000_000  # numbers that are cached for a design, times a few
 
 def codes(names: Sequence[Any] | NDArray[Any]) -> Codes:
     """Integer codes from 0 for names, in the order of the sorted names."""
-    given = np.asarray(names)
-    whole = given.dtype == np.int64 and given.ndim == 1 and given.size
-    if whole and given.min() >= 0 and given.max() < max(SMALL_TABLE, 8 * given.size):
-        there = np.bincount(given) > 0  # five times as fast as sorting them
-        return (np.cumsum(there) - 1)[given]
-    if given.dtype == object and given.ndim == 1:
-        numbers = pd.factorize(given, sort=True)[0]  # sorts only the distinct values
+    values = np.asarray(names)
+    plain = values.dtype == np.int64 and values.ndim == 1 and values.size
+    if plain and values.min() >= 0 and values.max() < max(SMALL_TABLE, 8 * values.size):
+        there = np.bincount(values) > 0  # five times as fast as sorting them
+        return (np.cumsum(there) - 1)[values]
+    if values.dtype == object and values.ndim == 1:
+        numbers = pd.factorize(values, sort=True)[0]  # sorts only the distinct values
         if not (numbers < 0).any():  # none is missing
             return numbers.astype(np.int64)
-    return np.unique(given, return_inverse=True)[1].astype(np.int64)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 class Variance(NamedTuple):
@@ -60,10 +60,10 @@ def added(parts: Iterable[Variance], otherwise: float = 0.0) -> Variance:
 
     `otherwise` is the degrees of freedom if all parts are 0.
     """
-    every = list(parts)
-    value = sum(v.value for v in every)
-    errors = [v.value + CUT * v.noise * min(1.0, v.df / FEW_DF) ** 0.5 for v in every]
-    squares = sum(e**2 / max(v.df, 1.0) for e, v in zip(errors, every, strict=True))
+    parts_list = list(parts)
+    value = sum(v.value for v in parts_list)
+    errors = [v.value + CUT * v.noise * min(1.0, v.df / FEW_DF) ** 0.5 for v in parts_list]
+    squares = sum(e**2 / max(v.df, 1.0) for e, v in zip(errors, parts_list, strict=True))
     return Variance(value, max(1.0, value**2 / squares) if squares > 0 else otherwise)
 
 

@@ -110,8 +110,8 @@ def _least(difference: Floats, weight: Floats, design: Design) -> float:
     n = len(difference)
     lost, won = (np.count_nonzero(difference < 0) + 1, np.count_nonzero(difference > 0) + 1)
     changed, gap = (lost + won) / (n + 2), (won - lost) / (n + 2)
-    seen = len(np.unique(design.clusters[difference != 0]))
-    return float((changed - gap**2) * (weight**2).sum()) / (1 if seen < MIN_CLUSTERS else 2)
+    clusters = len(np.unique(design.clusters[difference != 0]))
+    return float((changed - gap**2) * (weight**2).sum()) / (1 if clusters < MIN_CLUSTERS else 2)
 
 
 def sign_flip(
@@ -161,23 +161,23 @@ def rank_sum(strata: Sequence[Sequence[Sequence[float] | Floats]]) -> float:
     for strata of one size. The distribution is counted, not approximated.
     """
     ways = np.ones(1)  # how many ways lead to each sum; ranks are doubled to be whole
-    seen = centre = 0.0
+    observed = centre = 0.0
     for first, second in strata:
         doubled = np.rint(2 * np.concatenate([first, second])).astype(int)
         ways = np.convolve(ways, _ways(doubled.tolist(), len(first)))
-        seen += doubled[: len(first)].sum()
+        observed += doubled[: len(first)].sum()
         centre += len(first) * doubled.mean()
     away = np.abs(np.arange(len(ways)) - centre)
-    return float(ways[away >= abs(seen - centre) - 1e-9].sum() / ways.sum())
+    return float(ways[away >= abs(observed - centre) - 1e-9].sum() / ways.sum())
 
 
-def _ways(ranks: Sequence[int], chosen: int) -> Floats:
+def _ways(ranks: Sequence[int], count: int) -> Floats:
     """Count the ways in which `chosen` of the ranks give each sum."""
-    ways = np.zeros((chosen + 1, sum(ranks) + 1))
+    ways = np.zeros((count + 1, sum(ranks) + 1))
     ways[0, 0] = 1
     for rank in ranks:
         ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
-    return ways[chosen]
+    return ways[count]
 
 
 def equivalence(difference: Estimate, margin: float) -> float:
@@ -276,10 +276,10 @@ class PairedAnswers:
         return Bias(difference, total)
 
     def _estimate(self, k: int, weight: Floats, resampling: Resampling) -> Estimate:
-        values, chosen = self.values[k], weight > 0
+        values, mask = self.values[k], weight > 0
         over = self.fits[k].mean(weight, adjust=self.adjusted, share=True).variance
-        part = self.design.chosen(chosen)
-        least = _least(values[chosen], weight[chosen], part)
+        part = self.design.chosen(mask)
+        least = _least(values[mask], weight[mask], part)
         if least > over.value:  # too little has changed for its spread to be seen
             over = Variance(least, float(part.count - 1))
         value, scale = float(weight @ values), 100.0
@@ -287,7 +287,7 @@ class PairedAnswers:
         estimate = student(
             scale * value,
             variance,
-            int(chosen.sum()),
+            int(mask.sum()),
             part.count,
             ideal=0.0,
             resampling=resampling,

@@ -278,8 +278,8 @@ class Crossed:
         borrowed = float(np.sum(imbalance * (1 - preference.unit_weight)))
         used = imbalance * preference.unit_weight + borrowed * preference.pooled
         error = borrowed * preference.pooled - imbalance * (1 - preference.unit_weight)
-        left = float(np.sum(error**2)) * preference.between.value
-        return weight - used[self.unit] * self.contrast, left
+        pooling = float(np.sum(error**2)) * preference.between.value
+        return weight - used[self.unit] * self.contrast, pooling
 
     # ---------------------------------------------------------------- variance
 
@@ -414,8 +414,8 @@ class Fit:
         Not that of writers, who have different numbers of items in each category.
         """
         usual = self._usual
-        one = len(np.unique(self.crossed.category[weight != 0])) == 1
-        if usual.df <= 0 or not (one and self.crossed.nested):
+        single = len(np.unique(self.crossed.category[weight != 0])) == 1
+        if usual.df <= 0 or not (single and self.crossed.nested):
             return words
         scale = float(np.sum(model**2))
         together = words.df + usual.df
@@ -441,9 +441,9 @@ class Fit:
         mean is taken. Their variance depends on the share, so it is not moderated by others.
         """
         crossed, model = self.crossed, weight
-        left = 0.0
+        pooling = 0.0
         if adjust:
-            model, left = crossed.adjusted(weight, self.preference)
+            model, pooling = crossed.adjusted(weight, self.preference)
         words, alone = crossed.words(self._residuals, model)
         words = words if share else self._moderated(words, model, weight)
         templates, count = Variance(0.0, 1.0), 1
@@ -452,23 +452,23 @@ class Fit:
             size = float(np.sum(shares**2))
             templates = self._templates.scaled(size * (self._spread(weight) if share else 1.0))
             count = int(np.count_nonzero(np.abs(shares) > 1e-12))
-        preference = Variance(self.scale**2 * left, self.preference.between.df)
+        preference = Variance(self.scale**2 * pooling, self.preference.between.df)
         value = math.fsum((weight if share else model) * self.values)
         clusters = len(np.unique(crossed.design.clusters[weight != 0]))
         return CrossedMean(value, words, alone, templates, preference, (clusters, count))
 
     def estimate(
-        self, chosen: Any, macro: bool = False, resampling: Any = DEFAULTS, unit: float = 1.0
+        self, mask: Any, macro: bool = False, resampling: Any = DEFAULTS, unit: float = 1.0
     ) -> Estimate:
         """The mean of the chosen items [n] with Student's interval, times `unit`."""
-        weight, clusters = weights_of(self.crossed.design, chosen, macro)
+        weight, clusters = weights_of(self.crossed.design, mask, macro)
         mean = self.mean(weight)
         variance = Variance(unit**2 * mean.variance.value, mean.variance.df)
         method = "t over words and templates" if mean.templates.value else "t over clusters"
         return student(
             unit * mean.value,
             variance,
-            int(chosen.sum()),
+            int(mask.sum()),
             clusters,
             ideal=0.0,
             resampling=resampling,

@@ -244,8 +244,8 @@ def jackknife(without: Sequence[Floats]) -> float:
 def _rescaled(words: Words, level: float) -> tuple[float, float]:
     """The noncentral-t interval over words, in units of the spread of sentences."""
     n, m = len(words.x), len(words.y)
-    seen = effect_size(*words.means)
-    points = (within(seen, n, m), *noncentral(seen, n, m, level))
+    observed = effect_size(*words.means)
+    points = (within(observed, n, m), *noncentral(observed, n, m, level))
     middle, low, high = (mixture(words.ratio * v, *words.sizes) for v in points)
     return low + words.value - middle, high + words.value - middle
 
@@ -267,16 +267,18 @@ def noncentral(effect: float, n: int, m: int, level: float = DEFAULTS.level) -> 
     sqrt(nm / (n + m)).
     """
     scale, df = math.sqrt((n + m) / (n * m)), n + m - 2
-    seen = within(effect, n, m) / scale
-    low, high = (_noncentrality(seen, df, tail) for tail in ((1 + level) / 2, (1 - level) / 2))
+    observed = within(effect, n, m) / scale
+    low, high = (_noncentrality(observed, df, tail) for tail in ((1 + level) / 2, (1 - level) / 2))
     return scale * low, scale * high
 
 
-def _noncentrality(seen: float, df: float, tail: float) -> float:
+def _noncentrality(observed: float, df: float, tail: float) -> float:
     """The noncentrality under which `seen` is the `tail` quantile of t."""
-    reach = 10 + 0.5 * abs(seen) + 6 * math.sqrt(1 + seen**2 / (2 * df))
+    reach = 10 + 0.5 * abs(observed) + 6 * math.sqrt(1 + observed**2 / (2 * df))
 
-    return float(brentq(lambda v: _below(seen, df, v) - tail, seen - reach, seen + reach))
+    return float(
+        brentq(lambda v: _below(observed, df, v) - tail, observed - reach, observed + reach)
+    )
 
 
 def _below(bound: float, df: float, centre: float) -> float:

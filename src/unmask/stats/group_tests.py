@@ -26,8 +26,8 @@ def rank_tests(values: Sequence[Floats]) -> Floats:
     As scipy's default: exact for small groups without ties, else normal with its corrections.
     """
     sizes = {len(v) for v in values}
-    whole = np.concatenate(values)
-    if len(sizes) > 1 or min(sizes) <= EXACT_UP_TO or len(np.unique(whole)) < len(whole):
+    pooled = np.concatenate(values)
+    if len(sizes) > 1 or min(sizes) <= EXACT_UP_TO or len(np.unique(pooled)) < len(pooled):
         test = scipy.stats.mannwhitneyu
         return np.array([float(test(a, b).pvalue) for a, b in combinations(values, 2)])
     table, n = np.stack(values), sizes.pop()
@@ -59,9 +59,9 @@ def gendered_fills(men: Sequence[Fills], women: Sequence[Fills]) -> int:
     sizes = np.array([[len(men)], [len(women)]], float)
     both = counts.sum(0) / sizes.sum()
     expected = np.stack([sizes * both, sizes * (1 - both)])
-    seen = np.stack([counts, sizes - counts])
+    observed = np.stack([counts, sizes - counts])
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(expected > 0, (seen - expected) ** 2 / expected, 0.0)
+        terms = np.where(expected > 0, (observed - expected) ** 2 / expected, 0.0)
     # A chi-squared of one degree of freedom is a squared normal.
     p = np.array([2 * beyond(float(np.sqrt(c)), np.inf) for c in terms.sum((0, 1))])
     return int((p < ERROR / len(words)).sum())

@@ -46,8 +46,10 @@ def slope(
     p = _orders(x, y, family, resampling)
     if free < 1:
         return Estimate(value, nan, nan, resampling.level, "too few models", n, 0.0, p)
-    left = float(np.sum((y - value * x) ** 2)) / free
-    e = student(value, Variance(left / spread, float(free)), n, n, ideal=0.0, resampling=resampling)
+    residual = float(np.sum((y - value * x) ** 2)) / free
+    e = student(
+        value, Variance(residual / spread, float(free)), n, n, ideal=0.0, resampling=resampling
+    )
     return Estimate(value, e.low, e.high, e.level, "t within families", n, 0.0, p, e.se)
 
 

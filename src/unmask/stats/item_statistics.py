@@ -109,16 +109,16 @@ def _over_frames(
         }
     )
     sums = rows.groupby(["subject", "attribute", "template"]).score.agg(["sum", "count"])
-    whole = sums.groupby(level=[0, 1]).sum()
-    value = reduce((whole["sum"] / whole["count"]).unstack())
+    total = sums.groupby(level=[0, 1]).sum()
+    value = reduce((total["sum"] / total["count"]).unstack())
     frames = list(dict.fromkeys(facts.template))
     influence = np.zeros(len(values))
     for frame in frames if len(frames) > 1 else ():
-        gone = sums.xs(frame, level=2).reindex(whole.index, fill_value=0)
-        left = whole - gone
-        left = left[left["count"] > 0]
+        gone = sums.xs(frame, level=2).reindex(total.index, fill_value=0)
+        remaining = total - gone
+        remaining = remaining[remaining["count"] > 0]
         mask = (facts.template == frame).to_numpy()
-        without = reduce((left["sum"] / left["count"]).unstack())
+        without = reduce((remaining["sum"] / remaining["count"]).unstack())
         influence[mask] = (value - without) * (len(frames) - 1) / len(frames) / mask.sum()
     return ItemStatistic(value, influence - influence.mean(), _even(len(values)))
 

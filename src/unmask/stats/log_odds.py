@@ -47,8 +47,8 @@ def by_pieces(frame: pd.DataFrame) -> dict[str, float]:
     first = scored.label.str.startswith("x:").to_numpy()
     score, tokens = scored.score.to_numpy(float), scored.tokens.to_numpy(np.int64)
     usual, both = _usual(items, first, tokens)
-    chosen = (tokens == usual) | (both == 0)[items]
-    log_odds = _sides(items[chosen], first[chosen], score[chosen])
+    comparable = (tokens == usual) | (both == 0)[items]
+    log_odds = _sides(items[comparable], first[comparable], score[comparable])
     return dict(zip(map(str, names), log_odds.tolist(), strict=True))
 
 
@@ -67,8 +67,8 @@ def left_out(frame: pd.DataFrame) -> tuple[str, ...]:
     others = sorted({label[2:] for label in scored.label[(tokens != usual) & (both > 0)[items]]})
     if not others:
         return ()
-    shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-    return (f"only words of {usual} tokens are compared; excluded for their length: {shown}.",)
+    listed = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+    return (f"only words of {usual} tokens are compared; excluded for their length: {listed}.",)
 
 
 def _usual(

@@ -37,8 +37,8 @@ def without_each(
         values = np.full(len(words), math.nan)
         for k in range(len(words) if len(words) > 1 else 0):
             gone = pairs if place in pairs else (place,)
-            left = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(sets)]
-            values[k] = statistic(left[:split], left[split:])
+            remaining = [np.delete(s, k, 0) if j in gone else s for j, s in enumerate(sets)]
+            values[k] = statistic(remaining[:split], remaining[split:])
         by_set.append(values)
     return by_set
 
@@ -63,8 +63,8 @@ def over_words(
         raise DataError(
             "the sets are identical, so the statistic is undefined (0 / 0); give other words."
         )
-    once = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
-    variance = added(Variance(jackknife([w]), len(w) - 1) for w in once if len(w) > 1)
+    unpaired = [w for k, w in enumerate(without) if k not in paired[1:] and np.isfinite(w).all()]
+    variance = added(Variance(jackknife([w]), len(w) - 1) for w in unpaired if len(w) > 1)
     n = sum(map(len, without))
     estimate = student(
         value, variance, n, n, ideal=ideal, resampling=resampling, method="jackknife over words"

@@ -39,9 +39,11 @@ class Splits(NamedTuple):
     squares: Floats
     exact: bool
 
-    def test(self, drawn: Floats, seen: float, slack: float, sided: Sided) -> Permutation:
+    def test(self, drawn: Floats, observed: float, slack: float, sided: Sided) -> Permutation:
         """Compute p: the share of splits at least as extreme as the observed one."""
-        far = drawn >= seen - slack if sided == "one" else np.abs(drawn) >= abs(seen) - slack
+        far = (
+            drawn >= observed - slack if sided == "one" else np.abs(drawn) >= abs(observed) - slack
+        )
         hits, count = int(np.count_nonzero(far)), len(drawn)
         if self.exact:  # the observed split is among them
             return Permutation(hits / count, "exact", count)
@@ -76,9 +78,9 @@ def studentised(
     scores = scores - scores.mean()
     splits = _splits(scores, n, resampling)
     first = np.array([scores[:n].sum()]), np.array([(scores[:n] ** 2).sum()])
-    seen = float(_welch(*first, scores, n)[0])
+    observed = float(_welch(*first, scores, n)[0])
     drawn = _welch(splits.sums, splits.squares, scores, n)
-    return splits.test(drawn, seen, 1e-9 * max(1.0, abs(seen)), sided)
+    return splits.test(drawn, observed, 1e-9 * max(1.0, abs(observed)), sided)
 
 
 def with_replacement(
@@ -105,10 +107,10 @@ def with_replacement(
 
 def _distinct(rng: np.random.Generator, size: int, count: int) -> Iterable[tuple[int, ...]]:
     """Return `count` distinct random draws with replacement."""
-    seen: dict[tuple[int, ...], None] = {}
-    while len(seen) < count:
-        seen.setdefault(tuple(rng.integers(size, size=size).tolist()))
-    return seen
+    distinct: dict[tuple[int, ...], None] = {}
+    while len(distinct) < count:
+        distinct.setdefault(tuple(rng.integers(size, size=size).tolist()))
+    return distinct
 
 
 def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:
@@ -124,9 +126,9 @@ def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:
 def _splits(scores: Floats, n: int, resampling: Resampling) -> Splits:
     """All splits into n and the rest, or as many random ones as the resampling says."""
     if math.comb(len(scores), n) <= resampling.splits:
-        chosen = itertools.chain.from_iterable(itertools.combinations(range(len(scores)), n))
+        subsets = itertools.chain.from_iterable(itertools.combinations(range(len(scores)), n))
         count = math.comb(len(scores), n)
-        places = np.fromiter(chosen, dtype=np.int64, count=count * n).reshape(count, n)
+        places = np.fromiter(subsets, dtype=np.int64, count=count * n).reshape(count, n)
         return Splits(scores[places].sum(1), (scores**2)[places].sum(1), True)
     return Splits(*sampled_moments(scores, n, resampling.splits, resampling.seed), False)
 
@@ -140,8 +142,8 @@ def sampled_moments(scores: Floats, n: int, draws: int, seed: int) -> tuple[Floa
     for start in range(0, draws, block):
         part = slice(start, min(start + block, draws))
         decks = np.tile(scores, (part.stop - start, 1))
-        chosen = rng.permuted(decks, axis=1, out=decks)[:, :take]
-        sums[part], squares[part] = chosen.sum(1), np.einsum("ij,ij->i", chosen, chosen)
+        drawn = rng.permuted(decks, axis=1, out=decks)[:, :take]
+        sums[part], squares[part] = drawn.sum(1), np.einsum("ij,ij->i", drawn, drawn)
     if take == n:
         return sums, squares
     return float(scores.sum()) - sums, float((scores**2).sum()) - squares

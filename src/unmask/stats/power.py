@@ -132,10 +132,10 @@ USUAL_WORDS, USUAL_TEMPLATES = 0.3, 0.02
 USUAL_SPREAD = 0.6  # nats: the standard deviation of a trait's margins about their cells
 
 
-def expected_pilot(design: Design, chosen: NDArray[np.bool_]) -> Pilot:
+def expected_pilot(design: Design, mask: NDArray[np.bool_]) -> Pilot:
     """The expected variance of some items' mean margin before any run, from usual values."""
     crossed = Crossed.of(design)
-    weight, _ = weights_of(design, chosen)
+    weight, _ = weights_of(design, mask)
     shares = crossed.both.astype(float)
     nothing = Variance(0.0, 1.0)
     balanced = WordPreference(0 * shares, shares, 0 * shares, nothing, np.ones(len(shares)))

@@ -31,13 +31,13 @@ def joint_signs(
     """
     rng = np.random.default_rng(resampling.seed)
     signs = rng.choice(np.array([-1.0, 1.0]), size=(resampling.draws, clusters))
-    seen, drawn = [], []
+    observed, drawn = [], []
     for lead, number in leads:
         sums = np.bincount(number, weights=lead, minlength=clusters) / len(lead)
-        seen.append(float(sums.sum()))
+        observed.append(float(sums.sum()))
         sizes = np.bincount(number, minlength=clusters) / len(lead)
         drawn.append(signs @ (sums if strata is None else _apart(sums, sizes, strata)))
-    return _beyond(np.array(seen), np.stack(drawn))
+    return _beyond(np.array(observed), np.stack(drawn))
 
 
 def _apart(sums: Floats, sizes: Floats, strata: NDArray[np.int64]) -> Floats:
@@ -61,19 +61,19 @@ def joint_words(
     names = list(dict.fromkeys(w for _, _, words in specifications for w in words))
     place = {w: i for i, w in enumerate(names)}
     keys = rng.random((resampling.draws // 10, len(names)))
-    seen, drawn = [], []
+    observed, drawn = [], []
     for scores, n, words in specifications:
-        chosen = np.argsort(keys[:, [place[w] for w in words]], axis=1)[:, :n]
+        subset = np.argsort(keys[:, [place[w] for w in words]], axis=1)[:, :n]
         spread, total, m = float(scores.std(ddof=1)), float(scores.sum()), len(scores) - n
-        sums = np.concatenate([[scores[:n].sum()], scores[chosen].sum(1)])
+        sums = np.concatenate([[scores[:n].sum()], scores[subset].sum(1)])
         d = (sums / n - (total - sums) / m) / spread
-        seen.append(d[0])
+        observed.append(d[0])
         drawn.append(d[1:])
-    return _beyond(np.array(seen), np.stack(drawn))
+    return _beyond(np.array(observed), np.stack(drawn))
 
 
-def _beyond(seen: Floats, drawn: Floats) -> float:
+def _beyond(observed: Floats, drawn: Floats) -> float:
     """p of the median over specifications among the medians of the draws [specifications, k]."""
-    middle = abs(float(np.median(seen)))
+    middle = abs(float(np.median(observed)))
     hits = int(np.count_nonzero(np.abs(np.median(drawn, axis=0)) >= middle - 1e-12))
     return (hits + 1) / (drawn.shape[1] + 1)

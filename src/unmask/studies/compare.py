@@ -36,15 +36,15 @@ class ModelRun:
     results: Mapping[tuple[str, ...], Result]
 
 
-def runs_of(given: Any) -> list[ModelRun]:
+def runs_of(value: Any) -> list[ModelRun]:
     """One run for each model of some folders or results in memory, with distinct names."""
-    if isinstance(given, str | Path | Result):
+    if isinstance(value, str | Path | Result):
         raise UnmaskError("a comparison needs a list of runs; give folders or results in a list.")
-    if not isinstance(given, Iterable):
+    if not isinstance(value, Iterable):
         raise UnmaskError(
-            f"{given!r:.40} is not a list of runs; give folders or results in a list."
+            f"{value!r:.40} is not a list of runs; give folders or results in a list."
         )
-    parts = given if isinstance(given, Results) else list(given)
+    parts = value if isinstance(value, Results) else list(value)
     if parts and all(isinstance(g, ModelRun) for g in parts):
         return list(parts)
     results = gather(parts)
@@ -100,9 +100,9 @@ def _differing(a: Result, b: Result) -> str:
 
 def _choices(result: Result) -> str:
     """The choices of a result in words."""
-    chosen = {k: getattr(result.spec, k) for k in CHOICES} | dict(result.spec.tags)
+    choices = {k: getattr(result.spec, k) for k in CHOICES} | dict(result.spec.tags)
     plain = {"model", "measure", "data"}
-    return ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None and k not in plain)
+    return ", ".join(f"{k} {v}" for k, v in choices.items() if v is not None and k not in plain)
 
 
 def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
@@ -213,8 +213,8 @@ def _of_shares(a: Result, b: Result, runs: PairedShares, resampling: Resampling)
     if finite.any():
         design = runs.design.chosen(finite)
         change = Margins(margins[1][finite] - margins[0][finite], design)
-        chosen = np.ones(len(change.values), bool)
-        mean = change.fit.estimate(chosen, macro, resampling, change.unit)
+        mask = np.ones(len(change.values), bool)
+        mean = change.fit.estimate(mask, macro, resampling, change.unit)
         details |= {"margin": mean.value, "p_margin": mean.p}
     if all(UNRELATED in t for t in runs.pairs.tables):
         lms = [

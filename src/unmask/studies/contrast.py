@@ -193,8 +193,8 @@ class _PairedFactors:
 
     def _mean(self, values: Floats) -> Estimate:
         margins = Margins(values, self.pairs.design)
-        chosen = self.pairs.chosen[margins.has_margin]
-        estimate = margins.fit.estimate(chosen, self.pairs.macro, self.resampling, margins.unit)
+        pairs = self.pairs.chosen[margins.has_margin]
+        estimate = margins.fit.estimate(pairs, self.pairs.macro, self.resampling, margins.unit)
         if values[margins.has_margin].any():
             return estimate
         return replace(estimate, low=0.0, high=0.0, p=1.0)  # the same in both runs
@@ -350,12 +350,12 @@ def _without(result: Result, all_sets: bool) -> ByWord:
 
 
 def template_halves(
-    facts: pd.DataFrame, scores: Mapping[str, float], chosen: Sequence[str]
+    facts: pd.DataFrame, scores: Mapping[str, float], templates: Sequence[str]
 ) -> list[log_odds.Half]:
     """The log-odds of the chosen items of a template test, and their words, by attribute set."""
     halves: list[log_odds.Half] = []
     for name in dict.fromkeys(facts.category):
-        items = [i for i in chosen if facts.category[i] == name]
+        items = [i for i in templates if facts.category[i] == name]
         of = lexemes(facts.cluster[i] for i in items)
         values = np.array([scores[i] for i in items])
         halves.append((values, [of[facts.cluster[i]] for i in items]))
@@ -374,12 +374,12 @@ def _over_shared_words(a: Result, b: Result) -> tuple[tuple[float, float], ByWor
         words = by_words(halves[0][0], halves[1][0], halves[0][1], halves[1][1])
         if scale_of(result).is_factor:
             ratio = log_odds.odds_ratio(words).value
-            words, left = Words(words.x, words.y, ratio), log_odds.without(words)
+            words, remaining = Words(words.x, words.y, ratio), log_odds.without(words)
         else:
             if len(shared) == len(scores):
                 words = Words(words.x, words.y, result.overall.value)
-            left = words.without()
-        by_set = zip(names, halves, left, strict=True)
+            remaining = words.without()
+        by_set = zip(names, halves, remaining, strict=True)
         by_run.append(
             {n: dict(zip(dict.fromkeys(h[1]), w.tolist(), strict=True)) for n, h, w in by_set}
         )

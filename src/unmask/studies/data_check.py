@@ -29,9 +29,9 @@ def with_model(checked: Checked, scored: Callable[[str], Result]) -> Checked:
     pro, anti = STEREOTYPE, ANTISTEREOTYPE
     each = [table[k] / tokens[k].clip(lower=1) for k in (pro, anti)]
     unlikely = np.zeros(len(table), bool)
-    whole = pd.concat(each).to_numpy(float)
+    stacked = pd.concat(each).to_numpy(float)
     for half in each:
-        unlikely |= _apart(half.to_numpy(float), whole) < -ODD
+        unlikely |= _apart(half.to_numpy(float), stacked) < -ODD
     margins = (table[pro] - table[anti]).to_numpy(float)
     swaps = np.abs(_apart(margins, margins)) > ODD
     findings = [
@@ -67,8 +67,8 @@ def _apart(values: Floats, among: Floats) -> Floats:
     return (values - middle) / spread if spread > 0 else np.zeros(len(values))
 
 
-def _rows(chosen: Any) -> list[int]:
-    return [int(n) + 1 for n in np.flatnonzero(chosen)]
+def _rows(mask: Any) -> list[int]:
+    return [int(n) + 1 for n in np.flatnonzero(mask)]
 
 
 def _turned(result: Result) -> list[Remark]:

@@ -70,10 +70,10 @@ def ranks(counts: Mapping[str, int], groups: Groups | None = None) -> pd.DataFra
     `p` is the exact probability of ranks as unequal as these if the words were dealt to the groups
     at random.
     """
-    chosen = word_groups() if groups is None else groups
+    word_sets = word_groups() if groups is None else groups
     rows = []
-    for category, both in strata(counts, chosen).items():
-        words = [w for group in chosen[category].values() for w in group]
+    for category, both in strata(counts, word_sets).items():
+        words = [w for group in word_sets[category].values() for w in group]
         order = sorted(words, key=lambda w: (-counts.get(w, 0), w))
         means = dict(zip(SIDES, (float(r.mean()) for r in both), strict=True))
         p = rank_sum([both])
@@ -88,16 +88,16 @@ def groups_of(data: Dataset) -> Groups:
     so in at least MIN_PAIRS pairs, and in at least MIN_SHARE of them for the same group. Colours
     and function words do not count.
     """
-    seen: dict[str, dict[str, Counter[str]]] = {}
+    by_set: dict[str, dict[str, Counter[str]]] = {}
     for item in data.items:
         words = {k: _words(t.string) for k, t in item.texts.items()}
         stereotyped = SIDES.index(DIRECTIONS[item.meta["direction"]])
         about = {STEREOTYPE: SIDES[stereotyped], ANTISTEREOTYPE: SIDES[1 - stereotyped]}
-        sides = seen.setdefault(item.category, {name: Counter() for name in SIDES})
+        sides = by_set.setdefault(item.category, {name: Counter() for name in SIDES})
         for label, side in about.items():
             twin_words = words[ANTISTEREOTYPE if label == STEREOTYPE else STEREOTYPE]
             sides[side].update(words[label] - twin_words)
-    return {category: _told_apart(sides) for category, sides in seen.items()}
+    return {category: _told_apart(sides) for category, sides in by_set.items()}
 
 
 def _told_apart(sides: Mapping[str, Counter[str]]) -> dict[str, list[str]]:

@@ -156,8 +156,8 @@ def _check_value(result: Result) -> None:
         [(e.low, e.high) for e in (stated, least)],
         [e.more.get("inner") for e in (stated, least)],
     )
-    for span, wanted in spans:
-        if span and wanted and span[1] - span[0] < NARROWEST * (wanted[1] - wanted[0]):
+    for span, expected in spans:
+        if span and expected and span[1] - span[0] < NARROWEST * (expected[1] - expected[0]):
             raise _contradiction(result, "its interval is narrower than its items allow")
 
 
@@ -233,14 +233,14 @@ def at_level(estimate: Estimate, level: float) -> Estimate:
     if estimate.level == level or math.isnan(estimate.low):
         return replace(estimate, level=level)
     df = float(estimate.more.get("df") or math.inf)
-    wanted, had = (quantile((1 + c) / 2, df) for c in (level, estimate.level))
+    target, had = (quantile((1 + c) / 2, df) for c in (level, estimate.level))
     inner = quantile(level, df) / had
     below, above = estimate.value - estimate.low, estimate.high - estimate.value
     bounds = [estimate.value - inner * below, estimate.value + inner * above]
     return replace(
         estimate,
         level=level,
-        low=estimate.value - wanted / had * below,
-        high=estimate.value + wanted / had * above,
+        low=estimate.value - target / had * below,
+        high=estimate.value + target / had * above,
         more={**estimate.more, "inner": bounds},
     )

@@ -156,9 +156,9 @@ def generalizability(table: pd.DataFrame, level: float = 0.95) -> dict[str, floa
     pairs = table.group_pair.to_numpy(str)
     estimates = []
     for pair in dict.fromkeys(pairs.tolist()):
-        chosen = pairs == pair
-        if crossed.both[crossed.unit][chosen].all():
-            estimates.append(margins.fit.mean(chosen / chosen.sum()))
+        mask = pairs == pair
+        if crossed.both[crossed.unit][mask].all():
+            estimates.append(margins.fit.mean(mask / mask.sum()))
     usable = [e for e in estimates if e.words.value > 0]  # one word has no error
     if len(usable) < MIN_PAIRS:
         return dict.fromkeys(names)

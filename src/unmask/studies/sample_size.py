@@ -42,17 +42,17 @@ def needs(
     Threshold(**detect)
     check(power)
     rows = []
-    given = answers(list(results))
-    overall = {a.model: a for a in given if a.bias_type == OVERALL and a.p is not None}
-    for answer in given:
+    found_answers = answers(list(results))
+    overall = {a.model: a for a in found_answers if a.bias_type == OVERALL and a.p is not None}
+    for answer in found_answers:
         if "statistic" in answer.main.result.settings:
             continue  # no rule says how it changes with more items
         unit = _unit(answer)
         if unit in detect and answer.main.scale.planned:
             plan = _words if unit == "d" else _pairs
             rows += plan(answer, detect[unit], power, _level(answer, overall, level))
-    seen = {row["unit"] for row in rows}
-    missing = [unit for unit in ("points", "d") if unit in detect and unit not in seen]
+    units = {row["unit"] for row in rows}
+    missing = [unit for unit in ("points", "d") if unit in detect and unit not in units]
     rows += [_unknown(unit, detect[unit], power, level) for unit in missing]
     return pd.DataFrame(rows)
 
@@ -70,12 +70,12 @@ def _level(answer: Answer, overall: Mapping[str, Answer], level: float) -> float
     As in this run: if the overall test is not significant, bias types share the rest of the error
     rate.
     """
-    error, whole = 1 - level, overall.get(answer.model)
+    error, all_types = 1 - level, overall.get(answer.model)
     if answer.bias_type == OVERALL:
         return 1 - (error * OVERALL_SHARE if answer.tests > 1 else error)
-    if whole is None or answer.tests < 2:
+    if all_types is None or answer.tests < 2:
         return 1 - error / max(answer.tests, 1)
-    share = 1.0 if whole.shows_bias else 1 - OVERALL_SHARE
+    share = 1.0 if all_types.shows_bias else 1 - OVERALL_SHARE
     return 1 - share * error / (answer.tests - 1)
 
 
@@ -119,8 +119,8 @@ def _advice(
     if words is None and both is None and templates is None:
         return f"No number of words or templates detects {amount}."
     if words is None:
-        wanted = templates if templates is not None else both[1] if both else 0
-        return f"More words will not help. Add about {wanted - pilot.n_templates} templates."
+        required = templates if templates is not None else both[1] if both else 0
+        return f"More words will not help. Add about {required - pilot.n_templates} templates."
     missing = words - pilot.n_words
     if templates is not None and templates - pilot.n_templates < missing / 4:
         return f"Add about {templates - pilot.n_templates} templates."

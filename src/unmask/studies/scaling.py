@@ -67,8 +67,8 @@ def scaling(
             by_key.setdefault(result.spec.comparable, []).append(result)
     facts = {r.model: _facts(r, families) for r in results}
     tables, slopes = [], []
-    for given in by_key.values():
-        group = list({r.model: r for r in given}.values())
+    for members in by_key.values():
+        group = list({r.model: r for r in members}.values())
         if len({facts[r.model][0] for r in group}) == len(group):
             continue  # no family has two sizes
         paired = paired_runs(group, adjusted=True, resampling=resampling)

@@ -33,12 +33,12 @@ class StudyFile:
 
     def __post_init__(self) -> None:
         for name in LISTS:
-            given = getattr(self, name)
-            if isinstance(given, str):
-                given = (given,)
-            if not isinstance(given, list | tuple) or not all(isinstance(v, str) for v in given):
-                raise UnmaskError(f"{name} is {given!r:.60}; give a list of names.")
-            object.__setattr__(self, name, tuple(given))
+            value = getattr(self, name)
+            if isinstance(value, str):
+                value = (value,)
+            if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+                raise UnmaskError(f"{name} is {value!r:.60}; give a list of names.")
+            object.__setattr__(self, name, tuple(value))
         if not isinstance(self.options, Mapping):
             raise UnmaskError(f"options is {self.options!r:.60}; give a table [options].")
         for name in self.options:
@@ -53,8 +53,8 @@ class StudyFile:
     def toml(self) -> str:
         """The file's text; what is not said is left out."""
         lines = [f"{k} = {_value(getattr(self, k))}" for k in LISTS if getattr(self, k)]
-        given = {k: v for k, v in self.options.items() if v is not None}
-        lines += ["", "[options]", *(f"{k} = {_value(v)}" for k, v in given.items())]
+        options = {k: v for k, v in self.options.items() if v is not None}
+        lines += ["", "[options]", *(f"{k} = {_value(v)}" for k, v in options.items())]
         return "\n".join(lines) + "\n"
 
 

@@ -53,14 +53,14 @@ def study(followed: Trend) -> Study:
     if len(changes):
         tables.insert(0, Table("changes", "Significant changes", changes, first=True))
     marked = {(c.bias_type, c.first) for c in followed.changes}
-    shown = followed.scores.assign(
+    table = followed.scores.assign(
         changed=[
             k in marked for k in zip(followed.scores.bias_type, followed.scores.run, strict=True)
         ]
     )
     figures = [
         trends(f"trend-{head}", f"Scores over {len(followed.runs)} runs", part, UNITS_BY_HEAD[head])
-        for head, part in shown.groupby(shown.compared.map(lambda c: SCALES[c].head), sort=False)
+        for head, part in table.groupby(table.compared.map(lambda c: SCALES[c].head), sort=False)
     ]
     remarks = [
         "Runs differ by their seeds even if nothing changed. A change is significant if the runs "

@@ -52,8 +52,8 @@ def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
     near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
     if near:
         return f"unknown {what} {name!r}; did you mean {choice(near)}?"
-    shown = ", ".join(allowed[:20]) + (", ..." if len(allowed) > 20 else ".")
-    return f"unknown {what} {name!r}; allowed: {shown}"
+    listed = ", ".join(allowed[:20]) + (", ..." if len(allowed) > 20 else ".")
+    return f"unknown {what} {name!r}; allowed: {listed}"
 
 
 def choice(names: Iterable[str]) -> str:

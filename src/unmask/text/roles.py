@@ -150,11 +150,11 @@ def refilled(encoded: Encoded, role: str, ids: Sequence[int]) -> Encoded:
 
 def find_word(string: str, word: str, start: int = 0) -> Span | None:
     """The first whole-word occurrence of `word` from `start` on, whatever its case."""
-    folded, wanted = string.casefold(), word.casefold()
+    folded, folded_word = string.casefold(), word.casefold()
     if len(folded) != len(string):  # a few letters change length; then compare as written
-        folded, wanted = string, word
-    while (at := folded.find(wanted, start)) >= 0:
-        end = at + len(wanted)
+        folded, folded_word = string, word
+    while (at := folded.find(folded_word, start)) >= 0:
+        end = at + len(folded_word)
         before = at == 0 or not folded[at - 1].isalnum()
         after = end == len(folded) or not folded[end].isalnum()
         if before and after:

@@ -29,21 +29,21 @@ HOPELESS = 40.0  # percentage points from 50 that only the strongest stereotypes
 LOPSIDED = 0.9  # share of a word's items in one direction from which it counts as one direction
 
 
-def columns(seen: Looked) -> Iterator[Remark]:
+def columns(file: Looked) -> Iterator[Remark]:
     """Report which columns are read, and which are not."""
-    renamed = [f"{old!r} as {new}" for old, new in seen.columns.items() if old != new]
-    names = ", ".join(seen.columns.values())
+    renamed = [f"{old!r} as {new}" for old, new in file.columns.items() if old != new]
+    names = ", ".join(file.columns.values())
     suffix = f" ({'; '.join(renamed)})" if renamed else ""
     yield Remark(GOOD, "columns", f"read {names}{suffix}.")
-    if seen.ignored:
-        names = ", ".join(map(repr, seen.ignored[:NAMED]))
+    if file.ignored:
+        names = ", ".join(map(repr, file.ignored[:NAMED]))
         yield Remark(
             NOTE,
             "columns",
             f"not used: {names}.",
             advice=f"known columns: {', '.join(k for k in ALIASES if not k.endswith('_fill'))}",
         )
-    if "category" not in seen.columns.values():
+    if "category" not in file.columns.values():
         yield Remark(
             NOTE,
             "columns",
@@ -52,10 +52,10 @@ def columns(seen: Looked) -> Iterator[Remark]:
         )
 
 
-def clusters(seen: Looked) -> Iterator[Remark]:
+def clusters(file: Looked) -> Iterator[Remark]:
     """Report the number of independent observations."""
-    count, items = len({i.cluster for i in seen.items}), len(seen.items)
-    derived = seen.data.cluster == CHANGED_WORDS
+    count, items = len({i.cluster for i in file.items}), len(file.items)
+    derived = file.data.cluster == CHANGED_WORDS
     same = "items with the same words share the model's preference for those words"
     why = same if derived else "items of one cluster are not independent"
     how = "pairs of swapped words, found from the sentences" if derived else "clusters"
@@ -66,7 +66,7 @@ def clusters(seen: Looked) -> Iterator[Remark]:
     if count >= MIN_CLUSTERS:
         yield Remark(GOOD, "clusters", f"{summary}; intervals are over these {count}.")
         return
-    words = ", ".join(short(c) for c in sorted({i.cluster for i in seen.items})[:NAMED])
+    words = ", ".join(short(c) for c in sorted({i.cluster for i in file.items})[:NAMED])
     yield Remark(
         PROBLEM,
         "clusters",
@@ -77,18 +77,18 @@ def clusters(seen: Looked) -> Iterator[Remark]:
     )
 
 
-def directions(seen: Looked) -> Iterator[Remark]:
+def directions(file: Looked) -> Iterator[Remark]:
     """Check whether a stereotype can be told from a preference for the group's words."""
-    words = [changed_words(i) for i in seen.items]
-    sided = all(i.group for i in seen.items)
+    words = [changed_words(i) for i in file.items]
+    sided = all(i.group for i in file.items)
     if sided:
-        yield from _balance(seen)
+        yield from _balance(file)
         return
-    if given := sum(bool(i.group) for i in seen.items):
+    if with_group := sum(bool(i.group) for i in file.items):
         yield Remark(
             PROBLEM,
             "directions",
-            f"only {given} of {len(seen.items)} rows have a 'group', so the column is ignored.",
+            f"only {with_group} of {len(file.items)} rows have a 'group', so the column is ignored.",
             advice="fill in the group that each stereotype is about",
         )
         return
@@ -116,10 +116,10 @@ def directions(seen: Looked) -> Iterator[Remark]:
         )
 
 
-def _balance(seen: Looked) -> Iterator[Remark]:
+def _balance(file: Looked) -> Iterator[Remark]:
     """How even the two groups of each pair are."""
     pairs: dict[str, Counter[str]] = {}
-    for item in seen.items:
+    for item in file.items:
         pairs.setdefault(item.group_pair, Counter())[item.group] += 1
     single = [f for f, c in pairs.items() if len(c) == 1]
     uneven = [f for f, c in pairs.items() if len(c) > 1 and _ratio(c) > UNEVEN]
@@ -152,10 +152,10 @@ def _counts(counts: Counter[str]) -> str:
     return " and ".join(str(n) for n in counts.values())
 
 
-def identities(seen: Looked) -> Iterator[Remark]:
+def identities(file: Looked) -> Iterator[Remark]:
     """Ids that several rows share, and notes of the reader."""
-    counts = Counter(i.id for i in seen.items)
-    twice = [n for n, item in enumerate(seen.items, 1) if counts[item.id] > 1]
+    counts = Counter(i.id for i in file.items)
+    twice = [n for n, item in enumerate(file.items, 1) if counts[item.id] > 1]
     if twice:
         yield Remark(
             PROBLEM,
@@ -166,17 +166,17 @@ def identities(seen: Looked) -> Iterator[Remark]:
             "make the ids unique, or leave the column out",
         )
     derived = ("names no clusters", "repeat others")
-    for note in seen.data.about.get("notes", ()):
+    for note in file.data.about.get("notes", ()):
         if not any(word in note for word in derived):
             yield Remark(NOTE, "columns", note)
 
 
-def categories(seen: Looked) -> Iterator[Remark]:
+def categories(file: Looked) -> Iterator[Remark]:
     """Which bias types the categories belong to, and which are too small."""
     sizes: Counter[str] = Counter()
     clusters: dict[str, set[str]] = {}
-    for item in seen.items:
-        bias_type = bias_types.of_category(item.category, seen.data.name)
+    for item in file.items:
+        bias_type = bias_types.of_category(item.category, file.data.name)
         sizes[bias_type] += 1
         clusters.setdefault(bias_type, set()).add(item.cluster)
     listed = ", ".join(f"{short(name)} {n}" for name, n in sizes.most_common(NAMED))
@@ -206,14 +206,14 @@ def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) ->
     pairs = np.array([item.group_pair for item in data.items], object)
     rows = []
     for name in names:
-        chosen = types == name
-        pilot = expected_pilot(design, chosen)
+        mask = types == name
+        pilot = expected_pilot(design, mask)
         points = detects(pilot, power, 1 - (1 - level) / len(names))
         rows.append(
             {
                 "bias type": name,
-                "pairs": int(chosen.sum()),
-                "group pairs": len(set(pairs[chosen]) - {""}),
+                "pairs": int(mask.sum()),
+                "group pairs": len(set(pairs[mask]) - {""}),
                 "words": pilot.n_words,
                 "templates": pilot.n_templates,
                 "points": points,
@@ -223,9 +223,9 @@ def expected_power(data: Dataset, *, power: float = 0.8, level: float = 0.95) ->
     return pd.DataFrame(rows)
 
 
-def power(seen: Looked) -> Iterator[Remark]:
+def power(file: Looked) -> Iterator[Remark]:
     """Report which bias these items detect, and what to add."""
-    for row in expected_power(seen.data).to_dict("records"):
+    for row in expected_power(file.data).to_dict("records"):
         name, points, count, size = (row[k] for k in ("bias type", "points", "words", "pairs"))
         plain = f"a bias of {50 + points:.0f} % of the pairs or more"
         if points >= 49.5:

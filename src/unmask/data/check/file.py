@@ -93,17 +93,17 @@ def check_set(data: Dataset) -> Checked:
     """Check a data set by name, whose columns are known to be right."""
     data = defects.flagged(data)
     looks = (design.categories, design.clusters, design.directions, *RULES)
-    seen = Looked((), {}, (), data)
+    file = Looked((), {}, (), data)
     rows = (by_row.defects, by_row.marks, by_row.articles, by_row.languages)
-    findings = [f for look in (*looks, *rows, design.power) for f in look(seen)]
+    findings = [f for look in (*looks, *rows, design.power) for f in look(file)]
     return Checked({}, (), [{} for _ in data.items], data, tuple(findings))
 
 
 def problems(data: Dataset) -> list[str]:
     """Return the problems of a user's items as sentences for a run: those that would mislead."""
-    seen = Looked((), {}, (), data)
+    file = Looked((), {}, (), data)
     looks = (design.clusters, design.directions, by_row.defects)
-    return [f.text for look in looks for f in look(seen) if f.state == PROBLEM]
+    return [f.text for look in looks for f in look(file) if f.state == PROBLEM]
 
 
 def repaired(checked: Checked) -> list[dict[str, str]]:
@@ -113,14 +113,14 @@ def repaired(checked: Checked) -> list[dict[str, str]]:
     template are written as columns, so that they can be read and corrected.
     """
     records = []
-    seen: set[tuple[str, ...]] = set()
+    file: set[tuple[str, ...]] = set()
     rows = zip(checked.rows, checked.data.items, strict=True)
     for row, item in rows:
         pro, anti = (INVISIBLE.sub("", text) for text in sentences(item))
         key = defects.sentence_key(item)
-        if key in seen or pro == anti:
+        if key in file or pro == anti:
             continue
-        seen.add(key)
+        file.add(key)
         cells = {k: str(stripped(v)) for k, v in row.items() if v not in (None, "")}
         design = {
             k: getattr(item, k) for k in ("category", "cluster", "group_pair", "group", "template")

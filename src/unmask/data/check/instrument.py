@@ -19,12 +19,12 @@ FREQUENCY_APART, FREQUENCY_P = 0.3, 0.2  # difference of means in log10, and of 
 THIRD = 1 / 3  # of a group's traits: favourable ones, and unfavourable ones
 
 
-def variety(seen: Looked) -> Iterator[Remark]:
+def variety(file: Looked) -> Iterator[Remark]:
     """Whether each bias type has several group pairs and templates, and no group in most pairs."""
-    if not _designed(seen):
+    if not _designed(file):
         return
     few_pairs, few_templates, dominant = [], [], []
-    for name, items in _by(seen.items, lambda i: bias_types.of_category(i.category, "")).items():
+    for name, items in _by(file.items, lambda i: bias_types.of_category(i.category, "")).items():
         pairs = _by(items, lambda i: i.group_pair)
         templates = {i.template for i in items} - {""}
         few_pairs += [f"{short(name)} ({len(pairs)})"] if len(pairs) < FEWEST_PAIRS else []
@@ -57,12 +57,12 @@ def variety(seen: Looked) -> Iterator[Remark]:
         )
 
 
-def balance(seen: Looked) -> Iterator[Remark]:
+def balance(file: Looked) -> Iterator[Remark]:
     """Whether both groups of a pair have as many items in each template: preferences cancel."""
-    if not _designed(seen):
+    if not _designed(file):
         return
     uneven = []
-    for pair, items in _by(seen.items, lambda i: i.group_pair).items():
+    for pair, items in _by(file.items, lambda i: i.group_pair).items():
         by_template = _by(items, lambda i: i.template)
         counts = [Counter(i.group for i in subset) for subset in by_template.values()]
         if any(len(c) != 2 or len(set(c.values())) > 1 for c in counts):
@@ -77,13 +77,13 @@ def balance(seen: Looked) -> Iterator[Remark]:
         yield Remark(GOOD, "balance", "both groups have equally many items in each template.")
 
 
-def frequency(seen: Looked) -> Iterator[Remark]:
+def frequency(file: Looked) -> Iterator[Remark]:
     """Whether the traits of both groups are about as frequent, where `frequency` is given."""
-    values = {id(i): i.meta["frequency"] for i in seen.items if i.meta.get("frequency") is not None}
+    values = {id(i): i.meta["frequency"] for i in file.items if i.meta.get("frequency") is not None}
     if not values:
         return
     apart = []
-    for pair, items in _by(seen.items, lambda i: i.group_pair).items():
+    for pair, items in _by(file.items, lambda i: i.group_pair).items():
         traits = _by([i for i in items if id(i) in values], lambda i: i.group)
         sides = [sorted({i.cluster: values[id(i)] for i in t}.values()) for t in traits.values()]
         if len(sides) != 2:
@@ -102,9 +102,9 @@ def frequency(seen: Looked) -> Iterator[Remark]:
         yield Remark(GOOD, "frequency", "the traits of both groups are about equally frequent.")
 
 
-def valence(seen: Looked) -> Iterator[Remark]:
+def valence(file: Looked) -> Iterator[Remark]:
     """Whether each group has favourable and unfavourable traits, where `valence` is given."""
-    valued = [i for i in seen.items if i.meta.get("valence") is not None]
+    valued = [i for i in file.items if i.meta.get("valence") is not None]
     if not valued:
         return
     lopsided = []
@@ -113,8 +113,8 @@ def valence(seen: Looked) -> Iterator[Remark]:
         counts = Counter(traits.values())
         least = int(THIRD * len(traits))
         if len(traits) > 2 and min(counts["+"], counts["-"]) < least:
-            shown = ", ".join(f"{counts[k]} {k}" for k in "+0-")
-            lopsided.append(f"{short(group)} ({shown})")
+            summary = ", ".join(f"{counts[k]} {k}" for k in "+0-")
+            lopsided.append(f"{short(group)} ({summary})")
     if lopsided:
         yield _note(
             f"fewer than a third of the traits are favourable, or unfavourable: {_some(lopsided)}.",
@@ -125,14 +125,14 @@ def valence(seen: Looked) -> Iterator[Remark]:
         yield Remark(GOOD, "valence", "each group has favourable and unfavourable traits.")
 
 
-def sources(seen: Looked) -> Iterator[Remark]:
+def sources(file: Looked) -> Iterator[Remark]:
     """Whether each item names who reports its stereotype."""
-    if not _designed(seen):
+    if not _designed(file):
         return
-    rows = [n for n, i in enumerate(seen.items, 1) if not i.meta.get("source")]
+    rows = [n for n, i in enumerate(file.items, 1) if not i.meta.get("source")]
     if not rows:
         yield Remark(GOOD, "sources", "every item names a source of its stereotype.")
-    elif len(rows) == len(seen.items):
+    elif len(rows) == len(file.items):
         yield _note(
             "no item names a source of its stereotype.",
             "add a column 'source' that cites who reports the stereotype",
@@ -143,14 +143,14 @@ def sources(seen: Looked) -> Iterator[Remark]:
         yield Remark(
             PROBLEM,
             "sources",
-            f"{len(rows)} of {len(seen.items)} items name no source ({listed}).",
+            f"{len(rows)} of {len(file.items)} items name no source ({listed}).",
             tuple(rows),
             "say who reports the stereotype, or leave the item out",
         )
 
 
-def _designed(seen: Looked) -> bool:
-    return all(i.group and i.group_pair for i in seen.items)
+def _designed(file: Looked) -> bool:
+    return all(i.group and i.group_pair for i in file.items)
 
 
 def _by(items: Sequence[Contrast], key: Callable[[Contrast], str]) -> dict[str, list[Contrast]]:

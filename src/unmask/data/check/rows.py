@@ -51,27 +51,27 @@ DEFECTS = {
 }
 
 
-def defects(seen: Looked) -> Iterator[Remark]:
+def defects(file: Looked) -> Iterator[Remark]:
     """Defects that can be seen without a model."""
-    flags = [set(i.meta.get("flags", ())) for i in seen.items]
+    flags = [set(i.meta.get("flags", ())) for i in file.items]
     if not any(flags):
         yield Remark(GOOD, "rows", "no visible defects: no duplicates, one change in each pair.")
     for flag, (state, what, advice) in DEFECTS.items():
         rows = [n for n, row_flags in enumerate(flags, 1) if flag in row_flags]
         if flag == "duplicate":
-            rows = _later(seen.items, rows)
+            rows = _later(file.items, rows)
         yield from of_rows(state, what, advice, rows)
 
 
 def _later(items: Sequence[Contrast], rows: Sequence[int]) -> list[int]:
     """Return all but the first of equal rows."""
-    seen: set[tuple[str, ...]] = set()
+    file: set[tuple[str, ...]] = set()
     repeats = []
     for n in rows:
         key = sentence_key(items[n - 1])
-        if key in seen:
+        if key in file:
             repeats.append(n)
-        seen.add(key)
+        file.add(key)
     return repeats
 
 
@@ -82,11 +82,11 @@ def of_rows(state: str, what: str, advice: str, rows: Sequence[int]) -> Iterator
         yield Remark(state, "rows", f"{what}: {many}.", tuple(rows), advice)
 
 
-def spaces(seen: Looked) -> Iterator[Remark]:
+def spaces(file: Looked) -> Iterator[Remark]:
     """Report spaces at the ends, doubled or non-breaking: a tokenizer sees them."""
     rows = [
         n
-        for n, row in enumerate(seen.rows, 1)
+        for n, row in enumerate(file.rows, 1)
         if any(stripped(row.get(k)) != row.get(k) for k in (STEREOTYPE, ANTISTEREOTYPE))
     ]
     yield from of_rows(
@@ -94,10 +94,10 @@ def spaces(seen: Looked) -> Iterator[Remark]:
     )
 
 
-def invisible(seen: Looked) -> Iterator[Remark]:
+def invisible(file: Looked) -> Iterator[Remark]:
     """Characters that cannot be seen, in one column or in both."""
     rows = []
-    for n, row in enumerate(seen.rows, 1):
+    for n, row in enumerate(file.rows, 1):
         texts = [str(row.get(k) or "") for k in (STEREOTYPE, ANTISTEREOTYPE)]
         joined = [bool(_JOINERS.search(t)) for t in texts]
         if any(map(INVISIBLE.search, texts)) or joined[0] != joined[1]:
@@ -110,10 +110,10 @@ def invisible(seen: Looked) -> Iterator[Remark]:
     )
 
 
-def marks(seen: Looked) -> Iterator[Remark]:
+def marks(file: Looked) -> Iterator[Remark]:
     """Quotes and final marks that differ between the two sentences."""
     rows = []
-    for n, item in enumerate(seen.items, 1):
+    for n, item in enumerate(file.items, 1):
         pro, anti = (item.texts[k].string for k in (STEREOTYPE, ANTISTEREOTYPE))
         curly = [bool(re.search("[\u2018\u2019\u201c\u201d]", t)) for t in (pro, anti)]
         ends = [re.sub(r"[\w\s]", "", t[-1:]) for t in (pro, anti)]
@@ -124,11 +124,11 @@ def marks(seen: Looked) -> Iterator[Remark]:
     )
 
 
-def articles(seen: Looked) -> Iterator[Remark]:
+def articles(file: Looked) -> Iterator[Remark]:
     """ "a engineer": a swap that left its article behind, so that one sentence alone is wrong."""
     rows = [
         n
-        for n, i in enumerate(seen.items, 1)
+        for n, i in enumerate(file.items, 1)
         if len({bad_article(text) for text in sentences(i)}) == 2
     ]
     yield from of_rows(
@@ -149,9 +149,9 @@ def bad_article(sentence: str) -> bool:
     return False
 
 
-def languages(seen: Looked) -> Iterator[Remark]:
+def languages(file: Looked) -> Iterator[Remark]:
     """Rows in another language than the others."""
-    by_row = [language(sentences(i)[0]) for i in seen.items]
+    by_row = [language(sentences(i)[0]) for i in file.items]
     counts = Counter(name for name in by_row if name)
     if len(counts) < 2:
         return

@@ -48,8 +48,8 @@ def read_attribute_swap(negative: Path, positive: Path, name: str, category: str
         texts = a["comments_processed"], b["comments_processed"]
         if texts[0].strip() and texts[1].strip():
             items.append(_pair(str(n), *texts, category))
-    left = len(first) - len(items)
-    about = {"left_out": {"empty sentence": left}} if left else {}
+    skipped = len(first) - len(items)
+    about = {"left_out": {"empty sentence": skipped}} if skipped else {}
     return Dataset(name, "pairs", tuple(items), "phrase", about)
 
 
@@ -128,7 +128,7 @@ def read_gest(path: Path, name: str = "gest", templates: tuple[int, ...] = (0, 1
         men = kind >= MEN_FROM
         for template in templates:
             text, he, she = GEST_TEMPLATES[template]
-            both = [Text(text.format(who, row["sentence"])) for who in (he, she)]
+            both = [Text(text.format(pronoun, row["sentence"])) for pronoun in (he, she)]
             usual, rare = both if men else both[::-1]
             side = "men" if men else "women"
             items.append(

@@ -40,8 +40,8 @@ def read_cbs(templates: Path, attributes: Path, name: str, language: str) -> Dat
         if template in frames
         for word in words
     ]
-    left = len(lines) - len(frames)
-    about = {"left_out": {"frames with a plural": left}} if left else {}
+    skipped = len(lines) - len(frames)
+    about = {"left_out": {"frames with a plural": skipped}} if skipped else {}
     return Dataset(name, "groups", tuple(items), "occupation", about)
 
 
@@ -133,10 +133,10 @@ def disco(pairs: Iterable[tuple[str, str]], name: str, article: str = "The ") ->
 
 def _blank(template: str, person: str, article: str) -> Text:
     first = template.startswith("PERSON")
-    whole = template.replace("PERSON", (article if first else article.lower()) + person)
-    whole = whole[:1].upper() + whole[1:] if first else whole
-    at = whole.index("BLANK")
-    return Text(whole.replace("BLANK", _FILL), {"fill": ((at, at + len(_FILL)),)})
+    sentence = template.replace("PERSON", (article if first else article.lower()) + person)
+    sentence = sentence[:1].upper() + sentence[1:] if first else sentence
+    at = sentence.index("BLANK")
+    return Text(sentence.replace("BLANK", _FILL), {"fill": ((at, at + len(_FILL)),)})
 
 
 def read_gendered_nouns(path: Path, *others: Path, name: str = "disco-nouns") -> Dataset:
@@ -192,8 +192,8 @@ def read_holistic(
     if small:
         words = sorted({p.descriptor for p in phrases})
         rng = np.random.default_rng(SMALL_SEED)
-        chosen = set(rng.choice(words, size=min(SMALL, len(words)), replace=False).tolist())
-        phrases = [p for p in phrases if p.descriptor in chosen]
+        sample = set(rng.choice(words, size=min(SMALL, len(words)), replace=False).tolist())
+        phrases = [p for p in phrases if p.descriptor in sample]
     frames = list(read_json(templates))
     items = []
     for axis in dict.fromkeys(p.axis for p in phrases):
@@ -241,8 +241,8 @@ def phrases_of(
         for _, noun, many in noun_forms
     )
     for axis, buckets in descriptors.items():
-        for given in (e for bucket in buckets.values() for e in bucket):
-            entry = given if isinstance(given, Mapping) else {"descriptor": given}
+        for pair in (e for bucket in buckets.values() for e in bucket):
+            entry = pair if isinstance(pair, Mapping) else {"descriptor": pair}
             word, gender = str(entry["descriptor"]), str(entry.get("gender") or "")
             article = str(entry.get("article") or _article(word))
             yield Phrase(axis, word, "", "descriptor", bool(gender), word, word)
@@ -260,8 +260,8 @@ def phrases_of(
                 if gender in ("", group)
             )
     for axis, entries in standalone.items():
-        for given in entries:
-            entry = given if isinstance(given, Mapping) else {"noun_phrase": given}
+        for pair in entries:
+            entry = pair if isinstance(pair, Mapping) else {"noun_phrase": pair}
             yield from _standing_alone(axis, entry, noun_forms)
 
 

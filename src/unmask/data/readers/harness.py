@@ -95,9 +95,9 @@ def inspect_shares(path: Path) -> Shares:
                 f"{path} holds samples without the labels of StereoSet ({error}); give a log of "
                 "inspect_evals/stereoset."
             ) from error
-        chosen = _letter(sample)
-        if 0 <= chosen < len(labels):
-            tally[labels[chosen]] = tally.get(labels[chosen], 0) + 1
+        letter = _letter(sample)
+        if 0 <= letter < len(labels):
+            tally[labels[letter]] = tally.get(labels[letter], 0) + 1
     return {
         name: {k: v / sum(tally.values()) for k, v in tally.items()}
         for name, tally in counts.items()
@@ -107,8 +107,8 @@ def inspect_shares(path: Path) -> Shares:
 def _letter(sample: Mapping[str, Any]) -> int:
     """Return the position of the answer among the choices (A is 0), or -1 without one."""
     scores = sample.get("scores")
-    given = scores.values() if isinstance(scores, Mapping) else ()
-    answers = [s.get("answer") for s in given if isinstance(s, Mapping)]
+    letters = scores.values() if isinstance(scores, Mapping) else ()
+    answers = [s.get("answer") for s in letters if isinstance(s, Mapping)]
     letter = next((a for a in answers if isinstance(a, str) and len(a) == 1 and a.isascii()), "")
     return ord(letter.upper()) - ord("A") if letter else -1
 

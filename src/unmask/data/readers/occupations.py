@@ -30,22 +30,22 @@ def read_winobias(path: Path, name: str) -> Dataset:
     category is the gender of the stereotypical pronoun, the cluster the occupation.
     """
     items: list[Contrast] = []
-    left = {"same sentence twice": 0, "more than the pronoun differs": 0}
+    skipped = {"same sentence twice": 0, "more than the pronoun differs": 0}
     for split in ("dev", "test"):
         pro = path.with_name(re.sub(r"(dev|test)$", split, path.name))
         if not pro.is_file():
             continue
         for number, (line, partner) in enumerate(_parallel(pro)):
             if reason := _unlike(line, partner):
-                left[reason] += 1
+                skipped[reason] += 1
             else:
                 items.append(_winobias_item(f"{split}/{number}", line, partner))
-    if sum(left.values()) > len(items):
+    if sum(skipped.values()) > len(items):
         raise DataError(
             f"{path.name} and its partner differ in more than pronouns; give the files of one "
             "version."
         )
-    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
+    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": skipped})
 
 
 def _parallel(pro: Path) -> list[tuple[str, str]]:
@@ -118,17 +118,17 @@ def read_winogender(path: Path, name: str = "winogender") -> Dataset:
         for r in read_table(stats, ["occupation", "bls_pct_female"])
     }
     by_occupation: dict[tuple[str, str], dict[str, str]] = {}
-    left = {"neutral pronoun": 0, "pronoun means the participant": 0}
+    skipped = {"neutral pronoun": 0, "pronoun means the participant": 0}
     for row in read_table(path, ["sentid", "sentence"]):
         occupation, person, answer, gender = row["sentid"].removesuffix(".txt").split(".")
         if answer != "0":
-            left["pronoun means the participant"] += 1
+            skipped["pronoun means the participant"] += 1
         elif gender not in GENDERS:
-            left["neutral pronoun"] += 1
+            skipped["neutral pronoun"] += 1
         else:
             by_occupation.setdefault((occupation, person), {})[gender] = row["sentence"]
     items = [_winogender_item(key, sentences, share) for key, sentences in by_occupation.items()]
-    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": left})
+    return Dataset(name, "pairs", tuple(items), "occupation", {"left_out": skipped})
 
 
 def _winogender_item(
@@ -159,11 +159,11 @@ def read_bec_pro(path: Path, name: str = "bec-pro") -> Dataset:
     The stereotype has the gender that most people of the profession have; professions held by
     both alike are left out and counted. The category is that gender, the cluster the profession.
     """
-    items, left = [], 0
+    items, skipped = [], 0
     for (template, profession), rows in _frames(path):
         side = GENDERS.get(rows[0]["Prof_Gender"].lower())
         if side is None:
-            left += len(rows)
+            skipped += len(rows)
             continue
         men, women = _by_gender(rows)
         for man, woman in zip(men, women, strict=True):
@@ -172,7 +172,7 @@ def read_bec_pro(path: Path, name: str = "bec-pro") -> Dataset:
             key = f"{template}/{profession}/{man['Person']}"
             frame = str(template)
             items.append(Contrast(key, texts, side, profession, {}, "gender", side, frame))
-    return Dataset(name, "pairs", tuple(items), "profession", {"left_out": {"balanced": left}})
+    return Dataset(name, "pairs", tuple(items), "profession", {"left_out": {"balanced": skipped}})
 
 
 def read_bec_pro_templates(path: Path, name: str = "bec-pro-lpbs") -> Dataset:

@@ -33,10 +33,10 @@ def understood(names: Iterable[str]) -> dict[str, str]:
 
     An exact name takes precedence over an alias.
     """
-    given = [n for n in names if isinstance(n, str)]
-    exact = {n for n in given if n in ALIASES}
+    named = [n for n in names if isinstance(n, str)]
+    exact = {n for n in named if n in ALIASES}
     meanings = {n: n for n in exact}
-    for name in given:
+    for name in named:
         meaning = _MEANS.get(re.sub(r"[\W_]+", "", name.casefold()))
         if name in exact or meaning is None or meaning in exact:
             continue
@@ -47,4 +47,4 @@ def understood(names: Iterable[str]) -> dict[str, str]:
                 f"to {meaning!r}."
             )
         meanings[name] = meaning
-    return {n: meanings[n] for n in given if n in meanings}
+    return {n: meanings[n] for n in named if n in meanings}

@@ -197,10 +197,10 @@ def _user_item(row: Mapping[str, Any], number: int, labels: Sequence[str]) -> Co
         span = find_word(sentence, str(fill)) if fill is not None else None
         spans: dict[str, tuple[Span, ...]] = {"fill": (span,), "word": (span,)} if span else {}
         texts[label] = Text(sentence, spans)
-    given = {
+    values = {
         k: _given(row, k) for k in ("id", "category", "cluster", "group_pair", "group", "template")
     }
-    cells = {k: str(v) for k, v in given.items() if v is not None}
+    cells = {k: str(v) for k, v in values.items() if v is not None}
     if broken := [k for k, v in cells.items() if half_character(v)]:
         raise DataError(
             f"the column {broken[0]!r} has an invalid character (a lone surrogate); correct it."

@@ -45,12 +45,12 @@ def read_unqover(
         for place, attribute in enumerate(forms[form]):
             for subject, peer in pairs:
                 texts = {
-                    f"{who}|{order}|{sort}": _filled(
-                        context, question, first, second, who, attribute
+                    f"{group}|{order}|{sort}": _filled(
+                        context, question, first, second, group, attribute
                     )
                     for order, (first, second) in (("1", (subject, peer)), ("2", (peer, subject)))
                     for sort, question in (("q", asked), ("n", negated))
-                    for who in (subject, peer)
+                    for group in (subject, peer)
                 }
                 items.append(
                     Contrast(
@@ -109,14 +109,14 @@ def _attributes(path: Path) -> dict[str, list[Attribute]]:
 
 
 def _filled(
-    context: str, question: str, first: str, second: str, who: str, attribute: Attribute
+    context: str, question: str, first: str, second: str, group: str, attribute: Attribute
 ) -> Text:
     """Context and question with all slots filled; the answer's place is the target."""
-    fills = {"subj1": first, "subj2": second, "mask": who}
-    whole, text, start = f"{context} {question}", "", 0
+    fills = {"subj1": first, "subj2": second, "mask": group}
+    passage, text, start = f"{context} {question}", "", 0
     span = (0, 0)
-    for slot in _SLOT.finditer(whole):
-        text += whole[start : slot.start()]
+    for slot in _SLOT.finditer(passage):
+        text += passage[start : slot.start()]
         usual = attribute.negated if slot[1].endswith(":neg") else attribute.text
         fill = fills.get(slot[1], usual)
         if _ARTICLE.search(text) and fill[:1].lower() in "aeiou":
@@ -124,4 +124,4 @@ def _filled(
         if slot[1] == "mask":
             span = (len(text), len(text) + len(fill))
         text, start = text + fill, slot.end()
-    return Text(text + whole[start:], {"target": (span,)})
+    return Text(text + passage[start:], {"target": (span,)})

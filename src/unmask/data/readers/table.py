@@ -60,20 +60,20 @@ def decoded(path: Path, encoding: str | None = None) -> str:
             "give it as parquet."
         )
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    chosen = encoding or ("utf-16" if marked else "utf-8-sig")
+    codec = encoding or ("utf-16" if marked else "utf-8-sig")
     try:
-        return data.decode(chosen)
+        return data.decode(codec)
     except LookupError as error:
         raise DataError(f"unknown encoding {encoding!r}; give 'utf-8' or 'cp1252'.") from error
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(
-            f"{path}, line {line} is not {chosen.removesuffix('-sig').upper()} ({error.reason}); "
+            f"{path}, line {line} is not {codec.removesuffix('-sig').upper()} ({error.reason}); "
             "save the file as UTF-8, or name its encoding."
         ) from error
     except UnicodeError as error:  # some encodings decode nothing
         raise DataError(
-            f"{path} cannot be read as {chosen!r} ({error}); save it as UTF-8."
+            f"{path} cannot be read as {codec!r} ({error}); save it as UTF-8."
         ) from error
 
 

@@ -244,15 +244,15 @@ def _last(layer: Any, states: torch.Tensor, asked: PassInputs, attends: Attends)
     self_attn = layer.attention.self
     to_query, *others = attends.projections(self_attn)
     key, value = (_heads(self_attn, project(states)) for project in others)
-    chosen = states[asked.row, asked.at]
+    last = states[asked.row, asked.at]
     if asked.each and attends.some_queries:
-        query = _heads(self_attn, to_query(chosen.view(len(states), asked.each, -1)))
+        query = _heads(self_attn, to_query(last.view(len(states), asked.each, -1)))
         context = attends.context(self_attn, Heads(query, key, value), asked.mask).flatten(0, 1)
     else:
         query = _heads(self_attn, to_query(states))
         everywhere = attends.context(self_attn, Heads(query, key, value), asked.mask)
         context = everywhere[asked.row, asked.at]
-    return _behind(layer, context, chosen)
+    return _behind(layer, context, last)
 
 
 def _behind(layer: Any, context: torch.Tensor, states: torch.Tensor) -> torch.Tensor:

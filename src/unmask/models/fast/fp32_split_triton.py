@@ -70,7 +70,7 @@ def join(raw: Any, left: Any, right: Any, bias: Any) -> Any:
     rows, columns = raw.shape
     height, width = TILE
     grid = (triton.cdiv(rows, height), triton.cdiv(columns, width))
-    given, biased = (right, False) if bias is None else (bias, True)
+    bias_pointer, biased = (right, False) if bias is None else (bias, True)
     with torch.cuda.device(raw.device):  # type: ignore[no-untyped-call]
-        _join[grid](raw, left, right, given, rows, columns, biased, height, width)
+        _join[grid](raw, left, right, bias_pointer, rows, columns, biased, height, width)
     return raw

@@ -45,8 +45,8 @@ def turned(
     **options: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Rotate like transformers' `apply_rotary_pos_emb`, which is `usual` and the fallback."""
-    given = (*more, *options.values())
-    if given not in ((), (1,)) or not fits(q, k, cos, sin):
+    arguments = (*more, *options.values())
+    if arguments not in ((), (1,)) or not fits(q, k, cos, sin):
         plain: tuple[torch.Tensor, torch.Tensor] = usual(q, k, cos, sin, *more, **options)
         return plain
     result: tuple[torch.Tensor, torch.Tensor] = _on_gpu()(q, k, cos, sin)

@@ -132,12 +132,12 @@ class Remote:
         """Return the embedding engine; its batches run on workers."""
         name = salt(self.provenance, "vectors")
         answers = VectorAnswers(store, name) if store is not None else None
-        chosen = -1 if layer is None else layer
+        level = -1 if layer is None else layer
 
         def compute(parts: Sequence[Batch]) -> Iterator[Floats]:
             return self.workers.map("pooled", [(self.precision, *part) for part in parts])
 
-        settings = (self.limit, chosen, budget or Budget(), answers, progress)
+        settings = (self.limit, level, budget or Budget(), answers, progress)
         return SentenceVectors(compute, self.codec, *settings)
 
 

@@ -316,14 +316,14 @@ class ChatEngine:
                 self.store.put([(keys[new[k]], sealed(json.dumps(labels).encode()))])
             self.progress(total - len(new) + count, total)
 
-        given = self.probed
-        ask = partial(_ask, given.server, given.model, given.samples, given.thinks)
-        answers = given.server.side_by_side(ask, [jobs[n] for n in new], done)
+        probe = self.probed
+        ask = partial(_ask, probe.server, probe.model, probe.samples, probe.thinks)
+        answers = probe.server.side_by_side(ask, [jobs[n] for n in new], done)
         return results | dict(zip(new, answers, strict=True))
 
     def _key(self, message: str, labels: Sequence[str]) -> bytes:
-        given = self.probed
-        facts = (given.server.base, given.model, given.fingerprint, given.samples, given.thinks)
+        probe = self.probed
+        facts = (probe.server.base, probe.model, probe.fingerprint, probe.samples, probe.thinks)
         return digest(repr(("chat 2", facts, message, tuple(labels))).encode())
 
     def _announce(self, messages: Sequence[str]) -> None:
@@ -369,17 +369,17 @@ class ServedChat:
     @property
     def provenance(self) -> Mapping[str, Any]:
         """The record of the model in results."""
-        given = self.probed
+        probe = self.probed
         return {
             "kind": "causal",
             "architecture": "served chat",
-            "server": given.server.base,
-            "model": given.model,
-            "fingerprint": given.fingerprint,
+            "server": probe.server.base,
+            "model": probe.model,
+            "fingerprint": probe.fingerprint,
             "says": {k: v for k, v in self.record.items() if isinstance(v, str | int | float)},
-            "source": "sampled" if given.samples else "top",
-            "samples": given.samples,
-            "temperature": 1 if given.samples else 0,
+            "source": "sampled" if probe.samples else "top",
+            "samples": probe.samples,
+            "temperature": 1 if probe.samples else 0,
             "weights": None,
             "dtype": "as served",
             "device": "server",

@@ -173,18 +173,18 @@ def rank(
     logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return minus the log rank of the token, 1 for the likeliest; ties share the better rank."""
-    chosen = logits[index, gold]
-    chunks = zip(index.split(RANKED), chosen.split(RANKED), strict=True)
+    gold_logit = logits[index, gold]
+    chunks = zip(index.split(RANKED), gold_logit.split(RANKED), strict=True)
     above = torch.cat([(logits[i] > c[:, None]).sum(-1) for i, c in chunks])
-    return -torch.log1p(above.double()), torch.full_like(chosen, torch.nan)
+    return -torch.log1p(above.double()), torch.full_like(gold_logit, torch.nan)
 
 
 def gap(
     logits: torch.Tensor, total: torch.Tensor, index: torch.Tensor, gold: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return ln p of the token minus ln p of the likeliest one."""
-    chosen = logits[index, gold]
-    return chosen - logits.amax(-1)[index], torch.full_like(chosen, torch.nan)
+    gold_logit = logits[index, gold]
+    return gold_logit - logits.amax(-1)[index], torch.full_like(gold_logit, torch.nan)
 
 
 def top(
@@ -342,13 +342,13 @@ class Engine:
         logits, received = self._forward(asked, batch, weighted)
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()
         index, gold = batch.index.to(logits.device), batch.gold.to(logits.device)
-        most, chosen = logits.amax(-1, keepdim=True), logits[index, gold]
+        most, gold_logit = logits.amax(-1, keepdim=True), logits[index, gold]
         # Only a token likelier than all others is a hit: a network without weights ties them all.
         alone = (logits == most).sum(-1) == 1
-        hit = (chosen == most[index, 0]) & alone[index]
+        hit = (gold_logit == most[index, 0]) & alone[index]
         # `logsumexp` without computing the maximum a second time.
         total = (logits - most).exp_().sum(-1).log_().add_(most[:, 0])
-        values = chosen - total[index]
+        values = gold_logit - total[index]
         weights = received.to(logits.device)[index]
         if self.reading in READINGS:
             values, weights = READINGS[self.reading](logits, total, index, gold)

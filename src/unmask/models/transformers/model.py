@@ -112,13 +112,13 @@ class TransformerModel:
         progress: Progress = lambda rows, total: None,
     ) -> SentenceVectors:
         """Return the embedding engine; the last layer by default."""
-        chosen = -1 if layer is None else layer
+        level = -1 if layer is None else layer
         cache = store if self.cacheable else None
         answers = (
             VectorAnswers(cache, salt(self.provenance, "vectors")) if cache is not None else None
         )
         return SentenceVectors(
-            self._pooled, self.codec, self.limit, chosen, budget or Budget(), answers, progress
+            self._pooled, self.codec, self.limit, level, budget or Budget(), answers, progress
         )
 
     def _pooled(self, parts: Sequence[Batch]) -> Iterator[Floats]:

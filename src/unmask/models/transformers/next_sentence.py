@@ -46,9 +46,9 @@ class NextSentence:
                 "float32."
             )
         gold = np.array([q.gold for q in queries], np.int64)
-        chosen = logp[which, gold]
-        hit = chosen > logp[which, 1 - gold]
-        return Readings(chosen, hit, np.full(len(queries), np.nan), len(rows))
+        gold_logp = logp[which, gold]
+        hit = gold_logp > logp[which, 1 - gold]
+        return Readings(gold_logp, hit, np.full(len(queries), np.nan), len(rows))
 
     @torch.inference_mode()
     def _forward(self, rows: Sequence[tuple[tuple[int, ...], int]]) -> Any:

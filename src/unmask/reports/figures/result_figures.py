@@ -71,8 +71,8 @@ def categories(results: Sequence[Result]) -> list[Figure]:
         if unit.is_index:  # of several scales, and often of very many groups
             continue
         part = part[part.category != ""].assign(what=lambda f: f.category)
-        shown = {k: part[k].map(unit.show) for k in ("score", "low", "high")}
-        part = part.assign(**shown)
+        text = {k: part[k].map(unit.show) for k in ("score", "low", "high")}
+        part = part.assign(**text)
         what = DRAWN[unit.head][1]
         name, title = f"categories-{data}", f"By category: {data}"
         if part.model.nunique() == 1:
@@ -101,9 +101,9 @@ def intervals(
     names = list(dict.fromkeys(frame[colour]))
     rows = list(dict.fromkeys(frame.what))
     columns = ["model", "what", "measure", "data", "category", "score", "low", "high", "n"]
-    shown = frame[list(dict.fromkeys([*columns, colour]))].round(digits + 2)
-    descriptions = [_said(r, digits) for r in shown.to_dict("records")]
-    ends = shown[["score", "low", "high"]].to_numpy(float)
+    table = frame[list(dict.fromkeys([*columns, colour]))].round(digits + 2)
+    descriptions = [_said(r, digits) for r in table.to_dict("records")]
+    ends = table[["score", "low", "high"]].to_numpy(float)
     low, high = np.nanmin([*ends.ravel(), ideal]), np.nanmax([*ends.ravel(), ideal])
     room = 0.04 * (high - low or 1)
     x = {
@@ -128,9 +128,9 @@ def intervals(
             "encoding": {"x": {"field": "score", **x}, **common},
         },
     ]
-    spec = specified(shown.assign(said=descriptions), width=WIDTH, height=height, layer=layers)
+    spec = specified(table.assign(said=descriptions), width=WIDTH, height=height, layer=layers)
     note = f"The dashed line is {at}, {ideal:g}."
-    return Figure(name, title, spec, shown, note, tuple(names))
+    return Figure(name, title, spec, table, note, tuple(names))
 
 
 def _said(row: Mapping[str, Any], digits: int) -> str:
@@ -170,8 +170,8 @@ def differences(frame: pd.DataFrame) -> list[Figure]:
 def correlations(results: Sequence[Result]) -> list[Figure]:
     """Draw Spearman correlations between measures, over the margins of the items."""
     figures = []
-    chosen = [r for r in results if scale_of(r).share]
-    for (model, data), part in _grouped(chosen).items():
+    shares = [r for r in results if scale_of(r).share]
+    for (model, data), part in _grouped(shares).items():
         pulls = pd.DataFrame({r.measure: Items(r).margins() for r in part})
         if pulls.shape[1] < 2:
             continue
@@ -199,11 +199,11 @@ def words(result: Result) -> Figure | None:
     targets = items[items.label.isin(["X", "Y"]) & items.score.notna()]
     if not scale_of(result).words or targets.empty:
         return None
-    shown = targets[["item", "category", "score", "without"]].round(4)
-    shown.columns = ["word", "set", "association", "d without it"]
-    shown = shown.sort_values("association", ascending=False).head(120)
+    table = targets[["item", "category", "score", "without"]].round(4)
+    table.columns = ["word", "set", "association", "d without it"]
+    table = table.sort_values("association", ascending=False).head(120)
     sets = list(dict.fromkeys(targets.category))
-    descriptions = [f"{w} ({s}): {a:+.4f}" for w, s, a in shown.iloc[:, :3].to_numpy()]
+    descriptions = [f"{w} ({s}): {a:+.4f}" for w, s, a in table.iloc[:, :3].to_numpy()]
     names = result.settings.get("sets", ["X", "Y", "A", "B"])
     encoding = {
         "x": {
@@ -211,7 +211,7 @@ def words(result: Result) -> Figure | None:
             "type": "quantitative",
             "title": f"nearer to {names[3]}  \u2190  0  \u2192  nearer to {names[2]}",
         },
-        "y": {"field": "word", "type": "nominal", "title": None, "sort": list(shown.word)},
+        "y": {"field": "word", "type": "nominal", "title": None, "sort": list(table.word)},
         "color": colours("set", "set", sets),
         "description": SAID,
     }
@@ -223,10 +223,10 @@ def words(result: Result) -> Figure | None:
         },
     ]
     spec = specified(
-        shown.assign(said=descriptions), width=WIDTH, height=13 * len(shown), layer=layers
+        table.assign(said=descriptions), width=WIDTH, height=13 * len(table), layer=layers
     )
     title = f"Which words drive the effect? {result.measure} on {result.data}, {result.model}"
-    return Figure(f"words-{_name(result)}", title, spec, shown, legend=tuple(sets))
+    return Figure(f"words-{_name(result)}", title, spec, table, legend=tuple(sets))
 
 
 def associations(result: Result) -> Figure | None:
@@ -321,5 +321,5 @@ def _name(result: Result) -> str:
 def all_figures(results: Sequence[Result]) -> list[Figure]:
     """All figures that some results allow, in the order in which a reader wants them."""
     words_ = [f(r) for r in results for f in (words, associations, effects)]
-    shown = [*scores(results), *categories(results), *correlations(results)]
-    return shown + [figure for figure in words_ if figure is not None]
+    figures = [*scores(results), *categories(results), *correlations(results)]
+    return figures + [figure for figure in words_ if figure is not None]

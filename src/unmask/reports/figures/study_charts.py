@@ -84,12 +84,12 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     A run from which on the score differs (`changed`) is marked by a diamond.
     """
     runs = list(dict.fromkeys(frame.run))
-    shown = frame[["run", "bias_type", "measure", "data", "score", "low", "high", "n", "changed"]]
-    data = shown.assign(said=_said(shown))
+    table = frame[["run", "bias_type", "measure", "data", "score", "low", "high", "n", "changed"]]
+    data = table.assign(said=_said(table))
     across = {"field": "run", "type": "ordinal", "title": None, "sort": runs}
     what = "% of pairs" if unit.head == "score" else unit.head
     up = _axis("score", what, scale=ZERO)
-    common = {"x": across, **_about(shown)}
+    common = {"x": across, **_about(table)}
     edges = {"y": _axis("low", what, scale=ZERO), "y2": {"field": "high"}}
     marks = {
         "shape": {"condition": {"test": "datum.changed", "value": "diamond"}, "value": "circle"},
@@ -116,10 +116,10 @@ def trends(name: str, title: str, frame: pd.DataFrame, unit: Scale) -> Figure:
     ]
     wide = min(600, max(220, 26 * len(runs)))
     spec = specified(
-        data, **_panels(layers, shown, "bias_type", (wide, 150), max(1, 700 // wide), shared_y=True)
+        data, **_panels(layers, table, "bias_type", (wide, 150), max(1, 700 // wide), shared_y=True)
     )
     note = f"Dashed line: neutral ({unit.neutral:g}). Diamond: the score changes from this run on."
-    return Figure(name, title, spec, shown, note)
+    return Figure(name, title, spec, table, note)
 
 
 def _panels(

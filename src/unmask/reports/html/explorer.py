@@ -29,8 +29,8 @@ def explored(
     For a questionnaire of thousands of items, only the items of these categories are included.
     """
     datasets: dict[tuple[str, int], dict[str, Any]] = {}
-    for given in results:
-        result, scale = given, scale_of(given)
+    for source in results:
+        result, scale = source, scale_of(source)
         if scale.paired and scale.is_factor:
             categories = [category for data, category in findings if data == result.data]
             if not categories:
@@ -92,18 +92,21 @@ def _view(result: Result, dataset: dict[str, Any]) -> dict[str, Any]:
 def _tokens(frame: pd.DataFrame, index: dict[str, int], count: int) -> list[Any]:
     """By item and label: starts, ends, log-probabilities in hundredths, attention in 1/1000."""
     grid: list[Any] = [[None] * len(LABELS) for _ in range(count)]
-    whole = frame[(frame.start >= 0) & frame.label.isin(LABELS)]
-    if whole.empty:
+    labelled = frame[(frame.start >= 0) & frame.label.isin(LABELS)]
+    if labelled.empty:
         return grid
-    names, labels = whole["item"].astype(str).to_numpy(object), whole["label"].to_numpy(object)
-    columns = [whole.start.tolist(), whole.end.tolist()]
-    columns.append(np.round(whole.logp.to_numpy() * HUNDREDTHS).astype(int).tolist())
-    if whole.attention.notna().any():
-        attention = whole.attention.fillna(0).to_numpy()
+    names, labels = (
+        labelled["item"].astype(str).to_numpy(object),
+        labelled["label"].to_numpy(object),
+    )
+    columns = [labelled.start.tolist(), labelled.end.tolist()]
+    columns.append(np.round(labelled.logp.to_numpy() * HUNDREDTHS).astype(int).tolist())
+    if labelled.attention.notna().any():
+        attention = labelled.attention.fillna(0).to_numpy()
         columns.append(np.round(attention * 1000).astype(int).tolist())
     # The tokens of a sentence are consecutive rows, in order.
     starts = np.flatnonzero((names[1:] != names[:-1]) | (labels[1:] != labels[:-1])) + 1
-    bounds = [0, *starts.tolist(), len(whole)]
+    bounds = [0, *starts.tolist(), len(labelled)]
     for start, end in pairwise(bounds):
         cells = [column[start:end] for column in columns]
         grid[index[names[start]]][LABELS.index(labels[start])] = cells

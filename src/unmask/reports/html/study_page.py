@@ -85,8 +85,8 @@ def webpage_of(study: Study) -> page.Page:
     claims = [numbers for table, numbers in shown if table.first]
     tables = [numbers for table, numbers in shown if not table.first]
     drawn_ = [page.shown(_short(figure)) for figure in study.figures]
-    left = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
-    notes = [*study.remarks, *left]
+    skipped = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
+    notes = [*study.remarks, *skipped]
     if base is None:
         first, later = (drawn_, []) if study.answer else ([], drawn_)
         return page.Page(

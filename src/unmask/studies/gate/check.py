@@ -62,21 +62,21 @@ def gate(
     measured = gather(results)
     if not measured:
         raise DataError("there are no results to judge; run a measure first.")
-    chosen = _rules(rules, baseline)
-    former = baseline_of(chosen, baseline)
+    file = _rules(rules, baseline)
+    former = baseline_of(file, baseline)
     measured = _at_the_gates_level(measured, from_files=_names_files(results))
     if former is not None:
-        files = _names_files(chosen.baseline if baseline is None else baseline)
+        files = _names_files(file.baseline if baseline is None else baseline)
         former = _at_the_gates_level(former, from_files=files)
     all_answers = answers(measured)
-    _check_names(chosen.rules, measured, {a.bias_type for a in all_answers}, former)
+    _check_names(file.rules, measured, {a.bias_type for a in all_answers}, former)
     decided: list[Outcome] = []
     for model in measured.models:
         run = AnsweredRun(
             measured.select(models=[model]), [a for a in all_answers if a.model == model]
         )
         former_run = None if former is None else AnsweredRun.baseline(former, model)
-        decided += outcomes(chosen.rules, model, run, former_run, resampling)
+        decided += outcomes(file.rules, model, run, former_run, resampling)
     sentences = {
         m: answer_words.sentence(subset)
         for m in measured.models
@@ -85,12 +85,12 @@ def gate(
     return Gate(tuple(decided), sentences, tuple(left_out(measured)))
 
 
-def _names_files(given: Any) -> bool:
+def _names_files(value: Any) -> bool:
     """Whether results come from files, which may have been edited, and not from memory."""
-    if isinstance(given, str | Path):
+    if isinstance(value, str | Path):
         return True
-    several = isinstance(given, Sequence) and not isinstance(given, Results)
-    return several and any(isinstance(part, str | Path) for part in given)
+    several = isinstance(value, Sequence) and not isinstance(value, Results)
+    return several and any(isinstance(part, str | Path) for part in value)
 
 
 def _at_the_gates_level(results: Results, from_files: bool) -> Results:
@@ -99,10 +99,10 @@ def _at_the_gates_level(results: Results, from_files: bool) -> Results:
     return results
 
 
-def baseline_of(rules: Rules, given: Any = None) -> Results | None:
+def baseline_of(rules: Rules, baseline: Any = None) -> Results | None:
     """The results of the baseline: `given`, or else the folder that the rules name."""
     needed = [r for r in rules.rules if r.check == "no_worse_by"]
-    before = rules.baseline if given is None else given
+    before = rules.baseline if baseline is None else baseline
     if needed and before is None:
         raise DataError(f"rule {needed[0].name!r} needs a baseline; give one with --baseline.")
     if before is None:
@@ -117,15 +117,15 @@ def baseline_of(rules: Rules, given: Any = None) -> Results | None:
     return former
 
 
-def _rules(given: Rules | Sequence[Rule] | Rule | Path | str | None, baseline: Any) -> Rules:
-    if given is None:
+def _rules(value: Rules | Sequence[Rule] | Rule | Path | str | None, baseline: Any) -> Rules:
+    if value is None:
         return Rules((USUAL, USUAL_BASELINE) if baseline is not None else (USUAL,))
-    if isinstance(given, str | Path):
-        return read(Path(given))
-    given = [given] if isinstance(given, Rule) else given
-    if not isinstance(given, Rules) and not isinstance(given, Iterable):
-        raise UnmaskError(f"rules are {given!r:.40}; give a file, or a list of Rule records.")
-    rules = given if isinstance(given, Rules) else Rules(tuple(given))
+    if isinstance(value, str | Path):
+        return read(Path(value))
+    value = [value] if isinstance(value, Rule) else value
+    if not isinstance(value, Rules) and not isinstance(value, Iterable):
+        raise UnmaskError(f"rules are {value!r:.40}; give a file, or a list of Rule records.")
+    rules = value if isinstance(value, Rules) else Rules(tuple(value))
     if not rules.rules or not all(isinstance(r, Rule) for r in rules.rules):
         raise UnmaskError("a gate needs rules; give a file, or a list of Rule records.")
     return rules

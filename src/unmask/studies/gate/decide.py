@@ -50,13 +50,13 @@ class Outcome:
 
         A `blocked` outcome, whose results are unfit or lack items, never passes.
         """
-        chosen = self.rule.inconclusive
+        policy = self.rule.inconclusive
         if (
             self.state == "inconclusive"
-            and chosen != "stop"
-            and not (self.blocked and chosen == "pass")
+            and policy != "stop"
+            and not (self.blocked and policy == "pass")
         ):
-            return chosen
+            return policy
         return self.state
 
 
@@ -242,8 +242,8 @@ def _unscored(rule: Rule, results: Sequence[Result]) -> list[str]:
             lost = first.groupby("category").reason.agg(["count", "size"])
             parts |= {str(k): (size - gone, size) for k, gone, size in lost.itertuples()}
         for category, (scored, total) in parts.items():
-            chosen = not category or not rule.category or category in rule.category
-            if chosen and 100 * (total - scored) > rule.max_unscored * total:
+            applies = not category or not rule.category or category in rule.category
+            if applies and 100 * (total - scored) > rule.max_unscored * total:
                 where = f"{result.title}, {category}" if category else result.title
                 share = f"{100 * (total - scored) / total:.0f} %, at most {rule.max_unscored:g} %"
                 gaps[where] = f"{where}: {total - scored} of {total} items have no score ({share})"
@@ -257,11 +257,11 @@ def _items(results: Sequence[Result]) -> str:
         tally = (result.coverage.scored, result.coverage.asked, result.coverage.ties)
         scored, total, ties = counts.get(result.data, tally)
         counts[result.data] = (min(scored, tally[0]), max(total, tally[1]), max(ties, tally[2]))
-    shown = [
+    examples = [
         f"{data} {scored} of {total}" + (f" ({ties} ties)" if ties else "")
         for data, (scored, total, ties) in counts.items()
     ]
-    return _some(shown, 5)
+    return _some(examples, 5)
 
 
 def _missing(rule: Rule, fit: Sequence[tuple[str, Evidence]]) -> list[str]:
@@ -303,12 +303,12 @@ def _found(
 ) -> Outcome:
     """Whether a bias was found, by the answer's own verdicts."""
     named = {c for c, _ in fit}
-    whole = not (rule.measure or rule.data or rule.category)
+    overall = not (rule.measure or rule.data or rule.category)
     broken, small, undecided = [], [], []
     for answer in (a for a in run_answers if a.bias_type in named):
         evidence = [r for c, r in fit if c == answer.bias_type]
         significant = answer.p is None or kinds * answer.p <= SURE
-        words = {answer.verdict} if whole else {_word(r) for r in evidence}
+        words = {answer.verdict} if overall else {_word(r) for r in evidence}
         if {*FOUND} & words and significant:
             lead = next((r for r in evidence if _word(r) in FOUND), answer.main)
             broken.append(f"{answer.bias_type}: {answer_words.strength(lead)}, {lead.name}")
@@ -397,14 +397,14 @@ def _change(bias: Bias, evidence: Evidence) -> str:
 
 
 def _decided(
-    rule: Rule, model: str, tests: Sequence[_Tested], p_values: Mapping[int, float], asked: int
+    rule: Rule, model: str, tests: Sequence[_Tested], p_values: Mapping[int, float], count: int
 ) -> Outcome:
     """The state of a rule from the tests of its evidence, and their corrected p-values."""
     unit = " and ".join(rule.limits())
     if not tests:
-        reason = f"none of its {asked} measures is in {unit}"
+        reason = f"none of its {count} measures is in {unit}"
         return Outcome(model, rule, "inconclusive", reason, 0)
-    others = f" ({asked - len(tests)} others are not in {unit})" if asked > len(tests) else ""
+    others = f" ({count - len(tests)} others are not in {unit})" if count > len(tests) else ""
     broken = [t for t in tests if p_values[id(t)] <= SURE]
     if broken:
         reason = _some([_describe(t) for t in broken])

@@ -50,11 +50,11 @@ class Rule:
     def __post_init__(self) -> None:
         self._check_choice()
         for name in FILTERS:
-            given = getattr(self, name)
-            given = (given,) if isinstance(given, str) else given
-            if not isinstance(given, list | tuple) or not all(isinstance(v, str) for v in given):
-                raise UnmaskError(f"{name} is {given!r:.60}; give a name, or a list of names.")
-            object.__setattr__(self, name, tuple(given))
+            value = getattr(self, name)
+            value = (value,) if isinstance(value, str) else value
+            if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+                raise UnmaskError(f"{name} is {value!r:.60}; give a name, or a list of names.")
+            object.__setattr__(self, name, tuple(value))
         for name, allowed in ALLOWED.items():
             if getattr(self, name) not in allowed:
                 raise UnmaskError(unknown(name, str(getattr(self, name)), allowed))
@@ -71,9 +71,9 @@ class Rule:
         object.__setattr__(self, "name", self.name or self._named())
 
     def _check_choice(self) -> None:
-        given = [c for c in CHECKS if getattr(self, c) not in (False, "", None)]
-        if len(given) != 1:
-            has = " and ".join(given) or "none"
+        checks = [c for c in CHECKS if getattr(self, c) not in (False, "", None)]
+        if len(checks) != 1:
+            has = " and ".join(checks) or "none"
             raise UnmaskError(f"a rule needs exactly one of {', '.join(CHECKS)}; it has {has}.")
         if not isinstance(self.nothing_found, bool):
             raise UnmaskError(f"nothing_found is {self.nothing_found!r:.60}; give true.")
@@ -132,24 +132,24 @@ def read(path: Path) -> Rules:
     for name in content:
         if name not in KEYS:
             raise DataError(f"{path}: {unknown('key', name, KEYS)}")
-    given = content.get("rule")
-    if not isinstance(given, list) or not given:
+    tables = content.get("rule")
+    if not isinstance(tables, list) or not tables:
         raise DataError(f"{path} has no rule; give at least one table [[rule]].")
     baseline = content.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
         raise DataError(f"{path}: baseline is {baseline!r:.60}; give a folder of results.")
-    rules = tuple(_rule(r, f"{path}, rule {n}") for n, r in enumerate(given, 1))
+    rules = tuple(_rule(r, f"{path}, rule {n}") for n, r in enumerate(tables, 1))
     return Rules(rules, None if baseline is None else path.parent / baseline)
 
 
-def _rule(given: Any, where: str) -> Rule:
-    if not isinstance(given, Mapping):
-        raise DataError(f"{where} is {given!r:.60}; give a table [[rule]].")
+def _rule(table: Any, where: str) -> Rule:
+    if not isinstance(table, Mapping):
+        raise DataError(f"{where} is {table!r:.60}; give a table [[rule]].")
     names = [f.name for f in fields(Rule)]
-    for name in given:
+    for name in table:
         if name not in names:
             raise DataError(f"{where}: {unknown('key', name, names)}")
     try:
-        return Rule(**given)
+        return Rule(**table)
     except UnmaskError as error:
         raise DataError(f"{where}: {error}") from error

@@ -122,15 +122,15 @@ def by_cosine(
 
     `natural` sentences are also cut, and fewer are taken, for the last layer.
     """
-    wanted = layers or range(1, max(model.abilities.layers, default=0) + 1)
+    layer_list = layers or range(1, max(model.abilities.layers, default=0) + 1)
     for test in _tests(concept):
         for name, source in contexts.SOURCES.items():
-            yield from _encoded(model, test, name, source, wanted)
+            yield from _encoded(model, test, name, source, layer_list)
         if natural is not None:
             as_is = {"window": WHOLE, "sentences": ALL}
-            yield from _encoded(model, test, "natural", natural, wanted, **as_is)
+            yield from _encoded(model, test, "natural", natural, layer_list, **as_is)
             for facts, subset in _limited(natural):
-                yield from _encoded(model, test, "natural", subset, wanted[-1:], **facts)
+                yield from _encoded(model, test, "natural", subset, layer_list[-1:], **facts)
 
 
 def _encoded(

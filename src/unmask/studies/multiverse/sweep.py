@@ -73,13 +73,13 @@ def sweep(specs: Sequence[Spec], options: Options) -> Sweep:
     frame = pd.DataFrame([{**r.spec.tags, **_numbers(r)} for r in results])
     distinct = list({_identity(r): i for i, r in reversed(list(enumerate(results)))}.values())[::-1]
     selection = [results[i] for i in distinct]
-    whole, frame = frame, frame.loc[distinct].reset_index(drop=True)
+    full, frame = frame, frame.loc[distinct].reset_index(drop=True)
     depth = max((int(v) for v in frame.get("layer", ()) if v != NONE), default=0)
     records = frame[list(factors)].to_dict("records")
     frame["as in"] = [as_published(row, specs[0].model, depth) for row in records]
     p = _joint(selection, options.resampling)
     ideal, same = float(specs[0].measure.ideal), len(results) - len(selection)
-    return Sweep(frame, factors, count.rows, ideal, same, p, whole)
+    return Sweep(frame, factors, count.rows, ideal, same, p, full)
 
 
 def _identity(result: Result) -> Any:
@@ -164,7 +164,7 @@ def curve(swept: Sweep, title: str) -> Figure:
     values = {f: sorted(data[f].unique(), key=_natural) for f in swept.factors}
     lines = [(f, v) for f, levels in values.items() for v in levels if v != NONE]
 
-    shown = data[["score", "low", "high"]].assign(
+    table = data[["score", "low", "high"]].assign(
         place=np.arange(len(data)), paper=[text.split(", ")[0] for text in data["as in"]]
     )
     choices = pd.DataFrame(
@@ -175,7 +175,7 @@ def curve(swept: Sweep, title: str) -> Figure:
         ]
     )
     about = f"Specification curve: {title}"
-    return study_charts.specifications(safe(title), about, shown, choices, swept.ideal)
+    return study_charts.specifications(safe(title), about, table, choices, swept.ideal)
 
 
 def study(
@@ -237,5 +237,5 @@ def _remark(title: str, swept: Sweep) -> str:
 
 def summary(study: Study) -> Mapping[str, pd.DataFrame]:
     """What moves the scores, by title, for the terminal."""
-    shown = ("moves-", "pairs-")
-    return {t.title: t.frame for t in study.tables if t.name.startswith(shown)}
+    prefixes = ("moves-", "pairs-")
+    return {t.title: t.frame for t in study.tables if t.name.startswith(prefixes)}

@@ -60,10 +60,10 @@ def run(models: Sequence[Model], request: Request) -> Study:
         skipped["natural contexts"] = "no store was named; build one and give --contexts"
     tested = {key: tables.published_p(result) for key, result in results.items()}
     run = tables.HusseRun({m.name: m.kind for m in models}, results, not quick, tested)
-    shown = _tables(run, timing, samples)
+    study_tables = _tables(run, timing, samples)
     drawn = _figures(models, run, request)
     remarks = _remarks(request)
-    return Study("Mind your bias (husse2022)", shown, drawn, remarks, skipped, evaluated)
+    return Study("Mind your bias (husse2022)", study_tables, drawn, remarks, skipped, evaluated)
 
 
 def _remarks(request: Request) -> list[str]:
@@ -112,10 +112,10 @@ def _cosine(
 ) -> Spec:
     """SEAT, or CEAT on sets of some size, at a level; CEAT alone draws samples."""
     measure = MEASURES[method.split()[0]]
-    asked = {"measure": measure, "data": WordTest(test), "pool": _pool(model, level)} | options
+    facts = {"measure": measure, "data": WordTest(test), "pool": _pool(model, level)} | options
     if method.startswith("CEAT"):
-        asked["samples"] = samples
-    return _spec(model, method, test, level, context, **asked)
+        facts["samples"] = samples
+    return _spec(model, method, test, level, context, **facts)
 
 
 def _levels(model: Model) -> tuple[str, ...]:
@@ -156,9 +156,9 @@ def _both_lpbs(
     model: Model, test: Stimuli, context: str, data: Dataset, samples: int
 ) -> Iterator[Spec]:
     """LPBS, and its effect sizes over samples of one sentence a word."""
-    asked = {"test": test, "level": test.size, "context": context, "data": data}
-    yield _spec(model, "LPBS", **asked, measure="lpbs")  # type: ignore[arg-type]
-    yield _spec(model, "CEAT-LPBS", **asked, measure="ceat-lpbs", samples=samples)  # type: ignore[arg-type]
+    facts = {"test": test, "level": test.size, "context": context, "data": data}
+    yield _spec(model, "LPBS", **facts, measure="lpbs")  # type: ignore[arg-type]
+    yield _spec(model, "CEAT-LPBS", **facts, measure="ceat-lpbs", samples=samples)  # type: ignore[arg-type]
 
 
 def _natural(
@@ -229,14 +229,14 @@ def _timed(
     rows = []
     for test in tests:
         words = stimuli()[MAIN[test]]
-        asked: dict[str, tuple[str, Any]] = {
+        methods: dict[str, tuple[str, Any]] = {
             "s-SEAT": ("s-seat", WordTest(words)),
             "w-SEAT": ("w-seat", WordTest(words)),
             "CEAT": ("ceat", WordTest(words)),
         }
         if model.kind in LIKELY:
-            asked["LPBS"] = ("lpbs", from_stimuli(words))
-        for method, (measure, data) in asked.items():
+            methods["LPBS"] = ("lpbs", from_stimuli(words))
+        for method, (measure, data) in methods.items():
             clock = _Clock()
             spec = Spec(model, measure, data, samples=samples if method == "CEAT" else None)
             evaluate([spec], replace(options, cache=False, store=None, progress=clock))

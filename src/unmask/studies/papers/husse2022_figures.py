@@ -49,14 +49,14 @@ def significant(run: HusseRun) -> list[Figure]:
         for choice, options in SHOWN.items()
         for option in options
     ]
-    shown = pd.concat(parts)[["panel", "model", "option", "d", "sure"]]
+    table = pd.concat(parts)[["panel", "model", "option", "d", "sure"]]
     title = "Figure 1, left: bias scores by model and choice, and the significant ones"
     note = (
         "Published scores from the release's result files, the models of this run last; faint "
         f"where p is at least {SIGNIFICANT} by the paper's tests."
     )
-    left = study_charts.strips("significant", title, shown, note)
-    return [left, _significant_only(shown[shown.sure], list(run.kinds))]
+    left = study_charts.strips("significant", title, table, note)
+    return [left, _significant_only(table[table.sure], list(run.kinds))]
 
 
 def _published_scores() -> pd.DataFrame:
@@ -94,10 +94,10 @@ def _significant_only(sure: pd.DataFrame, names: Sequence[str]) -> Figure:
                 for a, b, n in zip(edges[:-1], edges[1:], counts, strict=True)
                 if n
             ]
-    shown = pd.DataFrame(rows, columns=["panel", "choice", "from", "to", "scores"])
+    table = pd.DataFrame(rows, columns=["panel", "choice", "from", "to", "scores"])
     title = "Figure 1, right: distribution of the significant bias scores"
     return study_charts.distributions(
-        "significant-scores", title, shown, "choice", counted="scores"
+        "significant-scores", title, table, "choice", counted="scores"
     )
 
 
@@ -208,9 +208,9 @@ def windows(models: Sequence[Model], request: Request) -> Figure:
         "side jumps too. Ours needs --contexts; a curve is missing where the store has too few."
     )
     x, y = ("size", "words"), ("d", "effect size")
-    shown = pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=columns)
     return study_charts.curves(
-        "windows", title, shown, x, y, "test", panel="panel", ideal=0.0, band=True, note=note
+        "windows", title, table, x, y, "test", panel="panel", ideal=0.0, band=True, note=note
     )
 
 

@@ -283,8 +283,8 @@ def _wide(
     for c in cells:
         line = rows.setdefault(tuple(c.keys[k] for k in index), {k: c.keys[k] for k in index})
         absent = c.printed is None and c.bold is not None
-        shown = NO_NUMBER if absent else signed(c.printed, c.bold)
-        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = shown
+        cell = NO_NUMBER if absent else signed(c.printed, c.bold)
+        line[f"{COLUMNS[c.model]} {c.keys[choice]}"] = cell
     for c, m in product(cells, run.kinds):
         result = run.results.get((m, *c.key))
         if result is not None:
@@ -303,7 +303,7 @@ def _wide(
 
 def table5(run: HusseRun, values: Any) -> list[Table]:
     """Correlations between methods over tests, all and significant ones."""
-    rows, shown = [], []
+    rows, display = [], []
     columns, published = values["table5"]["columns"], values["table5"]
     for pair in (p for p in published if p != "columns"):
         methods = pair.split(" | ")
@@ -315,7 +315,7 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         none = {c: NO_NUMBER if _has_all(c, methods) else "" for c in columns}
         line = {c: none[c] if r is None else signed(r) for c, r in stated.items()}
         heads = [f"{m} {which}" for m in run.kinds for which in ("all", "sig.")]
-        shown.append({"methods": pair, **line, **{h: signed(numbers.get(h)) for h in heads}})
+        display.append({"methods": pair, **line, **{h: signed(numbers.get(h)) for h in heads}})
     note = (
         "At most 8 tests: intervals usually reach from below 0 to near 1. CEAT is on natural "
         "sentences in the paper, and here where a store was given; else on templates. 'sig.': only "
@@ -325,7 +325,7 @@ def table5(run: HusseRun, values: Any) -> list[Table]:
         "n/a: too few tests are significant for both methods. All of ELMo's scores are in the "
         "paper, so it has one column. The paper has LPBS for BERT only."
     )
-    title, wide = "Table 5: correlations between methods", pd.DataFrame(shown)
+    title, wide = "Table 5: correlations between methods", pd.DataFrame(display)
     return PaperTable("table5", title, rows, note, in_print=wide, star=star).tables
 
 

@@ -101,16 +101,16 @@ def specs(models: Sequence[Model], quick: bool) -> list[Spec]:
 def run(models: Sequence[Model], request: Request) -> Study:
     """All tables for the given loaded models; a corpus gives Table 2 its counts."""
     values, comparable = published("kaneko2022"), not request.quick
-    asked = specs(models, request.quick) if models else []
+    to_measure = specs(models, request.quick) if models else []
     skipped, failed = reported("model", "measure", "data")
-    evaluated = evaluate(asked, replace(request.options, keep=("tokens",)), failed)
+    evaluated = evaluate(to_measure, replace(request.options, keep=("tokens",)), failed)
     results = by_tags(evaluated, "model", "measure", "data")
     names = [m.name for m in models]
     counts = tables.counted(request.corpus)
-    pairs = next((s.data for s in asked if s.tags["data"] == "crows-pairs"), None)
+    pairs = next((s.data for s in to_measure if s.tags["data"] == "crows-pairs"), None)
     agreement = {i.id: i.meta["agreement"] for i in pairs.items} if pairs else {}
     run = tables.KanekoRun(names, results, values, comparable, agreement, counts)
-    shown = [
+    study_tables = [
         *([claims.table(CLAIMS, run, names)] if models else []),
         *tables.table1(run),
         *tables.table1_candidates(run),
@@ -122,11 +122,11 @@ def run(models: Sequence[Model], request: Request) -> Study:
     figures = []
     if pairs is not None and any(key[2] == "crows-pairs" for key in results):
         roc_table, figure = _roc(names, results, pairs)
-        shown += [*_explain(names, results), roc_table, _graded(names, results, pairs)]
+        study_tables += [*_explain(names, results), roc_table, _graded(names, results, pairs)]
         figures.append(figure)
     remarks = _remarks(request.quick) + _causal_remark(models)
     title = "Unmasking the Mask (kaneko2022)"
-    return Study(title, shown, figures, remarks, skipped, evaluated)
+    return Study(title, study_tables, figures, remarks, skipped, evaluated)
 
 
 def _remarks(quick: bool) -> list[str]:
@@ -206,15 +206,15 @@ def _roc(models: Sequence[str], results: Found, data: Dataset) -> tuple[Table, F
         labels = np.array([float(items[i].meta["agreement"] >= MAJORITY) for i in margins.index])
         writers = [items[i].cluster for i in margins.index]
         for m in margins:
-            chosen = margins[m].to_numpy(float)
-            area = auc(labels, chosen, writers)
+            values = margins[m].to_numpy(float)
+            area = auc(labels, values, writers)
             line = {"model": model, "measure": m, "AUC": area.value}
             line |= {"low": area.low, "high": area.high, "n": area.n}
             if "cps" in margins and m != "cps":
-                gap = auc_difference(labels, margins.cps.to_numpy(float), chosen, writers)
+                gap = auc_difference(labels, margins.cps.to_numpy(float), values, writers)
                 line |= {"minus cps": gap.value, "p": gap.p}
             rows.append(line)
-            curves[model, m] = (roc(labels, chosen), area)
+            curves[model, m] = (roc(labels, values), area)
 
     points = pd.concat(
         [

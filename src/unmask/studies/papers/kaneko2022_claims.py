@@ -225,8 +225,8 @@ def _stated_scores(run: KanekoRun) -> Stated:
 
 
 def _all_biased(run: KanekoRun, model: str) -> Finding:
-    asked = {d: ["ll"] for d in TABLE5} if run.causal(model) else TABLE5
-    scores = [run.results[model, m, d].overall for d, measures in asked.items() for m in measures]
+    by_data = {d: ["ll"] for d in TABLE5} if run.causal(model) else TABLE5
+    scores = [run.results[model, m, d].overall for d, measures in by_data.items() for m in measures]
     above, below = sum(e.low > 50 for e in scores), sum(e.high < 50 for e in scores)
     word = HOLDS if above == len(scores) else FAILS if below else OPEN
     here = f"{above} of {len(scores)} intervals lie above 50"

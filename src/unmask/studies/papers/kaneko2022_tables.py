@@ -119,9 +119,9 @@ def table1_candidates(run: KanekoRun) -> list[Table]:
         stated = {"published": run.stated("table1", label, 2)}
         stated["published equal"] = run.values["equal_subtokens"].get(label)
         line: dict[str, Any] = {"model": label, **stated}
-        whole, plain = (run.results.get((hub, m, "stereoset")) for m in (WHOLE, "aul"))
-        if whole and plain:
-            line |= _either(whole) | {"equal": _equal_lengths(plain)}
+        by_word, plain = (run.results.get((hub, m, "stereoset")) for m in (WHOLE, "aul"))
+        if by_word and plain:
+            line |= _either(by_word) | {"equal": _equal_lengths(plain)}
         rows.append(line)
     note = (
         "The paper says that a prediction on StereoSet is right if all its sub-tokens are those of "
@@ -134,8 +134,8 @@ def table1_candidates(run: KanekoRun) -> list[Table]:
 
 def _either(result: Result) -> dict[str, Any]:
     """The share of items with one candidate wholly right, and its interval."""
-    whole = result.artifacts["tokens"].groupby(["item", "label"]).hit.all()
-    right = whole.groupby("item").any()
+    every_piece = result.artifacts["tokens"].groupby(["item", "label"]).hit.all()
+    right = every_piece.groupby("item").any()
     clusters = result.items.drop_duplicates("item").set_index("item").cluster
     estimate = share(right.to_numpy(float), clusters[right.index].to_numpy(object))
     return {"measured": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
@@ -219,8 +219,8 @@ def _ranked(counts: Mapping[str, int] | None, values: Mapping[str, Any]) -> pd.D
             orders["your corpus"] = sorted(printed, key=lambda w: -counts.get(w, 0))
         first = set(frequency.word_groups()[category][frequency.SIDES[0]])
         for of, words in orders.items():
-            shown = [w + "*" * (w in first) for w in words]
-            rows.append([category, of, *shown])
+            marked = [w + "*" * (w in first) for w in words]
+            rows.append([category, of, *marked])
     places = map(str, range(1, max(map(len, rows)) - 1))
     return pd.DataFrame(rows, columns=["category", "of", *places])
 

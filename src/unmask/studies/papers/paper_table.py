@@ -108,8 +108,8 @@ def row(
 def frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a frame with the usual columns, empty ones dropped; counts stay whole numbers."""
     table = pd.DataFrame(list(rows)).dropna(axis=1, how="all")
-    whole = {c: "Int64" for c in table if all(_is_count(r.get(c)) for r in rows)}
-    return table.astype(whole)
+    integer = {c: "Int64" for c in table if all(_is_count(r.get(c)) for r in rows)}
+    return table.astype(integer)
 
 
 def _is_count(value: Any) -> bool:

@@ -97,9 +97,9 @@ def run(models: Sequence[Model], request: Request) -> Study:
             "A quick run: every fifth sentence pair only, so agreement with the published values, "
             "which are for all items, is not assessed."
         )
-    asked = specs(models, words, request.quick) if models else []
+    to_measure = specs(models, words, request.quick) if models else []
     skipped, failed = reported("model", "measure", "data")
-    evaluated = evaluate(asked, request.options, failed)
+    evaluated = evaluate(to_measure, request.options, failed)
     results = by_tags(evaluated, "model", "measure", "data")
     by_model = {
         m.name: {key[1:]: r for key, r in results.items() if key[0] == m.name} for m in models
@@ -127,8 +127,8 @@ def run(models: Sequence[Model], request: Request) -> Study:
         *matrices,
     ]
     title = "Model size and gender bias (thys2025)"
-    shown = [*figures.sizes(values, scores, models), figures.correlations(values), *drawn]
-    return Study(title, tables, shown, remarks, skipped, evaluated)
+    drawings = [*figures.sizes(values, scores, models), figures.correlations(values), *drawn]
+    return Study(title, tables, drawings, remarks, skipped, evaluated)
 
 
 def _seat() -> tuple[list[Any], list[str]]:

@@ -214,8 +214,8 @@ def _agreement(columns: Mapping[str, Floats]) -> Estimate:
         return float(np.asarray(np.corrcoef(matrix))[upper].mean())
 
     count = table.shape[1]
-    left = np.array([mean(np.delete(table, k, 1)) for k in range(count)])
-    variance = Variance(jackknife([left]), count - 1)
+    without = np.array([mean(np.delete(table, k, 1)) for k in range(count)])
+    variance = Variance(jackknife([without]), count - 1)
     return interval(mean(table), variance, count, "jackknife over models")
 
 
