@@ -172,8 +172,8 @@ def _answers(members: tuple[Same, ...]) -> list[Answer]:
 def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
     by_type = evidence_by_type(results)
     counting = {name: most_trusted(evidence) for name, evidence in by_type.items()}
-    whole = evidence_of_all_pairs(results)
-    overall = [t for t in [pairs_test(most_trusted(whole), OVERALL)] if t is not None]
+    all_pairs = evidence_of_all_pairs(results)
+    overall = [t for t in [pairs_test(most_trusted(all_pairs), OVERALL)] if t is not None]
     tests = {name: tests_of(evidence, name) for name, evidence in counting.items()}
     flat = [t for family in tests.values() for t in family]
     # One bias type that has all pairs of the run is the overall test.
@@ -194,8 +194,10 @@ def _of_model(model: str, results: Sequence[Result]) -> list[Answer]:
         for name in counting
     ]
     entries.sort(key=lambda a: (VERDICTS.index(a.verdict), -a.main.relative))
-    if whole:
-        entries.insert(0, _answer(model, OVERALL, most_trusted(whole), whole, overall, count))
+    if all_pairs:
+        entries.insert(
+            0, _answer(model, OVERALL, most_trusted(all_pairs), all_pairs, overall, count)
+        )
     failed, why = failed_controls(results), unproven(results)
     if why:
         return [_unless_shown(a, why) for a in entries]

@@ -179,8 +179,8 @@ def _put(
     """Append the queries of a plan to `into`; return the number of questions."""
     try:
         count = 0
-        for asked in plan(sentence, codec):
-            queries = asked if isinstance(asked, RowQueries) else row_queries_of([asked])[0]
+        for query in plan(sentence, codec):
+            queries = query if isinstance(query, RowQueries) else row_queries_of([query])[0]
             into.append(queries)
             count += len(queries.at)
         return count

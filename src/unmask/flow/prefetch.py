@@ -84,8 +84,8 @@ def prefetching(
     options: Options, names: Sequence[str], load: Callable[[str, Options], Any]
 ) -> Iterator[ModelPrefetch]:
     """Load models ahead, in the order of their names; a cluster loads its own."""
-    wanted = options.engine == "local" and options.dtype in FULL and len(names) > 1
-    pool = ThreadPoolExecutor(1) if wanted and options.load is None else None
+    worthwhile = options.engine == "local" and options.dtype in FULL and len(names) > 1
+    pool = ThreadPoolExecutor(1) if worthwhile and options.load is None else None
     prefetch = ModelPrefetch(options, names, load, pool)
     before = sys.getswitchinterval()
     try:

@@ -161,8 +161,8 @@ def _check(model: Model, spec: Spec) -> None:
             continue
         if not allowed:
             raise NotApplicable(f"{model.name!r} has no {option}s to choose from; leave it out.")
-        shown = f"{allowed[0]} to {allowed[-1]}" if option == "layer" else ", ".join(allowed)
-        raise NotApplicable(f"{model.name!r} has no {option} {value!r}; it has {shown}.")
+        allowed_text = f"{allowed[0]} to {allowed[-1]}" if option == "layer" else ", ".join(allowed)
+        raise NotApplicable(f"{model.name!r} has no {option} {value!r}; it has {allowed_text}.")
 
 
 def _source(spec: Spec) -> Source:

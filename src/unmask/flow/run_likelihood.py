@@ -206,10 +206,10 @@ def _answered(
         return {}
 
     for portions in slices(sets, pace.size, pace.first, pace.alone):
-        asked = _parts(groups, portions, wrong)
-        sliced = planner.of([part for _, part in asked])
+        pieces = _parts(groups, portions, wrong)
+        sliced = planner.of([part for _, part in pieces])
         planned = []
-        for (group, _), outcome in zip(asked, sliced.plans, strict=True):
+        for (group, _), outcome in zip(pieces, sliced.plans, strict=True):
             if isinstance(outcome, Planned):
                 planned.append((group, outcome))
             else:

@@ -56,8 +56,8 @@ CONTENT = len(SPECIALS) + len(literals())  # the first id that is not a word of 
 def vocabulary(seed: int) -> list[str]:
     """Special tokens, words of frames, words of slots or their pieces, and filler."""
     pieces = split_words(seed)
-    whole = (_named() - pieces.keys()) | {p for pair in pieces.values() for p in pair}
-    tokens = [*SPECIALS, *literals(), *sorted(whole - {*literals()})]
+    full_words = (_named() - pieces.keys()) | {p for pair in pieces.values() for p in pair}
+    tokens = [*SPECIALS, *literals(), *sorted(full_words - {*literals()})]
     if len(tokens) > SIZE:
         raise ValueError(f"the lab's vocabulary needs {len(tokens) - SIZE} more places")
     return [*tokens, *(f"[unused{k}]" for k in range(SIZE - len(tokens)))]

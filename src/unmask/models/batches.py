@@ -47,8 +47,8 @@ def full_speed(weights: int, layers: int, precision: str) -> int:
 
     A larger network needs fewer tokens, and so less padding.
     """
-    wanted = LAUNCHED * layers / (max(weights, 1) * LONGER.get(precision, 1.0))
-    return int(min(max(wanted, FEWEST), MOST))
+    tokens_needed = LAUNCHED * layers / (max(weights, 1) * LONGER.get(precision, 1.0))
+    return int(min(max(tokens_needed, FEWEST), MOST))
 
 
 def budget_for(tokens: int | str, free: int | None, enough: int = GPU_FULL_SPEED) -> Budget:
@@ -75,15 +75,15 @@ def batches(
     """
     lengths, places = np.asarray(lengths, np.int64), np.asarray(places, np.int64)
     order = np.argsort(-lengths, kind="stable")
-    falling, asked = -lengths[order], np.concatenate([[0], np.cumsum(places[order])])
+    falling, cumulative = -lengths[order], np.concatenate([[0], np.cumsum(places[order])])
     groups: list[Ints] = []
     start, count = 0, len(order)
     while start < count:
         # The first row of a group is its longest; the others are padded to it.
         longest = max(int(-falling[start]), 1)
         full = start + budget.tokens // longest
-        room = asked[start] + budget.logits // vocabulary
-        head = int(np.searchsorted(asked, room, side="right")) - 1
+        room = cumulative[start] + budget.logits // vocabulary
+        head = int(np.searchsorted(cumulative, room, side="right")) - 1
         shorter = int(np.searchsorted(falling, -budget.ragged * longest, side="right"))
         ragged = max(shorter, start + budget.enough // longest)
         end = max(min(full, head, ragged, count), start + 1)

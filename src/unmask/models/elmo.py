@@ -85,13 +85,13 @@ class Elmo(nn.Module):
         """Return states [layers + 1, n, t, 2 x size] for rows of equal length, markers included."""
         x = self.tokens(ids)
         layers = [torch.cat([x, x], -1)]
-        ahead, back = x, x.flip(1)
+        forwards, back = x, x.flip(1)
         for number, (lstm, reverse) in enumerate(zip(self.forwards, self.backwards, strict=True)):
-            left, right = lstm(ahead), reverse(back)
+            left, right = lstm(forwards), reverse(back)
             if number and self.skip:
-                left, right = left + ahead, right + back
-            ahead, back = left, right
-            layers.append(torch.cat([ahead, back.flip(1)], -1))
+                left, right = left + forwards, right + back
+            forwards, back = left, right
+            layers.append(torch.cat([forwards, back.flip(1)], -1))
         return torch.stack(layers)
 
     @torch.inference_mode()
@@ -229,9 +229,9 @@ class ElmoModel:
         """Return the words that the model can embed: all, from their characters."""
         return set(words)
 
-    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[Wanted]) -> Floats:
         """Return one vector per request [n, 2 x size]."""
-        texts = list(dict.fromkeys(_shown(w) for w in wanted))
+        texts = list(dict.fromkeys(_shown(w) for w in requests))
         spans = {t: self._tokens(t) for t in texts}
         states: dict[str, Tensor] = {}
         by_length: dict[int, list[str]] = {}
@@ -246,7 +246,7 @@ class ElmoModel:
                     states[text] = layers[:, n]
                 self.progress(len(block), len(texts))
         rows = [
-            self._pooled(w, self._layer(w, states[_shown(w)]), spans[_shown(w)]) for w in wanted
+            self._pooled(w, self._layer(w, states[_shown(w)]), spans[_shown(w)]) for w in requests
         ]
         return torch.stack(rows).double().numpy()
 

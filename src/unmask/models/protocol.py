@@ -63,7 +63,7 @@ class Vectors(Protocol):
         """Return the words that it has; static vectors lack some."""
         ...
 
-    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[Wanted]) -> Floats:
         """Return one vector per request [n, d], NaN if its sentence is too long."""
         ...
 

@@ -320,14 +320,14 @@ class Recalled:
         """The distinct rows of some questions."""
         return find_unique_rows(asks, attention, self.show)
 
-    def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
+    def begin_rows(self, unique: UniqueRows) -> Callable[[], Readings]:
         """Look up all answers; if one is missing, query the model itself."""
-        values = np.full((3, len(asked.gold)), np.nan)
+        values = np.full((3, len(unique.gold)), np.nan)
         for weighted in (True, False):
-            for group in asked.batches(self.budget, self.vocabulary, weighted):
-                if (numbers := self.answers.recall(asked, group, weighted)) is None:
-                    return self.model.begin_rows(asked)
-                values[:, asked.of(group)] = numbers
-        self.progress(0, asked.count)
-        self.progress(asked.count, asked.count)
-        return lambda: readings(values, asked.count)
+            for group in unique.batches(self.budget, self.vocabulary, weighted):
+                if (numbers := self.answers.recall(unique, group, weighted)) is None:
+                    return self.model.begin_rows(unique)
+                values[:, unique.of(group)] = numbers
+        self.progress(0, unique.count)
+        self.progress(unique.count, unique.count)
+        return lambda: readings(values, unique.count)

@@ -62,13 +62,13 @@ class SentenceVectors:
         unknown = self.codec.unknown
         return {w for w in words if not all(p == unknown for p in self.codec.pieces(w))}
 
-    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[Wanted]) -> Floats:
         """Return one vector per request [n, d], NaN if its sentence exceeds the limit."""
         rows: dict[tuple[int, ...], int] = {}
-        asked: list[list[Asked]] = []
+        positions: list[list[Asked]] = []
         cls = self.codec.tokenizer.cls_token_id
         encodings: dict[tuple[str, Mention], Encoded] = {}
-        for number, want in enumerate(wanted):
+        for number, want in enumerate(requests):
             key = (want.encode, want.mention)
             if key not in encodings:
                 encodings[key] = ENCODE[want.encode](self.codec, want.mention)
@@ -84,21 +84,21 @@ class SentenceVectors:
                     f"{want.mention.span}; the tokenizer drops it."
                 )
             index = rows.setdefault(row.ids, len(rows))
-            if index == len(asked):
-                asked.append([])
+            if index == len(positions):
+                positions.append([])
             layer = self.layer if want.layer is None else want.layer
-            asked[index].append((number, places, layer))
-        return self._run(list(rows), asked, len(wanted))
+            positions[index].append((number, places, layer))
+        return self._run(list(rows), positions, len(requests))
 
-    def _run(self, rows: list[tuple[int, ...]], asked: list[list[Asked]], n: int) -> Floats:
+    def _run(self, rows: list[tuple[int, ...]], positions: list[list[Asked]], n: int) -> Floats:
         table = np.full((n, 1), np.nan)
         lengths = [len(r) for r in rows]
         groups = batches(lengths, [1] * len(rows), self.budget, 1)
-        parts = [([rows[i] for i in g], [asked[i] for i in g]) for g in groups]
+        parts = [([rows[i] for i in g], [positions[i] for i in g]) for g in groups]
         for group, pooled in zip(groups, self._answered(parts), strict=True):
             if table.shape[1] != pooled.shape[1]:  # OPT's last states are projected to another size
                 table = np.full((n, pooled.shape[1]), np.nan)
-            table[[number for i in group for number, _, _ in asked[i]]] = pooled
+            table[[number for i in group for number, _, _ in positions[i]]] = pooled
             self.progress(len(group), len(rows))
         return table
 

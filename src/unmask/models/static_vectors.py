@@ -67,8 +67,8 @@ class StaticVectors:
 
         If the file has no capitals at all (GloVe 6B), words are looked up in lower case.
         """
-        wanted = set(words)
-        forms = {w.lower() for w in wanted} if self.uncased else wanted
+        missing = set(words)
+        forms = {w.lower() for w in missing} if self.uncased else missing
         vectors: dict[str, Floats] = {}
         entries = self._binary(forms) if self.binary else self._text(forms)
         for word, vector in entries:
@@ -76,7 +76,7 @@ class StaticVectors:
             if len(vectors) == len(forms):
                 break
         key = str.lower if self.uncased else str
-        return {w: vectors[key(w)] for w in wanted if key(w) in vectors}
+        return {w: vectors[key(w)] for w in missing if key(w) in vectors}
 
     def words(self) -> Iterator[str]:
         """All words of the file, in its order."""
@@ -92,20 +92,20 @@ class StaticVectors:
         """The words that the file has."""
         return set(self.lookup(words))
 
-    def embed(self, wanted: Sequence[Wanted]) -> Floats:
+    def embed(self, requests: Sequence[Wanted]) -> Floats:
         """Return one vector per request; all words must be in the file (see `has`)."""
-        words = [w.mention.text[slice(*w.mention.span)] for w in wanted]
+        words = [w.mention.text[slice(*w.mention.span)] for w in requests]
         vectors = self.lookup(words)
         return np.stack([vectors[w] for w in words])
 
-    def _text(self, wanted: set[str]) -> Iterator[tuple[str, Floats]]:
+    def _text(self, words: set[str]) -> Iterator[tuple[str, Floats]]:
         with self.path.open(encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file):
                 if number == 0 and self.header:
                     continue
                 # Some words of GloVe 840B contain spaces: the numbers are counted from the end.
                 parts = line.rstrip("\n").rsplit(" ", self.dimensions)
-                if parts[0] in wanted:
+                if parts[0] in words:
                     yield parts[0], self._vector(parts[1:], number + 1)
 
     def _vector(self, parts: list[str], line: int) -> Floats:
@@ -120,7 +120,7 @@ class StaticVectors:
             )
         return vector
 
-    def _binary(self, wanted: set[str] | None) -> Iterator[tuple[str, Floats]]:
+    def _binary(self, words: set[str] | None) -> Iterator[tuple[str, Floats]]:
         size = 4 * self.dimensions
         with self.path.open("rb") as file:
             count = int(file.readline().split()[0])
@@ -135,7 +135,7 @@ class StaticVectors:
                     f"{self.name!r} ends before its {count} words do; fetch the file again."
                 )
             word = bytes(raw[at:end]).decode("utf-8", "replace").lstrip("\n")
-            if wanted is None or word in wanted:
+            if words is None or word in words:
                 yield word, np.frombuffer(raw, "<f4", self.dimensions, end + 1).astype(float)
             at = end + 1 + size
 

@@ -283,10 +283,10 @@ def _same(tokens: Ints, starts: Ints, show: MaskingRule) -> Ints:
         if _equal(tokens, starts, same):  # else two rows have the same hash, and all are compared
             return same
     data, size = tokens.tobytes(), tokens.itemsize
-    seen: dict[bytes, int] = {}
+    first_rows: dict[bytes, int] = {}
     bounds = (starts * size).tolist()
     return np.array(
-        [seen.setdefault(data[a:b], i) for i, (a, b) in enumerate(pairwise(bounds))], np.int64
+        [first_rows.setdefault(data[a:b], i) for i, (a, b) in enumerate(pairwise(bounds))], np.int64
     )
 
 

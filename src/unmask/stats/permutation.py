@@ -115,11 +115,11 @@ def _distinct(rng: np.random.Generator, size: int, count: int) -> Iterable[tuple
 
 def _welch(sums: Floats, squares: Floats, scores: Floats, n: int) -> Floats:
     """Welch's t of splits, from the sum and sum of squares of their first halves."""
-    m, total, whole = len(scores) - n, float(scores.sum()), float((scores**2).sum())
+    m, total, total_squares = len(scores) - n, float(scores.sum()), float((scores**2).sum())
     first, second = sums / n, (total - sums) / m
     variance = np.maximum(squares - n * first**2, 0) / max(n - 1, 1) / n
-    variance += np.maximum(whole - squares - m * second**2, 0) / max(m - 1, 1) / m
-    least = max(1e-14 * whole / len(scores), TINY)
+    variance += np.maximum(total_squares - squares - m * second**2, 0) / max(m - 1, 1) / m
+    least = max(1e-14 * total_squares / len(scores), TINY)
     return np.asarray((first - second) / np.sqrt(np.maximum(variance, least)))
 
 

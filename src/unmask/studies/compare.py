@@ -105,9 +105,11 @@ def _choices(result: Result) -> str:
     return ", ".join(f"{k} {v}" for k, v in choices.items() if v is not None and k not in plain)
 
 
-def margins(given: Any, results: Iterable[Result]) -> dict[str, float]:
+def margins(thresholds: Any, results: Iterable[Result]) -> dict[str, float]:
     """Parse a margin into units (points, d, times); raise if no result has such a unit."""
-    by_unit = amounts(given, "margin") if not isinstance(given, Mapping) else dict(given)
+    by_unit = (
+        amounts(thresholds, "margin") if not isinstance(thresholds, Mapping) else dict(thresholds)
+    )
     held = Threshold(**by_unit).held()
     has = {SCALES[r.compared].unit: r.title for r in results}
     for unit, value in by_unit.items():

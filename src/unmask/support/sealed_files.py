@@ -81,11 +81,11 @@ def write(path: Path, content: bytes) -> None:
 def read(path: Path) -> bytes | None:
     """The content of a file; None where there is none, or where it was damaged."""
     try:
-        whole = path.read_bytes()
+        raw = path.read_bytes()
     except OSError:
         return None
-    content = whole[SEAL:]
-    return content if _digest(content) == whole[:SEAL] else None
+    content = raw[SEAL:]
+    return content if _digest(content) == raw[:SEAL] else None
 
 
 def _digest(content: bytes) -> bytes:

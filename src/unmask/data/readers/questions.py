@@ -37,8 +37,8 @@ def read_unqover(
     pairs = list(combinations(lists[0], 2)) if len(lists) == 1 else list(product(*lists))
     forms = _attributes(attributes)
     items = []
-    for number, (context, asked, negated) in enumerate(_templates(templates)):
-        form = next((m[1] for m in _SLOT.finditer(asked) if "act" in m[1]), "")
+    for number, (context, asking, negated) in enumerate(_templates(templates)):
+        form = next((m[1] for m in _SLOT.finditer(asking) if "act" in m[1]), "")
         if form not in forms:
             continue  # about a demonym, which the lists of subjects have not
         plain = forms[re.sub(r"-\w+", "", form)]  # one attribute in several grammatical forms
@@ -49,7 +49,7 @@ def read_unqover(
                         context, question, first, second, group, attribute
                     )
                     for order, (first, second) in (("1", (subject, peer)), ("2", (peer, subject)))
-                    for sort, question in (("q", asked), ("n", negated))
+                    for sort, question in (("q", asking), ("n", negated))
                     for group in (subject, peer)
                 }
                 items.append(

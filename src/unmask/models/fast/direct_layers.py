@@ -152,13 +152,13 @@ class Encoder:
         return type(module) is vars(self.home).get(name) and untouched(module)
 
     @contextmanager
-    def direct(self, asked: PassInputs) -> Iterator[None]:
+    def direct(self, inputs: PassInputs) -> Iterator[None]:
         """Inside, the encoder calls its layers directly and returns states [1, slots, d]."""
         from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
         def forward(states: torch.Tensor, *_: Any, **options: Any) -> Any:
             layers = self.module.layer
-            output: Any = called(layers, states, asked, self.attends)
+            output: Any = called(layers, states, inputs, self.attends)
             # DeBERTa's model reads the last of all states.
             return BaseModelOutputWithPastAndCrossAttentions(output, hidden_states=(output,))
 
@@ -201,19 +201,19 @@ def untouched(module: Any) -> bool:
 
 
 def called(
-    layers: Sequence[Any], states: torch.Tensor, asked: PassInputs, attends: Attends
+    layers: Sequence[Any], states: torch.Tensor, inputs: PassInputs, attends: Attends
 ) -> torch.Tensor:
     """Run all layers on states [rows, width, d]; return those of the slots [1, slots, d]."""
     *before, last = layers
     for number, layer in enumerate(before):
         self_attn = layer.attention.self
         three = attends.projections(self_attn)
-        by_token = _by_token(states, asked.ids) if number == 0 else None
+        by_token = _by_token(states, inputs.ids) if number == 0 else None
         projected = [layer(states) if by_token is None else by_token(layer) for layer in three]
         heads = Heads(*(_heads(self_attn, p) for p in projected))
-        context = attends.context(self_attn, heads, asked.mask)
+        context = attends.context(self_attn, heads, inputs.mask)
         states = _behind(layer, context, states)
-    return _last(last, states, asked, attends).unsqueeze(0)
+    return _last(last, states, inputs, attends).unsqueeze(0)
 
 
 def _by_token(states: torch.Tensor, ids: torch.Tensor) -> Projected | None:
@@ -239,19 +239,19 @@ def _heads(self_attn: Any, states: torch.Tensor) -> torch.Tensor:
     return states.view(*states.shape[:2], -1, self_attn.attention_head_size).transpose(1, 2)
 
 
-def _last(layer: Any, states: torch.Tensor, asked: PassInputs, attends: Attends) -> torch.Tensor:
+def _last(layer: Any, states: torch.Tensor, inputs: PassInputs, attends: Attends) -> torch.Tensor:
     """Run the last layer at the slots: [slots, d]."""
     self_attn = layer.attention.self
     to_query, *others = attends.projections(self_attn)
     key, value = (_heads(self_attn, project(states)) for project in others)
-    last = states[asked.row, asked.at]
-    if asked.each and attends.some_queries:
-        query = _heads(self_attn, to_query(last.view(len(states), asked.each, -1)))
-        context = attends.context(self_attn, Heads(query, key, value), asked.mask).flatten(0, 1)
+    last = states[inputs.row, inputs.at]
+    if inputs.each and attends.some_queries:
+        query = _heads(self_attn, to_query(last.view(len(states), inputs.each, -1)))
+        context = attends.context(self_attn, Heads(query, key, value), inputs.mask).flatten(0, 1)
     else:
         query = _heads(self_attn, to_query(states))
-        everywhere = attends.context(self_attn, Heads(query, key, value), asked.mask)
-        context = everywhere[asked.row, asked.at]
+        everywhere = attends.context(self_attn, Heads(query, key, value), inputs.mask)
+        context = everywhere[inputs.row, inputs.at]
     return _behind(layer, context, last)
 
 

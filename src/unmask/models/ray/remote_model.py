@@ -39,30 +39,30 @@ class RemoteEngine:
         if self.stream == "next":
             answers: Readings = self.workers.first("ask", self.dtype, self.stream, asks, attention)
             return answers
-        asked = find_unique_rows(row_queries_of(asks), attention, self.show)
-        values = np.full((3, len(asked.gold)), np.nan)
-        self.progress(0, asked.count)
-        left = [job for job in self._groups(asked) if not self._recalled(asked, *job, values)]
-        jobs = [(self.dtype, self.stream, asked.part(g), weighted) for g, weighted in left]
+        unique = find_unique_rows(row_queries_of(asks), attention, self.show)
+        values = np.full((3, len(unique.gold)), np.nan)
+        self.progress(0, unique.count)
+        pending = [job for job in self._groups(unique) if not self._recalled(unique, *job, values)]
+        jobs = [(self.dtype, self.stream, unique.part(g), weighted) for g, weighted in pending]
         for number, found_ in self.workers.scattered("answer", jobs):
-            group, weighted = left[number]
-            values[:, asked.of(group)] = found_
+            group, weighted = pending[number]
+            values[:, unique.of(group)] = found_
             if self.answers is not None:
-                self.answers.note(asked, group, weighted, found_)
-            self.progress(len(group), asked.count)
-        return readings(values, asked.count)
+                self.answers.note(unique, group, weighted, found_)
+            self.progress(len(group), unique.count)
+        return readings(values, unique.count)
 
-    def _groups(self, asked: UniqueRows) -> Iterator[tuple[Any, bool]]:
+    def _groups(self, unique: UniqueRows) -> Iterator[tuple[Any, bool]]:
         for weighted in (True, False):
-            for group in asked.batches(self.budget, self.vocabulary, weighted):
+            for group in unique.batches(self.budget, self.vocabulary, weighted):
                 yield group, weighted
 
-    def _recalled(self, asked: UniqueRows, group: Any, weighted: bool, values: Floats) -> bool:
-        numbers = None if self.answers is None else self.answers.recall(asked, group, weighted)
+    def _recalled(self, unique: UniqueRows, group: Any, weighted: bool, values: Floats) -> bool:
+        numbers = None if self.answers is None else self.answers.recall(unique, group, weighted)
         if numbers is None:
             return False
-        values[:, asked.of(group)] = numbers
-        self.progress(len(group), asked.count)
+        values[:, unique.of(group)] = numbers
+        self.progress(len(group), unique.count)
         return True
 
 

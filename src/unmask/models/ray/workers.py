@@ -53,18 +53,18 @@ class Worker:
             self.engines[dtype, stream] = self._model(dtype).engine(stream)
         return self.engines[dtype, stream]
 
-    def answer(self, dtype: str, stream: str, asked: Any, weighted: bool) -> Any:
+    def answer(self, dtype: str, stream: str, unique: Any, weighted: bool) -> Any:
         """Return the answers for one batch of a stream."""
-        return self._engine(dtype, stream).answered(asked, weighted)
+        return self._engine(dtype, stream).answered(unique, weighted)
 
     def ask(self, dtype: str, stream: str, asks: Any, attention: Any) -> Any:
         """Return the readings of an engine without batches: the next-sentence head."""
         return self._engine(dtype, stream).ask(asks, attention)
 
-    def pooled(self, dtype: str, rows: Any, asked: Any) -> Any:
+    def pooled(self, dtype: str, rows: Any, positions: Any) -> Any:
         """Return the vectors of one batch."""
         model = self._model(dtype)
-        return pooled(model.net, model.codec, rows, asked)
+        return pooled(model.net, model.codec, rows, positions)
 
 
 class Workers:
@@ -111,13 +111,13 @@ class Workers:
 
     def facts(self, dtype: str) -> dict[str, Any]:
         """Return the facts from the first worker that is placed; the others join later."""
-        asked = {w.facts.remote(dtype): w for w in self.alive}
+        futures = {w.facts.remote(dtype): w for w in self.alive}
         died = ""
-        while asked:
-            done, _ = self.ray.wait(list(asked), timeout=START_TIMEOUT)
+        while futures:
+            done, _ = self.ray.wait(list(futures), timeout=START_TIMEOUT)
             if not done:
                 raise ModelError(f"no worker for {self.name!r} was placed in {START_TIMEOUT:g} s.")
-            worker = asked.pop(done[0])
+            worker = futures.pop(done[0])
             try:
                 facts: dict[str, Any] = self.ray.get(done[0])
             except self.ray.exceptions.RayTaskError as error:

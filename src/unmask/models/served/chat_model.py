@@ -115,10 +115,10 @@ class Label(NamedTuple):
 
 
 def _ask(
-    there: Server, model: str, samples: int, thinks: bool, asked: tuple[str, Sequence[str]]
+    there: Server, model: str, samples: int, thinks: bool, prompt: tuple[str, Sequence[str]]
 ) -> list[Label]:
     """Return each label's log-probability, or the log of its share among sampled replies."""
-    message, labels = asked
+    message, labels = prompt
     if not samples:
         reply = there.chat(model, message, _settings(0, thinks))
         top = _top(reply)
@@ -278,13 +278,13 @@ class ChatEngine:
     def ask(self, asks: Sequence[RowQueries | Query], attention: Sequence[bool]) -> Readings:
         """Return each requested label's log-probability; `attention` is 1 for an upper bound."""
         rows = row_queries_of(asks)
-        wanted: dict[int, set[int]] = {}
+        missing: dict[int, set[int]] = {}
         for ask in rows:
-            wanted.setdefault(ask.row[0], set()).update(ask.gold)
+            missing.setdefault(ask.row[0], set()).update(ask.gold)
         messages, labels = [*self.codec.messages], [*self.codec.labels]
         jobs = {
             number: (messages[number], tuple(labels[g] for g in sorted(golds)))
-            for number, golds in wanted.items()
+            for number, golds in missing.items()
         }
         answers = self._found(jobs)
         values: list[Label] = []

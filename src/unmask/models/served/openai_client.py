@@ -141,15 +141,17 @@ class Server:
 
     def _echo(self, model: str, prompt: str) -> Mapping[str, Any]:
         # One token is requested, since some servers take 0 for no limit.
-        asked = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
-        reply = self._call("/completions", {**asked, "logprobs": 1, "echo": True})
+        body = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
+        reply = self._call("/completions", {**body, "logprobs": 1, "echo": True})
         try:
             choice = reply["choices"][0]
             marks = choice["logprobs"]
-            whole = isinstance(marks["tokens"], list) and isinstance(marks["token_logprobs"], list)
+            complete = isinstance(marks["tokens"], list) and isinstance(
+                marks["token_logprobs"], list
+            )
         except (KeyError, IndexError, TypeError):
-            whole = False
-        if not whole or not _echoed(str(choice.get("text", "")), prompt):
+            complete = False
+        if not complete or not _echoed(str(choice.get("text", "")), prompt):
             raise ModelError(
                 f"{self.base} does not echo a prompt with its log-probabilities; use a server that "
                 "does: vLLM, llama-cpp-python, or another with echo and logprobs."

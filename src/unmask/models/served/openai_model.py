@@ -318,12 +318,12 @@ def _by_offsets(marks: Mapping[str, Any], tokens: Sequence[str], text: str) -> l
         start = k == 0 and not token and all(map(_spelt, tokens[1:2]))
         if not _spelt(token) and not start:  # part of a character: each part spans all of it
             ends[k] = next((o for o in offsets[k:] if o > offsets[k]), len(text))
-    whole = [(a, min(b, len(text))) for a, b in zip(offsets, ends, strict=False) if a < len(text)]
-    fits = whole and all(
+    spans = [(a, min(b, len(text))) for a, b in zip(offsets, ends, strict=False) if a < len(text)]
+    fits = spans and all(
         not token.strip() or token == text[a:b] or "\ufffd" in token or token.startswith("bytes:")
-        for token, (a, b) in zip(tokens, whole, strict=False)
+        for token, (a, b) in zip(tokens, spans, strict=False)
     )
-    return whole if fits else None
+    return spans if fits else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,8 @@ def _nine(mention: Mention) -> str:
     return " ".join(words[at - 4 : at + 4])
 
 
-def _keep(row: Encoded, wanted: Callable[[int, Encoded], bool]) -> Encoded:
-    indices = [i for i in range(len(row.ids)) if wanted(i, row)]
+def _keep(row: Encoded, keep: Callable[[int, Encoded], bool]) -> Encoded:
+    indices = [i for i in range(len(row.ids)) if keep(i, row)]
     new = {old: i for i, old in enumerate(indices)}
     roles = {k: tuple(new[i] for i in at if i in new) for k, at in row.roles.items()}
     return Encoded(tuple(row.ids[i] for i in indices), frozenset(), roles)

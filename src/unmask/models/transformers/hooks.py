@@ -107,10 +107,10 @@ def _last_attention(net: Any) -> list[Any]:
 
 
 @contextmanager
-def attention_weights(net: Any, wanted: bool) -> Iterator[None]:
+def attention_weights(net: Any, needed: bool) -> Iterator[None]:
     """Switch to the attention implementation that returns its weights, and back."""
     before = net.config._attn_implementation
-    if not wanted or before == "eager" or before is None:
+    if not needed or before == "eager" or before is None:
         yield
         return
     net.set_attn_implementation("eager")

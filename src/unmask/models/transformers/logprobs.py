@@ -100,29 +100,29 @@ class Pass:
     sees: torch.Tensor | None = None
 
 
-def prepare_trees(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
+def prepare_trees(unique: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
     """Build the tensors of a batch of trees; a place that several rows share is one slot."""
-    assert asked.trees is not None
-    lengths = asked.lengths[group]
-    tokens = asked.tokens[ranges(asked.starts[group], lengths)]
+    assert unique.trees is not None
+    lengths = unique.lengths[group]
+    tokens = unique.tokens[ranges(unique.starts[group], lengths)]
     rows = padded_rows(tokens, np.concatenate([[0], np.cumsum(lengths)]))
-    trees = grown(rows, lengths, asked.trees.number[group], pad)
-    counts = asked.slots[group + 1] - asked.slots[group]
+    trees = grown(rows, lengths, unique.trees.number[group], pad)
+    counts = unique.slots[group + 1] - unique.slots[group]
     row = np.repeat(np.arange(len(group)), counts)
-    node = trees.node[row, asked.places[ranges(asked.slots[group], counts)]]
+    node = trees.node[row, unique.places[ranges(unique.slots[group], counts)]]
     width = trees.ids.shape[1]
     where, slot = np.unique(trees.tree[row] * width + node, return_inverse=True)
-    numbers = asked.of(group)
+    numbers = unique.of(group)
     before = np.cumsum(counts) - counts
-    shift = np.repeat(before - asked.slots[group], asked.first[group + 1] - asked.first[group])
+    shift = np.repeat(before - unique.slots[group], unique.first[group + 1] - unique.first[group])
     arrays = (
         trees.ids,
         np.ones_like(trees.ids),
         where // width,
         where % width,
         np.zeros(len(where), np.int64),
-        slot[asked.slot[numbers] + shift],
-        asked.gold[numbers],
+        slot[unique.slot[numbers] + shift],
+        unique.gold[numbers],
         trees.places,
     )
     *sent, places = _sent(arrays, device)
@@ -132,24 +132,24 @@ def prepare_trees(asked: UniqueRows, group: Ints, pad: int, device: torch.device
     return replace(Pass(group, numbers, True, 0, *sent), places=places, sees=sees)
 
 
-def prepare(asked: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
+def prepare(unique: UniqueRows, group: Ints, pad: int, device: torch.device) -> Pass:
     """Build the tensors of a batch by indexing; they are copied to a GPU while it works."""
-    lengths = asked.lengths[group]
+    lengths = unique.lengths[group]
     real = np.arange(int(lengths.max())) < lengths[:, None]
     ids = np.full(real.shape, pad, np.int64)
-    ids[real] = asked.tokens[ranges(asked.starts[group], lengths)]
-    counts = asked.slots[group + 1] - asked.slots[group]
+    ids[real] = unique.tokens[ranges(unique.starts[group], lengths)]
+    counts = unique.slots[group + 1] - unique.slots[group]
     before = np.cumsum(counts) - counts
-    numbers = asked.of(group)
-    shift = np.repeat(before - asked.slots[group], asked.first[group + 1] - asked.first[group])
+    numbers = unique.of(group)
+    shift = np.repeat(before - unique.slots[group], unique.first[group + 1] - unique.first[group])
     arrays = (
         ids,
         real.astype(np.int64),
         np.repeat(np.arange(len(group)), counts),
-        asked.places[ranges(asked.slots[group], counts)],
+        unique.places[ranges(unique.slots[group], counts)],
         ranges(np.zeros(len(group), np.int64), counts),
-        asked.slot[numbers] + shift,
-        asked.gold[numbers],
+        unique.slot[numbers] + shift,
+        unique.gold[numbers],
     )
     each = int(counts[0]) if (counts == counts[0]).all() else 0
     return Pass(group, numbers, not real.all(), each, *_sent(arrays, device))
@@ -244,21 +244,21 @@ class Engine:
         """The distinct rows of some questions."""
         return find_unique_rows(asks, attention, self.show)
 
-    def begin_rows(self, asked: UniqueRows) -> Callable[[], Readings]:
+    def begin_rows(self, unique: UniqueRows) -> Callable[[], Readings]:
         """Queue the questions about some rows, and return a function that waits for the answers."""
-        values = np.full((3, len(asked.gold)), np.nan)
+        values = np.full((3, len(unique.gold)), np.nan)
         vocabulary = int(self.net.config.vocab_size)
-        if len(asked.gold) and asked.gold.max() >= vocabulary:
+        if len(unique.gold) and unique.gold.max() >= vocabulary:
             raise ModelError(
-                f"a plan asks for the token {asked.gold.max()}, and the model's vocabulary has "
+                f"a plan asks for the token {unique.gold.max()}, and the model's vocabulary has "
                 f"{vocabulary:,}; ask for ids of its tokenizer."
             )
-        self.progress(0, asked.count)
-        finish = self.fast.queue.add(self._passes(asked, values))
+        self.progress(0, unique.count)
+        finish = self.fast.queue.add(self._passes(unique, values))
 
         def answers() -> Readings:
             finish()
-            return readings(values, asked.count)
+            return readings(values, unique.count)
 
         return answers
 
@@ -270,29 +270,29 @@ class Engine:
         """Start all queued passes, so that only the answers remain to be waited for."""
         self.fast.queue.start_all()
 
-    def _passes(self, asked: UniqueRows, values: Floats) -> Passes:
+    def _passes(self, unique: UniqueRows, values: Floats) -> Passes:
         """Yield passes as they are started; cached answers need none."""
         vocabulary = int(self.net.config.vocab_size)
         for weighted in (True, False):
-            for group in asked.batches(self.budget, vocabulary, weighted):
-                if (numbers := self._known(asked, group, weighted)) is not None:
-                    values[:, asked.of(group)] = numbers
-                    self.progress(len(group), asked.count)
+            for group in unique.batches(self.budget, vocabulary, weighted):
+                if (numbers := self._known(unique, group, weighted)) is not None:
+                    values[:, unique.of(group)] = numbers
+                    self.progress(len(group), unique.count)
                     continue
-                for batch, answer in self._started(asked, group, weighted):
-                    fetch = partial(self._fetch, asked, batch, answer, weighted, values)
+                for batch, answer in self._started(unique, group, weighted):
+                    fetch = partial(self._fetch, unique, batch, answer, weighted, values)
                     yield Started(answer.done, fetch)
 
-    def _known(self, asked: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
-        return None if self.answers is None else self.answers.recall(asked, group, weighted)
+    def _known(self, unique: UniqueRows, group: Ints, weighted: bool) -> Floats | None:
+        return None if self.answers is None else self.answers.recall(unique, group, weighted)
 
     def _started(
-        self, asked: UniqueRows, group: Ints, weighted: bool
+        self, unique: UniqueRows, group: Ints, weighted: bool
     ) -> Iterator[tuple[Pass, "PendingValues"]]:
         """Start a batch; if it does not fit into memory, its halves one after the other."""
-        in_trees = asked.trees is not None and not weighted and not asked.trees.alone[group].all()
+        in_trees = unique.trees is not None and not weighted and not unique.trees.alone[group].all()
         fill = prepare_trees if in_trees else prepare
-        batch = fill(asked, group, self.pad, device_of(self.net))
+        batch = fill(unique, group, self.pad, device_of(self.net))
         try:
             with (
                 matmul_precision(self.precision),
@@ -301,7 +301,7 @@ class Engine:
                 self.fast.steps.used(),
                 attention_weights(self.net, weighted),
             ):
-                answer = PendingValues.of(self._answer(asked, batch, weighted))
+                answer = PendingValues.of(self._answer(unique, batch, weighted))
             yield batch, answer
             return
         except torch.OutOfMemoryError as error:
@@ -313,11 +313,11 @@ class Engine:
         del batch
         torch.cuda.empty_cache()
         for half in np.array_split(group, 2):
-            yield from self._started(asked, half, weighted)
+            yield from self._started(unique, half, weighted)
 
     def _fetch(
         self,
-        asked: UniqueRows,
+        unique: UniqueRows,
         batch: Pass,
         answer: "PendingValues",
         weighted: bool,
@@ -325,21 +325,21 @@ class Engine:
     ) -> None:
         numbers = answer.fetch()
         if self.answers is not None:
-            self.answers.note(asked, batch.rows, weighted, numbers)
-        self.progress(len(batch.rows), asked.count)
+            self.answers.note(unique, batch.rows, weighted, numbers)
+        self.progress(len(batch.rows), unique.count)
         values[:, batch.questions] = numbers
 
-    def answered(self, asked: UniqueRows, weighted: bool) -> Floats:
+    def answered(self, unique: UniqueRows, weighted: bool) -> Floats:
         """Log-probability, hit and attention of all questions of one batch: [3, questions]."""
-        values = np.full((3, len(asked.gold)), np.nan)
-        for batch, answer in self._started(asked, np.arange(asked.count), weighted):
+        values = np.full((3, len(unique.gold)), np.nan)
+        for batch, answer in self._started(unique, np.arange(unique.count), weighted):
             values[:, batch.questions] = answer.fetch()
         return values
 
     @torch.inference_mode()
-    def _answer(self, asked: UniqueRows, batch: Pass, weighted: bool) -> torch.Tensor:
+    def _answer(self, unique: UniqueRows, batch: Pass, weighted: bool) -> torch.Tensor:
         """Log-probability, hit and attention of a batch's questions: [3, questions]."""
-        logits, received = self._forward(asked, batch, weighted)
+        logits, received = self._forward(unique, batch, weighted)
         logits = logits.double() if logits.dtype == torch.float64 else logits.float()
         index, gold = batch.index.to(logits.device), batch.gold.to(logits.device)
         most, gold_logit = logits.amax(-1, keepdim=True), logits[index, gold]
@@ -355,10 +355,10 @@ class Engine:
         return torch.stack([values.double(), hit.double(), weights.double()])
 
     def _forward(
-        self, asked: UniqueRows, batch: Pass, weighted: bool
+        self, unique: UniqueRows, batch: Pass, weighted: bool
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [slots, vocabulary] and the attention that each slot's place receives [slots]."""
-        picked = asked.hidden is not None
+        picked = unique.hidden is not None
         with (
             running(self.net),
             own_precision(self.net),
@@ -370,7 +370,7 @@ class Engine:
                 attention_mask=self._mask(batch, weighted),
                 **({} if batch.places is None else {"position_ids": batch.places}),
                 **self.segments(batch.ids),
-                **(self._permutation(asked, batch) if picked else {}),
+                **(self._permutation(unique, batch) if picked else {}),
                 **({"output_attentions": True} if weighted else {}),
                 **keeps_nothing(type(self.net).forward),
                 return_dict=True,  # whatever the config says
@@ -409,22 +409,22 @@ class Engine:
         real = batch.real.bool()[:, None, None] if batch.padded else None
         return encoder.direct(PassInputs(batch.ids, batch.row, batch.at, real, batch.each))
 
-    def _permutation(self, asked: UniqueRows, batch: Pass) -> dict[str, torch.Tensor]:
+    def _permutation(self, unique: UniqueRows, batch: Pass) -> dict[str, torch.Tensor]:
         """XLNet's inputs: hidden places shut off by `perm_mask`, `target_mapping` for the slots.
 
         The answers come from the query stream, which knows a place but not its token unless that
         token is in sight.
         """
-        assert asked.hidden is not None
+        assert unique.hidden is not None
         rows, width = batch.ids.shape
         like = {"dtype": next(self.net.parameters()).dtype, "device": batch.ids.device}
         shut = torch.zeros(rows, width, width, **like)
-        hidden = [asked.hidden[r] for r in batch.rows.tolist()]
+        hidden = [unique.hidden[r] for r in batch.rows.tolist()]
         whose = np.repeat(np.arange(rows), [len(places) for places in hidden])
         where = np.array([place for places in hidden for place in places], np.int64)
         row, place = _sent((whose, where), batch.ids.device)
         shut[row, :, place] = 1.0
         most = int(batch.nth.max()) + 1
-        wanted = torch.zeros(rows, most, width, **like)
-        wanted[batch.row, batch.nth, batch.at] = 1.0
-        return {"perm_mask": shut, "target_mapping": wanted}
+        targets = torch.zeros(rows, most, width, **like)
+        targets[batch.row, batch.nth, batch.at] = 1.0
+        return {"perm_mask": shut, "target_mapping": targets}

@@ -38,24 +38,24 @@ def network_abilities(
 
 @torch.inference_mode()
 def pooled(
-    net: Any, codec: TokenizerCodec, rows: list[tuple[int, ...]], asked: list[list[Asked]]
+    net: Any, codec: TokenizerCodec, rows: list[tuple[int, ...]], unique: list[list[Asked]]
 ) -> Floats:
     """Return one vector for each question about these rows, in order."""
     ids, real = map(torch.from_numpy, padded(rows, codec.pad_id))
     device = device_of(net)
-    wanted = {layer for questions in asked for _, _, layer in questions}
+    requests = {layer for questions in unique for _, _, layer in questions}
     with running(net), own_precision(net):
         output = net.base_model(
             input_ids=ids.to(device),
             attention_mask=real.to(device),
             **codec.segments(ids.to(device)),
-            output_hidden_states=wanted != {-1},
+            output_hidden_states=requests != {-1},
             return_dict=True,  # whatever the config says
         )
-        states = {k: output[0] if k == -1 else output.hidden_states[k] for k in wanted}
+        states = {k: output[0] if k == -1 else output.hidden_states[k] for k in requests}
     vectors = [
         states[layer][i, list(places)].mean(0)
-        for i, questions in enumerate(asked)
+        for i, questions in enumerate(unique)
         for _, places, layer in questions
     ]
     return torch.stack(vectors).double().cpu().numpy()

@@ -275,8 +275,8 @@ def _origins(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]
 
 def report(results: Any, path: Path | str, title: str = "") -> Path:
     """Write the page of results, of folders, or of several; `path` is a file or a folder."""
-    gathered = gather(results)
-    if not gathered:
+    everything = gather(results)
+    if not everything:
         raise UnmaskError("there are no results to show; give what 'run' or 'load' returned.")
     if not isinstance(path, str | Path):
         raise UnmaskError(f"the page cannot be written to {path!r:.40}; give a path.")
@@ -284,7 +284,7 @@ def report(results: Any, path: Path | str, title: str = "") -> Path:
     if target.suffix not in (".html", ".htm"):
         target = target / PAGE
     make_folder(target.parent)
-    write(page(gathered, title), target)
+    write(page(everything, title), target)
     return target
 
 

@@ -81,9 +81,9 @@ def _short(figure: Figure) -> Figure:
 def webpage_of(study: Study) -> page.Page:
     """The page of a study: its tables and figures first, then what its results say."""
     base = page.page(study.results, study.title) if study.results else None
-    shown = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
-    claims = [numbers for table, numbers in shown if table.first]
-    tables = [numbers for table, numbers in shown if not table.first]
+    captioned = [(t, page.Numbers(_caption(t), *t.cells)) for t in study.tables]
+    claims = [numbers for table, numbers in captioned if table.first]
+    tables = [numbers for table, numbers in captioned if not table.first]
     drawn_ = [page.shown(_short(figure)) for figure in study.figures]
     skipped = [f"left out: {name}: {reason}" for name, reason in study.skipped.items()]
     notes = [*study.remarks, *skipped]

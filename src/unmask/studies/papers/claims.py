@@ -141,33 +141,33 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     return " ".join(sentences)
 
 
-def positive(estimate: Estimate | None, shown: str = "", unit: str = "") -> Finding:
+def positive(estimate: Estimate | None, display: str = "", unit: str = "") -> Finding:
     """A claim that something is above 0, from its estimate."""
     if estimate is None or math.isnan(estimate.value):
         return Finding("", ABSENT)
     if math.isnan(estimate.low):
-        text = f"{shown or 'value'} = {estimate.value:.2f}, without an interval"
+        text = f"{display or 'value'} = {estimate.value:.2f}, without an interval"
         return Finding(text, MORE, estimate.p)
     word = HOLDS if estimate.low > 0 else FAILS if estimate.high < 0 else OPEN
     numbers = [estimate.value, estimate.low, estimate.high]
     for there, back in OPPOSITES:  # never "higher by -2"
-        if estimate.value < 0 and shown.endswith(there):
-            shown = shown.removesuffix(there) + back
+        if estimate.value < 0 and display.endswith(there):
+            display = display.removesuffix(there) + back
             numbers = [-estimate.value, -estimate.high, -estimate.low]
             break
     sign = "+" if min(numbers) < 0 else ""
     value, low, high = (f"{v:{sign}.{1 if unit else 2}f}" for v in numbers)
-    text = f"{shown + ' ' if shown else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
+    text = f"{display + ' ' if display else ''}{value}{' ' + unit if unit else ''} [{low}, {high}]"
     return Finding(text, word, estimate.p)
 
 
-def within(estimate: Estimate, limit: float, shown: str) -> Finding:
+def within(estimate: Estimate, limit: float, display: str) -> Finding:
     """A claim that something is no larger than a limit, either way."""
     if math.isnan(estimate.low):
-        return Finding(f"{shown} = {estimate.value:.2f}, without an interval", MORE, estimate.p)
+        return Finding(f"{display} = {estimate.value:.2f}, without an interval", MORE, estimate.p)
     inside = estimate.low > -limit and estimate.high < limit
     outside = estimate.low > limit or estimate.high < -limit
-    text = f"{shown} = {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+    text = f"{display} = {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
     return Finding(text, HOLDS if inside else FAILS if outside else OPEN, estimate.p)
 
 

@@ -282,9 +282,9 @@ def table4(run: KanekoRun) -> list[Table]:
         "another place, tokens taken as independent."
     )
     star = "A dagger: a significant drop (McNemar, p < 0.01). In brackets: the drop from Table 1."
-    title, shown = "Table 4: shuffled and unrelated", ("data", "control")
+    title, fields = "Table 4: shuffled and unrelated", ("data", "control")
     return PaperTable(
-        "table4", title, rows, note, index="model", columns=shown, cell=_with_drop, star=star
+        "table4", title, rows, note, index="model", columns=fields, cell=_with_drop, star=star
     ).tables
 
 
